@@ -1,0 +1,1 @@
+"""What the records mean: declarations, replay, the immutable image, redaction."""

@@ -1,0 +1,54 @@
+"""Dynamic configs of resources (``ConfigurationsDelta``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.metadata.delta import Delta
+from kshell.metadata.image import Family, family
+from kshell.metadata.names import encode_name
+from kshell.metadata.records import record
+from kshell.metadata.values import Origin, enum_name
+
+RESOURCE_TYPES = {2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP"}
+"""``org.apache.kafka.common.config.ConfigResource.Type``."""
+
+Resource = tuple[str, str]
+"""(type, name); the name ``""`` is the type's default resource."""
+
+
+def resource_segment(resource: Resource) -> str:
+    """``TOPIC:orders``; the default resource is the type alone."""
+    kind, name = resource
+    return f"{kind}:{encode_name(name)}" if name else kind
+
+
+CONFIGS = family(
+    Family(
+        "configs",
+        ("configs",),
+        (resource_segment, encode_name),
+        "config",
+        config_key=lambda keys: (keys[0][0], keys[1]),
+    )
+)
+
+
+@record(
+    4,
+    "ConfigRecord",
+    "0",
+    """
+  resourceType  int8
+  resourceName  string
+  name          string
+  value         string?  secret:config
+""",
+)
+def config(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+    """A null value deletes the key."""
+    resource = (enum_name(RESOURCE_TYPES, data["resourceType"]), data["resourceName"])
+    if data["value"] is None:
+        delta.drop_inner("configs", resource, data["name"])
+    else:
+        delta.put_inner("configs", resource, data["name"], data["value"], origin)

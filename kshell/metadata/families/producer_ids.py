@@ -1,0 +1,28 @@
+"""The next producer id to hand out (``ProducerIdsDelta``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.metadata.delta import Delta
+from kshell.metadata.image import Family, family
+from kshell.metadata.records import record
+from kshell.metadata.values import Origin
+
+NEXT = "nextProducerId"
+PRODUCER_IDS = family(Family("producerIds", ("producerIds",), (str,), "producerId"))
+
+
+@record(
+    15,
+    "ProducerIdsRecord",
+    "0",
+    """
+  brokerId        int32
+  brokerEpoch     int64  = -1
+  nextProducerId  int64
+""",
+)
+def producer_ids(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+    """The record's number is the first that is still free."""
+    delta.put("producerIds", NEXT, data["nextProducerId"], origin)

@@ -1,0 +1,48 @@
+"""Client quotas (``ClientQuotasDelta``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.metadata.delta import Delta
+from kshell.metadata.image import Family, family
+from kshell.metadata.names import encode_entity, encode_name
+from kshell.metadata.records import record
+from kshell.metadata.values import Origin
+
+Entity = tuple[tuple[str, str | None], ...]
+"""(entity type, name) pairs, sorted; a ``None`` name is the type's default entity."""
+
+_ORDER = {"client-id": 0, "ip": 1, "user": 2}
+_LABELS = {"client-id": "clientId"}
+
+
+def entity_segment(entity: Entity) -> str:
+    """``clientId(x)_user(y)``, in Kafka's order: client id, ip, user."""
+    parts = sorted(entity, key=lambda part: (_ORDER.get(part[0], len(_ORDER)), part[0]))
+    return "_".join(f"{_LABELS.get(kind, encode_entity(kind))}({encode_entity(name)})" for kind, name in parts)
+
+
+QUOTAS = family(Family("clientQuotas", ("clientQuotas",), (entity_segment, encode_name), "quota"))
+
+
+@record(
+    14,
+    "ClientQuotaRecord",
+    "0",
+    """
+  entity        []EntityData
+    entityType  string
+    entityName  string?
+  key           string
+  value         float64
+  remove        bool
+""",
+)
+def client_quota(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+    """Sets or removes one quota of one entity."""
+    entity = tuple(sorted(((part["entityType"], part["entityName"]) for part in data["entity"]), key=repr))
+    if data["remove"]:
+        delta.drop_inner("clientQuotas", entity, data["key"])
+    else:
+        delta.put_inner("clientQuotas", entity, data["key"], data["value"], origin)

@@ -1,0 +1,59 @@
+"""Delegation tokens (``DelegationTokenDelta``, KIP-900). The records hold no HMAC: nothing in them is secret."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kshell.metadata.delta import Delta
+from kshell.metadata.image import Family, family
+from kshell.metadata.names import encode_name
+from kshell.metadata.records import record
+from kshell.metadata.values import Origin
+
+TOKENS = family(Family("delegationToken", ("delegationToken",), (encode_name,), "delegationToken"))
+
+
+class DelegationToken(NamedTuple):
+    """A token's owner and times, in epoch milliseconds."""
+
+    owner: str
+    token_requester: str
+    renewers: tuple[str, ...]
+    issue_timestamp: int
+    max_timestamp: int
+    expiry_timestamp: int
+    token_id: str
+
+
+@record(
+    10,
+    "DelegationTokenRecord",
+    "0",
+    """
+  owner                string
+  requester            string
+  renewers             []string
+  issueTimestamp       int64
+  maxTimestamp         int64
+  expirationTimestamp  int64
+  tokenId              string
+""",
+)
+def delegation_token(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+    """A renewal is a record with the same id."""
+    token = DelegationToken(
+        owner=data["owner"],
+        token_requester=data["requester"],
+        renewers=tuple(data["renewers"]),
+        issue_timestamp=data["issueTimestamp"],
+        max_timestamp=data["maxTimestamp"],
+        expiry_timestamp=data["expirationTimestamp"],
+        token_id=data["tokenId"],
+    )
+    delta.put("delegationToken", token.token_id, token, origin)
+
+
+@record(26, "RemoveDelegationTokenRecord", "0", "  tokenId  string")
+def remove_delegation_token(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+    """Removing one that is not there changes nothing."""
+    delta.drop("delegationToken", data["tokenId"])

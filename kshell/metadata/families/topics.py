@@ -1,0 +1,123 @@
+"""Topics and partitions (``TopicsDelta``, ``TopicDelta``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.metadata.delta import Delta
+from kshell.metadata.partitions import Partition, Topic, from_record, merge
+from kshell.metadata.records import ReplayError, record
+from kshell.metadata.values import Entry, Origin
+from kshell.protocol.primitives import Uuid
+
+TOPICS = "topics"
+"""Table: topic id -> Topic. It has a tree of its own, with two views; see :mod:`kshell.tree.topics`."""
+NAMES = "topicNames"
+"""Table: name -> topic id."""
+
+
+def writable(delta: Delta, topic_id: Uuid) -> Topic:
+    """The topic, ready to be changed by this delta. Raises ReplayError when there is none."""
+    topics = delta.table(TOPICS)
+    topic: Topic | None = topics.get(topic_id)
+    if topic is None:
+        raise ReplayError(f"there is no topic with id {topic_id}")
+    if not delta.owns(TOPICS, topic_id):
+        topic = topics[topic_id] = topic.copy()
+    return topic
+
+
+@record(
+    2,
+    "TopicRecord",
+    "0",
+    """
+  name     string
+  topicId  uuid
+""",
+)
+def topic(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+    """A new topic, without partitions."""
+    delta.owns(TOPICS, data["topicId"])
+    delta.table(TOPICS)[data["topicId"]] = Topic(data["name"], data["topicId"], origin)
+    delta.table(NAMES)[data["name"]] = data["topicId"]
+
+
+@record(
+    3,
+    "PartitionRecord",
+    "0-2",
+    """
+  partitionId             int32                  = -1
+  topicId                 uuid
+  replicas                []int32
+  isr                     []int32
+  removingReplicas        []int32
+  addingReplicas          []int32
+  leader                  int32                  = -1
+  leaderRecoveryState     int8            tag 0  = 0
+  leaderEpoch             int32                  = -1
+  partitionEpoch          int32                  = -1
+  directories             []uuid     1+
+  eligibleLeaderReplicas  []int32?   2+   tag 1  = null
+  lastKnownElr            []int32?   2+   tag 2  = null
+""",
+)
+def partition(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+    """A new partition, or all of an old one."""
+    value = from_record(data)
+    writable(delta, data["topicId"]).put(data["partitionId"], Entry(value, origin))
+
+
+@record(
+    5,
+    "PartitionChangeRecord",
+    "0-2",
+    """
+  partitionId             int32                  = -1
+  topicId                 uuid
+  isr                     []int32?        tag 0  = null
+  leader                  int32           tag 1  = -2
+  replicas                []int32?        tag 2  = null
+  removingReplicas        []int32?        tag 3  = null
+  addingReplicas          []int32?        tag 4  = null
+  leaderRecoveryState     int8            tag 5  = -1
+  directories             []uuid?    1+   tag 8  = null
+  eligibleLeaderReplicas  []int32?   2+   tag 6  = null
+  lastKnownElr            []int32?   2+   tag 7  = null
+""",
+)
+def partition_change(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+    """Changes what the record names."""
+    owner = writable(delta, data["topicId"])
+    entry = owner.partition(data["partitionId"])
+    if entry is None or not isinstance(entry.value, Partition):
+        raise ReplayError(f"topic {owner.name} has no partition {data['partitionId']}")
+    owner.put(data["partitionId"], Entry(merge(entry.value, data), origin))
+
+
+@record(9, "RemoveTopicRecord", "0", "  topicId  uuid")
+def remove_topic(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+    """The topic's configs go with it."""
+    gone = delta.peek(TOPICS).get(data["topicId"])
+    if gone is None:
+        raise ReplayError(f"there is no topic with id {data['topicId']}")
+    delta.drop(TOPICS, data["topicId"])
+    if delta.peek(NAMES).get(gone.name) == data["topicId"]:
+        delta.drop(NAMES, gone.name)
+    delta.drop("configs", ("TOPIC", gone.name))
+
+
+@record(28, "ClearElrRecord", "0", "  topicName  string")
+def clear_elr(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+    """Empties the ELR of one topic's partitions, or of all when the name is empty; others stay untouched."""
+    names = delta.peek(NAMES)
+    if data["topicName"] and data["topicName"] not in names:
+        raise ReplayError(f"there is no topic named {data['topicName']!r}")
+    ids = [names[data["topicName"]]] if data["topicName"] else list(delta.peek(TOPICS))
+    for topic_id in ids:
+        for number, entry in delta.peek(TOPICS)[topic_id].partitions():
+            value = entry.value
+            if isinstance(value, Partition) and (value.elr or value.last_known_elr):
+                cleared = merge(value, {"eligibleLeaderReplicas": [], "lastKnownElr": []})
+                writable(delta, topic_id).put(number, Entry(cleared, origin))

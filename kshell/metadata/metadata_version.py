@@ -1,0 +1,16 @@
+"""The levels of the feature ``metadata.version`` and their names (``org.apache.kafka.server.common.MetadataVersion``)."""
+
+from __future__ import annotations
+
+FEATURE = "metadata.version"
+
+_NAMES = """
+3.0-IV1 3.1-IV0 3.2-IV0 3.3-IV0 3.3-IV1 3.3-IV2 3.3-IV3 3.4-IV0 3.5-IV0 3.5-IV1 3.5-IV2 3.6-IV0 3.6-IV1 3.6-IV2
+3.7-IV0 3.7-IV1 3.7-IV2 3.7-IV3 3.7-IV4 3.8-IV0 3.9-IV0 4.0-IV0 4.0-IV1 4.0-IV2 4.0-IV3 4.1-IV0 4.1-IV1 4.2-IV0
+4.2-IV1 4.3-IV0 4.4-IV0 4.4-IV1 4.4-IV2
+""".split()
+
+
+def version_name(level: int) -> str:
+    """``30`` -> ``"4.3-IV0"``; a level of no known release says so: ``"unknown level 99"``."""
+    return _NAMES[level - 1] if 1 <= level <= len(_NAMES) else f"unknown level {level}"

@@ -1,0 +1,189 @@
+"""Partitions: their values, how a change merges into one, and topics whose partitions wait as bytes.
+
+A snapshot of a large cluster is mostly partitions, and a person looks at few of them. So a topic keeps *runs*: stretches
+of the snapshot's buffer that hold its partition records. They are framed when the topic is opened, and one partition is
+decoded when someone looks at it. Partitions that a log record touched are kept as values beside the runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kshell.metadata.records import ReplayError, Undecoded, decode_value
+from kshell.metadata.values import Entry, Origin, Place
+from kshell.protocol.batches import Buffer
+from kshell.protocol.framing import iter_values
+from kshell.protocol.primitives import ZERO_UUID, Uuid
+
+RECOVERY_STATES = {0: "RECOVERED", 1: "RECOVERING"}
+NO_LEADER_CHANGE = -2
+_NO_RECOVERY_CHANGE = -1
+_ID = slice(3, 7)
+"""Where a PartitionRecord's value holds the partition's number: after frame version, api key and version."""
+
+
+class Partition(NamedTuple):
+    """``org.apache.kafka.metadata.PartitionRegistration``; brokers by id, ``leader`` -1 for none."""
+
+    replicas: tuple[int, ...]
+    directories: tuple[Uuid, ...]
+    isr: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    elr: tuple[int, ...]
+    last_known_elr: tuple[int, ...]
+    leader: int
+    leader_recovery_state: str
+    leader_epoch: int
+    partition_epoch: int
+
+
+def _recovery(code: int) -> str:
+    if code not in RECOVERY_STATES:
+        raise ReplayError(f"leader recovery state {code} is not known")
+    return RECOVERY_STATES[code]
+
+
+def _directories(listed: tuple[Uuid, ...] | list[Uuid] | None, replicas: int) -> tuple[Uuid, ...]:
+    """Where no directory is assigned, each replica gets the MIGRATING id (KIP-858)."""
+    if not listed or all(directory == ZERO_UUID for directory in listed):
+        return (ZERO_UUID,) * replicas
+    if len(listed) != replicas:
+        raise ReplayError(f"{len(listed)} directories for {replicas} replicas")
+    return tuple(listed)
+
+
+def from_record(data: dict[str, Any]) -> Partition:
+    """The partition of a PartitionRecord. Raises ReplayError where Kafka refuses it."""
+    return Partition(
+        replicas=tuple(data["replicas"]),
+        directories=_directories(data.get("directories"), len(data["replicas"])),
+        isr=tuple(data["isr"]),
+        removing_replicas=tuple(data["removingReplicas"]),
+        adding_replicas=tuple(data["addingReplicas"]),
+        elr=tuple(data.get("eligibleLeaderReplicas") or ()),
+        last_known_elr=tuple(data.get("lastKnownElr") or ()),
+        leader=data["leader"],
+        leader_recovery_state=_recovery(data.get("leaderRecoveryState", 0)),
+        leader_epoch=data["leaderEpoch"],
+        partition_epoch=data["partitionEpoch"],
+    )
+
+
+def merge(partition: Partition, data: dict[str, Any]) -> Partition:
+    """The partition after a PartitionChangeRecord (``PartitionRegistration.merge``).
+
+    Every change raises the partition epoch; the leader epoch rises only when the change names a leader.
+    """
+    replicas = _ids(data, "replicas", partition.replicas)
+    leader = data.get("leader", NO_LEADER_CHANGE)
+    recovery = data.get("leaderRecoveryState", _NO_RECOVERY_CHANGE)
+    listed = data.get("directories")
+    return Partition(
+        replicas=replicas,
+        directories=_directories(partition.directories if listed is None else listed, len(replicas)),
+        isr=_ids(data, "isr", partition.isr),
+        removing_replicas=_ids(data, "removingReplicas", partition.removing_replicas),
+        adding_replicas=_ids(data, "addingReplicas", partition.adding_replicas),
+        elr=_ids(data, "eligibleLeaderReplicas", partition.elr),
+        last_known_elr=_ids(data, "lastKnownElr", partition.last_known_elr),
+        leader=partition.leader if leader == NO_LEADER_CHANGE else leader,
+        leader_recovery_state=partition.leader_recovery_state if recovery == _NO_RECOVERY_CHANGE else _recovery(recovery),
+        leader_epoch=partition.leader_epoch + (leader != NO_LEADER_CHANGE),
+        partition_epoch=partition.partition_epoch + 1,
+    )
+
+
+def _ids(data: dict[str, Any], name: str, old: tuple[int, ...]) -> tuple[int, ...]:
+    new = data.get(name)
+    return old if new is None else tuple(new)
+
+
+class Run(NamedTuple):
+    """Bytes ``start`` to ``end`` of ``buf``: partition records of one topic, back to back, in one batch."""
+
+    buf: Buffer
+    start: int
+    end: int
+    base_offset: int
+    timestamp: int
+    place: Place
+
+
+class Topic:
+    """A topic and its partitions. Only the delta that made it changes it; an image's topics stay as they are."""
+
+    __slots__ = ("_changed", "_framed", "_runs", "id", "name", "origin")
+
+    def __init__(self, name: str, topic_id: Uuid, origin: Origin) -> None:
+        self.name = name
+        self.id = topic_id
+        self.origin = origin
+        self._runs: list[Run] = []
+        self._framed: dict[int, tuple[bytes, int, Run]] | None = None
+        self._changed: dict[int, Entry[Partition]] = {}
+
+    def copy(self) -> Topic:
+        """A topic to change, while this one stays."""
+        twin = Topic(self.name, self.id, self.origin)
+        twin._runs, twin._framed, twin._changed = list(self._runs), self._framed, dict(self._changed)
+        return twin
+
+    def add_run(self, run: Run) -> None:
+        """Adds partitions that wait as bytes."""
+        self._runs.append(run)
+        self._framed = None
+
+    def put(self, partition_id: int, entry: Entry[Partition]) -> None:
+        """Sets one partition."""
+        self._changed[partition_id] = entry
+
+    def _waiting(self) -> dict[int, tuple[bytes, int, Run]]:
+        if self._framed is None:
+            framed = {}
+            for run in self._runs:
+                for delta, value in iter_values(run.buf, run.start, run.end):
+                    framed[int.from_bytes(value[_ID], "big", signed=True)] = (value, run.base_offset + delta, run)
+            self._framed = framed
+        return self._framed
+
+    def __len__(self) -> int:
+        return len(self.partition_ids())
+
+    def partition_ids(self) -> list[int]:
+        """The partitions' numbers, sorted."""
+        return sorted(self._waiting().keys() | self._changed.keys()) if self._runs else sorted(self._changed)
+
+    def partition(self, partition_id: int) -> Entry[Partition] | Entry[Undecoded] | None:
+        """One partition; :class:`Undecoded` when its snapshot record breaks its declaration; ``None`` when absent."""
+        entry = self._changed.get(partition_id)
+        if entry is not None:
+            return entry
+        waiting = self._waiting().get(partition_id) if self._runs else None
+        return None if waiting is None else _decode(*waiting)
+
+    def partitions(self) -> Iterator[tuple[int, Entry[Partition] | Entry[Undecoded]]]:
+        """Every partition, by number."""
+        for number in self.partition_ids():
+            entry = self.partition(number)
+            if entry is not None:
+                yield number, entry
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Topic):
+            return NotImplemented
+        return (self.name, self.id) == (other.name, other.id) and list(self.partitions()) == list(other.partitions())
+
+    __hash__ = None  # type: ignore[assignment]  # compared by content, never a key
+
+
+def _decode(value: bytes, offset: int, run: Run) -> Entry[Partition] | Entry[Undecoded]:
+    decoded = decode_value(value)
+    origin = Origin(offset, run.timestamp, decoded.name, decoded.version, run.place)
+    if decoded.data is None:
+        return Entry(decoded.undecoded or Undecoded(value, "not a partition record", True), origin)
+    try:
+        return Entry(from_record(decoded.data), origin)
+    except ReplayError as error:
+        return Entry(Undecoded(value, str(error), True), origin)

@@ -1,0 +1,139 @@
+"""Record types: each is declared once, by decorating the function that replays it.
+
+::
+
+    @record(2, "TopicRecord", "0", \"\"\"
+        name     string
+        topicId  uuid
+    \"\"\")
+    def topic(delta, data, origin): ...
+
+The codec, the name in ``dump``, ``info``'s counts, redaction, completion and the tests derive from that. A value is
+framed as unsigned varints frame version (1), api key and version, then the message
+(``org.apache.kafka.server.common.serialization.AbstractApiMessageSerde``).
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from kshell.protocol.decoder import Message, decode
+from kshell.protocol.encoder import encode
+from kshell.protocol.primitives import DecodeError, read_uvarint, write_uvarint
+from kshell.protocol.schema import Schema
+
+if TYPE_CHECKING:
+    from kshell.metadata.delta import Delta
+    from kshell.metadata.values import Origin
+
+FRAME_VERSION = 1
+
+Replay = Callable[["Delta", Message, "Origin"], None]
+
+
+class ReplayError(Exception):
+    """A record that parses but does not fit the image. Kafka's own loader throws here; kshell skips and lists."""
+
+
+class RecordType(NamedTuple):
+    """One kind of metadata record."""
+
+    api_key: int
+    name: str
+    schema: Schema
+    replay: Replay
+
+
+_TYPES: dict[int, RecordType] = {}
+
+
+def record(api_key: int, name: str, versions: str, fields: str = "") -> Callable[[Replay], RecordType]:
+    """Declares a record type; the decorated function replays it."""
+
+    def declare(replay: Replay) -> RecordType:
+        kind = RecordType(api_key, upper_snake(name), Schema(name, versions, fields), replay)
+        if _TYPES.setdefault(api_key, kind) is not kind:
+            raise ValueError(f"api key {api_key} is declared twice: {_TYPES[api_key].name} and {kind.name}")
+        return kind
+
+    return declare
+
+
+def upper_snake(name: str) -> str:
+    """``PartitionChangeRecord`` -> ``PARTITION_CHANGE_RECORD``, as Kafka names its types."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
+
+
+@cache
+def load_families() -> None:
+    """Imports every module of :mod:`kshell.metadata.families`: that is where the declarations are."""
+    import kshell.metadata.families as package
+
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+
+
+def record_types() -> dict[int, RecordType]:
+    """Every declared type, by api key."""
+    load_families()
+    return _TYPES
+
+
+class Undecoded(NamedTuple):
+    """A value that stays bytes. ``malformed``: it breaks its own declaration; else it is only newer than kshell."""
+
+    raw: bytes
+    reason: str
+    malformed: bool
+
+
+class Decoded(NamedTuple):
+    """A record value: the type's name (``UNKNOWN_31`` for one not declared), its version, and message or bytes."""
+
+    name: str
+    version: int
+    type: RecordType | None
+    data: Message | None
+    undecoded: Undecoded | None
+
+
+def decode_value(value: bytes | None) -> Decoded:
+    """The value of a metadata record; never raises: what cannot be decoded is kept with the reason."""
+    if value is None:
+        return Decoded("UNKNOWN", -1, None, None, Undecoded(b"", "the record has no value", True))
+    try:
+        frame, pos = read_uvarint(value, 0)
+        api_key, pos = read_uvarint(value, pos)
+        version, pos = read_uvarint(value, pos)
+    except DecodeError as error:
+        return Decoded("UNKNOWN", -1, None, None, Undecoded(value, str(error), True))
+    kind = record_types().get(api_key)
+    name = kind.name if kind else f"UNKNOWN_{api_key}"
+    reason = _unknown(frame, api_key, version, kind)
+    if reason is not None or kind is None:
+        return Decoded(name, version, kind, None, Undecoded(value, reason or "", False))
+    try:
+        return Decoded(name, version, kind, decode(kind.schema, version, value, pos), None)
+    except DecodeError as error:
+        return Decoded(name, version, kind, None, Undecoded(value, str(error), True))
+
+
+def _unknown(frame: int, api_key: int, version: int, kind: RecordType | None) -> str | None:
+    if frame != FRAME_VERSION:
+        return f"frame version {frame} is not known (only {FRAME_VERSION})"
+    if kind is None:
+        return f"record type {api_key} is not known"
+    if version not in kind.schema.versions:
+        return f"{kind.name} version {version} is not known (only {kind.schema.versions})"
+    return None
+
+
+def encode_value(kind: RecordType, version: int, data: Message) -> bytes:
+    """The value of a metadata record; the inverse of :func:`decode_value`."""
+    head = write_uvarint(FRAME_VERSION) + write_uvarint(kind.api_key) + write_uvarint(version)
+    return head + encode(kind.schema, version, data)

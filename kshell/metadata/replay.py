@@ -1,0 +1,158 @@
+"""Records into images: batch by batch, metadata transactions held back until they end (KIP-868).
+
+What does not fit is never merged by guess: it is skipped and listed as a :class:`Problem`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kshell.metadata.delta import Delta
+from kshell.metadata.families.quorum import control
+from kshell.metadata.families.topics import writable
+from kshell.metadata.image import EMPTY, Image
+from kshell.metadata.partitions import Run
+from kshell.metadata.records import ReplayError, Undecoded, decode_value
+from kshell.metadata.values import Origin, Place, Provenance
+from kshell.protocol.batches import Batch, RawRecord, iter_records
+from kshell.protocol.control import CONTROL_TYPES, decode_control
+from kshell.protocol.framing import Framer, PartitionRun, Span, iter_values
+from kshell.protocol.primitives import DecodeError, Uuid
+
+_BEGIN, _END, _ABORT = 23, 24, 25
+
+
+class Problem(NamedTuple):
+    """A record that is not in the image, and why. ``unknown``: only newer than kshell, which is no damage."""
+
+    origin: Origin
+    reason: str
+    unknown: bool
+    undecoded: Undecoded | None = None
+
+
+class Replayer:
+    """Feeds batches to a delta; :meth:`image` gives what they add up to. ``until`` is the last offset to take."""
+
+    def __init__(self, base: Image = EMPTY, *, until: int | None = None) -> None:
+        self._delta = Delta(base)
+        self._provenance = base.provenance
+        self._until = until
+        self._framer = Framer()
+        self._held: list[tuple[RawRecord, Place]] | None = None
+        self._before_transaction = base.provenance
+        self.problems: list[Problem] = []
+
+    def image(self) -> Image:
+        """The image so far; an open transaction is left out. The replayer must not be used afterwards."""
+        return self._delta.apply(self._provenance if self._held is None else self._before_transaction)
+
+    @property
+    def open_transaction(self) -> int | None:
+        """The offset of the BeginTransaction whose end has not come, if any."""
+        return self._held[0][0].offset if self._held else None
+
+    # --- the log -------------------------------------------------------------------------------------------------
+
+    def log_batch(self, batch: Batch, file: str, start: int = 0) -> None:
+        """The records of a verified batch of the log, from offset ``start`` on. Raises DecodeError for broken framing."""
+        place = Place(file, batch.position, batch.epoch, False)
+        for raw in iter_records(batch):
+            if raw.offset < start:
+                continue
+            if self._until is not None and raw.offset > self._until:
+                return
+            if batch.is_control:
+                self._control(raw, place)
+            else:
+                self._log_record(raw, place)
+                self._provenance = Provenance(raw.offset, batch.epoch, raw.timestamp)
+
+    def _log_record(self, raw: RawRecord, place: Place) -> None:
+        value = raw.value or b""
+        key = value[1] if len(value) > 2 and value[0] == 1 else -1
+        if _BEGIN <= key <= _ABORT:
+            self._marker(key, raw, place)
+        elif self._held is not None:
+            self._held.append((raw, place))
+        else:
+            self._replay(raw, place)
+
+    def _marker(self, key: int, raw: RawRecord, place: Place) -> None:
+        held = self._held
+        if (key == _BEGIN) == (held is not None):
+            reason = "a transaction is already open" if held else "no transaction is open"
+            self.problems.append(Problem(self._origin(raw, place), reason, False))
+            return
+        if key == _BEGIN:
+            self._before_transaction = self._provenance
+            self._held = [(raw, place)]
+            return
+        self._held = None
+        if key == _END:
+            for waiting, where in (held or ())[1:]:
+                self._replay(waiting, where)
+
+    def _origin(self, raw: RawRecord, place: Place) -> Origin:
+        decoded = decode_value(raw.value)
+        return Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
+
+    def _replay(self, raw: RawRecord, place: Place) -> None:
+        decoded = decode_value(raw.value)
+        origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
+        undecoded = decoded.undecoded
+        if decoded.type is None or decoded.data is None:
+            reason = undecoded.reason if undecoded else "the record cannot be decoded"
+            self.problems.append(Problem(origin, reason, not (undecoded and undecoded.malformed), undecoded))
+            return
+        try:
+            decoded.type.replay(self._delta, decoded.data, origin)
+        except ReplayError as error:
+            self.problems.append(Problem(origin, str(error), False))
+
+    def _control(self, raw: RawRecord, place: Place) -> None:
+        try:
+            number, version, data = decode_control(raw.key, raw.value)
+        except DecodeError as error:
+            origin = Origin(raw.offset, raw.timestamp, "CONTROL", -1, place)
+            undecoded = Undecoded(raw.value or b"", error.reason, False)
+            self.problems.append(Problem(origin, error.reason, True, undecoded))
+            return
+        name = CONTROL_TYPES[number].name
+        control(self._delta, name, data, Origin(raw.offset, raw.timestamp, name, version, place))
+
+    # --- a snapshot ----------------------------------------------------------------------------------------------
+
+    def snapshot_batch(self, batch: Batch, file: str) -> None:
+        """The records of a verified batch of a snapshot; partitions stay bytes. Raises DecodeError."""
+        place = Place(file, batch.position, batch.epoch, True)
+        if batch.is_control:
+            for raw in iter_records(batch):
+                self._control(raw, place)
+            return
+        buf, start, end = batch.region()
+        for found in self._framer.frame(buf, start, end):
+            if isinstance(found, PartitionRun):
+                run = Run(buf, found.start, found.end, batch.base_offset, batch.base_timestamp, place)
+                self._run(Uuid(found.topic_id), run)
+            else:
+                self._replay(_raw(buf, found, batch), place)
+
+    def _run(self, topic_id: Uuid, run: Run) -> None:
+        try:
+            writable(self._delta, topic_id).add_run(run)
+        except ReplayError as error:
+            for delta, value in iter_values(run.buf, run.start, run.end):
+                decoded = decode_value(value)
+                origin = Origin(run.base_offset + delta, run.timestamp, decoded.name, decoded.version, run.place)
+                self.problems.append(Problem(origin, str(error), False))
+
+    def snapshot_end(self, end_offset: int, epoch: int, timestamp: int) -> None:
+        """The snapshot is whole: the image stands at the offset before its end."""
+        self._provenance = Provenance(end_offset - 1, epoch, timestamp)
+
+
+def _raw(buf: object, found: Span, batch: Batch) -> RawRecord:
+    value = bytes(buf[found.value : found.value_end])  # type: ignore[index]  # bytes or a memory map
+    return RawRecord(batch.base_offset + found.delta, batch.base_timestamp + found.time_delta, None, value)
+

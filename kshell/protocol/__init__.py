@@ -1,0 +1,1 @@
+"""Bytes <-> values: primitives, declared messages, record batches, compression. No I/O."""

@@ -1,0 +1,166 @@
+"""Record batches, magic 2: the header, the CRC, and the records inside.
+
+Source: KIP-98 and ``org.apache.kafka.common.record.DefaultRecordBatch``. Nothing here reads files, and nothing here
+knows which batch comes before another: that is :mod:`kshell.protocol.verify`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from mmap import mmap
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from kshell.protocol.compression import decompress
+from kshell.protocol.primitives import DecodeError, read_varint, read_varlong, write_varint
+
+Buffer = bytes | mmap
+
+HEADER_SIZE = 61
+LENGTH_END = 12
+"""Bytes of base offset and length; the length counts what follows them."""
+MIN_LENGTH = HEADER_SIZE - LENGTH_END
+CRC_START = 21
+CODEC_MASK = 0x07
+APPEND_TIME_BIT = 0x08
+CONTROL_BIT = 0x20
+
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+
+
+class Batch(NamedTuple):
+    """One batch: where it is (``position`` in ``buf``, ``size`` bytes in all) and its header."""
+
+    buf: Buffer
+    position: int
+    size: int
+    base_offset: int
+    epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    count: int
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def end(self) -> int:
+        """The position after the batch."""
+        return self.position + self.size
+
+    @property
+    def is_control(self) -> bool:
+        return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def codec(self) -> int:
+        return self.attributes & CODEC_MASK
+
+    def crc_is_good(self) -> bool:
+        with memoryview(self.buf) as view, view[self.position + CRC_START : self.end] as covered:
+            return crc32c(covered) == self.crc
+
+    def region(self) -> tuple[Buffer, int, int]:
+        """The records, decompressed where need be: (buffer, start, end)."""
+        if self.codec == 0:
+            return self.buf, self.position + HEADER_SIZE, self.end
+        data = decompress(self.codec, self.buf[self.position + HEADER_SIZE : self.end])
+        return data, 0, len(data)
+
+
+class RawRecord(NamedTuple):
+    """One record as it is in its batch; key and value are ``None`` where they are null."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+def read_header(buf: Buffer, position: int) -> Batch:
+    """The header at ``position``; the caller has seen that :data:`HEADER_SIZE` bytes are there."""
+    base, length, epoch, magic, crc, attributes, delta, first, last, _, _, _, count = _HEADER.unpack_from(buf, position)
+    return Batch(buf, position, length + LENGTH_END, base, epoch, magic, crc, attributes, delta, first, last, count)
+
+
+def iter_records(batch: Batch) -> Iterator[RawRecord]:
+    """The records of a batch whose CRC is good. Raises DecodeError if they do not fill it exactly."""
+    buf, pos, end = batch.region()
+    region = bytes(buf[pos:end]) if batch.codec == 0 else buf
+    at = 0
+    for index in range(batch.count):
+        record, at = _record(region, at, batch)
+        if record.offset != batch.base_offset + index:
+            raise DecodeError(f"record {index} of the batch claims offset {record.offset}", at)
+        yield record
+    if at != len(region):
+        raise DecodeError(f"{len(region) - at} bytes too many after the last record of the batch", at)
+
+
+def _record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int]:
+    size, start = read_varint(region, at)  # type: ignore[arg-type]  # indexed only
+    end = start + size
+    if size < 0 or end > len(region):
+        raise DecodeError(f"a record of {size} bytes runs past the end of the batch", at)
+    body = bytes(region[start:end])
+    timestamp, pos = read_varlong(body, 1)
+    delta, pos = read_varint(body, pos)
+    key, pos = _nullable(body, pos)
+    value, pos = _nullable(body, pos)
+    headers, pos = read_varint(body, pos)
+    for _ in range(headers):
+        _, pos = _nullable(body, pos)
+        _, pos = _nullable(body, pos)
+    if pos != size:
+        raise DecodeError(f"a record's parts fill {pos} of its {size} bytes", start)
+    moment = batch.max_timestamp if batch.attributes & APPEND_TIME_BIT else batch.base_timestamp + timestamp
+    return RawRecord(batch.base_offset + delta, moment, key, value), end
+
+
+def _nullable(body: bytes, pos: int) -> tuple[bytes | None, int]:
+    size, pos = read_varint(body, pos)
+    if size < 0:
+        return None, pos
+    if size > len(body) - pos:
+        raise DecodeError(f"{size} bytes run past the end of the record", pos)
+    return body[pos : pos + size], pos + size
+
+
+def write_batch(
+    records: list[tuple[bytes | None, bytes | None]],
+    *,
+    base_offset: int,
+    epoch: int,
+    timestamp: int,
+    control: bool = False,
+    codec: int = 0,
+    compressed: bytes | None = None,
+) -> bytes:
+    """A batch of (key, value) pairs. With a ``codec``, ``compressed`` is the caller's compression of :func:`pack`."""
+    body = pack(records) if compressed is None else compressed
+    attributes = codec | (CONTROL_BIT if control else 0)
+    covered = struct.pack(
+        ">hiqqqhii", attributes, len(records) - 1, timestamp, timestamp, -1, -1, -1, len(records)
+    ) + body  # fmt: skip
+    head = struct.pack(">qiibI", base_offset, len(covered) + 9, epoch, 2, crc32c(covered))
+    return head + covered
+
+
+def pack(records: list[tuple[bytes | None, bytes | None]]) -> bytes:
+    """The records region of a batch, not compressed; all timestamps are the batch's own."""
+    out = []
+    for index, (key, value) in enumerate(records):
+        body = b"\x00" + write_varint(0) + write_varint(index) + _packed(key) + _packed(value) + write_varint(0)
+        out.append(write_varint(len(body)) + body)
+    return b"".join(out)
+
+
+def _packed(part: bytes | None) -> bytes:
+    return write_varint(-1) if part is None else write_varint(len(part)) + part

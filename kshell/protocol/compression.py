@@ -1,0 +1,100 @@
+"""The codecs a record batch may carry, by the number in its attributes.
+
+gzip comes from the standard library; snappy (xerial's framing, which Kafka writes, or one raw block), lz4 frames and
+zstd come from ``cramjam``, the extra ``codecs``. A batch whose codec is missing is a named error, never skipped data.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from kshell.errors import MissingCodecError
+from kshell.protocol.primitives import DecodeError
+
+NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
+
+MAX_DECOMPRESSED = 256 * 1024 * 1024
+"""Bytes a batch may grow to. Kafka's metadata batches stay below 8 MiB; more than this is an attack or damage."""
+
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = 16
+
+
+def decompress(codec: int, data: bytes) -> bytes:
+    """The records region of a batch, inflated. Raises DecodeError for damage, MissingCodecError without the library."""
+    if codec == 1:
+        return _gunzip(data)
+    if codec >= len(NAMES):
+        raise DecodeError(f"compression codec {codec} is not one that Kafka defines", 0)
+    library = _cramjam(NAMES[codec])
+    try:
+        if codec == 2:
+            return _unsnappy(library, data)
+        return _grow(library.lz4 if codec == 3 else library.zstd, data)
+    except library.DecompressionError as error:
+        raise DecodeError(f"the {NAMES[codec]} data of the batch cannot be decompressed ({error})", 0) from None
+
+
+def _cramjam(name: str) -> Any:
+    try:
+        import cramjam
+    except ImportError:
+        raise MissingCodecError(
+            f"this batch is compressed with {name}, and the library for it is not installed",
+            hint="pip install 'kraft-shell[codecs]'",
+        ) from None
+    return cramjam
+
+
+def _gunzip(data: bytes) -> bytes:
+    inflater = zlib.decompressobj(wbits=31)
+    try:
+        out = inflater.decompress(data, MAX_DECOMPRESSED)
+    except zlib.error as error:
+        raise DecodeError(f"the gzip data of the batch cannot be decompressed ({error})", 0) from None
+    if inflater.unconsumed_tail:
+        raise _too_large()
+    if not inflater.eof:
+        raise DecodeError("the gzip data of the batch ends too early", len(data))
+    return out
+
+
+def _grow(module: Any, data: bytes) -> bytes:
+    """Decompress into a bounded buffer: what the data claims of its size is never trusted with an allocation."""
+    size = max(64 * 1024, 4 * len(data))
+    while True:
+        buffer = bytearray(min(size, MAX_DECOMPRESSED))
+        try:
+            return bytes(buffer[: module.decompress_into(data, buffer)])
+        except Exception as error:
+            if "whole buffer" not in str(error):
+                raise
+            if size >= MAX_DECOMPRESSED:
+                raise _too_large() from None
+        size *= 8
+
+
+def _unsnappy(library: Any, data: bytes) -> bytes:
+    if not data.startswith(_XERIAL_MAGIC):
+        return _raw_snappy(library, data, MAX_DECOMPRESSED)
+    out = bytearray()
+    pos = _XERIAL_HEADER
+    while pos < len(data):
+        size = int.from_bytes(data[pos : pos + 4], "big")
+        pos += 4
+        if size > len(data) - pos or pos > len(data):
+            raise DecodeError(f"a snappy block of {size} bytes runs past the end", pos)
+        out += _raw_snappy(library, data[pos : pos + size], MAX_DECOMPRESSED - len(out))
+        pos += size
+    return bytes(out)
+
+
+def _raw_snappy(library: Any, block: bytes, limit: int) -> bytes:
+    if library.snappy.decompress_raw_len(block) > limit:
+        raise _too_large()
+    return bytes(library.snappy.decompress_raw(block))
+
+
+def _too_large() -> DecodeError:
+    return DecodeError(f"the batch decompresses to more than {MAX_DECOMPRESSED} bytes", 0)

@@ -1,0 +1,124 @@
+"""Control records: what the raft layer writes into the log and into snapshots beside the metadata records.
+
+Source: ``org.apache.kafka.common.record.ControlRecordType`` (KIP-595, KIP-630, KIP-853). The key is int16 version, int16
+type; the value starts with its own int16 version, which is the message's first field.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kshell.protocol.batches import Batch, iter_records
+from kshell.protocol.decoder import Message, decode
+from kshell.protocol.primitives import DecodeError
+from kshell.protocol.schema import Schema
+
+_VOTER_ENDPOINTS = """
+    endpoints              []Endpoint
+      name                 string
+      host                 string
+      port                 uint16
+    kRaftVersionFeature    KRaftVersionFeature
+      minSupportedVersion  int16
+      maxSupportedVersion  int16
+"""
+
+LEADER_CHANGE = Schema(
+    "LeaderChangeMessage",
+    "0-1",
+    """
+  version                  int16
+  leaderId                 int32
+  voters                   []Voter
+    voterId                int32
+    voterDirectoryId       uuid      1+
+  grantingVoters           []Voter
+    voterId                int32
+    voterDirectoryId       uuid      1+
+""",
+)
+SNAPSHOT_HEADER = Schema(
+    "SnapshotHeaderRecord",
+    "0",
+    """
+  version                    int16
+  lastContainedLogTimestamp  int64
+""",
+)
+SNAPSHOT_FOOTER = Schema("SnapshotFooterRecord", "0", "  version  int16")
+KRAFT_VERSION = Schema(
+    "KRaftVersionRecord",
+    "0",
+    """
+  version        int16
+  kRaftVersion   int16
+""",
+)
+KRAFT_VOTERS = Schema(
+    "VotersRecord",
+    "0",
+    """
+  version                  int16
+  voters                   []Voter
+    voterId                int32
+    voterDirectoryId       uuid
+"""
+    + _VOTER_ENDPOINTS,
+)
+
+
+class ControlType(NamedTuple):
+    """A control record's number in the key, its name in ``dump``, and its message."""
+
+    number: int
+    name: str
+    schema: Schema
+
+
+CONTROL_TYPES = {
+    kind.number: kind
+    for kind in (
+        ControlType(2, "LEADER_CHANGE", LEADER_CHANGE),
+        ControlType(3, "SNAPSHOT_HEADER", SNAPSHOT_HEADER),
+        ControlType(4, "SNAPSHOT_FOOTER", SNAPSHOT_FOOTER),
+        ControlType(5, "KRAFT_VERSION", KRAFT_VERSION),
+        ControlType(6, "KRAFT_VOTERS", KRAFT_VOTERS),
+    )
+}
+
+
+def control_number(key: bytes | None) -> int:
+    """The type in a control record's key. Raises DecodeError when there is none."""
+    if key is None or len(key) < 4:
+        raise DecodeError("a control record's key has fewer than 4 bytes", 0)
+    return int.from_bytes(key[2:4], "big", signed=True)
+
+
+def decode_control(key: bytes | None, value: bytes | None) -> tuple[int, int, Message]:
+    """(type number, version, message) of a control record that :data:`CONTROL_TYPES` knows. Raises DecodeError."""
+    number = control_number(key)
+    kind = CONTROL_TYPES.get(number)
+    if kind is None:
+        raise DecodeError(f"control record type {number} is not known", 2)
+    if value is None or len(value) < 2:
+        raise DecodeError("a control record's value has fewer than 2 bytes", 0)
+    version = int.from_bytes(value[:2], "big", signed=True)
+    if version not in kind.schema.versions:
+        raise DecodeError(f"{kind.name} version {version} is not known (only {kind.schema.versions})", 0)
+    return number, version, decode(kind.schema, version, value)
+
+
+def control_key(number: int) -> bytes:
+    """The key of a control record."""
+    return b"\x00\x00" + number.to_bytes(2, "big")
+
+
+def holds(batch: Batch, kind: Schema) -> bool:
+    """Whether a (verified) batch is a control batch with a record of that kind."""
+    if not batch.is_control:
+        return False
+    wanted = {number for number, known in CONTROL_TYPES.items() if known.schema is kind}
+    try:
+        return any(control_number(record.key) in wanted for record in iter_records(batch))
+    except DecodeError:
+        return False

@@ -1,0 +1,215 @@
+"""From a declaration, straight-line Python that decodes one version of it; made on first use, then kept.
+
+A decoded message is a ``dict`` with Kafka's lowerCamelCase names. Fields that the version lacks, and tagged fields that
+were not written, are absent (what ``kafka-dump-log`` prints). Tags that the declaration does not know are kept, at any
+depth, under ``unknownTaggedFields``: a list of ``{"tag": number, "data": bytes}``.
+
+Every count and length is checked against the bytes left before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from kshell.protocol.primitives import DecodeError, Uuid, read_uvarint
+from kshell.protocol.schema import Field, Schema
+
+UNKNOWN_TAGS = "unknownTaggedFields"
+
+Message = dict[str, Any]
+Decoder = Callable[[bytes, int], tuple[Message, int]]
+
+_FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d"}
+_SIZES = {"b": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "d": 8, "?": 1, "16s": 16}
+
+
+def decode(schema: Schema, version: int, buf: bytes, pos: int = 0) -> Message:
+    """The message that fills ``buf`` from ``pos`` to its end. Raises :class:`DecodeError`; left-over bytes are one."""
+    message, end = decoder(schema, version)(buf, pos)
+    if end != len(buf):
+        raise DecodeError(f"{len(buf) - end} bytes too many after a {schema.name} v{version}", end)
+    return message
+
+
+def decoder(schema: Schema, version: int) -> Decoder:
+    """The decoder of ``schema`` at ``version``: (buffer, position) -> (message, position after it)."""
+    key = (schema, version)
+    made = _made.get(key)
+    if made is None:
+        if version not in schema.versions:
+            raise ValueError(f"{schema.name} has no version {version}, only {schema.versions}")
+        made = _made[key] = _guard(_Emitter(version, version >= schema.flexible).function(schema.fields))
+    return made
+
+
+_made: dict[tuple[Schema, int], Decoder] = {}
+
+
+def _guard(raw: Decoder) -> Decoder:
+    def guarded(buf: bytes, pos: int) -> tuple[Message, int]:
+        try:
+            return raw(buf, pos)
+        except (struct.error, IndexError):
+            raise DecodeError("the value ends too early", len(buf)) from None
+
+    return guarded
+
+
+def _text(buf: bytes, pos: int, length: int) -> str:
+    if length < 0 or pos + length > len(buf):
+        raise DecodeError(f"a string of {length} bytes runs past the end", pos)
+    return buf[pos : pos + length].decode("utf-8", "surrogateescape")
+
+
+def _blob(buf: bytes, pos: int, length: int) -> bytes:
+    if length < 0 or pos + length > len(buf):
+        raise DecodeError(f"{length} bytes run past the end", pos)
+    return bytes(buf[pos : pos + length])
+
+
+def _count(buf: bytes, pos: int, count: int, size: int) -> int:
+    if count < 0 or count * size > len(buf) - pos:
+        raise DecodeError(f"an array of {count} elements cannot fit in {len(buf) - pos} bytes", pos)
+    return count
+
+
+def _null(pos: int) -> int:
+    raise DecodeError("null where the declaration allows none", pos)
+
+
+def _tag_end(pos: int, end: int, tag: int) -> None:
+    if pos != end:
+        raise DecodeError(f"tagged field {tag} does not end where its size says", pos)
+
+
+def _keep_tag(out: Message, tag: int, data: bytes) -> None:
+    out.setdefault(UNKNOWN_TAGS, []).append({"tag": tag, "data": data})
+
+
+class _Emitter:
+    """Writes the source of one decoder. ``b`` is the buffer, ``p`` the position, throughout."""
+
+    def __init__(self, version: int, flexible: bool) -> None:
+        self.version = version
+        self.flexible = flexible
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {
+            "text": _text, "blob": _blob, "count": _count, "null": _null, "tag_end": _tag_end, "keep_tag": _keep_tag,
+            "uvarint": read_uvarint, "unpack": struct.unpack_from, "Uuid": Uuid,
+        }  # fmt: skip
+        self.serial = 0
+
+    def function(self, fields: tuple[Field, ...]) -> Decoder:
+        self.lines = ["def decode(b, p):"]
+        result = self.struct(fields, 1)
+        self.emit(1, f"return {result}, p")
+        exec("\n".join(self.lines), self.names)  # the text is made from our own declarations only
+        made: Decoder = self.names["decode"]
+        return made
+
+    def emit(self, depth: int, line: str) -> None:
+        self.lines.append("    " * depth + line)
+
+    def fresh(self, prefix: str) -> str:
+        self.serial += 1
+        return f"{prefix}{self.serial}"
+
+    def struct(self, fields: tuple[Field, ...], depth: int) -> str:
+        """Emits the decoding of a struct; returns the name of the variable that holds it."""
+        out = self.fresh("m")
+        self.emit(depth, f"{out} = {{}}")
+        mine = [field for field in fields if self.version in field.versions]
+        run: list[Field] = []
+        for field in [field for field in mine if field.tag is None or not self.flexible]:
+            if not field.array and (field.type in _FIXED or field.type in ("bool", "uuid")):
+                run.append(field)
+                continue
+            self.fixed(run, out, depth)
+            run = []
+            self.emit(depth, f"{out}[{field.name!r}] = {self.value(field, depth)}")
+        self.fixed(run, out, depth)
+        if self.flexible:
+            self.tags([field for field in mine if field.tag is not None], out, depth)
+        return out
+
+    def fixed(self, run: list[Field], out: str, depth: int) -> None:
+        """Neighbouring fields of fixed size are unpacked in one call."""
+        for field, value in zip(run, self.unpack(run, depth) if run else (), strict=True):
+            self.emit(depth, f"{out}[{field.name!r}] = {value}")
+
+    def unpack(self, run: list[Field], depth: int) -> list[str]:
+        """Emits one unpacking of fixed-size values; returns an expression for each."""
+        codes = ["?" if f.type == "bool" else "16s" if f.type == "uuid" else _FIXED[f.type] for f in run]
+        packer = self.fresh("s")
+        self.names[packer] = struct.Struct(">" + "".join(codes)).unpack_from
+        names = [self.fresh("v") for _ in run]
+        self.emit(depth, f"{', '.join(names)}, = {packer}(b, p); p += {sum(_SIZES[c] for c in codes)}")
+        return [f"Uuid({name})" if f.type == "uuid" else name for f, name in zip(run, names, strict=True)]
+
+    def length(self, depth: int, kind: str) -> str:
+        """Emits a length or count into a new variable; -1 stands for null."""
+        name = self.fresh("n")
+        if self.flexible:
+            self.emit(depth, f"{name} = b[p]; p += 1")
+            self.emit(depth, f"if {name} > 127: {name}, p = uvarint(b, p - 1)")
+            self.emit(depth, f"{name} -= 1")
+        else:
+            code, size = ("h", 2) if kind == "string" else ("i", 4)
+            self.emit(depth, f"{name}, = unpack('>{code}', b, p); p += {size}")
+        return name
+
+    def value(self, field: Field, depth: int) -> str:
+        """Emits the decoding of one value; returns an expression for it."""
+        if field.array:
+            return self.array(field, depth)
+        if field.is_struct:
+            return self.struct(field.fields, depth)
+        if field.type not in ("string", "bytes"):
+            return self.unpack([field], depth)[0]
+        size = self.length(depth, field.type)
+        name = self.fresh("v")
+        reader = "text" if field.type == "string" else "blob"
+        self.emit(depth, f"if {size} < 0: {name} = {'None' if field.nullable else 'null(p)'}")
+        self.emit(depth, f"else: {name} = {reader}(b, p, {size}); p += {size}")
+        return name
+
+    def array(self, field: Field, depth: int) -> str:
+        size = self.length(depth, "array")
+        name = self.fresh("v")
+        self.emit(depth, f"if {size} < 0: {name} = {'None' if field.nullable else 'null(p)'}")
+        self.emit(depth, "else:")
+        if field.type in _FIXED:
+            code = _FIXED[field.type]
+            self.emit(depth + 1, f"count(b, p, {size}, {_SIZES[code]})")
+            self.emit(depth + 1, f"{name} = list(unpack('>%d{code}' % {size}, b, p)); p += {size} * {_SIZES[code]}")
+        elif field.type == "uuid":
+            self.emit(depth + 1, f"count(b, p, {size}, 16); e = p + {size} * 16")
+            self.emit(depth + 1, f"{name} = [Uuid(b[i:i + 16]) for i in range(p, e, 16)]; p = e")
+        else:
+            self.emit(depth + 1, f"{name} = []")
+            self.emit(depth + 1, f"for _ in range(count(b, p, {size}, 1)):")
+            element = self.value(field._replace(array=False, nullable=False), depth + 2)
+            self.emit(depth + 2, f"{name}.append({element})")
+        return name
+
+    def tags(self, fields: list[Field], out: str, depth: int) -> None:
+        count, tag, size, end = (self.fresh(prefix) for prefix in "ctze")
+        self.emit(depth, f"{count} = b[p]; p += 1")
+        self.emit(depth, f"if {count} > 127: {count}, p = uvarint(b, p - 1)")
+        self.emit(depth, f"for _ in range({count}):")
+        self.emit(depth + 1, f"{tag}, p = uvarint(b, p)")
+        self.emit(depth + 1, f"{size}, p = uvarint(b, p)")
+        self.emit(depth + 1, f"{end} = p + count(b, p, {size}, 1)")
+        word = "if"
+        for field in fields:
+            self.emit(depth + 1, f"{word} {tag} == {field.tag}:")
+            word = "elif"
+            value = self.value(field, depth + 2)
+            self.emit(depth + 2, f"{out}[{field.name!r}] = {value}")
+            self.emit(depth + 2, f"tag_end(p, {end}, {tag})")
+        keep = f"keep_tag({out}, {tag}, blob(b, p, {size})); p = {end}"
+        if fields:
+            self.emit(depth + 1, "else:")
+        self.emit(depth + (2 if fields else 1), keep)

@@ -1,0 +1,146 @@
+"""Where the records of a batch begin and end, found by the regular-expression engine.
+
+A batch is a chain of length-prefixed records and has few distinct shapes. For partition records the shapes seen so far
+become one bytes pattern; a look-ahead captures the topic id at its fixed place, and one match then takes all following
+partitions of that topic. A record of a new shape is framed by hand and its shape learned. Every boundary is still
+proven by its length prefix, the work is linear, and nothing is copied.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kshell.protocol.batches import Buffer
+from kshell.protocol.primitives import DecodeError, read_varint, read_varlong, write_varint
+
+_PARTITION_API_KEY = 3
+_HEAD = 3
+"""Bytes of a value before its message: frame version, api key, version (one each while they stay below 128)."""
+_TOPIC_ID = _HEAD + 4
+_UUID = 16
+
+
+class Span(NamedTuple):
+    """A record in a buffer: its first byte, its value's first byte and end, its end, and its offset delta."""
+
+    start: int
+    value: int
+    value_end: int
+    end: int
+    delta: int
+    time_delta: int
+
+
+class PartitionRun(NamedTuple):
+    """Partition records of one topic, back to back: bytes ``start`` to ``end``."""
+
+    topic_id: bytes
+    start: int
+    end: int
+
+
+def span(buf: Buffer, start: int, limit: int) -> Span:
+    """Frames the record at ``start`` by hand. Raises DecodeError unless it is a plain one: null key, no headers."""
+    size, pos = _varint(buf, start)
+    end = pos + size
+    if size < 0 or end > limit:
+        raise DecodeError(f"a record of {size} bytes runs past the end of the batch", start)
+    time_delta, pos = read_varlong(buf, pos + 1)  # type: ignore[arg-type]  # indexed only
+    delta, pos = _varint(buf, pos)
+    key, pos = _varint(buf, pos)
+    length, pos = _varint(buf, pos)
+    if key != -1 or length < 0 or pos + length + 1 != end or buf[end - 1] != 0:
+        raise DecodeError("a metadata record has a key, headers or no value", start)
+    return Span(start, pos, pos + length, end, delta, time_delta)
+
+
+def _varint(buf: Buffer, pos: int) -> tuple[int, int]:
+    byte = buf[pos]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), pos + 1
+    return read_varint(buf, pos)  # type: ignore[arg-type]  # indexed only
+
+
+def iter_values(buf: Buffer, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """(offset delta, value) of each record between two boundaries."""
+    while start < end:
+        found = span(buf, start, end)
+        yield found.delta, bytes(buf[found.value : found.value_end])
+        start = found.end
+
+
+class Framer:
+    """Walks the records of batches; keeps the shapes of partition records that it has met."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[bytes, list[bytes]] = {}
+        self._known: set[tuple[int, ...]] = set()
+        self._patterns: dict[int, re.Pattern[bytes]] = {}
+        self._alternatives: list[bytes] = []
+
+    def frame(self, buf: Buffer, start: int, end: int) -> Iterator[Span | PartitionRun]:
+        """Every record between two boundaries, partitions taken together where they follow each other."""
+        while start < end:
+            found = span(buf, start, end)
+            if not _is_partition(buf, found):
+                yield found
+                start = found.end
+                continue
+            place = found.value + _TOPIC_ID
+            stop = self._run(buf, found, place - start, end)
+            yield PartitionRun(bytes(buf[place : place + _UUID]), start, stop)
+            start = stop
+
+    def _run(self, buf: Buffer, first: Span, place: int, end: int) -> int:
+        """The end of the run that starts with ``first``, whose topic id is ``place`` bytes into it."""
+        self._learn(buf, first)
+        pattern = self._patterns.get(place)
+        if pattern is None:
+            text = b"(?s)(?=.{%d}(.{16}))(?>%s)++" % (place, b"|".join(self._alternatives))
+            pattern = self._patterns[place] = re.compile(text)
+        match = pattern.match(buf, first.start, end)
+        return match.end() if match else first.end
+
+    def _learn(self, buf: Buffer, found: Span) -> None:
+        length = found.value_end - found.value
+        width = found.value - 1 - len(write_varint(length)) - found.start  # up to and with the offset delta
+        shape = (found.end - found.start, length, width, found.time_delta, buf[found.value + 2])
+        if shape in self._known:
+            return
+        self._known.add(shape)
+        self._patterns.clear()
+        self._alternatives.append(_alternative(buf, found, length))
+
+
+def _is_partition(buf: Buffer, found: Span) -> bool:
+    value = found.value
+    return (
+        buf[value] == 1
+        and buf[value + 1] == _PARTITION_API_KEY
+        and buf[value + 2] <= 2
+        and found.value_end - value >= _TOPIC_ID + _UUID
+    )
+
+
+def _alternative(buf: Buffer, found: Span, length: int) -> bytes:
+    """The pattern of one shape: literal framing, any partition id, the run's topic id, then as many bytes as it has."""
+    size = write_varint(found.end - found.start - _varint_width(buf, found.start))
+    delta_width = _delta_width(buf, found, len(size))
+    delta = b"[\x80-\xff]" * (delta_width - 1) + b"[\x00-\x7f]"
+    head = buf[found.start + len(size) : found.start + len(size) + 1] + write_varint(found.time_delta)
+    value_head = write_varint(-1) + write_varint(length) + buf[found.value : found.value + _HEAD]
+    rest = length - _TOPIC_ID - _UUID
+    return re.escape(size + head) + delta + re.escape(value_head) + b".{4}\\1.{%d}\x00" % rest
+
+
+def _varint_width(buf: Buffer, pos: int) -> int:
+    width = 1
+    while buf[pos + width - 1] >= 0x80:
+        width += 1
+    return width
+
+
+def _delta_width(buf: Buffer, found: Span, size_width: int) -> int:
+    return _varint_width(buf, found.start + size_width + 1 + len(write_varint(found.time_delta)))

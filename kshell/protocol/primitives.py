@@ -1,0 +1,105 @@
+"""Kafka's primitive wire types.
+
+Sources: Kafka's protocol guide ("Protocol Primitive Types") and ``org.apache.kafka.common.utils.ByteUtils``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+MAX_VARINT_BYTES = 5
+"""An int32 varint never needs more; a longer one is damage, not a number."""
+
+
+class DecodeError(ValueError):
+    """The bytes are not what the declaration says. ``position`` is an index into the buffer that was decoded."""
+
+    def __init__(self, reason: str, position: int) -> None:
+        super().__init__(f"{reason} (at byte {position} of the value)")
+        self.reason = reason
+        self.position = position
+
+
+class Uuid(bytes):
+    """16 bytes; prints as Kafka prints it: URL-safe base64 without padding (``org.apache.kafka.common.Uuid``)."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return base64.urlsafe_b64encode(self).rstrip(b"=").decode("ascii")
+
+    def __repr__(self) -> str:
+        return f"Uuid({str(self)!r})"
+
+    @classmethod
+    def parse(cls, text: str) -> Uuid:
+        """The inverse of ``str``. Raises ``ValueError`` for anything that is not 16 bytes of base64."""
+        try:
+            raw = base64.b64decode(text + "==", altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            raise ValueError(f"not a Kafka UUID: {text!r}") from None
+        if len(raw) != 16:
+            raise ValueError(f"not a Kafka UUID: {text!r}")
+        return cls(raw)
+
+
+ZERO_UUID = Uuid(16)
+
+
+def read_uvarint(buf: bytes, pos: int) -> tuple[int, int]:
+    """Unsigned varint (at most 32 bits) at ``pos``; returns (value, position after it)."""
+    value = shift = 0
+    start = pos
+    while True:
+        if pos >= len(buf):
+            raise DecodeError("a varint runs past the end", start)
+        byte = buf[pos]
+        pos += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value > 0xFFFFFFFF:
+                raise DecodeError("a varint is larger than 32 bits", start)
+            return value, pos
+        shift += 7
+        if pos - start >= MAX_VARINT_BYTES:
+            raise DecodeError("a varint is longer than 5 bytes", start)
+
+
+def read_varint(buf: bytes, pos: int) -> tuple[int, int]:
+    """Zigzag varint, 32 bits."""
+    value, pos = read_uvarint(buf, pos)
+    return (value >> 1) ^ -(value & 1), pos
+
+
+def read_varlong(buf: bytes, pos: int) -> tuple[int, int]:
+    """Zigzag varint, 64 bits (timestamp deltas)."""
+    value = shift = 0
+    start = pos
+    while True:
+        if pos >= len(buf):
+            raise DecodeError("a varint runs past the end", start)
+        byte = buf[pos]
+        pos += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            value &= 0xFFFFFFFFFFFFFFFF
+            return (value >> 1) ^ -(value & 1), pos
+        shift += 7
+        if shift > 63:
+            raise DecodeError("a varint is longer than 10 bytes", start)
+
+
+def write_uvarint(value: int) -> bytes:
+    """Unsigned varint."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append((value & 0x7F) | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def write_varint(value: int) -> bytes:
+    """Zigzag varint of a signed number (32 or 64 bits)."""
+    return write_uvarint((value << 1) if value >= 0 else ((-value) << 1) - 1)

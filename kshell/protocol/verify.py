@@ -1,0 +1,202 @@
+"""The rules that make a file of batches trustworthy; they run on every read.
+
+A batch's CRC leaves its base offset, length, epoch and magic uncovered, so a batch is also held against the one before
+it: offsets are gapless, the epoch never falls, and each rise is announced by a LeaderChange record or by the
+``leader-epoch-checkpoint`` file. Damage is a :class:`CorruptDataError` at the batch's first byte. A file that simply
+ends inside its last batch is *torn*: normal while a server writes, and told apart from damage by what follows.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from kshell.errors import CorruptDataError
+from kshell.protocol.batches import (
+    CRC_START,
+    HEADER_SIZE,
+    MIN_LENGTH,
+    Batch,
+    Buffer,
+    read_header,
+)
+from kshell.protocol.control import LEADER_CHANGE, holds
+
+MAGIC = 2
+_MAGIC_PLACE = 16
+
+
+class Torn(NamedTuple):
+    """A file that ends inside a batch: the batch's first byte, and how many bytes of it are there."""
+
+    position: int
+    bytes_left: int
+    reason: str
+
+
+class FixedEpoch:
+    """A snapshot's batches all carry one epoch, the one in the file's name (``None``: the name holds none).
+
+    Kafka's own ``BatchFileWriter`` writes epoch 0 whatever the file is called. So a file that is read by itself
+    (``strict`` off) may disagree with its name as long as its batches agree with each other; ``found`` then differs.
+    """
+
+    def __init__(self, epoch: int | None, *, strict: bool = True) -> None:
+        self.found = epoch
+        self._strict = strict
+        self._first = True
+
+    def fault(self, batch: Batch) -> tuple[Batch, str] | None:
+        first, self._first = self._first, False
+        if batch.epoch == self.found:
+            return None
+        if first and (self.found is None or (not self._strict and _next_epoch(batch) == batch.epoch)):
+            self.found = batch.epoch
+            return None
+        return batch, f"the batch has epoch {batch.epoch}, the snapshot's is {self.found}"
+
+
+def _next_epoch(batch: Batch) -> int | None:
+    """The epoch of the batch that follows in the file, if its header is there."""
+    return read_header(batch.buf, batch.end).epoch if batch.end + HEADER_SIZE <= len(batch.buf) else None
+
+
+class LeaderEpochs:
+    """The epochs along a log; ``history`` holds the (epoch, start offset) lines of ``leader-epoch-checkpoint``."""
+
+    def __init__(self, history: list[tuple[int, int]] | None = None) -> None:
+        self._starts = [start for _, start in history or ()]
+        self._epochs = [epoch for epoch, _ in history or ()]
+        self._last: Batch | None = None
+        self._before_last: int | None = None
+        self._last_is_proven = False
+
+    def fault(self, batch: Batch) -> tuple[Batch, str] | None:
+        """Why the batch cannot have its epoch, with the batch to blame (this one or the one before); else ``None``."""
+        reason, proven = self._judge(batch)
+        if reason is not None:
+            return self._blame(batch, reason)
+        if self._last is not None:
+            proven = proven or batch.epoch == self._last.epoch
+            self._before_last = self._last.epoch
+        self._last, self._last_is_proven = batch, proven
+        return None
+
+    def _judge(self, batch: Batch) -> tuple[str | None, bool]:
+        """(what is wrong, or ``None``; whether a second witness confirms the epoch)."""
+        at = bisect_right(self._starts, batch.base_offset) - 1
+        known = self._epochs[at] if at >= 0 else None
+        leader_change = holds(batch, LEADER_CHANGE)
+        last = self._last.epoch if self._last is not None else None
+        if known is not None and batch.epoch != known:
+            # A copy's checkpoint can be older than its log: past its last line, a LeaderChange may raise the epoch.
+            stale = at == len(self._starts) - 1 and batch.base_offset > self._starts[at] and batch.epoch > known
+            if not (stale and (leader_change or batch.epoch == last)):
+                return f"the batch has epoch {batch.epoch}, leader-epoch-checkpoint says {known}", False
+        if last is None:
+            return None, known is not None
+        if batch.epoch < last:
+            return f"the epoch falls from {last} to {batch.epoch}", False
+        if batch.epoch > last and not leader_change and known != batch.epoch:
+            return f"the epoch rises from {last} to {batch.epoch} without a LeaderChange record", False
+        if batch.epoch == last and leader_change:
+            return f"a LeaderChange record does not raise the epoch from {last}", False
+        return None, known == batch.epoch
+
+    def _blame(self, batch: Batch, reason: str) -> tuple[Batch, str]:
+        """Two neighbours disagree and only one is wrong: when nothing proves the former, the next batch decides."""
+        last = self._last
+        if last is None or self._last_is_proven or last.buf is not batch.buf:
+            return batch, reason
+        if _next_epoch(batch) != batch.epoch:
+            return batch, reason
+        return last, f"the batch has epoch {last.epoch}, the batches after it have {batch.epoch}"
+
+
+class Chain:
+    """Walks the batches of one file after another, holding each against the rules. ``torn`` is set at a torn end."""
+
+    def __init__(self, epochs: LeaderEpochs | FixedEpoch, next_offset: int | None) -> None:
+        self._epochs = epochs
+        self.next_offset = next_offset
+        self.torn: Torn | None = None
+
+    def walk(self, buf: Buffer, file: str, start: int = 0) -> Iterator[Batch]:
+        """The batches of ``buf`` from byte ``start`` on. Raises CorruptDataError at the first that breaks a rule."""
+        position = start
+        while position < len(buf):
+            batch = self._next(buf, file, position)
+            if batch is None:
+                return
+            fault = self._epochs.fault(batch)
+            if fault is not None:
+                culprit, reason = fault
+                raise CorruptDataError(file, culprit.position, reason)
+            self.next_offset = batch.last_offset + 1
+            yield batch
+            position = batch.end
+
+    def _next(self, buf: Buffer, file: str, position: int) -> Batch | None:
+        left = len(buf) - position
+        if left < HEADER_SIZE:
+            self.torn = Torn(position, left, f"the file ends after {left} bytes of a batch")
+            return None
+        batch = read_header(buf, position)
+        if batch.magic != MAGIC:
+            if not any(buf[position : position + HEADER_SIZE]) and _all_zero(buf, position):
+                self.torn = Torn(position, left, f"the file ends in {left} zero bytes")
+                return None
+            raise CorruptDataError(file, position, f"the batch has magic {batch.magic}, not {MAGIC}")
+        if batch.size - 12 < MIN_LENGTH:
+            raise CorruptDataError(file, position, f"the batch claims a length of {batch.size - 12} bytes")
+        if batch.size > left:
+            self._torn_or_damaged(batch, file, left)
+            return None
+        if not batch.crc_is_good():
+            raise CorruptDataError(file, position, "the batch's CRC does not match its bytes")
+        self._check_offsets(batch, file)
+        return batch
+
+    def _check_offsets(self, batch: Batch, file: str) -> None:
+        if self.next_offset is not None and batch.base_offset != self.next_offset:
+            reason = f"the batch starts at offset {batch.base_offset}, {self.next_offset} was to come"
+            raise CorruptDataError(file, batch.position, reason)
+        if batch.count != batch.last_offset_delta + 1 or batch.count < 1:
+            reason = f"the batch counts {batch.count} records over {batch.last_offset_delta + 1} offsets"
+            raise CorruptDataError(file, batch.position, reason)
+
+    def _torn_or_damaged(self, batch: Batch, file: str, left: int) -> None:
+        """A batch longer than the file: torn, unless its own CRC or a whole batch further on shows a wrong length."""
+        claim = f"the batch claims {batch.size} bytes, {left} are left"
+        with memoryview(batch.buf) as view, view[batch.position + CRC_START :] as rest:
+            whole = crc32c(rest) == batch.crc
+        if whole:
+            raise CorruptDataError(file, batch.position, f"{claim}, and its CRC says that it is whole")
+        found = find_batch(batch.buf, batch.position + 1)
+        if found is not None:
+            raise CorruptDataError(file, batch.position, f"{claim}, and a whole batch follows at byte {found.position}")
+        if self.next_offset is not None and batch.base_offset != self.next_offset:
+            raise CorruptDataError(file, batch.position, f"{claim}, and {self.next_offset} was to come")
+        self.torn = Torn(batch.position, left, claim)
+
+
+def find_batch(buf: Buffer, start: int) -> Batch | None:
+    """The first whole batch with a good CRC at or after byte ``start``: used only once damage was found."""
+    for match in re.finditer(re.escape(bytes([MAGIC])), memoryview(buf)[start + _MAGIC_PLACE :]):
+        position = start + match.start()
+        if position + HEADER_SIZE > len(buf):
+            return None
+        batch = read_header(buf, position)
+        if batch.size - 12 >= MIN_LENGTH and batch.size <= len(buf) - position and batch.base_offset >= 0:
+            if batch.count == batch.last_offset_delta + 1 and batch.crc_is_good():
+                return batch
+    return None
+
+
+def _all_zero(buf: Buffer, position: int) -> bool:
+    step = 1 << 20
+    return not any(any(buf[at : at + step]) for at in range(position, len(buf), step))

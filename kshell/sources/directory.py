@@ -1,0 +1,204 @@
+"""A metadata directory (or one file of it) as a source: newest whole snapshot, then the log after it.
+
+The directory may belong to a server that is running: files appear, grow and vanish while they are read. What looks like
+damage is believed only when the directory did not change meanwhile.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
+from kshell.metadata.image import Image
+from kshell.metadata.replay import Problem, Replayer
+from kshell.protocol.primitives import DecodeError
+from kshell.protocol.verify import Torn
+from kshell.sources.files import Listing, SnapshotFile, bootstrap_file, locate, scan
+from kshell.sources.log import LogReader, Progress
+from kshell.sources.snapshot import SnapshotFacts, load_snapshot
+
+_ATTEMPTS = 6
+_PAUSE = 0.05
+
+
+@dataclass
+class Loaded:
+    """An image and everything there is to say about how it came to be."""
+
+    image: Image
+    listing: Listing
+    snapshot: SnapshotFacts | None
+    log_end_offset: int | None
+    """The offset after the last record read (control records included); ``None`` when no log was read."""
+    last_timestamp: int
+    problems: list[Problem]
+    torn: tuple[str, Torn] | None
+    open_transaction: int | None
+    damage: list[DataError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class DirectorySource:
+    """Reads ``path``: a metadata directory, a log directory around one, or one ``.log`` or ``.checkpoint`` file."""
+
+    kind = "directory"
+
+    def __init__(self, path: str) -> None:
+        self.given = path
+        self.path = locate(path)
+
+    @property
+    def name(self) -> str:
+        """For people: what was given."""
+        return self.given
+
+    def listing(self) -> Listing:
+        """The files as they are now."""
+        return scan(self.path)
+
+    def load(self, *, until: int | None = None, progress: Progress | None = None) -> Loaded:
+        """The image at the end of the log, or with every record up to offset ``until``. Raises SourceError, DataError."""
+        for attempt in range(_ATTEMPTS):
+            listing = self.listing()
+            last_try = attempt == _ATTEMPTS - 1
+            try:
+                with _no_garbage_collection():
+                    loaded = _load(listing, until, progress)
+            except FileNotFoundError as error:
+                if last_try:
+                    raise CorruptDataError(str(error.filename), 0, "the file vanishes again and again") from None
+            except DataError:
+                if last_try or self.listing() == listing:
+                    raise
+            else:
+                if not loaded.damage or last_try or self.listing() == listing:
+                    return loaded
+            time.sleep(_PAUSE)
+        raise AssertionError("the last attempt returns or raises")
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Loading makes many objects and no cycles; the collector would only walk them again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _load(listing: Listing, until: int | None, progress: Progress | None) -> Loaded:
+    damage: list[DataError] = []
+    replayer, facts = _newest_snapshot(listing, until, progress, damage)
+    start = facts.end_offset if facts else 0
+    _check_start(listing, facts, until, damage)
+    reader = LogReader(listing, start, progress=progress)
+    end, last_timestamp = _replay_log(reader, replayer, start, until)
+    image = replayer.image()
+    loaded = Loaded(
+        image=image,
+        listing=listing,
+        snapshot=facts,
+        log_end_offset=end,
+        last_timestamp=max(last_timestamp, image.provenance.timestamp),
+        problems=replayer.problems,
+        torn=reader.torn,
+        open_transaction=replayer.open_transaction,
+        damage=damage + reader.damage,
+    )
+    _add_notes(loaded)
+    return loaded
+
+
+def _newest_snapshot(
+    listing: Listing, until: int | None, progress: Progress | None, damage: list[DataError]
+) -> tuple[Replayer, SnapshotFacts | None]:
+    """A replayer that holds the newest whole snapshot, or an empty one; damaged snapshots are listed and passed over."""
+    for file in reversed(listing.snapshots):
+        if until is not None and file.end_offset is not None and file.end_offset - 1 > until:
+            continue
+        replayer = Replayer(until=until)
+        try:
+            facts = load_snapshot(file, replayer, strict=listing.directory is not None, progress=progress)
+            return replayer, facts
+        except CorruptDataError as error:
+            damage.append(error)
+    if damage and not listing.segments:
+        raise damage[0]
+    return Replayer(until=until), None
+
+
+def _check_start(
+    listing: Listing, facts: SnapshotFacts | None, until: int | None, damage: list[DataError]
+) -> None:
+    """What comes before the log must be in a snapshot."""
+    if not listing.segments:
+        return
+    first = listing.segments[0]
+    base = first.base_offset
+    end = facts.end_offset if facts else 0
+    if listing.directory is None or base is None or base <= end:
+        return
+    reason = f"{first.path}: the log starts at offset {base}, and no whole snapshot reaches it"
+    if facts is None:
+        hint = "copy the directory's .checkpoint files too; `kshell -d … dump` still prints the records there are"
+        older = [error.message for error in damage]
+        raise IncompleteLogError("; ".join([reason, *older]), hint=hint)
+    damage.append(IncompleteLogError(f"{reason} (the newest ends at {end})"))
+
+
+def _replay_log(reader: LogReader, replayer: Replayer, start: int, until: int | None) -> tuple[int | None, int]:
+    """Feeds the log to the replayer; returns the offset after its last record, and the last timestamp."""
+    end: int | None = None
+    timestamp = -1
+    for file, batch in reader:
+        end = batch.last_offset + 1
+        timestamp = batch.max_timestamp
+        if batch.last_offset < start:
+            continue
+        if until is not None and batch.base_offset > until:
+            break
+        try:
+            replayer.log_batch(batch, file, start)
+        except DecodeError as error:
+            reader.damage.append(CorruptDataError(file, batch.position, str(error)))
+            break
+        except MissingCodecError as error:
+            reader.damage.append(MissingCodecError(f"{file}: byte {batch.position}: {error.message}", hint=error.hint))
+            break
+    return end, timestamp
+
+
+def _add_notes(loaded: Loaded) -> None:
+    notes = loaded.notes
+    if loaded.snapshot and loaded.snapshot.note:
+        notes.append(loaded.snapshot.note)
+    if loaded.torn:
+        path, torn = loaded.torn
+        notes.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while a server writes")
+    if loaded.open_transaction is not None:
+        notes.append(f"the metadata transaction begun at offset {loaded.open_transaction} has not ended: left out")
+    if loaded.snapshot is None and loaded.image.provenance.offset < 0:
+        _note_empty(loaded)
+
+
+def _note_empty(loaded: Loaded) -> None:
+    bootstrap = bootstrap_file(loaded.listing)
+    text = "the metadata log is empty"
+    if bootstrap:
+        text += f": no server has written to it yet; what the first one will write is in {bootstrap}"
+    loaded.notes.append(text)
+
+
+def snapshot_named(listing: Listing, name: str) -> SnapshotFile | None:
+    """The snapshot whose id (``<end offset>-<epoch>``, leading zeros optional) is ``name``."""
+    for file in listing.snapshots:
+        if name in (f"{file.end_offset}-{file.epoch}", f"{file.end_offset:020d}-{file.epoch:010d}"):
+            return file
+    return None

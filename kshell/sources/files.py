@@ -1,0 +1,185 @@
+"""The files of a metadata directory: which there are, and the small text files beside them.
+
+Names as Kafka gives them: ``%020d.log`` (base offset), ``%020d-%010d.checkpoint`` (end offset, exclusive, and epoch).
+Everything else in the directory (indexes, ``.part``, ``.deleted``, producer snapshots) is left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any, NamedTuple
+
+from kshell.errors import SourceError, SourceNotFoundError, SourcePermissionError
+
+METADATA_DIRECTORY = "__cluster_metadata-0"
+BOOTSTRAP = "bootstrap.checkpoint"
+_SEGMENT = re.compile(r"(\d{20})\.log\Z")
+_SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint\Z")
+
+
+class Segment(NamedTuple):
+    """One file of the log; ``base_offset`` is ``None`` when its name says none (a lone, renamed file)."""
+
+    path: str
+    base_offset: int | None
+    size: int
+    changed: int
+
+
+class SnapshotFile(NamedTuple):
+    """One snapshot; ``end_offset`` (exclusive) and ``epoch`` are ``None`` when its name says none."""
+
+    path: str
+    end_offset: int | None
+    epoch: int | None
+    size: int
+    changed: int
+
+
+class Listing(NamedTuple):
+    """What there is to read, oldest first. ``directory`` is ``None`` for a lone file."""
+
+    directory: str | None
+    segments: tuple[Segment, ...]
+    snapshots: tuple[SnapshotFile, ...]
+
+
+def locate(path: str) -> str:
+    """The metadata directory or file that ``path`` means. Raises SourceNotFoundError, SourcePermissionError."""
+    try:
+        os.stat(path)
+    except PermissionError:
+        raise permission(path) from None
+    except OSError:
+        raise SourceNotFoundError(f"{path}: no such file or directory") from None
+    if not os.path.isdir(path):
+        return path
+    inner = os.path.join(path, METADATA_DIRECTORY)
+    return inner if os.path.isdir(inner) else path
+
+
+def scan(path: str) -> Listing:
+    """Lists the files of ``path`` (which :func:`locate` gave). Raises SourceNotFoundError when none can be read."""
+    if not os.path.isdir(path):
+        return _lone(path)
+    segments, snapshots = [], []
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                segment, snapshot = _SEGMENT.match(entry.name), _SNAPSHOT.match(entry.name)
+                if not segment and not snapshot:
+                    continue
+                try:
+                    stat = entry.stat()
+                except FileNotFoundError:
+                    continue  # deleted while we list: a running server does that
+                if segment:
+                    segments.append(Segment(entry.path, int(segment[1]), stat.st_size, stat.st_mtime_ns))
+                elif snapshot:
+                    end, epoch = int(snapshot[1]), int(snapshot[2])
+                    snapshots.append(SnapshotFile(entry.path, end, epoch, stat.st_size, stat.st_mtime_ns))
+    except PermissionError:
+        raise permission(path) from None
+    if not segments and not snapshots:
+        raise SourceNotFoundError(f"{path}: holds no metadata log and no snapshot", hint=_what_to_pass(path))
+    return Listing(path, tuple(sorted(segments)), tuple(sorted(snapshots)))
+
+
+def _what_to_pass(path: str) -> str:
+    try:
+        names = os.listdir(path)
+    except OSError:
+        names = []
+    if BOOTSTRAP in names or "meta.properties" in names:
+        return "this log directory was formatted, but no server has run on it yet"
+    return f"pass a {METADATA_DIRECTORY} directory, the log directory around it (metadata.log.dir), or one file of it"
+
+
+def _lone(path: str) -> Listing:
+    name = os.path.basename(path)
+    stat = os.stat(path)
+    if name.endswith(".checkpoint"):
+        match = _SNAPSHOT.match(name)
+        end, epoch = (int(match[1]), int(match[2])) if match else (None, None)
+        return Listing(None, (), (SnapshotFile(path, end, epoch, stat.st_size, stat.st_mtime_ns),))
+    if name.endswith(".log"):
+        segment = _SEGMENT.match(name)
+        base = int(segment[1]) if segment else None
+        return Listing(None, (Segment(path, base, stat.st_size, stat.st_mtime_ns),), ())
+    raise SourceNotFoundError(
+        f"{path}: not a metadata file", hint="kshell reads .log and .checkpoint files, and directories of them"
+    )
+
+
+def permission(path: str) -> SourcePermissionError:
+    """The error for a file that this user may not read (snapshots have mode 0400)."""
+    return SourcePermissionError(
+        f"{path}: permission denied",
+        hint="Kafka writes snapshots readable by its own user only: run kshell as that user "
+        "(sudo -u kafka kshell …), or copy the directory as root and give yourself the copy",
+    )
+
+
+def open_read(path: str) -> int:
+    """A descriptor open for reading. Raises FileNotFoundError (list again), SourcePermissionError, SourceError."""
+    try:
+        return os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError:
+        raise
+    except PermissionError:
+        raise permission(path) from None
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror}") from None
+
+
+def leader_epochs(listing: Listing) -> list[tuple[int, int]]:
+    """The (epoch, start offset) lines of ``leader-epoch-checkpoint``; empty when the file is missing or unreadable."""
+    text = _beside(listing, "leader-epoch-checkpoint")
+    pairs = [line.split() for line in text.splitlines()[2:]]
+    try:
+        return [(int(epoch), int(start)) for epoch, start in pairs]
+    except ValueError:
+        return []
+
+
+def quorum_state(listing: Listing) -> dict[str, Any]:
+    """The JSON of ``quorum-state``; empty when there is none."""
+    try:
+        state = json.loads(_beside(listing, "quorum-state"))
+    except ValueError:
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def meta_properties(listing: Listing) -> dict[str, str]:
+    """``meta.properties`` of the log directory around the metadata directory (or of the directory itself)."""
+    for name in (os.path.join(os.pardir, "meta.properties"), "meta.properties"):
+        lines = _beside(listing, name).splitlines()
+        pairs = [line.partition("=") for line in lines if line.strip() and not line.startswith("#")]
+        if pairs:
+            return {key.strip(): value.strip() for key, _, value in pairs}
+    return {}
+
+
+def bootstrap_file(listing: Listing) -> str | None:
+    """The ``bootstrap.checkpoint`` in the log directory, if there is one."""
+    if listing.directory is None:
+        return None
+    path = os.path.normpath(os.path.join(listing.directory, os.pardir, BOOTSTRAP))
+    return path if os.path.exists(path) else None
+
+
+def _beside(listing: Listing, name: str) -> str:
+    folder = listing.directory or _folder_of_file(listing)
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+            return file.read(1 << 20)
+    except OSError:
+        return ""
+
+
+def _folder_of_file(listing: Listing) -> str:
+    lone: tuple[Segment | SnapshotFile, ...] = listing.segments + listing.snapshots
+    return os.path.dirname(lone[0].path) or os.curdir

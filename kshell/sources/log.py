@@ -1,0 +1,123 @@
+"""The log of a directory: verified batches over its segments, in offset order.
+
+Segments are read into memory and not mapped: a follower may truncate the active one, and touching a mapped page that is
+gone kills the process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from kshell.errors import CorruptDataError, DataError, IncompleteLogError
+from kshell.protocol.batches import Batch
+from kshell.protocol.verify import Chain, LeaderEpochs, Torn, find_batch
+from kshell.sources.files import Listing, Segment, leader_epochs, open_read
+
+Progress = Callable[[int, int, str], None]
+"""(bytes done, bytes in all, what is being read)."""
+
+
+class FileBatch(NamedTuple):
+    """A verified batch and the name of its file."""
+
+    file: str
+    batch: Batch
+
+
+def read_segment(segment: Segment) -> bytes:
+    """The bytes of a segment as they are now."""
+    descriptor = open_read(segment.path)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        return file.readall() or b""
+
+
+class LogReader:
+    """Walks the batches that hold offsets from ``start`` on; collects damage and a torn tail on the way.
+
+    Damage before ``start``, or anywhere with ``resume``, is stepped over at the next whole batch; else the walk ends
+    there, because what follows is no longer known to be a state of the cluster.
+    """
+
+    def __init__(
+        self, listing: Listing, start: int = 0, *, resume: bool = False, progress: Progress | None = None
+    ) -> None:
+        self.damage: list[DataError] = []
+        self.torn: tuple[str, Torn] | None = None
+        self._segments = _needed(listing.segments, start)
+        self._start = start
+        self._resume = resume
+        self._progress = progress
+        self._epochs = LeaderEpochs(leader_epochs(listing))
+        self._next: int | None = None
+
+    def __iter__(self) -> Iterator[FileBatch]:
+        total = sum(segment.size for segment in self._segments)
+        done = 0
+        for index, segment in enumerate(self._segments):
+            if not self._joins(segment):
+                return
+            is_last = index == len(self._segments) - 1
+            for batch in self._segment(segment, is_last):
+                yield FileBatch(os.path.basename(segment.path), batch)
+                if self._progress:
+                    self._progress(done + batch.end, total, segment.path)
+            done += segment.size
+            if self.damage and not self._continues():
+                return
+
+    def _joins(self, segment: Segment) -> bool:
+        """Whether a segment starts where the one before it ended."""
+        if self._next is None or segment.base_offset in (None, self._next):
+            return True
+        reason = f"the segment starts at offset {segment.base_offset}, {self._next} was to come"
+        self.damage.append(IncompleteLogError(f"{segment.path}: {reason}"))
+        if not self._resume:
+            return False
+        self._next = segment.base_offset
+        return True
+
+    def _continues(self) -> bool:
+        return self._resume or (self._next is not None and self._next <= self._start)
+
+    def _segment(self, segment: Segment, is_last: bool) -> Iterator[Batch]:
+        buf = read_segment(segment)
+        position: int | None = 0
+        expected = segment.base_offset if self._next is None else self._next
+        while position is not None:
+            chain = Chain(self._epochs, expected)
+            try:
+                for batch in chain.walk(buf, segment.path, position):
+                    self._next = batch.last_offset + 1
+                    yield batch
+                position = None
+                if chain.torn is not None:
+                    position = self._torn(chain.torn, segment, buf, is_last)
+            except CorruptDataError as error:
+                self.damage.append(error)
+                position = self._step_over(buf, error.position)
+            expected = None
+
+    def _torn(self, torn: Torn, segment: Segment, buf: bytes, is_last: bool) -> int | None:
+        if is_last:
+            self.torn = (segment.path, torn)
+            return None
+        self.damage.append(CorruptDataError(segment.path, torn.position, f"{torn.reason}, but another segment follows"))
+        return self._step_over(buf, torn.position)
+
+    def _step_over(self, buf: bytes, position: int) -> int | None:
+        """Where to go on after damage, or ``None`` to stop."""
+        found = find_batch(buf, position + 1)
+        if found is None or not (self._resume or found.base_offset <= self._start):
+            return None
+        return found.position
+
+
+def _needed(segments: tuple[Segment, ...], start: int) -> tuple[Segment, ...]:
+    """The segments that may hold offsets from ``start`` on: the last that begins at or before it, and the later ones."""
+    first = 0
+    for index, segment in enumerate(segments):
+        if segment.base_offset is not None and segment.base_offset <= start:
+            first = index
+    return segments[first:]
