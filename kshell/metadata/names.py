@@ -1,8 +1,7 @@
 """Path segments: names as they stand in paths, in one place.
 
 A name is percent-encoded where it holds ``/``, ``%`` or a control character, or is ``.`` or ``..``; inside a quota
-entity's parentheses ``(`` and ``)`` too. What a terminal would interpret beyond that (bidirectional controls, line
-separators, lone surrogates) is encoded as well, so that a path can be typed.
+entity's parentheses ``(`` and ``)`` too. Bytes that are no UTF-8 are encoded as well, so that a path is always text.
 """
 
 from __future__ import annotations
@@ -11,10 +10,11 @@ import re
 from urllib.parse import unquote_to_bytes
 
 DEFAULT = "<default>"
+EMPTY = "<empty>"
+_PLACEHOLDERS = (DEFAULT, EMPTY)
 
-_UNSAFE = "\x00-\x1f\x7f-\x9f/%\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
+_UNSAFE = "\x00-\x1f\x7f-\x9f/%\ud800-\udfff"
 _NAME = re.compile(f"[{_UNSAFE}]")
-_ENTITY = re.compile(f"[{_UNSAFE}()]")
 
 
 def _percent(match: re.Match[str]) -> str:
@@ -25,16 +25,16 @@ def encode_name(name: str) -> str:
     """A name as a path segment."""
     if name in (".", ".."):
         return name.replace(".", "%2E")
-    return _NAME.sub(_percent, name) or "<empty>"
+    if name in _PLACEHOLDERS:
+        return f"%3C{name[1:]}"
+    return _NAME.sub(_percent, name) or EMPTY
 
 
 def encode_entity(name: str | None) -> str:
     """A name inside a quota entity; ``None`` is the default entity."""
     if name is None:
         return DEFAULT
-    if name == DEFAULT:
-        return "%3C" + DEFAULT[1:]
-    return _ENTITY.sub(_percent, name)
+    return encode_name(name).replace("(", "%28").replace(")", "%29")
 
 
 def decode_name(segment: str) -> str:

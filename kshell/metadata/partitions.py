@@ -89,7 +89,9 @@ def merge(partition: Partition, data: dict[str, Any]) -> Partition:
         elr=_ids(data, "eligibleLeaderReplicas", partition.elr),
         last_known_elr=_ids(data, "lastKnownElr", partition.last_known_elr),
         leader=partition.leader if leader == NO_LEADER_CHANGE else leader,
-        leader_recovery_state=partition.leader_recovery_state if recovery == _NO_RECOVERY_CHANGE else _recovery(recovery),
+        leader_recovery_state=partition.leader_recovery_state
+        if recovery == _NO_RECOVERY_CHANGE
+        else _recovery(recovery),
         leader_epoch=partition.leader_epoch + (leader != NO_LEADER_CHANGE),
         partition_epoch=partition.partition_epoch + 1,
     )

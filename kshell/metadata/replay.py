@@ -155,4 +155,3 @@ class Replayer:
 def _raw(buf: object, found: Span, batch: Batch) -> RawRecord:
     value = bytes(buf[found.value : found.value_end])  # type: ignore[index]  # bytes or a memory map
     return RawRecord(batch.base_offset + found.delta, batch.base_timestamp + found.time_delta, None, value)
-

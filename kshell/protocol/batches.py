@@ -44,7 +44,7 @@ class Batch(NamedTuple):
     last_offset_delta: int
     base_timestamp: int
     max_timestamp: int
-    count: int
+    records: int
 
     @property
     def last_offset(self) -> int:
@@ -95,7 +95,7 @@ def iter_records(batch: Batch) -> Iterator[RawRecord]:
     buf, pos, end = batch.region()
     region = bytes(buf[pos:end]) if batch.codec == 0 else buf
     at = 0
-    for index in range(batch.count):
+    for index in range(batch.records):
         record, at = _record(region, at, batch)
         if record.offset != batch.base_offset + index:
             raise DecodeError(f"record {index} of the batch claims offset {record.offset}", at)

@@ -78,6 +78,8 @@ def _grow(module: Any, data: bytes) -> bytes:
 def _unsnappy(library: Any, data: bytes) -> bytes:
     if not data.startswith(_XERIAL_MAGIC):
         return _raw_snappy(library, data, MAX_DECOMPRESSED)
+    if len(data) < _XERIAL_HEADER:
+        raise DecodeError("the snappy data of the batch ends inside its header", len(data))
     out = bytearray()
     pos = _XERIAL_HEADER
     while pos < len(data):

@@ -23,7 +23,11 @@ def _struct(fields: tuple[Field, ...], message: dict[str, Any], version: int, fl
     mine = [field for field in fields if version in field.versions]
     out = [_value(f, _get(f, message), version, flexible) for f in mine if f.tag is None or not flexible]
     if flexible:
-        tagged = {f.tag: _value(f, message[f.name], version, flexible) for f in mine if f.tag is not None and f.name in message}
+        tagged = {
+            f.tag: _value(f, message[f.name], version, flexible)
+            for f in mine
+            if f.tag is not None and f.name in message
+        }
         tagged |= {unknown["tag"]: unknown["data"] for unknown in message.get(UNKNOWN_TAGS, ())}
         out.append(write_uvarint(len(tagged)))
         for tag, data in sorted(tagged.items()):
@@ -49,7 +53,7 @@ def _value(field: Field, value: Any, version: int, flexible: bool) -> bytes:
         one = field._replace(array=False)
         return _length(len(value), "array", flexible) + b"".join(_value(one, v, version, flexible) for v in value)
     if field.is_struct:
-        return _struct(field.fields, value, version, flexible)
+        return _struct(field.fields, value or {}, version, flexible)
     if field.type == "uuid":
         return bytes(value if value is not None else ZERO_UUID)
     if field.type == "bool":

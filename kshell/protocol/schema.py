@@ -99,7 +99,7 @@ def parse_fields(text: str) -> tuple[Field, ...]:
         rows.append(match)
     fields, used = _block(rows, 0, len(rows[0]["indent"]) if rows else 0)
     if used != len(rows):
-        raise ValueError(f"wrong indentation: {rows[used].group(0).strip()!r}")
+        raise _wrong_indentation(rows[used])
     return fields
 
 
@@ -108,12 +108,21 @@ def _block(rows: list[re.Match[str]], at: int, indent: int) -> tuple[tuple[Field
     while at < len(rows) and len(rows[at]["indent"]) >= indent:
         row = rows[at]
         if len(row["indent"]) > indent:
+            if not fields[-1].is_struct or fields[-1].fields:
+                raise _wrong_indentation(row)
             nested, at = _block(rows, at, len(row["indent"]))
             fields[-1] = fields[-1]._replace(fields=nested)
             continue
         fields.append(_field(row))
         at += 1
+    for field in fields:
+        if field.is_struct and not field.fields:
+            raise ValueError(f"{field.name}: {field.type} is not a primitive type, and has no fields of its own")
     return tuple(fields), at
+
+
+def _wrong_indentation(row: re.Match[str]) -> ValueError:
+    return ValueError(f"wrong indentation: {row.group(0).strip()!r}")
 
 
 def _field(row: re.Match[str]) -> Field:

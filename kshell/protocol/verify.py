@@ -165,8 +165,8 @@ class Chain:
         if self.next_offset is not None and batch.base_offset != self.next_offset:
             reason = f"the batch starts at offset {batch.base_offset}, {self.next_offset} was to come"
             raise CorruptDataError(file, batch.position, reason)
-        if batch.count != batch.last_offset_delta + 1 or batch.count < 1:
-            reason = f"the batch counts {batch.count} records over {batch.last_offset_delta + 1} offsets"
+        if batch.records != batch.last_offset_delta + 1 or batch.records < 1:
+            reason = f"the batch counts {batch.records} records over {batch.last_offset_delta + 1} offsets"
             raise CorruptDataError(file, batch.position, reason)
 
     def _torn_or_damaged(self, batch: Batch, file: str, left: int) -> None:
@@ -192,7 +192,7 @@ def find_batch(buf: Buffer, start: int) -> Batch | None:
             return None
         batch = read_header(buf, position)
         if batch.size - 12 >= MIN_LENGTH and batch.size <= len(buf) - position and batch.base_offset >= 0:
-            if batch.count == batch.last_offset_delta + 1 and batch.crc_is_good():
+            if batch.records == batch.last_offset_delta + 1 and batch.crc_is_good():
                 return batch
     return None
 

@@ -19,6 +19,7 @@ from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import Torn
 from kshell.sources.files import Listing, SnapshotFile, bootstrap_file, locate, scan
 from kshell.sources.log import LogReader, Progress
+from kshell.sources.points import offset_at, parse_point
 from kshell.sources.snapshot import SnapshotFacts, load_snapshot
 
 _ATTEMPTS = 6
@@ -59,6 +60,11 @@ class DirectorySource:
     def listing(self) -> Listing:
         """The files as they are now."""
         return scan(self.path)
+
+    def offset_of(self, point: str) -> int | None:
+        """The offset that ``point`` means; ``None`` for now. Raises UsageError, DataError."""
+        moment = parse_point(point)
+        return offset_at(self.listing(), moment.time_ms) if moment.time_ms is not None else moment.offset
 
     def load(self, *, until: int | None = None, progress: Progress | None = None) -> Loaded:
         """The image at the end of the log, or with every record up to offset ``until``. Raises SourceError, DataError."""
@@ -134,9 +140,7 @@ def _newest_snapshot(
     return Replayer(until=until), None
 
 
-def _check_start(
-    listing: Listing, facts: SnapshotFacts | None, until: int | None, damage: list[DataError]
-) -> None:
+def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | None, damage: list[DataError]) -> None:
     """What comes before the log must be in a snapshot."""
     if not listing.segments:
         return

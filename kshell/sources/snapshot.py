@@ -65,7 +65,7 @@ class SnapshotReader:
             elif holds(last, SNAPSHOT_FOOTER):
                 raise CorruptDataError(path, batch.position, "a batch follows the snapshot's footer")
             last = batch
-            self.records += batch.count
+            self.records += batch.records
             yield batch
             if self._progress:
                 self._progress(batch.end, len(buf), path)

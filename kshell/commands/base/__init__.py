@@ -1,0 +1,1 @@
+"""What commands are made of: their declaration, the command language, results."""

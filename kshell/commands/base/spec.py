@@ -1,0 +1,72 @@
+"""How a command declares itself. Parser, completion, help, man, the reference and the magics derive from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.result import Result
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+Complete = Callable[["Session", str], Iterable[str]]
+"""(session, what was typed of the word) -> whole words that it may become."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """An option. Without ``metavar`` it is a switch; with ``convert`` its word becomes a typed value."""
+
+    names: tuple[str, ...]
+    help: str
+    metavar: str | None = None
+    convert: Callable[[str], Any] = str
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    complete: Complete | None = None
+    repeat: bool = False
+
+    @property
+    def dest(self) -> str:
+        """The attribute on the parsed arguments: the first long name, or the first name."""
+        name = next((n for n in self.names if n.startswith("--")), self.names[0])
+        return name.lstrip("-").replace("-", "_") if not name.lstrip("-").isdigit() else f"n{name.lstrip('-')}"
+
+
+@dataclass(frozen=True)
+class Arg:
+    """A positional argument. ``kind``: ``path`` (globs are expanded, paths are completed), ``text`` or ``command``.
+
+    ``count``: ``1``, ``?`` (optional), ``*`` (any number) or ``+`` (at least one).
+    """
+
+    name: str
+    help: str
+    kind: str = "text"
+    count: str = "1"
+    complete: Complete | None = None
+
+
+@dataclass(frozen=True)
+class Example:
+    """A line that runs on the sample, and what it is for."""
+
+    line: str
+    purpose: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command. ``run`` gets the session and the parsed arguments (attributes by name) and returns a result."""
+
+    name: str
+    summary: str
+    run: Callable[[Session, Any], Result]
+    args: tuple[Arg, ...] = ()
+    flags: tuple[Flag, ...] = ()
+    examples: tuple[Example, ...] = ()
+    description: str = ""
+    needs_source: bool = True
+    aliases: tuple[str, ...] = field(default=())

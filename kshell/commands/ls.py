@@ -1,0 +1,81 @@
+"""``ls``: what is in a directory of the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kshell.commands.base.result import Column, Result, Row, Rows
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.session import Session
+from kshell.tree.image import iso
+from kshell.tree.node import Directory, Leaf, Node
+from kshell.tree.paths import Segments, join
+
+_NAMES = (Column("name"), Column("type", wide=True))
+_LONG = (Column("type"), Column("offset"), Column("time"), Column("name"))
+
+
+def run(session: Session, args: Any) -> Result:
+    """Directories are listed, leaves stand for themselves; several directories get a heading each."""
+    found = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
+    several = len(found) > 1 or args.recursive
+    return Rows(
+        columns=_LONG if args.long else _NAMES,
+        rows=_rows(found, args),
+        style="table" if args.long else "names",
+        one_per_line=args.n1,
+        group="directory" if several else None,
+        bare=None if args.long or several else "name",
+    )
+
+
+def _rows(found: list[tuple[Segments, Node]], args: Any) -> Iterator[Row]:
+    leaves = [hit for hit in found if not isinstance(hit[1], Directory)]
+    for segments, node in leaves:
+        yield _row(segments, node, "", join(segments), args.long)
+    for segments, node in found:
+        if isinstance(node, Directory):
+            yield from _directory(segments, node, args)
+
+
+def _directory(segments: Segments, node: Directory, args: Any) -> Iterator[Row]:
+    below: list[tuple[Segments, Directory]] = []
+    for name in node.segments():
+        child = node.child(name)
+        if child is None:
+            continue
+        yield _row((*segments, name), child, join(segments), name, args.long)
+        if args.recursive and isinstance(child, Directory):
+            below.append(((*segments, name), child))
+    for path, child in below:
+        yield from _directory(path, child, args)
+
+
+def _row(segments: Segments, node: Node, directory: str, name: str, long: bool) -> Row:
+    kind = node.type if isinstance(node, Leaf | Directory) else ""
+    row: dict[str, Any] = {"name": name, "type": kind, "directory": directory, "path": join(segments)}
+    if long:
+        origin = node.origin() if isinstance(node, Leaf | Directory) else None
+        in_log = origin is not None and not origin.place.in_snapshot
+        row["offset"] = origin.offset if origin is not None and in_log else None
+        row["time"] = iso(origin.timestamp) if origin is not None else None
+    return row
+
+
+COMMAND = Command(
+    name="ls",
+    summary="list directories of the tree",
+    run=run,
+    args=(Arg("path", "what to list; the working directory when absent", kind="path", count="*"),),
+    flags=(
+        Flag(("-l", "--long"), "with type, and the offset and time of the record that last wrote each"),
+        Flag(("-1",), "one name a line"),
+        Flag(("-R", "--recursive"), "directories below, too"),
+    ),
+    examples=(
+        Example("ls /image/topics/byName", "the topics"),
+        Example("ls -l /image/cluster/brokers", "the brokers, and when each registration last changed"),
+        Example("ls -1 '/image/configs/TOPIC:*'", "the config keys of every topic that has some"),
+    ),
+)

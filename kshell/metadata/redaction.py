@@ -1,0 +1,95 @@
+"""Secrets: the one place that decides what is shown.
+
+Fields declared ``secret`` are hidden. A config's value follows its key, after a ``listener.name.…`` prefix is stripped:
+keys that some release from 3.3 to 4.3 defines as passwords, and keys that no release defines for that resource type,
+are hidden (the "Normal" policy of Kafka's ``MetadataNodeRedactionCriteria``).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kshell.metadata.config_keys import KNOWN, PER_MECHANISM, SENSITIVE
+from kshell.metadata.families.configs import RESOURCE_TYPES
+from kshell.metadata.records import Decoded
+from kshell.metadata.values import enum_name, plain
+from kshell.protocol.decoder import UNKNOWN_TAGS, Message
+from kshell.protocol.primitives import Uuid
+
+REDACTED = "[redacted]"
+_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)\Z", re.DOTALL)
+
+
+def config_is_secret(resource_type: str, key: str) -> bool:
+    """Whether a config's value is hidden: its key is a password's, or nobody knows what it is."""
+    base = key
+    match = _LISTENER.match(key)
+    if match is not None and resource_type == "BROKER":
+        base = next((known for known in PER_MECHANISM if match[1].endswith(f".{known}")), match[1])
+    return base not in KNOWN.get(resource_type, ()) or base in SENSITIVE.get(resource_type, ())
+
+
+class Redaction:
+    """Turns values into what may be shown; ``show_secrets`` lifts it."""
+
+    def __init__(self, *, show_secrets: bool = False) -> None:
+        self.show_secrets = show_secrets
+
+    def config(self, resource_type: str, key: str, value: str | None) -> str | None:
+        """A config's value."""
+        return REDACTED if value is not None and self._hides(resource_type, key) else value
+
+    def _hides(self, resource_type: str, key: str) -> bool:
+        return not self.show_secrets and config_is_secret(resource_type, key)
+
+    def fields(self, shown: Any, secret: tuple[str, ...]) -> Any:
+        """A leaf's JSON object without its secret fields."""
+        if self.show_secrets or not secret or not isinstance(shown, dict):
+            return shown
+        return {name: REDACTED if name in secret else value for name, value in shown.items()}
+
+    def record(self, decoded: Decoded) -> Any:
+        """A record's fields as ``dump`` prints them, or ``{"undecoded": hex, "reason": …}``."""
+        if decoded.data is None:
+            return self._undecoded(decoded)
+        secrets = {} if self.show_secrets or decoded.type is None else decoded.type.schema.secrets
+        shown = record_plain(decoded.data)
+        for name, kind in secrets.items():
+            if kind != "secret:config":
+                shown[name] = REDACTED
+            elif self._hides_config(decoded.data) and shown.get(name) is not None:
+                shown[name] = REDACTED
+        if secrets and UNKNOWN_TAGS in shown:
+            shown[UNKNOWN_TAGS] = [{"tag": kept["tag"], "data": REDACTED} for kept in shown[UNKNOWN_TAGS]]
+        return shown
+
+    def _hides_config(self, data: Message) -> bool:
+        return self._hides(enum_name(RESOURCE_TYPES, data.get("resourceType", 0)), data.get("name", ""))
+
+    def _undecoded(self, decoded: Decoded) -> Any:
+        undecoded = decoded.undecoded
+        raw, reason = (undecoded.raw, undecoded.reason) if undecoded else (b"", "")
+        return self.undecoded(raw, reason, hide=decoded.type is not None and bool(decoded.type.schema.secrets))
+
+    def undecoded(self, raw: bytes, reason: str, *, hide: bool = False) -> dict[str, str]:
+        """Bytes that stay bytes. ``hide``: they belong to a record type that carries secrets."""
+        return {"undecoded": REDACTED if hide and not self.show_secrets else raw.hex(), "reason": reason}
+
+
+def record_plain(value: Any) -> Any:
+    """A record's value as Kafka's own JSON converters write it: bytes are base64, but unknown tags are hex."""
+    if isinstance(value, dict):
+        return {
+            name: [{"tag": t["tag"], "data": t["data"].hex()} for t in item]
+            if name == UNKNOWN_TAGS
+            else record_plain(item)
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [record_plain(item) for item in value]
+    if isinstance(value, bytes) and not isinstance(value, Uuid):
+        import base64
+
+        return base64.b64encode(value).decode("ascii")
+    return plain(value)

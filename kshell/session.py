@@ -1,0 +1,177 @@
+"""A session: the only mutable state. Its source, the image it shows, the working directory.
+
+Loading is lazy (``dump`` needs no image) but never partial: the first command that needs the image waits for all of it.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from typing import Any
+
+from kshell.errors import EXIT_DATA, EXIT_OK
+from kshell.metadata.image import Image
+from kshell.metadata.redaction import Redaction
+from kshell.sources import describe
+from kshell.sources.directory import DirectorySource, Loaded
+from kshell.sources.log import Progress
+from kshell.tree.globs import expand, is_glob, unescape
+from kshell.tree.node import Directory, Node
+from kshell.tree.paths import Segments, join, resolve, split
+from kshell.tree.root import Fact, Facts, root_directory
+
+OLD_AFTER = 300.0
+"""Seconds after which a copy's last record is worth a word."""
+
+
+class Session:
+    """What commands run on. ``until`` is an offset, or ``None`` for the newest state."""
+
+    def __init__(
+        self,
+        source: DirectorySource,
+        *,
+        show_secrets: bool = False,
+        until: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.source = source
+        self.until = until
+        self.progress = progress
+        self.redaction = Redaction(show_secrets=show_secrets)
+        self.cwd: Segments = ()
+        self.previous: Segments = ()
+        self.settings: dict[str, Any] = {}
+        self.aliases: dict[str, str] = {}
+        self.history: list[str] = []
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """The image and how it came to be; read on first use. Raises SourceError, DataError."""
+        return self.source.load(until=self.until, progress=self.progress)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the image is at hand (completion must not wait for it)."""
+        return "loaded" in self.__dict__
+
+    @property
+    def image(self) -> Image:
+        """The metadata image. Loads it when need be."""
+        return self.loaded.image
+
+    @cached_property
+    def root(self) -> Directory:
+        """``/``. Children are made when walked to."""
+        facts = {
+            "local": self._local,
+            "quorum": lambda: _facts(describe.quorum(self.loaded)),
+            "snapshots": lambda: _facts(describe.snapshots(self.source.listing())),
+            "log": lambda: _facts(describe.log(self.loaded, self.redaction)),
+        }
+        return root_directory(lambda: self.image, self.redaction, facts)
+
+    def _local(self) -> Facts:
+        """``/local``: this program's version. No commit is recorded in a release."""
+        from kshell import __version__
+
+        return {"version": Fact("version", __version__), "commitId": Fact("version", None)}
+
+    def reload(self) -> None:
+        """Forgets what was read: the next command reads the source again."""
+        for name in ("loaded", "root"):
+            self.__dict__.pop(name, None)
+
+    def reshape(self, *, show_secrets: bool | None = None, point: str | None = None) -> Session:
+        """A session over the same source with other options for one answer; the working directory is kept.
+
+        ``point`` is an offset, a time or ``now``. Raises UsageError for one that is not, DataError for one out of reach.
+        """
+        twin = Session(
+            self.source,
+            show_secrets=self.redaction.show_secrets if show_secrets is None else show_secrets,
+            until=self.until if point is None else self.source.offset_of(point),
+            progress=self.progress,
+        )
+        twin.cwd, twin.previous, twin.settings, twin.aliases = self.cwd, self.previous, self.settings, self.aliases
+        twin.history = self.history
+        if twin.until == self.until and self.is_loaded:
+            twin.__dict__["loaded"] = self.loaded
+        return twin
+
+    # --- paths ---------------------------------------------------------------------------------------------------
+
+    def node(self, path: str) -> tuple[Segments, Node]:
+        """The node at a literal path. Raises NoSuchPathError."""
+        segments = split(path, self.cwd)
+        return segments, resolve(self.root, segments)
+
+    def find(self, pattern: str) -> list[tuple[Segments, Node]]:
+        """The nodes that a path pattern stands for. Raises NoSuchPathError when a literal path, or every match, is absent."""
+        if not is_glob(pattern):
+            return [self.node(unescape(pattern))]
+        found = list(expand(self.root, self.cwd, pattern))
+        if not found:
+            from kshell.errors import NoSuchPathError
+
+            raise NoSuchPathError(f"{pattern}: nothing matches")
+        return found
+
+    def change_directory(self, segments: Segments) -> None:
+        """Makes ``segments`` the working directory; the caller has seen that it is one."""
+        self.previous, self.cwd = self.cwd, segments
+
+    @property
+    def cwd_path(self) -> str:
+        """The working directory as a path."""
+        return join(self.cwd)
+
+    # --- what there is to say ------------------------------------------------------------------------------------
+
+    def problems(self) -> list[str]:
+        """What is wrong with the data that was loaded, one sentence each; empty when all is well."""
+        if not self.is_loaded:
+            return []
+        loaded = self.loaded
+        said = [error.message for error in loaded.damage]
+        for problem in loaded.problems:
+            if not problem.unknown:
+                where = f"{problem.origin.place.file}: offset {problem.origin.offset}"
+                said.append(f"{where}: {problem.origin.record_type} skipped: {problem.reason}")
+        return said
+
+    def notes(self) -> list[str]:
+        """What a person should know though nothing is wrong: a torn tail, unknown records, an old copy."""
+        if not self.is_loaded:
+            return []
+        notes = list(self.loaded.notes)
+        unknown = [problem for problem in self.loaded.problems if problem.unknown]
+        if unknown:
+            kinds = sorted({f"{p.origin.record_type} v{p.origin.version}" for p in unknown})
+            notes.append(f"{len(unknown)} records are newer than this kshell and not in the image: {', '.join(kinds)}")
+        age = self.age()
+        if age is not None and age > OLD_AFTER:
+            notes.append(f"last record {ago(age)}")
+        return notes
+
+    def age(self) -> float | None:
+        """Seconds since the last record was written, by this machine's clock; ``None`` when there is none."""
+        timestamp = self.loaded.last_timestamp
+        return None if timestamp <= 0 else time.time() - timestamp / 1000
+
+    def exit_code(self) -> int:
+        """4 when what was loaded is damaged or incomplete, else 0."""
+        return EXIT_DATA if self.problems() else EXIT_OK
+
+
+def ago(seconds: float) -> str:
+    """``10800`` -> ``"3 h ago"``."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return f"{max(seconds, 0):.0f} s ago"
+
+
+def _facts(described: dict[str, Any]) -> Facts:
+    """The nested (type, value, origin) tuples of a source's own description as the tree's facts."""
+    return {name: _facts(below) if isinstance(below, dict) else Fact(*below) for name, below in described.items()}

@@ -1,0 +1,1 @@
+"""Lazy nodes over an image and its source: names, values, paths, globs."""

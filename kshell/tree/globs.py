@@ -1,0 +1,147 @@
+"""Globs over the tree: ``*``, ``?``, ``[...]``, ``{a,b}`` and ``**``; a backslash takes the meaning from what follows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from kshell.tree.node import Directory, Node
+from kshell.tree.paths import Segments, split
+
+_MAGIC = re.compile(r"(?<!\\)(?:\\\\)*[*?\[{]")
+_MAX_BRACES = 10_000
+
+
+def is_glob(pattern: str) -> bool:
+    """Whether anything in the pattern is not literal."""
+    return _MAGIC.search(pattern) is not None
+
+
+def unescape(pattern: str) -> str:
+    """The literal text of a pattern without magic."""
+    return re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
+
+
+def escape(text: str) -> str:
+    """A pattern that matches exactly ``text``."""
+    return re.sub(r"([\\*?\[\]{},])", r"\\\1", text)
+
+
+def expand_braces(pattern: str) -> list[str]:
+    """``a{b,c}`` -> ``["ab", "ac"]``; a brace without a comma or a partner is literal."""
+    found = _brace(pattern)
+    if found is None:
+        return [pattern]
+    start, options, end = found
+    out: list[str] = []
+    for option in options:
+        out += expand_braces(pattern[:start] + option + pattern[end:])
+        if len(out) > _MAX_BRACES:
+            raise ValueError(f"the braces stand for more than {_MAX_BRACES} words")
+    return out
+
+
+def _brace(pattern: str) -> tuple[int, list[str], int] | None:
+    """The first brace that is one: (its place, the options, the place after it)."""
+    start = -1
+    while (start := _find(pattern, "{", start + 1)) >= 0:
+        depth, options, last, at = 0, [], start + 1, start
+        while at < len(pattern):
+            char = pattern[at]
+            if char == "\\":
+                at += 1
+            elif char == "{":
+                depth += 1
+            elif char == "," and depth == 1:
+                options.append(pattern[last:at])
+                last = at + 1
+            elif char == "}":
+                depth -= 1
+                if depth == 0:
+                    if options:
+                        return start, [*options, pattern[last:at]], at + 1
+                    break
+            at += 1
+    return None
+
+
+def _find(pattern: str, char: str, at: int) -> int:
+    while at < len(pattern):
+        if pattern[at] == "\\":
+            at += 1
+        elif pattern[at] == char:
+            return at
+        at += 1
+    return -1
+
+
+@lru_cache(maxsize=512)
+def component(pattern: str) -> re.Pattern[str]:
+    """One path segment's pattern as a regular expression for the whole segment."""
+    out, at = [], 0
+    while at < len(pattern):
+        char = pattern[at]
+        at += 1
+        if char == "*":
+            out.append(".*")
+        elif char == "?":
+            out.append(".")
+        elif char == "[" and (close := _class_end(pattern, at)) > 0:
+            body = pattern[at:close].replace("\\", "\\\\")
+            out.append(f"[^{body[1:]}]" if body[0] in "!^" else f"[{body}]")
+            at = close + 1
+        elif char == "\\" and at < len(pattern):
+            out.append(re.escape(pattern[at]))
+            at += 1
+        else:
+            out.append(re.escape(char))
+    try:
+        return re.compile("".join(out), re.DOTALL)
+    except re.error:
+        return re.compile(re.escape(pattern))
+
+
+def _class_end(pattern: str, at: int) -> int:
+    start = at + (pattern[at : at + 1] in ("!", "^"))
+    return pattern.find("]", start + 1)
+
+
+def expand(root: Directory, cwd: Segments, pattern: str) -> Iterator[tuple[Segments, Node]]:
+    """The (segments, node) pairs that a glob stands for, in the tree's order, each once."""
+    seen: set[Segments] = set()
+    for option in expand_braces(pattern):
+        parts = split(option, cwd)
+        for found in _match(root, (), parts):
+            if found[0] not in seen:
+                seen.add(found[0])
+                yield found
+
+
+def _match(node: Node, above: Segments, parts: Segments) -> Iterator[tuple[Segments, Node]]:
+    if not parts:
+        yield above, node
+        return
+    if not isinstance(node, Directory):
+        return
+    head, rest = parts[0], parts[1:]
+    if head == "**":
+        yield from _match(node, above, rest)
+        for segment in node.segments():
+            below = node.child(segment)
+            if isinstance(below, Directory):
+                yield from _match(below, (*above, segment), parts)
+            elif below is not None and not rest:
+                yield (*above, segment), below
+        return
+    if not is_glob(head):
+        below = node.child(unescape(head))
+        if below is not None:
+            yield from _match(below, (*above, unescape(head)), rest)
+        return
+    matches = component(head).fullmatch
+    for segment in node.segments():
+        if matches(segment):
+            below = node.child(segment)
+            if below is not None:
+                yield from _match(below, (*above, segment), rest)

@@ -1,0 +1,49 @@
+"""``/``: the image, and beside it what the source knows of itself (``/local``, ``/quorum``, ``/snapshots``, ``/log``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kshell.metadata.image import Image
+from kshell.metadata.redaction import Redaction
+from kshell.metadata.values import Origin
+from kshell.tree.image import Makers, image_directory
+from kshell.tree.node import Directory, Leaf, Node, StaticDirectory
+
+
+class Fact(NamedTuple):
+    """A leaf outside the image: its type, its plain value, and the record that wrote it, where one did."""
+
+    type: str
+    value: Any
+    origin: Origin | None = None
+
+
+Facts = Mapping[str, "Fact | Facts"]
+"""Nested names -> facts."""
+
+
+def root_directory(
+    image: Callable[[], Image], redaction: Redaction, facts: Mapping[str, Callable[[], Facts]]
+) -> Directory:
+    """The root; the image is asked for only when somebody walks into ``/image``."""
+    children: Makers = {"image": lambda: image_directory(image(), redaction)}
+    for name, make in facts.items():
+        children[name] = _deferred(make)
+    return StaticDirectory(children)
+
+
+def _deferred(make: Callable[[], Facts]) -> Callable[[], Node]:
+    return lambda: facts_directory(make())
+
+
+def facts_directory(facts: Facts) -> StaticDirectory:
+    """Nested facts as nodes."""
+    return StaticDirectory({name: _node(below) for name, below in facts.items()})
+
+
+def _node(below: Fact | Facts) -> Callable[[], Node]:
+    if isinstance(below, Fact):
+        return lambda: Leaf(below.type, lambda: below.value, lambda: below.origin)
+    return lambda: facts_directory(below)

@@ -1,0 +1,95 @@
+"""``/image/topics``: the same topics by name and by id; partitions are decoded one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kshell.metadata.families.topics import NAMES, TOPICS
+from kshell.metadata.image import Image
+from kshell.metadata.names import decode_name, encode_name, sort_key
+from kshell.metadata.partitions import Topic
+from kshell.metadata.records import Undecoded
+from kshell.metadata.redaction import Redaction
+from kshell.metadata.values import Origin, plain
+from kshell.protocol.primitives import Uuid
+from kshell.tree.node import Directory, Leaf, Node, Plain, StaticDirectory
+
+_NAME, _ID = "name", "id"
+
+
+class TopicDirectory(Directory):
+    """One topic: its name, its id, and its partitions by number."""
+
+    def __init__(self, topic: Topic, redaction: Redaction) -> None:
+        self._topic = topic
+        self._redaction = redaction
+
+    def segments(self) -> list[str]:
+        return [*map(str, self._topic.partition_ids()), _ID, _NAME]
+
+    def origin(self) -> Origin | None:
+        return self._topic.origin
+
+    def child(self, segment: str) -> Node | None:
+        topic = self._topic
+        if segment == _NAME:
+            return Leaf("topicName", lambda: topic.name, lambda: topic.origin)
+        if segment == _ID:
+            return Leaf("topicId", lambda: str(topic.id), lambda: topic.origin)
+        if not segment.isascii() or not segment.isdigit() or str(int(segment)) != segment:
+            return None
+        return self._partition(int(segment))
+
+    def _partition(self, number: int) -> Leaf | None:
+        entry = self._topic.partition(number)
+        if entry is None:
+            return None
+
+        def value() -> Plain:
+            held = entry.value
+            return self._redaction.undecoded(held.raw, held.reason) if isinstance(held, Undecoded) else plain(held)
+
+        return Leaf("partition", value, lambda: entry.origin)
+
+
+class ByName(Directory):
+    """Topics under their names."""
+
+    def __init__(self, image: Image, redaction: Redaction) -> None:
+        self._image = image
+        self._redaction = redaction
+
+    def segments(self) -> list[str]:
+        return sorted(map(encode_name, self._image[NAMES]), key=sort_key)
+
+    def child(self, segment: str) -> Node | None:
+        name = decode_name(segment)
+        topic_id = self._image[NAMES].get(name) if encode_name(name) == segment else None
+        return None if topic_id is None else TopicDirectory(self._image[TOPICS][topic_id], self._redaction)
+
+
+class ById(Directory):
+    """Topics under their ids."""
+
+    def __init__(self, image: Image, redaction: Redaction) -> None:
+        self._image = image
+        self._redaction = redaction
+
+    def segments(self) -> list[str]:
+        return sorted(map(str, self._image[TOPICS]), key=sort_key)
+
+    def child(self, segment: str) -> Node | None:
+        try:
+            topic = self._image[TOPICS].get(Uuid.parse(segment))
+        except ValueError:
+            return None
+        return None if topic is None or str(topic.id) != segment else TopicDirectory(topic, self._redaction)
+
+
+def topics(image: Image, redaction: Redaction) -> StaticDirectory:
+    """``/image/topics``."""
+    views: dict[str, Callable[[], Node]] = {
+        "byName": lambda: ByName(image, redaction),
+        "byId": lambda: ById(image, redaction),
+    }
+    return StaticDirectory(views)
