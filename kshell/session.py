@@ -5,6 +5,7 @@ Loading is lazy (``dump`` needs no image) but never partial: the first command t
 
 from __future__ import annotations
 
+import os
 import time
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ from kshell.metadata.image import Image
 from kshell.metadata.redaction import Redaction
 from kshell.sources import describe
 from kshell.sources.directory import DirectorySource, Loaded
+from kshell.sources.files import METADATA_DIRECTORY
 from kshell.sources.log import Progress
 from kshell.tree.globs import expand, is_glob, unescape
 from kshell.tree.node import Directory, Node
@@ -44,6 +46,8 @@ class Session:
         self.settings: dict[str, Any] = {}
         self.aliases: dict[str, str] = {}
         self.history: list[str] = []
+        self.remarks: list[str] = []
+        """What the last command that read the source by itself (``dump``) leaves to say to a person."""
 
     @cached_property
     def loaded(self) -> Loaded:
@@ -73,9 +77,18 @@ class Session:
 
     def _local(self) -> Facts:
         """``/local``: this program's version. No commit is recorded in a release."""
-        from kshell import __version__
+        from kshell.version import __version__
 
         return {"version": Fact("version", __version__), "commitId": Fact("version", None)}
+
+    @property
+    def source_directory(self) -> str | None:
+        """The metadata directory, in which nothing may be written; ``None`` where there is none."""
+        path = os.path.realpath(self.source.path)
+        if os.path.isfile(path):
+            path = os.path.dirname(path)
+            return path if os.path.basename(path) == METADATA_DIRECTORY else None
+        return path if self.source.path else None
 
     def reload(self) -> None:
         """Forgets what was read: the next command reads the source again."""
@@ -85,7 +98,7 @@ class Session:
     def reshape(self, *, show_secrets: bool | None = None, point: str | None = None) -> Session:
         """A session over the same source with other options for one answer; the working directory is kept.
 
-        ``point`` is an offset, a time or ``now``. Raises UsageError for one that is not, DataError for one out of reach.
+        ``point`` is an offset, a time or ``now``. Raises UsageError for anything else, DataError for one out of reach.
         """
         twin = Session(
             self.source,
@@ -107,7 +120,7 @@ class Session:
         return segments, resolve(self.root, segments)
 
     def find(self, pattern: str) -> list[tuple[Segments, Node]]:
-        """The nodes that a path pattern stands for. Raises NoSuchPathError when a literal path, or every match, is absent."""
+        """The nodes that a path pattern stands for. Raises NoSuchPathError when there is none."""
         if not is_glob(pattern):
             return [self.node(unescape(pattern))]
         found = list(expand(self.root, self.cwd, pattern))
@@ -143,14 +156,14 @@ class Session:
     def notes(self) -> list[str]:
         """What a person should know though nothing is wrong: a torn tail, unknown records, an old copy."""
         if not self.is_loaded:
-            return []
-        notes = list(self.loaded.notes)
+            return list(self.remarks)
+        notes = list(self.loaded.notes) + [remark for remark in self.remarks if remark not in self.loaded.notes]
         unknown = [problem for problem in self.loaded.problems if problem.unknown]
         if unknown:
             kinds = sorted({f"{p.origin.record_type} v{p.origin.version}" for p in unknown})
             notes.append(f"{len(unknown)} records are newer than this kshell and not in the image: {', '.join(kinds)}")
         age = self.age()
-        if age is not None and age > OLD_AFTER:
+        if age is not None and age > OLD_AFTER and not self.source.is_sample:
             notes.append(f"last record {ago(age)}")
         return notes
 

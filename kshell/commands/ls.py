@@ -7,13 +7,23 @@ from typing import Any
 
 from kshell.commands.base.result import Column, Result, Row, Rows
 from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.metadata.values import Origin
 from kshell.session import Session
+from kshell.sources.describe import snapshot_named_by
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
 
 _NAMES = (Column("name"), Column("type", wide=True))
-_LONG = (Column("type"), Column("offset"), Column("time"), Column("name"))
+_LONG = (
+    Column("type"),
+    Column("record", wide=True),
+    Column("version", wide=True),
+    Column("snapshot", wide=True),
+    Column("offset"),
+    Column("time"),
+    Column("name"),
+)
 
 
 def run(session: Session, args: Any) -> Result:
@@ -56,11 +66,18 @@ def _row(segments: Segments, node: Node, directory: str, name: str, long: bool) 
     kind = node.type if isinstance(node, Leaf | Directory) else ""
     row: dict[str, Any] = {"name": name, "type": kind, "directory": directory, "path": join(segments)}
     if long:
-        origin = node.origin() if isinstance(node, Leaf | Directory) else None
-        in_log = origin is not None and not origin.place.in_snapshot
-        row["offset"] = origin.offset if origin is not None and in_log else None
-        row["time"] = iso(origin.timestamp) if origin is not None else None
+        row |= _written(node.origin() if isinstance(node, Leaf | Directory) else None)
     return row
+
+
+def _written(origin: Origin | None) -> dict[str, Any]:
+    """A snapshot keeps what was written and not when: offset and time are the log's, or unknown."""
+    if origin is None:
+        return {}
+    facts: dict[str, Any] = {"record": origin.record_type, "version": origin.version}
+    if origin.place.in_snapshot:
+        return facts | {"snapshot": snapshot_named_by(origin.place.file)}
+    return facts | {"offset": origin.offset, "time": iso(origin.timestamp)}
 
 
 COMMAND = Command(
@@ -73,9 +90,14 @@ COMMAND = Command(
         Flag(("-1",), "one name a line"),
         Flag(("-R", "--recursive"), "directories below, too"),
     ),
+    description=(
+        "With -l, offset and time belong to the record of the log that last wrote each node. They are empty for what"
+        " comes out of a snapshot, which keeps values and not their history: -o wide names the snapshot, stat says more."
+    ),
     examples=(
         Example("ls /image/topics/byName", "the topics"),
-        Example("ls -l /image/cluster/brokers", "the brokers, and when each registration last changed"),
+        Example("ls -l /image/cluster/brokers", "the brokers, and what the log last wrote of each"),
+        Example("ls -l /image/topics/byName/orders -o wide", "the same with the record and, where it has one, snapshot"),
         Example("ls -1 '/image/configs/TOPIC:*'", "the config keys of every topic that has some"),
     ),
 )

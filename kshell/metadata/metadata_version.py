@@ -1,4 +1,4 @@
-"""The levels of the feature ``metadata.version`` and their names (``org.apache.kafka.server.common.MetadataVersion``)."""
+"""The levels of the feature ``metadata.version`` and their names (Kafka's ``MetadataVersion``)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Partitions: their values, how a change merges into one, and topics whose partitions wait as bytes.
 
-A snapshot of a large cluster is mostly partitions, and a person looks at few of them. So a topic keeps *runs*: stretches
-of the snapshot's buffer that hold its partition records. They are framed when the topic is opened, and one partition is
-decoded when someone looks at it. Partitions that a log record touched are kept as values beside the runs.
+A snapshot of a large cluster is mostly partitions, and a person looks at few of them. So a topic keeps *runs*:
+stretches of the snapshot's buffer that hold its partition records. They are framed when the topic is opened, and one
+partition is decoded when someone looks at it. Partitions that a log record touched are kept as values beside the runs.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from kshell.metadata.records import ReplayError, Undecoded, decode_value
 from kshell.metadata.values import Entry, Origin, Place
-from kshell.protocol.batches import Buffer
 from kshell.protocol.framing import iter_values
-from kshell.protocol.primitives import ZERO_UUID, Uuid
+from kshell.protocol.primitives import ZERO_UUID, Buffer, Uuid
 
 RECOVERY_STATES = {0: "RECOVERED", 1: "RECOVERING"}
 NO_LEADER_CHANGE = -2
@@ -71,35 +70,28 @@ def from_record(data: dict[str, Any]) -> Partition:
     )
 
 
-def merge(partition: Partition, data: dict[str, Any]) -> Partition:
+def merge(old: Partition, data: dict[str, Any]) -> Partition:
     """The partition after a PartitionChangeRecord (``PartitionRegistration.merge``).
 
     Every change raises the partition epoch; the leader epoch rises only when the change names a leader.
     """
-    replicas = _ids(data, "replicas", partition.replicas)
-    leader = data.get("leader", NO_LEADER_CHANGE)
-    recovery = data.get("leaderRecoveryState", _NO_RECOVERY_CHANGE)
-    listed = data.get("directories")
+    get = data.get
+    replicas = old.replicas if (new := get("replicas")) is None else tuple(new)
+    leader = get("leader", NO_LEADER_CHANGE)
+    recovery = get("leaderRecoveryState", _NO_RECOVERY_CHANGE)
     return Partition(
-        replicas=replicas,
-        directories=_directories(partition.directories if listed is None else listed, len(replicas)),
-        isr=_ids(data, "isr", partition.isr),
-        removing_replicas=_ids(data, "removingReplicas", partition.removing_replicas),
-        adding_replicas=_ids(data, "addingReplicas", partition.adding_replicas),
-        elr=_ids(data, "eligibleLeaderReplicas", partition.elr),
-        last_known_elr=_ids(data, "lastKnownElr", partition.last_known_elr),
-        leader=partition.leader if leader == NO_LEADER_CHANGE else leader,
-        leader_recovery_state=partition.leader_recovery_state
-        if recovery == _NO_RECOVERY_CHANGE
-        else _recovery(recovery),
-        leader_epoch=partition.leader_epoch + (leader != NO_LEADER_CHANGE),
-        partition_epoch=partition.partition_epoch + 1,
+        replicas,
+        _directories(old.directories if (new := get("directories")) is None else new, len(replicas)),
+        old.isr if (new := get("isr")) is None else tuple(new),
+        old.removing_replicas if (new := get("removingReplicas")) is None else tuple(new),
+        old.adding_replicas if (new := get("addingReplicas")) is None else tuple(new),
+        old.elr if (new := get("eligibleLeaderReplicas")) is None else tuple(new),
+        old.last_known_elr if (new := get("lastKnownElr")) is None else tuple(new),
+        old.leader if leader == NO_LEADER_CHANGE else leader,
+        old.leader_recovery_state if recovery == _NO_RECOVERY_CHANGE else _recovery(recovery),
+        old.leader_epoch + (leader != NO_LEADER_CHANGE),
+        old.partition_epoch + 1,
     )
-
-
-def _ids(data: dict[str, Any], name: str, old: tuple[int, ...]) -> tuple[int, ...]:
-    new = data.get(name)
-    return old if new is None else tuple(new)
 
 
 class Run(NamedTuple):
@@ -152,6 +144,9 @@ class Topic:
 
     def __len__(self) -> int:
         return len(self.partition_ids())
+
+    def __contains__(self, partition_id: int) -> bool:
+        return partition_id in self._changed or (bool(self._runs) and partition_id in self._waiting())
 
     def partition_ids(self) -> list[int]:
         """The partitions' numbers, sorted."""

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.protocol.decoder import Message, decode
+from kshell.protocol.decoder import Decoder, Message, decoder
 from kshell.protocol.encoder import encode
 from kshell.protocol.primitives import DecodeError, read_uvarint, write_uvarint
 from kshell.protocol.schema import Schema
@@ -106,6 +106,27 @@ def decode_value(value: bytes | None) -> Decoded:
     """The value of a metadata record; never raises: what cannot be decoded is kept with the reason."""
     if value is None:
         return Decoded("UNKNOWN", -1, None, None, Undecoded(b"", "the record has no value", True))
+    known = _HEADS.get(value[:_HEAD_SIZE]) or _learn(value)
+    if isinstance(known, Decoded):
+        return known
+    kind, version, decode = known
+    try:
+        data, end = decode(value, _HEAD_SIZE)
+    except DecodeError as error:
+        return Decoded(kind.name, version, kind, None, Undecoded(value, str(error), True))
+    if end == len(value):
+        return Decoded(kind.name, version, kind, data, None)
+    reason = f"{len(value) - end} bytes too many after a {kind.name} v{version}"
+    return Decoded(kind.name, version, kind, None, Undecoded(value, reason, True))
+
+
+_HEAD_SIZE = 3
+_HEADS: dict[bytes, tuple[RecordType, int, Decoder]] = {}
+"""Frame version, api key and version, one byte each as they are for every known type -> how to decode the rest."""
+
+
+def _learn(value: bytes) -> tuple[RecordType, int, Decoder] | Decoded:
+    """What the head of a value says: a known type, which is remembered, or why the value cannot be decoded."""
     try:
         frame, pos = read_uvarint(value, 0)
         api_key, pos = read_uvarint(value, pos)
@@ -113,14 +134,14 @@ def decode_value(value: bytes | None) -> Decoded:
     except DecodeError as error:
         return Decoded("UNKNOWN", -1, None, None, Undecoded(value, str(error), True))
     kind = record_types().get(api_key)
-    name = kind.name if kind else f"UNKNOWN_{api_key}"
     reason = _unknown(frame, api_key, version, kind)
-    if reason is not None or kind is None:
+    if reason is None and pos != _HEAD_SIZE:
+        reason = "frame version, api key and version are not written in one byte each"
+    if kind is None or reason is not None:
+        name = kind.name if kind else f"UNKNOWN_{api_key}"
         return Decoded(name, version, kind, None, Undecoded(value, reason or "", False))
-    try:
-        return Decoded(name, version, kind, decode(kind.schema, version, value, pos), None)
-    except DecodeError as error:
-        return Decoded(name, version, kind, None, Undecoded(value, str(error), True))
+    known = _HEADS[value[:_HEAD_SIZE]] = (kind, version, decoder(kind.schema, version))
+    return known
 
 
 def _unknown(frame: int, api_key: int, version: int, kind: RecordType | None) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from kshell.metadata.config_keys import KNOWN, PER_MECHANISM, SENSITIVE
 from kshell.metadata.families.configs import RESOURCE_TYPES
+from kshell.metadata.printing import printer
 from kshell.metadata.records import Decoded
 from kshell.metadata.values import enum_name, plain
 from kshell.protocol.decoder import UNKNOWN_TAGS, Message
@@ -50,17 +51,20 @@ class Redaction:
         return {name: REDACTED if name in secret else value for name, value in shown.items()}
 
     def record(self, decoded: Decoded) -> Any:
-        """A record's fields as ``dump`` prints them, or ``{"undecoded": hex, "reason": …}``."""
+        """A record's fields as ``dump`` prints them, or ``{"undecoded": hex, "reason": …}``; ``decoded`` is used up."""
         if decoded.data is None:
             return self._undecoded(decoded)
-        secrets = {} if self.show_secrets or decoded.type is None else decoded.type.schema.secrets
-        shown = record_plain(decoded.data)
+        if decoded.type is None:
+            return record_plain(decoded.data)
+        schema = decoded.type.schema
+        shown = printer(schema)(decoded.data)
+        secrets = schema.secrets
+        if not secrets or self.show_secrets:
+            return shown
         for name, kind in secrets.items():
-            if kind != "secret:config":
+            if kind != "secret:config" or (self._hides_config(shown) and shown.get(name) is not None):
                 shown[name] = REDACTED
-            elif self._hides_config(decoded.data) and shown.get(name) is not None:
-                shown[name] = REDACTED
-        if secrets and UNKNOWN_TAGS in shown:
+        if UNKNOWN_TAGS in shown:
             shown[UNKNOWN_TAGS] = [{"tag": kept["tag"], "data": REDACTED} for kept in shown[UNKNOWN_TAGS]]
         return shown
 

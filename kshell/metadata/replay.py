@@ -55,7 +55,7 @@ class Replayer:
     # --- the log -------------------------------------------------------------------------------------------------
 
     def log_batch(self, batch: Batch, file: str, start: int = 0) -> None:
-        """The records of a verified batch of the log, from offset ``start`` on. Raises DecodeError for broken framing."""
+        """The records of a verified batch of the log, from offset ``start`` on. Raises DecodeError."""
         place = Place(file, batch.position, batch.epoch, False)
         for raw in iter_records(batch):
             if raw.offset < start:

@@ -1,4 +1,4 @@
-"""Values of the image and where they came from. Attributes are snake_case; :func:`plain` gives Kafka's lowerCamelCase."""
+"""Values of the image and where they came from; :func:`plain` gives Kafka's lowerCamelCase names."""
 
 from __future__ import annotations
 

@@ -6,17 +6,15 @@ knows which batch comes before another: that is :mod:`kshell.protocol.verify`.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
-from mmap import mmap
+from functools import lru_cache
 from typing import NamedTuple
 
-from crc32c import crc32c
-
+from kshell.protocol.checksum import crc32c
 from kshell.protocol.compression import decompress
-from kshell.protocol.primitives import DecodeError, read_varint, read_varlong, write_varint
-
-Buffer = bytes | mmap
+from kshell.protocol.primitives import Buffer, DecodeError, read_varint, read_varlong, write_varint
 
 HEADER_SIZE = 61
 LENGTH_END = 12
@@ -96,7 +94,7 @@ def iter_records(batch: Batch) -> Iterator[RawRecord]:
     region = bytes(buf[pos:end]) if batch.codec == 0 else buf
     at = 0
     for index in range(batch.records):
-        record, at = _record(region, at, batch)
+        record, at = _plain_record(region, at, batch) or _record(region, at, batch)
         if record.offset != batch.base_offset + index:
             raise DecodeError(f"record {index} of the batch claims offset {record.offset}", at)
         yield record
@@ -104,8 +102,34 @@ def iter_records(batch: Batch) -> Iterator[RawRecord]:
         raise DecodeError(f"{len(region) - at} bytes too many after the last record of the batch", at)
 
 
+_PLAIN = re.compile(
+    rb"([\x80-\xff]{0,3}[\x00-\x7f])[\x00-\xff]([\x80-\xff]{0,3}[\x00-\x7f])([\x80-\xff]{0,3}[\x00-\x7f])\x01"
+    rb"([\x80-\xff]{0,3}[\x00-\x7f])"
+)
+"""The head of a record as metadata records are: size, attributes, timestamp and offset deltas, null key, value size."""
+
+
+@lru_cache(maxsize=1 << 16)
+def _number(raw: bytes) -> int:
+    return read_varint(raw, 0)[0]
+
+
+def _plain_record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int] | None:
+    """A record without key and headers; ``None`` for any other, and for whatever is not right."""
+    head = _PLAIN.match(region, at)
+    if head is None:
+        return None
+    size, timestamp, delta, length = map(_number, head.groups())
+    start = head.end()
+    end = start + length
+    if length < 0 or end + 1 != head.end(1) + size or end >= len(region) or region[end] != 0:
+        return None
+    moment = batch.max_timestamp if batch.attributes & APPEND_TIME_BIT else batch.base_timestamp + timestamp
+    return RawRecord(batch.base_offset + delta, moment, None, bytes(region[start:end])), end + 1
+
+
 def _record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int]:
-    size, start = read_varint(region, at)  # type: ignore[arg-type]  # indexed only
+    size, start = read_varint(region, at)
     end = start + size
     if size < 0 or end > len(region):
         raise DecodeError(f"a record of {size} bytes runs past the end of the batch", at)

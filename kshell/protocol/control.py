@@ -1,7 +1,7 @@
 """Control records: what the raft layer writes into the log and into snapshots beside the metadata records.
 
-Source: ``org.apache.kafka.common.record.ControlRecordType`` (KIP-595, KIP-630, KIP-853). The key is int16 version, int16
-type; the value starts with its own int16 version, which is the message's first field.
+Source: ``org.apache.kafka.common.record.ControlRecordType`` (KIP-595, KIP-630, KIP-853). The key is int16 version,
+int16 type; the value starts with its own int16 version, which is the message's first field.
 """
 
 from __future__ import annotations

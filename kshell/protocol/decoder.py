@@ -199,8 +199,9 @@ class _Emitter:
         self.emit(depth, f"{count} = b[p]; p += 1")
         self.emit(depth, f"if {count} > 127: {count}, p = uvarint(b, p - 1)")
         self.emit(depth, f"for _ in range({count}):")
-        self.emit(depth + 1, f"{tag}, p = uvarint(b, p)")
-        self.emit(depth + 1, f"{size}, p = uvarint(b, p)")
+        for name in (tag, size):
+            self.emit(depth + 1, f"{name} = b[p]; p += 1")
+            self.emit(depth + 1, f"if {name} > 127: {name}, p = uvarint(b, p - 1)")
         self.emit(depth + 1, f"{end} = p + count(b, p, {size}, 1)")
         word = "if"
         for field in fields:

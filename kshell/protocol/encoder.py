@@ -13,7 +13,7 @@ _FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I",
 
 
 def encode(schema: Schema, version: int, message: dict[str, Any]) -> bytes:
-    """The bytes of ``message`` at ``version``. Absent fields get their default; absent tagged fields are not written."""
+    """The bytes of ``message`` at ``version``. Absent fields get their default; absent tags are not written."""
     if version not in schema.versions:
         raise ValueError(f"{schema.name} has no version {version}, only {schema.versions}")
     return _struct(schema.fields, message, version, version >= schema.flexible)
@@ -36,7 +36,7 @@ def _struct(fields: tuple[Field, ...], message: dict[str, Any], version: int, fl
 
 
 def _get(field: Field, message: dict[str, Any]) -> Any:
-    return message[field.name] if field.name in message else field.default
+    return message.get(field.name, field.default)
 
 
 def _length(size: int, kind: str, flexible: bool) -> bytes:

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import base64
 import re
+from mmap import mmap
+
+Buffer = bytes | mmap
+"""What is read from: a value, a segment, or a mapped snapshot."""
 
 MAX_VARINT_BYTES = 5
 """An int32 varint never needs more; a longer one is damage, not a number."""
@@ -44,7 +48,7 @@ class Uuid(bytes):
 ZERO_UUID = Uuid(16)
 
 
-def read_uvarint(buf: bytes, pos: int) -> tuple[int, int]:
+def read_uvarint(buf: Buffer, pos: int) -> tuple[int, int]:
     """Unsigned varint (at most 32 bits) at ``pos``; returns (value, position after it)."""
     value = shift = 0
     start = pos
@@ -63,14 +67,18 @@ def read_uvarint(buf: bytes, pos: int) -> tuple[int, int]:
             raise DecodeError("a varint is longer than 5 bytes", start)
 
 
-def read_varint(buf: bytes, pos: int) -> tuple[int, int]:
+def read_varint(buf: Buffer, pos: int) -> tuple[int, int]:
     """Zigzag varint, 32 bits."""
+    if pos < len(buf) and buf[pos] < 0x80:
+        return (buf[pos] >> 1) ^ -(buf[pos] & 1), pos + 1
     value, pos = read_uvarint(buf, pos)
     return (value >> 1) ^ -(value & 1), pos
 
 
-def read_varlong(buf: bytes, pos: int) -> tuple[int, int]:
+def read_varlong(buf: Buffer, pos: int) -> tuple[int, int]:
     """Zigzag varint, 64 bits (timestamp deltas)."""
+    if pos < len(buf) and buf[pos] < 0x80:
+        return (buf[pos] >> 1) ^ -(buf[pos] & 1), pos + 1
     value = shift = 0
     start = pos
     while True:

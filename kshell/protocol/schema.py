@@ -72,7 +72,8 @@ class Field(NamedTuple):
 
 _LINE = re.compile(
     r"(?P<indent> *)(?P<name>\w+) +(?P<array>\[\])?(?P<type>\w+)(?P<null>\?)?"
-    r"(?: +(?P<versions>\d+(?:\+|-\d+)?))?(?: +tag (?P<tag>\d+))?(?: *= *(?P<default>\S+))?(?: +(?P<secret>secret\S*))?$"
+    r"(?: +(?P<versions>\d+(?:\+|-\d+)?))?(?: +tag (?P<tag>\d+))?(?: *= *(?P<default>\S+))?"
+    r"(?: +(?P<secret>secret\S*))?$"
 )
 _IMPLICIT: dict[str, Default] = {"bool": False, "string": "", "bytes": "", "uuid": None}
 
@@ -140,7 +141,7 @@ def _field(row: re.Match[str]) -> Field:
 
 
 class Schema:
-    """A message: its ``name`` in Kafka, its ``versions``, the first ``flexible`` one, and its fields (parsed on use)."""
+    """A message: its ``name`` in Kafka, its ``versions``, the first ``flexible`` one, its fields (parsed on use)."""
 
     def __init__(self, name: str, versions: str, text: str = "", *, flexible: int = 0) -> None:
         self.name = name

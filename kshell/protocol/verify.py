@@ -13,18 +13,18 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from kshell.errors import CorruptDataError
 from kshell.protocol.batches import (
     CRC_START,
     HEADER_SIZE,
+    LENGTH_END,
     MIN_LENGTH,
     Batch,
-    Buffer,
     read_header,
 )
+from kshell.protocol.checksum import crc32c
 from kshell.protocol.control import LEADER_CHANGE, holds
+from kshell.protocol.primitives import Buffer
 
 MAGIC = 2
 _MAGIC_PLACE = 16
@@ -54,6 +54,8 @@ class FixedEpoch:
         first, self._first = self._first, False
         if batch.epoch == self.found:
             return None
+        if first and self.found is None and _stands_alone(batch):
+            return batch, f"the batch has epoch {batch.epoch}, the batches after it have {_next_epoch(batch)}"
         if first and (self.found is None or (not self._strict and _next_epoch(batch) == batch.epoch)):
             self.found = batch.epoch
             return None
@@ -63,6 +65,12 @@ class FixedEpoch:
 def _next_epoch(batch: Batch) -> int | None:
     """The epoch of the batch that follows in the file, if its header is there."""
     return read_header(batch.buf, batch.end).epoch if batch.end + HEADER_SIZE <= len(batch.buf) else None
+
+
+def _stands_alone(batch: Batch) -> bool:
+    """Whether the two batches that follow agree on another epoch."""
+    epoch = _next_epoch(batch)
+    return epoch not in (None, batch.epoch) and _next_epoch(read_header(batch.buf, batch.end)) == epoch
 
 
 class LeaderEpochs:
@@ -151,8 +159,8 @@ class Chain:
                 self.torn = Torn(position, left, f"the file ends in {left} zero bytes")
                 return None
             raise CorruptDataError(file, position, f"the batch has magic {batch.magic}, not {MAGIC}")
-        if batch.size - 12 < MIN_LENGTH:
-            raise CorruptDataError(file, position, f"the batch claims a length of {batch.size - 12} bytes")
+        if batch.size - LENGTH_END < MIN_LENGTH:
+            raise CorruptDataError(file, position, f"the batch claims a length of {batch.size - LENGTH_END} bytes")
         if batch.size > left:
             self._torn_or_damaged(batch, file, left)
             return None
@@ -191,9 +199,10 @@ def find_batch(buf: Buffer, start: int) -> Batch | None:
         if position + HEADER_SIZE > len(buf):
             return None
         batch = read_header(buf, position)
-        if batch.size - 12 >= MIN_LENGTH and batch.size <= len(buf) - position and batch.base_offset >= 0:
-            if batch.records == batch.last_offset_delta + 1 and batch.crc_is_good():
-                return batch
+        fits = batch.size - LENGTH_END >= MIN_LENGTH and batch.size <= len(buf) - position
+        counts = batch.base_offset >= 0 and batch.records == batch.last_offset_delta + 1
+        if fits and counts and batch.crc_is_good():
+            return batch
     return None
 
 

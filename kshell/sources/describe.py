@@ -10,7 +10,7 @@ from kshell.metadata.redaction import Redaction, record_plain
 from kshell.metadata.replay import Problem
 from kshell.metadata.values import Entry
 from kshell.sources.directory import Loaded
-from kshell.sources.files import Listing, Segment, SnapshotFile, quorum_state
+from kshell.sources.files import Listing, Segment, SnapshotFile, leader_epochs, quorum_state
 
 NOT_AVAILABLE = "not available from a directory"
 
@@ -64,6 +64,15 @@ def snapshot_id(file: SnapshotFile) -> str:
     return f"{file.end_offset}-{file.epoch}"
 
 
+def snapshot_named_by(file: str) -> str:
+    """The id in a snapshot's file name; a name of another form stands for itself."""
+    stem, _, ending = file.rpartition(".")
+    end, _, epoch = stem.partition("-")
+    if ending == "checkpoint" and end.isdigit() and epoch.isdigit():
+        return f"{int(end)}-{int(epoch)}"
+    return file
+
+
 def snapshot_facts(file: SnapshotFile) -> dict[str, Any]:
     """What the file's name and size say; nothing is read."""
     return {"endOffset": file.end_offset, "epoch": file.epoch, "sizeBytes": file.size, "file": file.path}
@@ -81,12 +90,21 @@ def log(loaded: Loaded, redaction: Redaction) -> dict[str, Any]:
         str(s.base_offset if s.base_offset is not None else s.path.rpartition("/")[2]): s for s in listing.segments
     }
     return {
-        "startOffset": ("offset", listing.segments[0].base_offset if listing.segments else None, None),
+        "startOffset": ("offset", log_start(listing), None),
         "endOffset": ("offset", loaded.log_end_offset, None),
         "segments": {name: ("segment", segment_facts(segment), None) for name, segment in names.items()},
         "undecoded": {_key(p): _problem(p, redaction) for p in loaded.problems if p.undecoded is not None},
         "skipped": {_key(p): _problem(p, redaction) for p in loaded.problems if p.undecoded is None},
     }
+
+
+def log_start(listing: Listing) -> int | None:
+    """The log's start: inside the first segment kept, when retention moved it there (``leader-epoch-checkpoint``)."""
+    if not listing.segments:
+        return None
+    base = listing.segments[0].base_offset
+    epochs = leader_epochs(listing)
+    return max(base, epochs[0][1]) if base is not None and epochs else base
 
 
 def _key(problem: Problem) -> str:

@@ -48,14 +48,11 @@ class DirectorySource:
 
     kind = "directory"
 
-    def __init__(self, path: str) -> None:
-        self.given = path
+    def __init__(self, path: str, *, name: str | None = None) -> None:
         self.path = locate(path)
-
-    @property
-    def name(self) -> str:
-        """For people: what was given."""
-        return self.given
+        self.name = name or path
+        self.is_sample = name is not None
+        """The sample's age is nobody's concern."""
 
     def listing(self) -> Listing:
         """The files as they are now."""
@@ -67,7 +64,10 @@ class DirectorySource:
         return offset_at(self.listing(), moment.time_ms) if moment.time_ms is not None else moment.offset
 
     def load(self, *, until: int | None = None, progress: Progress | None = None) -> Loaded:
-        """The image at the end of the log, or with every record up to offset ``until``. Raises SourceError, DataError."""
+        """The image at the end of the log, or with every record up to offset ``until``.
+
+        Raises SourceError, DataError.
+        """
         for attempt in range(_ATTEMPTS):
             listing = self.listing()
             last_try = attempt == _ATTEMPTS - 1
@@ -125,7 +125,7 @@ def _load(listing: Listing, until: int | None, progress: Progress | None) -> Loa
 def _newest_snapshot(
     listing: Listing, until: int | None, progress: Progress | None, damage: list[DataError]
 ) -> tuple[Replayer, SnapshotFacts | None]:
-    """A replayer that holds the newest whole snapshot, or an empty one; damaged snapshots are listed and passed over."""
+    """A replayer that holds the newest whole snapshot, or an empty one; damaged snapshots are listed."""
     for file in reversed(listing.snapshots):
         if until is not None and file.end_offset is not None and file.end_offset - 1 > until:
             continue
@@ -142,6 +142,10 @@ def _newest_snapshot(
 
 def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | None, damage: list[DataError]) -> None:
     """What comes before the log must be in a snapshot."""
+    if facts is None and until is not None and until < _oldest(listing):
+        oldest = _oldest(listing)
+        hint = f"offsets from {oldest} on can be shown"
+        raise IncompleteLogError(f"offset {until} is before everything that the source still knows", hint=hint)
     if not listing.segments:
         return
     first = listing.segments[0]
@@ -155,6 +159,14 @@ def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | Non
         older = [error.message for error in damage]
         raise IncompleteLogError("; ".join([reason, *older]), hint=hint)
     damage.append(IncompleteLogError(f"{reason} (the newest ends at {end})"))
+
+
+def _oldest(listing: Listing) -> int:
+    """The first offset whose state can be built: from offset 0 of the log, or at the end of the oldest snapshot."""
+    if listing.segments and not listing.segments[0].base_offset:
+        return 0
+    ends = [file.end_offset for file in listing.snapshots if file.end_offset]
+    return min(ends) - 1 if ends else 0
 
 
 def _replay_log(reader: LogReader, replayer: Replayer, start: int, until: int | None) -> tuple[int | None, int]:
@@ -188,6 +200,9 @@ def _add_notes(loaded: Loaded) -> None:
         notes.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while a server writes")
     if loaded.open_transaction is not None:
         notes.append(f"the metadata transaction begun at offset {loaded.open_transaction} has not ended: left out")
+    lone = loaded.listing.segments[0] if loaded.listing.directory is None and loaded.listing.segments else None
+    if lone is not None and lone.base_offset:
+        notes.append(f"{lone.path}: a lone segment: what was before offset {lone.base_offset} is not known")
     if loaded.snapshot is None and loaded.image.provenance.offset < 0:
         _note_empty(loaded)
 

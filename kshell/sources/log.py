@@ -115,7 +115,7 @@ class LogReader:
 
 
 def _needed(segments: tuple[Segment, ...], start: int) -> tuple[Segment, ...]:
-    """The segments that may hold offsets from ``start`` on: the last that begins at or before it, and the later ones."""
+    """The segments that may hold offsets from ``start`` on: the last that begins at or before it, and all later."""
     first = 0
     for index, segment in enumerate(segments):
         if segment.base_offset is not None and segment.base_offset <= start:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from kshell.errors import CorruptDataError
 from kshell.metadata.replay import Replayer
-from kshell.protocol.batches import Batch, Buffer, iter_records
+from kshell.protocol.batches import Batch, iter_records
 from kshell.protocol.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, control_number, decode_control, holds
-from kshell.protocol.primitives import DecodeError
+from kshell.protocol.primitives import Buffer, DecodeError
 from kshell.protocol.verify import Chain, FixedEpoch
 from kshell.sources.files import SnapshotFile, open_read
 from kshell.sources.log import Progress

@@ -1,4 +1,4 @@
-"""Globs over the tree: ``*``, ``?``, ``[...]``, ``{a,b}`` and ``**``; a backslash takes the meaning from what follows."""
+"""Globs over the tree: ``*``, ``?``, ``[...]``, ``{a,b}``, ``**``; a backslash takes the meaning from what follows."""
 
 from __future__ import annotations
 

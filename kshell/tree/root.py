@@ -1,4 +1,4 @@
-"""``/``: the image, and beside it what the source knows of itself (``/local``, ``/quorum``, ``/snapshots``, ``/log``)."""
+"""``/``: the image, and beside it what the source knows of itself (``/quorum``, ``/snapshots``, ``/log``, …)."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.names import decode_name, encode_name, sort_key
-from kshell.metadata.partitions import Topic
+from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.records import Undecoded
 from kshell.metadata.redaction import Redaction
-from kshell.metadata.values import Origin, plain
+from kshell.metadata.values import Entry, Origin, plain
 from kshell.protocol.primitives import Uuid
 from kshell.tree.node import Directory, Leaf, Node, Plain, StaticDirectory
 
@@ -38,18 +38,21 @@ class TopicDirectory(Directory):
             return Leaf("topicId", lambda: str(topic.id), lambda: topic.origin)
         if not segment.isascii() or not segment.isdigit() or str(int(segment)) != segment:
             return None
-        return self._partition(int(segment))
+        number = int(segment)
+        if number not in topic:
+            return None
+        # A partition is decoded when its value or origin is asked for: listing a topic decodes none.
+        return Leaf("partition", lambda: self._value(number), lambda: self._entry(number).origin)
 
-    def _partition(self, number: int) -> Leaf | None:
+    def _entry(self, number: int) -> Entry[Partition] | Entry[Undecoded]:
         entry = self._topic.partition(number)
         if entry is None:
-            return None
+            raise AssertionError("an image's topic keeps its partitions")
+        return entry
 
-        def value() -> Plain:
-            held = entry.value
-            return self._redaction.undecoded(held.raw, held.reason) if isinstance(held, Undecoded) else plain(held)
-
-        return Leaf("partition", value, lambda: entry.origin)
+    def _value(self, number: int) -> Plain:
+        held = self._entry(number).value
+        return self._redaction.undecoded(held.raw, held.reason) if isinstance(held, Undecoded) else plain(held)
 
 
 class ByName(Directory):

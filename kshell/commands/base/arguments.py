@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import Any, NoReturn
 
 from kshell.commands.base.spec import Command, Flag
@@ -20,6 +21,21 @@ def seconds(text: str) -> float:
     return value
 
 
+def count(text: str) -> int:
+    """A whole number that is not negative: a depth, an offset."""
+    if not (text.isascii() and text.isdigit()):
+        raise UsageError(f"{text!r} is not a whole number of 0 or more")
+    return int(text)
+
+
+def regex(text: str) -> re.Pattern[str]:
+    """A regular expression, compiled. Raises UsageError with the place of the fault."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise UsageError(f"{text!r} is not a regular expression: {error}") from None
+
+
 SHAPING = (
     Flag(("-o", "--output"), "format of the answer", metavar="FORMAT", choices=FORMATS),
     Flag(("--as-of",), "the state at an offset or time, not the newest", metavar="POINT"),
@@ -31,7 +47,9 @@ SHAPING = (
 """Options that shape an answer: accepted before the command and after it."""
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """An argparse parser whose faults are UsageErrors."""
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self.prog}: {message}", hint=f"`help {self.prog}` shows how it is used")
 
@@ -48,7 +66,7 @@ def add_flag(parser: argparse.ArgumentParser, flag: Flag) -> None:
 
 def parser_for(command: Command) -> argparse.ArgumentParser:
     """The parser of a command: its own flags and arguments, and the shaping options."""
-    parser = _Parser(prog=command.name, add_help=False, allow_abbrev=False)
+    parser = Parser(prog=command.name, add_help=False, allow_abbrev=False)
     taken = {name for flag in command.flags for name in flag.names}
     for flag in command.flags:
         add_flag(parser, flag)
@@ -67,7 +85,7 @@ def parser_for(command: Command) -> argparse.ArgumentParser:
 
 def parse(command: Command, words: list[str]) -> argparse.Namespace:
     """The typed arguments in ``words``. Raises UsageError."""
-    found = parser_for(command).parse_intermixed_args(_join_point(words))
+    found = parser_for(command).parse_intermixed_args(join_point(words))
     if not getattr(found, "help", False):
         for arg in command.args:
             if arg.count in "1+" and not getattr(found, arg.name):
@@ -75,7 +93,7 @@ def parse(command: Command, words: list[str]) -> argparse.Namespace:
     return found
 
 
-def _join_point(words: list[str]) -> list[str]:
+def join_point(words: list[str]) -> list[str]:
     """``--as-of -1h``: the time looks like a flag and is none."""
     out: list[str] = []
     for word in words:

@@ -1,14 +1,19 @@
 """What commands return. A command never prints: a renderer turns a result into text, JSON, a table, a page.
 
-Five kinds: :class:`Text`, :class:`Value`, :class:`Rows`, :class:`Tree`, :class:`Report`. Values in them are plain (what
-JSON knows), redacted, and not yet escaped: escaping belongs to the format.
+Five kinds that are rendered: :class:`Text`, :class:`Value`, :class:`Rows`, :class:`Tree`, :class:`Report`. Values in
+them are plain (what JSON knows), redacted, and not yet escaped: escaping belongs to the format. A front end renders the
+parts of a :class:`Many` one by one, and :class:`Nothing` not at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from kshell.commands.base.execute import Call
+    from kshell.errors import KshellError
 
 Row = Mapping[str, Any]
 
@@ -55,8 +60,9 @@ class Rows(Result):
     """Rows of one shape, perhaps made while they are read (``dump`` of a long log).
 
     ``style`` only matters to ``text``: ``table`` is a table; ``names`` prints the column ``name`` alone, in columns as
-    ``ls`` does (``one_per_line``: one a line); ``lines`` prints each row's column ``line_column`` as a line
-    (``find``, ``grep``). ``group``: a column whose changes start a new block with a heading (``ls`` of several
+    ``ls`` does (``one_per_line``: one a line); ``lines`` prints each row's column ``line_column``, or what ``line``
+    makes of the row, as a line (``find``, ``dump``); ``values`` prints each row's ``path`` as a heading and its
+    ``value`` as a :class:`Value` is printed (``cat`` of several). ``group``: a column whose changes start a new block with a heading (``ls`` of several
     directories). Rows may hold more keys than there are columns; only columns are shown, in their order.
     """
 
@@ -64,6 +70,7 @@ class Rows(Result):
     rows: Iterable[Row]
     style: str = "table"
     line_column: str = ""
+    line: Callable[[Row], str] | None = None
     one_per_line: bool = False
     group: str | None = None
     bare: str | None = None
@@ -86,7 +93,10 @@ class Branch:
 
 @dataclass
 class Tree(Result):
-    """A part of the tree. ``json`` gives nested objects: name -> value, or name -> object."""
+    """A part of the tree. ``json`` gives nested objects: name -> value, or name -> object.
+
+    A root without a name is no node: it only holds several trees, each named by its path.
+    """
 
     root: Branch
     values: bool = False
@@ -110,3 +120,31 @@ class Report(Result):
     """
 
     sections: list[Section]
+
+
+class Part(NamedTuple):
+    """One line of several: what it called and what that gave, or why it failed. The answer's shape is the call's."""
+
+    call: Call | None
+    result: Result | None
+    error: KshellError | None = None
+
+
+@dataclass
+class Many(Result):
+    """What the lines of a file gave (``source``), each run when its part is asked for.
+
+    Without ``keep_going`` the first line that fails ends the parts with its error raised; a front end ends there too
+    when rendering a part fails. With it, such a line is a part with an ``error``, and the highest exit code counts.
+    """
+
+    parts: Iterable[Part]
+    keep_going: bool = False
+
+
+class Exit(Exception):  # noqa: N818  # not an error: somebody asked for it
+    """The command ``exit`` ran: the front end ends with this code."""
+
+    def __init__(self, code: int = 0) -> None:
+        super().__init__(code)
+        self.code = code

@@ -1,0 +1,256 @@
+"""The command line: options, sources, and the ways to be given commands (one-shot, ``-c``, ``-f``, standard input).
+
+No answer is printed before loading is complete. Standard output carries data only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import NoReturn
+
+from kshell.commands.base.arguments import SHAPING, Parser, add_flag, join_point
+from kshell.commands.base.execute import Call, prepare, prepare_words
+from kshell.commands.base.result import Exit
+from kshell.commands.base.spec import Flag
+from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, KshellError, UsageError
+from kshell.render.answer import Defaults, answer
+from kshell.render.color import use_color
+from kshell.render.escape import terminal as escape_terminal
+from kshell.render.output import OutputClosed, describe_error
+from kshell.render.progress import Progress
+from kshell.session import Session
+from kshell.sources.choose import NO_SOURCE, NoSource, choose, open_source
+from kshell.version import __version__
+
+_SOURCES = (
+    Flag(("-d", "--directory"), "a __cluster_metadata-0 directory, the log directory around it, or one file", "DIR"),
+    Flag(("-s", "--snapshot"), "the same as -d FILE, for users of Kafka's own shell", "FILE"),
+    Flag(("-q", "--bootstrap-controllers", "--bootstrap-controller"), "controllers, host:port,…", "LIST"),
+    Flag(("-b", "--bootstrap-servers", "--bootstrap-server"), "brokers, host:port,…", "LIST"),
+    Flag(("--context",), "a named source from the configuration", "NAME"),
+    Flag(("--demo",), "the sample that ships with kshell"),
+)
+_OPTIONS = (
+    Flag(("--config", "--command-config"), "a Java client properties file", "FILE"),
+    Flag(("-X",), "one client property, key=value", "KEY=VALUE", repeat=True),
+    Flag(("-c",), "run a command line", "COMMAND", repeat=True),
+    Flag(("-f",), "run a file of command lines; - is standard input", "FILE", repeat=True),
+    Flag(("--keep-going",), "go on after a command that fails"),
+    Flag(("--no-cache",), "use no cached data (this release caches none)"),
+    Flag(("-v", "--verbose"), "say more on standard error"),
+    Flag(("--version",), "print the version"),
+    Flag(("-h", "--help"), "print this help"),
+)
+_SAY_AT_MOST = 10
+_TAKES_VALUE = {name for flag in (*_SOURCES, *_OPTIONS, *SHAPING) if flag.metavar for name in flag.names}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(prog="kshell", add_help=False, allow_abbrev=False)
+    for flag in (*_SOURCES, *_OPTIONS, *SHAPING):
+        add_flag(parser, flag)
+    return parser
+
+
+def _split(argv: list[str]) -> tuple[list[str], list[str]]:
+    """(kshell's own options, the command and its words): the command is the first word that is no option."""
+    at = 0
+    while at < len(argv):
+        word = argv[at]
+        if word == "--":
+            return argv[:at], argv[at + 1 :]
+        if not word.startswith("-") or word == "-":
+            break
+        at += 2 if word in _TAKES_VALUE else 1
+    return argv[:at], argv[at:]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs kshell; returns the exit code (0, 1, 2, 3, 4 or 130)."""
+    try:
+        return _main(sys.argv[1:] if argv is None else argv)
+    except KshellError as error:
+        complain(error)
+        return error.exit_code
+    except Exit as asked:
+        return asked.code
+    except KeyboardInterrupt:
+        print("kshell: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except OutputClosed:
+        return EXIT_OK
+
+
+def _main(argv: list[str]) -> int:
+    head, command = _split(argv)
+    options = _parser().parse_args(join_point(head))
+    if options.version:
+        print(f"kshell {__version__}")
+        return EXIT_OK
+    if options.help:
+        print(usage())
+        return EXIT_OK
+    if command and (options.c or options.f):
+        raise UsageError(f"{command[0]}: a command beside -c or -f", hint="give every command with -c, or one without")
+    scripted = bool(command or options.c or options.f) or not sys.stdin.isatty()
+    runner = Runner(options, _session(options, scripted))
+    if command:
+        return runner.words(command)
+    if scripted:
+        return runner.lines(_given_lines(options) if options.c or options.f else _file_lines("-"))
+    from kshell.repl import run
+
+    return run(runner.session, runner.defaults)
+
+
+def complain(error: KshellError, line: str | None = None) -> None:
+    """Tells a person what went wrong, on standard error."""
+    said = describe_error(error, line=line, color=use_color("auto", sys.stderr))
+    print(f"kshell: {said}", file=sys.stderr)
+
+
+def _session(options: argparse.Namespace, scripted: bool) -> Session:
+    flags = {
+        "directory": _one_of(options.directory, options.snapshot),
+        "bootstrap_controllers": options.bootstrap_controllers,
+        "bootstrap_servers": options.bootstrap_servers,
+        "context": options.context,
+        "demo": "demo" if options.demo else None,
+    }
+    if options.config or options.X:
+        raise UsageError("--config and -X configure connections, and this release reads directories and files only")
+    progress = Progress()
+    try:
+        source = open_source(choose(flags, os.environ))
+    except UsageError as error:
+        # A script may consist of commands that need no source; one that does need it will say so.
+        if not scripted or error.message != NO_SOURCE:
+            raise
+        source = NoSource()
+    session = Session(source, show_secrets=options.show_secrets, progress=progress)
+    return session if options.as_of is None else session.reshape(point=options.as_of)
+
+
+def _one_of(directory: str | None, snapshot: str | None) -> str | None:
+    if directory and snapshot:
+        raise UsageError("--directory and --snapshot are two sources: give one")
+    return directory or snapshot
+
+
+class Runner:
+    """Runs commands one after another on one session, and says once what is wrong with the data."""
+
+    def __init__(self, options: argparse.Namespace, session: Session) -> None:
+        self.session = session
+        self.defaults = Defaults(
+            output=options.output or "text",
+            color=options.color or "auto",
+            header=not options.no_header,
+            keep_going=options.keep_going,
+        )
+        self._timeout: float | None = options.timeout
+        self._said: set[str] = set()
+
+    def words(self, words: list[str]) -> int:
+        """One command in words that the operating system's shell has split."""
+        return self._run(prepare_words(self.session, words))
+
+    def lines(self, lines: Iterable[str]) -> int:
+        """Lines of the command language; the first that does not end with 0 is the last, unless told to keep going."""
+        code = EXIT_OK
+        for line in lines:
+            code = max(code, self._line(line))
+            if code != EXIT_OK and not self.defaults.keep_going:
+                break
+        return code
+
+    def _line(self, line: str) -> int:
+        try:
+            call = prepare(self.session, line)
+            return EXIT_OK if call is None else self._run(call)
+        except KshellError as error:
+            complain(error, line)
+            return error.exit_code
+
+    def _run(self, call: Call) -> int:
+        try:
+            with deadline(call.shape.timeout or self._timeout):
+                return answer(call, self.defaults, complain)
+        finally:
+            progress = self.session.progress
+            if isinstance(progress, Progress):
+                progress.clear()
+            self._say(call.session)
+
+    def _say(self, session: Session) -> None:
+        for label, sentences in (("error", session.problems()), ("note", session.notes())):
+            new = [sentence for sentence in sentences if sentence not in self._said]
+            self._said.update(new)
+            for sentence in new[:_SAY_AT_MOST]:
+                print(f"kshell: {label}: {escape_terminal(sentence)}", file=sys.stderr)
+            if len(new) > _SAY_AT_MOST:
+                print(f"kshell: {label}: … and {len(new) - _SAY_AT_MOST} more: `info` lists them", file=sys.stderr)
+
+
+def _given_lines(options: argparse.Namespace) -> Iterator[str]:
+    """The lines of every ``-c``, then of every ``-f``."""
+    yield from options.c or ()
+    for name in options.f or ():
+        yield from _file_lines(name)
+
+
+def _file_lines(name: str) -> Iterator[str]:
+    if name == "-":
+        yield from sys.stdin
+        return
+    try:
+        with open(name, encoding="utf-8") as file:
+            yield from file
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        raise CommandError(f"{name}: {reason}") from None
+
+
+@contextlib.contextmanager
+def deadline(seconds: float | None) -> Iterator[None]:
+    """Ends what runs inside after ``seconds`` with a CommandError; ``None`` waits for ever."""
+    if seconds is None:
+        yield
+        return
+    import signal
+    from types import FrameType
+
+    def expired(number: int, frame: FrameType | None) -> NoReturn:
+        raise CommandError(f"gave up after {seconds:g} s", hint="--timeout sets how long a command may take")
+
+    before = signal.signal(signal.SIGALRM, expired)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def usage() -> str:
+    """What ``kshell --help`` prints."""
+    lines = ["usage: kshell [SOURCE] [OPTIONS] [COMMAND [ARG ...]]", "", "source (one of):"]
+    lines += _describe(_SOURCES)
+    lines += ["", "options:", *_describe(_OPTIONS), "", "options that shape an answer, also after the command:"]
+    lines += _describe(SHAPING)
+    lines += [
+        "",
+        "Without a command: the interactive shell at a terminal; else commands from standard input, one a line.",
+    ]
+    lines += ["`kshell help` lists the commands, `kshell help COMMAND` explains one."]
+    lines += ["Exit codes: 0 done, 1 failed or found, 2 usage, 3 source, 4 damaged data, 130 interrupted."]
+    return "\n".join(lines)
+
+
+def _describe(flags: tuple[Flag, ...]) -> list[str]:
+    named = [(", ".join(flag.names) + (f" {flag.metavar}" if flag.metavar else ""), flag.help) for flag in flags]
+    return [f"  {names}\n      {text}" if len(names) > 26 else f"  {names:<28}{text}" for names, text in named]

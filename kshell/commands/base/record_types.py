@@ -1,0 +1,65 @@
+"""Record types as people name them: which there are, and a filter for records of some of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kshell.errors import UsageError
+from kshell.metadata.records import decode_value, record_types
+from kshell.protocol.batches import RawRecord
+from kshell.protocol.control import CONTROL_TYPES
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+    from kshell.sources.records import Wanted
+
+_UNKNOWN = re.compile(r"UNKNOWN(_\d+|_CONTROL(_-?\d+)?)?\Z")
+_HEAD = 3
+
+
+def type_names() -> list[str]:
+    """Every type's name as ``dump`` prints it, control records included."""
+    return sorted([kind.name for kind in record_types().values()] + [kind.name for kind in CONTROL_TYPES.values()])
+
+
+def record_type(word: str) -> str:
+    """The type that was meant: in any case, with or without ``_RECORD``. Raises UsageError, which proposes some."""
+    name = word.upper().replace("-", "_")
+    names = type_names()
+    for candidate in (name, f"{name}_RECORD"):
+        if candidate in names:
+            return candidate
+    if _UNKNOWN.match(name):
+        return name
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, names, n=2) or get_close_matches(f"{name}_RECORD", names, n=2)
+    hint = f"did you mean {' or '.join(close)}?" if close else "`help dump` says where the types are listed"
+    raise UsageError(f"{word}: no record has that type", hint=hint)
+
+
+def complete_record_type(session: Session, typed: str) -> Iterable[str]:
+    """The types that begin like what was typed."""
+    return [name for name in type_names() if name.startswith(typed.upper())]
+
+
+def only(names: frozenset[str]) -> Wanted:
+    """A test for records of these types that looks at no more than a record's head."""
+    from kshell.sources.records import control_name
+
+    known: dict[bytes, bool] = {}
+
+    def wanted(raw: RawRecord, control: bool) -> bool:
+        if control:
+            return control_name(raw.key) in names
+        value = raw.value or b""
+        answer = known.get(value[:_HEAD])
+        if answer is None:
+            answer = decode_value(value).name in names
+            if value[:_HEAD].isascii():  # three whole varints: the name hangs on nothing else
+                known[value[:_HEAD]] = answer
+        return answer
+
+    return wanted

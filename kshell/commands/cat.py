@@ -1,0 +1,53 @@
+"""``cat``: the values of leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kshell.commands.base.result import Column, Result, Row, Rows, Tree, Value
+from kshell.commands.base.spec import Arg, Command, Example
+from kshell.commands.base.walk import branch, kind, nested
+from kshell.session import Session
+from kshell.tree.node import Directory, Leaf, Node
+from kshell.tree.paths import Segments, join
+
+
+def run(session: Session, args: Any) -> Result:
+    """One leaf is its value, one directory a tree of values, several paths are rows."""
+    found = [hit for pattern in args.path for hit in session.find(pattern)]
+    if len(found) == 1:
+        return _one(*found[0])
+    columns = (Column("path"), Column("type"), Column("value"))
+    return Rows(columns=columns, rows=_rows(found), style="values")
+
+
+def _one(segments: Segments, node: Node) -> Result:
+    if isinstance(node, Leaf):
+        return Value(join(segments), node.type, node.value())
+    return Tree(branch(join(segments), node, values=True), values=True)
+
+
+def _rows(found: list[tuple[Segments, Node]]) -> Iterator[Row]:
+    for segments, node in found:
+        value = nested(node) if isinstance(node, Leaf | Directory) else None
+        yield {"path": join(segments), "type": kind(node), "value": value}
+
+
+COMMAND = Command(
+    name="cat",
+    summary="the values of leaves",
+    run=run,
+    args=(Arg("path", "leaves, or directories with everything below them", kind="path", count="+"),),
+    examples=(
+        Example("cat /image/topics/byName/orders/0", "one partition"),
+        Example("cat /image/topics/byName/orders/0 -o json", "the same, exactly"),
+        Example("cat /image/features", "a directory: every value in it"),
+        Example("cat '/image/cluster/brokers/{1,2}' -o yaml", "several leaves"),
+    ),
+    description=(
+        "One leaf is printed for people, and exactly with -o json. A directory is printed as a tree of values; with"
+        " -o json it is a nested object. Several paths are printed below each other, each under its name; with -o json"
+        " they are an array of objects with path, type and value, where a directory's value is a nested object."
+    ),
+)

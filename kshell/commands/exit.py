@@ -1,0 +1,33 @@
+"""``exit``: the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.result import Exit, Result
+from kshell.commands.base.spec import Arg, Command, Example
+from kshell.errors import UsageError
+from kshell.session import Session
+
+_HIGHEST = 255
+
+
+def run(session: Session, args: Any) -> Result:
+    """Raises Exit, which is for the front end."""
+    word = args.code or "0"
+    if not (word.isascii() and word.isdigit() and int(word) <= _HIGHEST):
+        raise UsageError(f"exit: {word!r} is no exit code", hint=f"a number from 0 to {_HIGHEST}")
+    raise Exit(int(word))
+
+
+COMMAND = Command(
+    name="exit",
+    summary="leave the shell, or stop reading commands",
+    run=run,
+    args=(Arg("code", "the exit code, 0 when absent", count="?"),),
+    examples=(
+        Example("exit", "leave with exit code 0"),
+        Example("exit 3", "end a file of commands with an exit code of its own"),
+    ),
+    needs_source=False,
+)

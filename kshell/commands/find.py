@@ -1,0 +1,99 @@
+"""``find``: every path below some, or every value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kshell.commands.base.arguments import count, regex
+from kshell.commands.base.leaf_types import complete_type, node_type
+from kshell.commands.base.result import Column, Result, Row, Rows
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.walk import kind, one_line, walk
+from kshell.session import Session
+from kshell.tree.globs import component, expand_braces
+from kshell.tree.node import Directory, Leaf, Node
+from kshell.tree.paths import Segments, join
+
+_PATHS = (Column("path"), Column("type", wide=True))
+_VALUES = (Column("path"), Column("type"), Column("value"))
+
+Test = Callable[[Segments, Node], bool]
+
+
+def run(session: Session, args: Any) -> Result:
+    """Paths are found while they are printed: nothing is collected."""
+    starts = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
+    hits = _hits(starts, _tests(args), args.maxdepth)
+    if args.values:
+        return Rows(columns=_VALUES, rows=_values(hits), style="lines", line=_line)
+    rows = ({"path": join(segments), "type": kind(node)} for segments, node in hits)
+    return Rows(columns=_PATHS, rows=rows, style="lines", line_column="path")
+
+
+def _hits(starts: list[tuple[Segments, Node]], tests: list[Test], depth: int | None) -> Iterator[tuple[Segments, Node]]:
+    for segments, node in starts:
+        for hit in walk(segments, node, depth):
+            if all(test(*hit) for test in tests):
+                yield hit
+
+
+def _tests(args: Any) -> list[Test]:
+    tests: list[Test] = []
+    if args.name is not None:
+        matches = [component(option).fullmatch for option in expand_braces(args.name)]
+        tests.append(lambda segments, _: any(match(segments[-1] if segments else "/") for match in matches))
+    if args.regex is not None:
+        pattern: re.Pattern[str] = args.regex
+        tests.append(lambda segments, _: pattern.fullmatch(join(segments)) is not None)
+    if args.type is not None:
+        tests.append(_type_test(args.type))
+    return tests
+
+
+def _type_test(wanted: str) -> Test:
+    if wanted in ("d", "f"):
+        return lambda _, node: isinstance(node, Directory) == (wanted == "d")
+    return lambda _, node: kind(node) == wanted
+
+
+def _values(hits: Iterator[tuple[Segments, Node]]) -> Iterator[Row]:
+    for segments, node in hits:
+        if isinstance(node, Leaf):
+            yield {"path": join(segments), "type": node.type, "value": node.value()}
+
+
+def _line(row: Row) -> str:
+    return f"{row['path']}: {one_line(row['value'])}"
+
+
+COMMAND = Command(
+    name="find",
+    summary="every path below some, or every value",
+    run=run,
+    args=(Arg("path", "where to begin; the working directory when absent", kind="path", count="*"),),
+    flags=(
+        Flag(("-name", "--name"), "only nodes whose own name matches", metavar="GLOB"),
+        Flag(("-regex", "--regex"), "only nodes whose whole path matches", metavar="RE", convert=regex),
+        Flag(
+            ("-type", "--type"),
+            "only directories (d), leaves (f), or leaves of one type, such as partition",
+            metavar="TYPE",
+            convert=node_type,
+            complete=complete_type,
+        ),
+        Flag(("--values",), "leaves only, with their values"),
+        Flag(("-maxdepth", "--maxdepth"), "go down N levels at most", metavar="N", convert=count),
+    ),
+    examples=(
+        Example("find /image/topics/byName -maxdepth 1 -type d -name 'o*'", "topics that begin with o"),
+        Example("find /image/configs --values", "every config with its value"),
+        Example("find /image -type broker --values -o jsonl", "the brokers, one JSON object a line"),
+        Example("find / -regex '.*/byName/[^/]*/0'", "partition 0 of every topic"),
+    ),
+    description=(
+        "Lists depth first, directories before what is in them, names in the tree's order. With --values and -o jsonl"
+        " every leaf is one object with path, type and value: the way to take everything out of an image."
+    ),
+)

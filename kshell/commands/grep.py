@@ -1,0 +1,104 @@
+"""``grep``: leaves whose values match."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kshell.commands.base.arguments import regex
+from kshell.commands.base.result import Column, Result, Row, Rows
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.walk import one_line, walk
+from kshell.errors import EXIT_FAILED
+from kshell.session import Session
+from kshell.tree.node import Leaf, Node
+from kshell.tree.paths import Segments, join
+
+Search = Callable[[str], object]
+
+
+@dataclass
+class _Found(Rows):
+    """Rows that turn the exit code to 0 with the first of them."""
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self.rows:
+            self.exit_code = 0
+            yield row
+
+
+def run(session: Session, args: Any) -> Result:
+    """Searches what is shown: a redacted value is the text ``[redacted]`` here as well."""
+    pattern = re.escape(args.pattern) if args.fixed_strings else args.pattern
+    search: Search = regex(f"(?i:{pattern})" if args.ignore_case else pattern).search
+    starts = [hit for where in args.path or ["."] for hit in session.find(where)]
+    leaves = ((segments, node) for start in starts for segments, node in walk(*start) if isinstance(node, Leaf))
+    if args.files_with_matches:
+        columns = (Column("path"), Column("type", wide=True))
+        rows = _paths(leaves, search, invert=args.invert_match)
+        return _Found(columns=columns, rows=rows, style="lines", line_column="path", exit_code=EXIT_FAILED)
+    columns = (Column("path"), Column("type", wide=True), Column("field"), Column("value"))
+    rows = _matches(leaves, search, invert=args.invert_match)
+    return _Found(columns=columns, rows=rows, style="lines", line=_line, exit_code=EXIT_FAILED)
+
+
+def _paths(leaves: Iterator[tuple[Segments, Node]], search: Search, *, invert: bool) -> Iterator[Row]:
+    for segments, node in leaves:
+        if isinstance(node, Leaf) and any(bool(search(text)) != invert for _, text, _ in _parts(node.value())):
+            yield {"path": join(segments), "type": node.type}
+
+
+def _matches(leaves: Iterator[tuple[Segments, Node]], search: Search, *, invert: bool) -> Iterator[Row]:
+    for segments, node in leaves:
+        if not isinstance(node, Leaf):
+            continue
+        for name, text, value in _parts(node.value()):
+            if bool(search(text)) != invert:
+                yield {"path": join(segments), "type": node.type, "field": name or None, "value": value}
+
+
+def _parts(value: Any, name: str = "") -> Iterator[tuple[str, str, Any]]:
+    """(field, its text, its value) of everything in a value that is no object: ``listeners.0.host``, ``isr``."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _parts(item, f"{name}.{key}" if name else key)
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        for number, item in enumerate(value):
+            yield from _parts(item, f"{name}.{number}" if name else str(number))
+    else:
+        yield name, one_line(value), value
+
+
+def _line(row: Row) -> str:
+    field = f"{row['field']}=" if row["field"] else ""
+    return f"{row['path']}: {field}{one_line(row['value'])}"
+
+
+COMMAND = Command(
+    name="grep",
+    summary="leaves whose values match a pattern",
+    run=run,
+    args=(
+        Arg("pattern", "a regular expression (Python's)"),
+        Arg("path", "where to search; the working directory when absent", kind="path", count="*"),
+    ),
+    flags=(
+        Flag(("-i", "--ignore-case"), "upper and lower case are the same"),
+        Flag(("-v", "--invert-match"), "what does not match"),
+        Flag(("-F", "--fixed-strings"), "the pattern is plain text"),
+        Flag(("-l", "--files-with-matches"), "only the paths of the leaves"),
+    ),
+    examples=(
+        Example("grep -i compact /image/configs", "where compaction is set"),
+        Example("grep RECOVERING /image/topics/byName", "partitions in recovery (none: exit code 1)"),
+        Example("grep -l User:alice /image/acls", "the ACLs of a principal"),
+        Example("grep -F rack-a /image/cluster -o json", "brokers of a rack"),
+    ),
+    description=(
+        "Searches the values as they are shown: strings as they are, numbers, lists and the like as compact JSON, each"
+        " field of an object by itself. Redacted values are the text [redacted] to grep as well."
+        " The exit code is 1 when nothing is found."
+    ),
+)

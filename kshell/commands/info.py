@@ -1,0 +1,223 @@
+"""``info``: everything there is to know of a source beside its values."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from kshell.commands.base.info_records import problem_rows, type_rows
+from kshell.commands.base.result import Column, Report, Result, Rows, Section
+from kshell.commands.base.spec import Command, Example
+from kshell.errors import EXIT_DATA, EXIT_OK, DataError
+from kshell.metadata.families.features import ZK_MIGRATION
+from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
+from kshell.metadata.families.topics import TOPICS
+from kshell.metadata.image import Image, families
+from kshell.metadata.metadata_version import FEATURE, version_name
+from kshell.session import Session
+from kshell.sources import describe
+from kshell.sources.directory import Loaded
+from kshell.sources.files import Listing, bootstrap_file, leader_epochs, meta_properties, quorum_state
+from kshell.sources.survey import LogSurvey, SegmentSurvey, SnapshotSurvey, survey_log, survey_snapshot
+from kshell.tree.image import iso, provenance
+
+_ZK_STATES = {0: "NONE", 1: "PRE_MIGRATION", 2: "MIGRATION", 3: "POST_MIGRATION"}
+_SEGMENTS = ("baseOffset", "endOffset", "sizeBytes", "batches", "epochs", "lastTime")
+_SNAPSHOTS = ("id", "sizeBytes", "complete", "records", "lastContainedTime", "damage")
+
+
+def run(session: Session, args: Any) -> Result:
+    """Reads the whole log and every snapshot; works where no image can be made, and says why none can."""
+    loaded, failure = _load(session)
+    listing = loaded.listing if loaded else session.source.listing()
+    log = survey_log(session.source, session.until, session.progress)
+    used = loaded.snapshot.path if loaded and loaded.snapshot else None
+    snapshots = [
+        survey_snapshot(listing, file, decode=file.path == used, progress=session.progress)
+        for file in listing.snapshots
+    ]
+    inside = next((found for found in snapshots if found.file.path == used), None)
+    offsets = _log(session, listing, log)
+    sections = [
+        Section("source", "Source", _source(session, listing)),
+        Section("image", "Image", _image(loaded) if loaded else {"error": failure.message if failure else None}),
+        Section("quorum", "Quorum", _quorum(loaded, listing)),
+        Section("log", "Log", offsets),
+        Section("segments", "Segments", _segments(listing, log)),
+        Section("snapshots", "Snapshots", _snapshots(snapshots)),
+        Section("epochs", "Epochs", _epochs(listing, log)),
+        Section("commit", "Commit status", _commit(snapshots, offsets)),
+        Section("records", "Records in the log", type_rows(log.types)),
+    ]
+    if inside is not None:
+        title = f"Records in snapshot {describe.snapshot_id(inside.file)}"
+        sections.append(Section("snapshotRecords", title, type_rows(inside.types)))
+    problems = problem_rows(loaded, failure, log, snapshots, inside)
+    sections.append(Section("problems", "Problems" if problems.rows else "Problems: none", problems))
+    damaged = failure is not None or log.damage or any(found.damage for found in snapshots)
+    return Report(sections, exit_code=EXIT_DATA if damaged else EXIT_OK)
+
+
+def _load(session: Session) -> tuple[Loaded | None, DataError | None]:
+    try:
+        return session.loaded, None
+    except DataError as error:
+        return None, error
+
+
+def _table(names: tuple[str, ...], rows: list[dict[str, Any]], wide: tuple[str, ...] = ()) -> Rows:
+    return Rows(columns=tuple(Column(name, wide=name in wide) for name in (*names, *wide)), rows=rows)
+
+
+def _source(session: Session, listing: Listing) -> dict[str, Any]:
+    properties = meta_properties(listing)
+    lone = "log file" if listing.segments else "snapshot file"
+    node = properties.get("node.id", properties.get("broker.id"))
+    return {
+        "path": os.path.abspath(session.source.path) if not session.source.is_sample else session.source.name,
+        "kind": lone if listing.directory is None else "metadata directory",
+        "clusterId": properties.get("cluster.id") or quorum_state(listing).get("clusterId") or None,
+        "nodeId": int(node) if node is not None and node.lstrip("-").isdigit() else None,
+        "directoryId": properties.get("directory.id"),
+        "bootstrapFile": bootstrap_file(listing) if not session.source.is_sample else None,
+    }
+
+
+def _image(loaded: Loaded) -> dict[str, Any]:
+    image = loaded.image
+    version = image["features"].get(FEATURE)
+    kraft = image[QUORUM].get(KRAFT_VERSION)
+    facts: dict[str, Any] = {
+        "provenance": provenance(image),
+        "metadataVersion": version_name(version.value) if version else None,
+        "kraftVersion": kraft.value if kraft else 0,
+        "snapshot": describe.snapshot_named_by(os.path.basename(loaded.snapshot.path)) if loaded.snapshot else None,
+        "counts": _counts(image),
+        "openTransaction": loaded.open_transaction,
+    }
+    state = image[ZK_MIGRATION].get(ZK_MIGRATION)
+    if state is not None:
+        facts["zkMigrationState"] = _ZK_STATES.get(state.value, state.value)
+    return facts
+
+
+def _counts(image: Image) -> dict[str, int]:
+    counts = {"topics": len(image[TOPICS]), "partitions": sum(map(len, image[TOPICS].values()))}
+    for family in families().values():
+        table = image[family.name]
+        counts[family.name] = sum(map(len, table.values())) if len(family.levels) > 1 else len(table)
+    counts["fencedBrokers"] = sum(entry.value.fenced for entry in image["brokers"].values())
+    return counts
+
+
+def _quorum(loaded: Loaded | None, listing: Listing) -> dict[str, Any]:
+    state = quorum_state(listing)
+    if loaded is None:
+        return {"leaderId": state.get("leaderId"), "leaderEpoch": state.get("leaderEpoch"), "voters": []}
+    known = describe.quorum(loaded)
+    return {
+        "leaderId": known["leaderId"][1],
+        "leaderEpoch": known["leaderEpoch"][1],
+        "voters": [_voter(voter) for voter in describe.voters(loaded)],
+    }
+
+
+def _voter(voter: dict[str, Any]) -> dict[str, Any]:
+    points = [f"{point['name']}://{point['host']}:{point['port']}" for point in voter.get("endpoints", ())]
+    return {"id": voter["voterId"], "directoryId": voter.get("voterDirectoryId"), "endpoints": points}
+
+
+def _log(session: Session, listing: Listing, log: LogSurvey) -> dict[str, Any]:
+    first = listing.segments[0].base_offset if listing.segments else None
+    history = leader_epochs(listing)
+    start = history[0][1] if history and first is not None and history[0][1] > first else first
+    return {
+        "startOffset": start,
+        "firstOffset": log.segments[0].base_offset if log.segments else first,
+        "endOffset": log.segments[-1].end_offset if log.segments else first,
+        "segments": len(listing.segments),
+        "sizeBytes": sum(segment.size for segment in listing.segments),
+        "asOf": session.until,
+    }
+
+
+def _segments(listing: Listing, log: LogSurvey) -> Rows:
+    surveyed = {found.file: found for found in log.segments}
+    rows = []
+    for segment in listing.segments:
+        name = os.path.basename(segment.path)
+        found = surveyed.get(name) or SegmentSurvey(name, segment.base_offset or 0, segment.base_offset or 0)
+        rows.append({
+            "file": name,
+            "baseOffset": found.base_offset if segment.base_offset is None else segment.base_offset,
+            "endOffset": found.end_offset,
+            "sizeBytes": segment.size,
+            "batches": found.batches,
+            "epochs": found.epochs,
+            "firstTime": iso(found.first_timestamp),
+            "lastTime": iso(found.last_timestamp),
+            "firstTimeMs": found.first_timestamp if found.batches else None,
+            "lastTimeMs": found.last_timestamp if found.batches else None,
+        })  # fmt: skip
+    return _table(_SEGMENTS, rows, ("lastTimeMs", "firstTime", "firstTimeMs", "file"))
+
+
+def _snapshots(snapshots: list[SnapshotSurvey]) -> Rows:
+    rows = []
+    for found in snapshots:
+        facts = found.facts
+        rows.append({
+            "id": describe.snapshot_id(found.file),
+            "sizeBytes": found.file.size,
+            "complete": facts is not None,
+            "records": facts.records if facts else None,
+            "lastContainedTime": iso(facts.timestamp) if facts else None,
+            "lastContainedTimeMs": facts.timestamp if facts else None,
+            "damage": found.damage.message if found.damage else None,
+            "endOffset": found.file.end_offset,
+            "epoch": found.file.epoch,
+            "file": os.path.basename(found.file.path),
+        })  # fmt: skip
+    return _table(_SNAPSHOTS, rows, ("endOffset", "epoch", "lastContainedTimeMs", "file"))
+
+
+def _epochs(listing: Listing, log: LogSurvey) -> Rows:
+    """What ``leader-epoch-checkpoint`` says, beside the first record that was read of each epoch."""
+    stated = dict(leader_epochs(listing))
+    rows = [
+        {"epoch": epoch, "startOffset": stated.get(epoch), "firstRecordOffset": log.epochs.get(epoch)}
+        for epoch in sorted(stated.keys() | log.epochs.keys())
+    ]
+    return _table(("epoch", "startOffset", "firstRecordOffset"), rows)
+
+
+def _commit(snapshots: list[SnapshotSurvey], log: dict[str, Any]) -> dict[str, Any]:
+    """Kafka makes snapshots of committed records only, and cuts the log only up to one; the rest may or may not be."""
+    ends = [found.file.end_offset for found in snapshots if found.facts and found.file.end_offset is not None]
+    committed = max([*ends, log["startOffset"] or 0])
+    end = max(log["endOffset"] or 0, committed)
+    known = f"offsets below {committed} are committed" if committed else "no offset is known to be committed"
+    rest = f"{committed} to {end - 1}: commit status unknown" if end > committed else "nothing follows"
+    return {
+        "highWatermark": None,
+        "committedEndOffset": committed,
+        "logEndOffset": end,
+        "note": f"{known}; {rest} (the high watermark is not on disk)",
+    }
+
+
+COMMAND = Command(
+    name="info",
+    summary="files, offsets, epochs, record counts, quorum and problems of the source",
+    run=run,
+    examples=(
+        Example("info", "everything"),
+        Example("info -o json | jq .records", "how many records of each type and version there are"),
+    ),
+    description=(
+        "Reads the whole log and every snapshot, checks them, and counts. Records of unknown types and versions, unknown"
+        " tags, skipped records and damage are listed under problems. log.startOffset is where the log begins as far"
+        " as Kafka is concerned; the first segment may hold older records, from log.firstOffset on."
+        " Works where no image can be made, and then says why."
+    ),
+)

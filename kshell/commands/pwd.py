@@ -1,0 +1,26 @@
+"""``pwd``: the working directory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.result import Result, Text
+from kshell.commands.base.spec import Command, Example
+from kshell.session import Session
+
+
+def run(session: Session, args: Any) -> Result:
+    """The path as other commands take it."""
+    return Text(session.cwd_path)
+
+
+COMMAND = Command(
+    name="pwd",
+    summary="the working directory",
+    run=run,
+    examples=(
+        Example("pwd", "where you are"),
+        Example("pwd -o json", "the same as a JSON string"),
+    ),
+    needs_source=False,
+)

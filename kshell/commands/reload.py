@@ -1,0 +1,34 @@
+"""``reload``: the source as it is now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.result import Nothing, Result
+from kshell.commands.base.spec import Command, Example
+from kshell.errors import KshellError
+from kshell.session import Session
+
+
+def run(session: Session, args: Any) -> Result:
+    """Reads at once, so that what is wrong is said now; what was shown before stays when reading fails."""
+    kept = {name: session.__dict__[name] for name in ("loaded", "root") if name in session.__dict__}
+    session.reload()
+    try:
+        session.image  # noqa: B018  # reading it is the point
+    except KshellError:
+        session.__dict__.update(kept)
+        raise
+    return Nothing()
+
+
+COMMAND = Command(
+    name="reload",
+    summary="read the source again",
+    run=run,
+    examples=(
+        Example("reload", "see what was written since"),
+        Example("reload; # then: cat /image/provenance", "the newest record"),
+    ),
+    description="A session shows the state that it read first; reload shows the newest. The working directory is kept.",
+)

@@ -1,0 +1,86 @@
+"""``stat``: where nodes come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.result import Report, Result, Section
+from kshell.commands.base.spec import Arg, Command, Example
+from kshell.commands.base.walk import kind
+from kshell.metadata.values import Origin
+from kshell.session import Session
+from kshell.sources.describe import snapshot_named_by
+from kshell.tree.image import iso
+from kshell.tree.node import Directory, Leaf, Node
+from kshell.tree.paths import Segments, join
+
+
+def run(session: Session, args: Any) -> Result:
+    """One path is one object, several are an object each, under their paths."""
+    found = [hit for pattern in args.path for hit in session.find(pattern)]
+    if len(found) == 1:
+        return Report([Section("", "", _facts(session, *found[0]))])
+    return Report([Section(join(at), join(at), _facts(session, at, node)) for at, node in found])
+
+
+_FIELDS = (
+    "written", "record", "version", "offset", "epoch", "time", "timeMs", "snapshot", "snapshotOffset", "file", "position",
+)  # fmt: skip
+
+
+def _facts(session: Session, segments: Segments, node: Node) -> dict[str, Any]:
+    facts: dict[str, Any] = {"path": join(segments), "type": kind(node)}
+    if isinstance(node, Directory):
+        facts["children"] = len(node.segments())
+    origin = node.origin() if isinstance(node, Leaf | Directory) else None
+    if origin is None:
+        return facts | dict.fromkeys(_FIELDS) | {"written": "by no single record"}
+    place = origin.place
+    facts |= _in_snapshot(session, origin) if place.in_snapshot else _in_log(origin)
+    return facts | {"file": place.file, "position": place.position}
+
+
+def _in_log(origin: Origin) -> dict[str, Any]:
+    return {
+        "written": f"by the record at offset {origin.offset}",
+        "record": origin.record_type,
+        "version": origin.version,
+        "offset": origin.offset,
+        "epoch": origin.place.epoch,
+        "time": iso(origin.timestamp),
+        "timeMs": origin.timestamp,
+        "snapshot": None,
+        "snapshotOffset": None,
+    }
+
+
+def _in_snapshot(session: Session, origin: Origin) -> dict[str, Any]:
+    """A snapshot keeps what was written, not when: only the offset before its end is known to be no earlier."""
+    facts = session.loaded.snapshot
+    name = snapshot_named_by(origin.place.file)
+    last = "" if facts is None else f"at or before offset {facts.end_offset - 1}, "
+    return dict.fromkeys(_FIELDS) | {
+        "written": f"{last}in snapshot {name}",
+        "record": origin.record_type,
+        "version": origin.version,
+        "snapshot": name,
+        "snapshotOffset": origin.offset,
+    }
+
+
+COMMAND = Command(
+    name="stat",
+    summary="where nodes come from: the record, offset, epoch and time that last wrote them",
+    run=run,
+    args=(Arg("path", "leaves or directories", kind="path", count="+"),),
+    examples=(
+        Example("stat /image/topics/byName/legacy-import/0", "the record that last changed a partition"),
+        Example("stat /image/topics/byName/orders", "when a topic was made, and how much it holds"),
+        Example("stat '/image/cluster/brokers/*' -o json", "every broker"),
+    ),
+    description=(
+        "file and position name the record's batch: its file and its first byte in there. A snapshot keeps what was"
+        " written and not when: for a value out of one, offset, epoch and time are null, written says which offset it"
+        " is not later than, and snapshotOffset is the record's place in the snapshot (as dump --snapshot counts)."
+    ),
+)

@@ -1,0 +1,36 @@
+"""``tree``: directories with everything below them, drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.arguments import count
+from kshell.commands.base.result import Branch, Result, Tree
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.walk import branch
+from kshell.session import Session
+from kshell.tree.paths import join
+
+
+def run(session: Session, args: Any) -> Result:
+    """One path is the root; several become trees below each other."""
+    found = [hit for pattern in args.path or ["."] for hit in session.find(pattern)]
+    trees = [branch(join(at), node, values=args.values, depth=args.level) for at, node in found]
+    root = trees[0] if len(trees) == 1 else Branch("", children=trees)
+    return Tree(root, values=args.values)
+
+
+COMMAND = Command(
+    name="tree",
+    summary="directories with everything below them, drawn",
+    run=run,
+    args=(Arg("path", "where to begin; the working directory when absent", kind="path", count="*"),),
+    flags=(
+        Flag(("-L", "--level"), "go down N levels at most", metavar="N", convert=count),
+        Flag(("--values",), "show the leaves' values, too"),
+    ),
+    examples=(
+        Example("tree -L 2 /image", "the upper two levels of the image"),
+        Example("tree --values /quorum", "the quorum with its values"),
+    ),
+)

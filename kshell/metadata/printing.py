@@ -1,0 +1,76 @@
+"""Decoded messages as Kafka's own JSON converters write them.
+
+UUIDs and bytes are base64; a tagged field that was written with its default value is left out (Kafka's generated
+``…JsonConverter`` classes do not write it either). Unknown tags, which those do not show at all, are kept in hex.
+
+What a message needs is found once per declaration: most fields are printed as they are.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from kshell.protocol.decoder import UNKNOWN_TAGS, Message
+from kshell.protocol.primitives import ZERO_UUID, Uuid
+from kshell.protocol.schema import Field, Schema
+
+Printer = Callable[[Message], Message]
+
+_made: dict[Schema, Printer] = {}
+
+
+def printer(schema: Schema) -> Printer:
+    """The function that prints messages of a declaration. It changes the message that it is given, and returns it."""
+    made = _made.get(schema)
+    if made is None:
+        made = _made[schema] = _printer(schema.fields)
+    return made
+
+
+def _printer(fields: tuple[Field, ...]) -> Printer:
+    convert = [(field.name, change) for field in fields if (change := _change(field)) is not None]
+    tagged = [(field.name, _default(field)) for field in fields if field.tag is not None]
+
+    def print_message(message: Message) -> Message:
+        for name, default in tagged:
+            if name in message and message[name] == default:
+                del message[name]
+        for name, change in convert:
+            if message.get(name) is not None:
+                message[name] = change(message[name])
+        if UNKNOWN_TAGS in message:
+            message[UNKNOWN_TAGS] = [{"tag": kept["tag"], "data": kept["data"].hex()} for kept in message[UNKNOWN_TAGS]]
+        return message
+
+    return print_message
+
+
+def _default(field: Field) -> Any:
+    if field.array and field.default == ():
+        return []
+    if field.type == "bytes" and field.default == "":
+        return b""
+    return ZERO_UUID if field.type == "uuid" and not field.array else field.default
+
+
+def _change(field: Field) -> Callable[[Any], Any] | None:
+    """What must happen to a field's value, or ``None`` when JSON knows it as it is."""
+    change: Callable[[Any], Any] | None = {"uuid": _uuid, "bytes": _base64}.get(field.type)
+    if field.is_struct:
+        change = _printer(field.fields)
+    if change is None or not field.array:
+        return change
+    one = change
+    return lambda values: [one(value) for value in values]
+
+
+@lru_cache(maxsize=1 << 14)
+def _uuid(value: Uuid) -> str:
+    return str(value)
+
+
+def _base64(raw: bytes) -> str:
+    return base64.b64encode(raw).decode("ascii")

@@ -1,0 +1,59 @@
+"""Results into text: a format is one module, and in it one function for each kind of result.
+
+:func:`render` gives chunks, each ending in a newline, made while they are asked for: rows of a long log stream through
+every format but the few lines that a table needs to see first. What is printed is escaped in one place, :mod:`.escape`.
+
+Only ``text`` is for people. It shows the columns that are not ``wide``, and cuts where a terminal is too narrow; every
+other format has all columns (with the column that ``text`` shows as headings first) and is never cut.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+
+from kshell.commands.base.result import Result
+from kshell.errors import UsageError
+from kshell.render.look import Look, Renderer, Renderers
+
+MODULES = {
+    "text": "text",
+    "wide": "text",
+    "json": "json_format",
+    "jsonl": "json_format",
+    "yaml": "yaml_format",
+    "csv": "delimited",
+    "tsv": "delimited",
+    "markdown": "markdown",
+    "html": "html",
+}
+"""Format -> the module whose ``FORMATS`` has it. A module is imported when its format is first asked for."""
+
+
+def renderers(fmt: str) -> Renderers:
+    """The functions of a format, by kind of result. Raises UsageError for a format that does not exist."""
+    if fmt not in MODULES:
+        raise UsageError(f"{fmt}: no such format", hint=f"formats: {', '.join(MODULES)}")
+    formats: dict[str, Renderers] = importlib.import_module(f"{__name__}.{MODULES[fmt]}").FORMATS
+    return formats[fmt]
+
+
+def render(
+    result: Result, fmt: str, *, header: bool = True, width: int | None = 80, color: bool = False
+) -> Iterator[str]:
+    """Chunks of text, each ending in a newline; without ``color`` they hold no control character but that newline.
+
+    ``width`` counts a terminal's columns; ``None`` means that the output is no terminal: nothing is cut, and names
+    stand one a line. (``csv`` may hold newlines and tabs inside quotes.) The parts of a ``Many`` are for the front end
+    to render one by one. Raises UsageError for a format that does not exist; what the rows raise comes through.
+    """
+    function = _function(renderers(fmt), type(result))
+    return function(result, Look(header=header, width=width, color=color, wide=fmt == "wide"))
+
+
+def _function(functions: Renderers, kind: type[Result]) -> Renderer:
+    """A subclass of a kind is rendered as that kind."""
+    for base in kind.__mro__:
+        if base in functions:
+            return functions[base]
+    raise TypeError(f"{kind.__name__} is no kind of result")

@@ -1,0 +1,78 @@
+"""One call's answer, printed: what the one-shot and the interactive front end have in common."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TextIO
+
+from kshell.commands.base.execute import Call
+from kshell.commands.base.result import Many, Nothing, Result
+from kshell.errors import EXIT_OK, KshellError
+from kshell.render.color import use_color
+from kshell.render.output import emit
+
+Emit = Callable[..., int]
+
+
+@dataclass
+class Defaults:
+    """How answers look unless a line says otherwise."""
+
+    output: str = "text"
+    color: str = "auto"
+    header: bool = True
+    keep_going: bool = False
+
+
+def answer(
+    call: Call, defaults: Defaults, complain: Callable[[KshellError], None], *, stdout: TextIO | None = None
+) -> int:
+    """Runs a call, prints what it gives, and returns the exit code. Raises KshellError, OutputClosed.
+
+    ``complain`` is told of errors that do not end a file of lines.
+    """
+    return _print(call, call.run(), defaults, complain, sys.stdout if stdout is None else stdout)
+
+
+def _print(call: Call, result: Result, defaults: Defaults, complain: Callable[[KshellError], None], out: TextIO) -> int:
+    if isinstance(result, Many):
+        return _print_parts(result, defaults, complain, out)
+    if isinstance(result, Nothing):
+        return max(result.exit_code, call.session.exit_code())
+    shape, line = call.shape, call.line
+    setting = shape.color or defaults.color
+    written = emit(
+        result,
+        shape.output or defaults.output,
+        stdout=out,
+        target=line.target,
+        append=line.append,
+        program=line.program,
+        forbidden=call.session.source_directory,
+        header=defaults.header and not shape.no_header,
+        width=terminal_width(out),
+        color=use_color(setting, out),
+    )
+    return max(written, result.exit_code, call.session.exit_code())
+
+
+def _print_parts(many: Many, defaults: Defaults, complain: Callable[[KshellError], None], out: TextIO) -> int:
+    code = EXIT_OK
+    for part in many.parts:
+        if part.error is not None:
+            complain(part.error)
+            code = max(code, part.error.exit_code)
+        elif part.call is not None and part.result is not None:
+            code = max(code, _print(part.call, part.result, defaults, complain, out))
+    return max(code, many.exit_code)
+
+
+def terminal_width(out: TextIO) -> int | None:
+    """Columns of the terminal (``COLUMNS`` wins); ``None`` when the output is no terminal: nothing is cut then."""
+    if os.environ.get("COLUMNS", "").isdigit() and int(os.environ["COLUMNS"]) > 0:
+        return int(os.environ["COLUMNS"])
+    return shutil.get_terminal_size().columns if out.isatty() else None

@@ -1,0 +1,74 @@
+"""Values for people: one line each, escaped, and how wide they are on a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from kshell.render import escape
+
+ELLIPSIS = "…"
+
+
+def is_scalar(value: Any) -> bool:
+    """Whether the value is neither a list nor an object."""
+    return not isinstance(value, Mapping | list | tuple)
+
+
+def scalar(value: Any) -> str:
+    """``null`` reads ``-``, an empty string ``""``; numbers as Python writes them (``50.0``)."""
+    if isinstance(value, str):
+        return escape.terminal(value) if value else '""'
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value)
+
+
+def cell(value: Any, comma: str = ",") -> str:
+    """A value on one line: lists ``1,2,3``, objects ``min=1,max=3``; what is nested deeper reads as compact JSON."""
+    if is_scalar(value):
+        return scalar(value)
+    if not value:
+        return "{}" if isinstance(value, Mapping) else "[]"
+    if isinstance(value, Mapping):
+        if all(map(is_scalar, value.values())):
+            return comma.join(f"{escape.terminal(str(key))}={scalar(item)}" for key, item in value.items())
+    elif all(map(is_scalar, value)):
+        return comma.join(map(scalar, value))
+    from kshell.render.plain import to_json
+
+    return to_json(value)
+
+
+def cells(text: str) -> int:
+    """The columns that an escaped text takes on a terminal: East Asian wide characters take two, marks none."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_char_cells, text))
+
+
+def _char_cells(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def blanks(text: str, width: int) -> str:
+    """What is missing from the text to a width, in blanks; nothing when it is wider."""
+    return " " * (width - cells(text))
+
+
+def clip(text: str, width: int) -> str:
+    """The text, or as much of it as leaves room for ``…`` within a width."""
+    if cells(text) <= width:
+        return text
+    used, end = 0, 0
+    for char in text:
+        used += _char_cells(char)
+        if used > width - 1:
+            break
+        end += 1
+    return text[:end] + ELLIPSIS

@@ -1,0 +1,61 @@
+"""Colours: whether, and which."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TextIO
+
+CODES = {
+    "bold": "1",
+    "dim": "2",
+    "directory": "1;34",
+    "number": "36",
+    "boolean": "33",
+    "code": "36",
+    "error": "1;31",
+    "hint": "2",
+}
+"""What a text is -> its ANSI attributes: the sixteen colours that every terminal's theme defines."""
+
+
+def use_color(setting: str, stream: TextIO, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether to colour what goes to ``stream``. ``setting`` (``always``, ``never``) wins over the environment.
+
+    With ``auto``: ``NO_COLOR`` wins over ``FORCE_COLOR``, both count when not empty (``FORCE_COLOR=0`` is no); then a
+    terminal that is not ``TERM=dumb``.
+    """
+    env = os.environ if environ is None else environ
+    if setting in ("always", "never"):
+        return setting == "always"
+    if env.get("NO_COLOR"):
+        return False
+    if env.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return env.get("TERM") != "dumb" and stream.isatty()
+
+
+def paint(text: str, style: str, on: bool) -> str:
+    """The text in a style of :data:`CODES`; as it is when colours are off, or the style is ``""``."""
+    return f"\x1b[{CODES[style]}m{text}\x1b[0m" if on and style and text else text
+
+
+def style_of(value: Any) -> str:
+    """The style of a plain value: by its type; strings have none."""
+    if value is None:
+        return "dim"
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if isinstance(value, int | float) else ""
+
+
+def highlight(chunks: Iterable[str], language: str) -> Iterator[str]:
+    """JSON or YAML in colours; each chunk is whole lines, already escaped."""
+    from pygments import highlight as colored
+    from pygments.formatters import TerminalFormatter
+    from pygments.lexers import get_lexer_by_name
+
+    lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    formatter = TerminalFormatter()
+    for chunk in chunks:
+        yield colored(chunk, lexer, formatter)

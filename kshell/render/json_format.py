@@ -1,0 +1,65 @@
+"""``json`` (indented) and ``jsonl`` (one value a line). Both are exact, and stream rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kshell.commands.base.result import Nothing, Report, Result, Rows, Text, Tree, Value
+from kshell.render import plain
+from kshell.render.color import highlight
+from kshell.render.look import Look, Renderer, Renderers, nothing
+from kshell.render.plain import to_json
+
+_INDENT = 2
+
+
+def _whole(result: Result) -> Any:
+    """What a result is as one plain value; rows are not, they stream."""
+    if isinstance(result, Text):
+        return result.text
+    if isinstance(result, Value):
+        return result.value
+    if isinstance(result, Tree):
+        return plain.tree(result.root)
+    assert isinstance(result, Report)
+    return plain.report(result)
+
+
+def _indented(result: Result) -> Iterator[str]:
+    yield to_json(_whole(result), _INDENT) + "\n"
+
+
+def _line(result: Result) -> Iterator[str]:
+    yield to_json(_whole(result)) + "\n"
+
+
+def _array(rows: Rows) -> Iterator[str]:
+    """An array that is written while its rows are made; one row is kept back, for the comma after it."""
+    kept = None
+    for item in plain.objects(rows):
+        yield "[\n" if kept is None else kept + ",\n"
+        # Newlines inside strings are escaped: those that are left are the layout's.
+        kept = "  " + to_json(item, _INDENT).replace("\n", "\n  ")
+    yield "[]\n" if kept is None else kept + "\n]\n"
+
+
+def _lines(rows: Rows) -> Iterator[str]:
+    for item in plain.objects(rows):
+        yield to_json(item) + "\n"
+
+
+def _colored(make: Callable[[Any], Iterator[str]]) -> Renderer:
+    def function(result: Result, look: Look) -> Iterator[str]:
+        chunks = make(result)
+        return highlight(chunks, "json") if look.color else chunks
+
+    return function
+
+
+def _kinds(whole: Callable[[Any], Iterator[str]], rows: Callable[[Any], Iterator[str]]) -> Renderers:
+    one = _colored(whole)
+    return {Text: one, Value: one, Rows: _colored(rows), Tree: one, Report: one, Nothing: nothing}
+
+
+FORMATS = {"json": _kinds(_indented, _array), "jsonl": _kinds(_line, _lines)}

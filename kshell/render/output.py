@@ -1,0 +1,199 @@
+"""Where answers go: standard output, a file (``> FILE``, ``>> FILE``), or a program (``| PROGRAM``)."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import IO, Any, TextIO
+
+from kshell.commands.base.result import Result
+from kshell.errors import EXIT_FAILED, EXIT_OK, CommandError, KshellError, UsageError
+from kshell.render import escape, render
+from kshell.render.cells import cells
+from kshell.render.color import paint
+
+
+class OutputClosed(Exception):
+    """Who read standard output went away (``| head``): there is nobody to write to, and nothing to complain about.
+
+    Standard output leads to nowhere from then on, so that the interpreter's last flush is quiet as well.
+    """
+
+
+def emit(
+    result: Result,
+    fmt: str,
+    *,
+    stdout: TextIO | None = None,
+    target: str | None = None,
+    append: bool = False,
+    program: str | None = None,
+    forbidden: str | None = None,
+    header: bool = True,
+    width: int | None = None,
+    color: bool = False,
+) -> int:
+    """Renders a result and writes it. The exit code of the writing: 0, or 1 when ``program`` ended with a failure.
+
+    To ``stdout`` (``sys.stdout`` when ``None``), with ``width`` and ``color`` as they are; or to the file ``target``,
+    or into the standard input of ``sh -c program``, both without colour or width. No file is written anywhere below
+    the directory ``forbidden`` (the source's own). The result's own exit code is the caller's business.
+
+    Raises CommandError with the operating system's reason, OutputClosed when nobody reads standard output any more,
+    and what the result's rows raise while they are made.
+    """
+    out = sys.stdout if stdout is None else stdout
+    if target is None and program is None:
+        _to_stdout(render(result, fmt, header=header, width=width, color=color), out)
+        return EXIT_OK
+    chunks = render(result, fmt, header=header, width=None, color=False)
+    if target is not None:
+        _to_file(chunks, target, append=append, forbidden=forbidden)
+        return EXIT_OK
+    assert program is not None
+    return _to_program(chunks, program, out)
+
+
+def _to_stdout(chunks: Iterable[str], out: TextIO) -> None:
+    if (out.encoding or "utf-8").lower().replace("-", "") != "utf8" and hasattr(out, "reconfigure"):
+        # Names are UTF-8 in Kafka; a locale that cannot say them must not end in a traceback.
+        out.reconfigure(encoding="utf-8")
+    try:
+        _write(chunks, out, "standard output")
+    except BrokenPipeError:
+        _abandon(out)
+        raise OutputClosed from None
+
+
+def _abandon(out: TextIO) -> None:
+    """Whatever is still in the stream's buffer goes to nowhere when the interpreter flushes it at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(nowhere, out.fileno())
+        finally:
+            os.close(nowhere)
+
+
+def _write(chunks: Iterable[str], stream: IO[str], name: str) -> None:
+    """Only what writing raises becomes a CommandError; what making a chunk raises comes through."""
+    for chunk in chunks:
+        try:
+            stream.write(chunk)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise _failed(name, error) from None
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _failed(name, error) from None
+
+
+def _failed(name: str, error: OSError) -> CommandError:
+    return CommandError(f"{name}: {error.strerror or error}")
+
+
+# --- a file ----------------------------------------------------------------------------------------------------------
+
+
+def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: str | None) -> None:
+    path = os.path.expanduser(target)
+    if forbidden is not None and is_inside(path, forbidden):
+        raise CommandError(
+            f"{target}: is in the source's own directory, where kshell writes nothing",
+            hint="choose a file in another directory",
+        )
+    # A command that fails before its first word leaves the file as it was.
+    first = list(itertools.islice(chunks, 1))
+    if "\0" in path:
+        raise CommandError(f"{target}: no file can have that name")
+    try:
+        # The mode is 0666 without the umask's bits, as a shell's redirection has it.
+        stream = open(path, "a" if append else "w", encoding="utf-8", newline="")  # noqa: SIM115
+    except OSError as error:
+        raise _failed(target, error) from None
+    try:
+        _write(itertools.chain(first, chunks), stream, target)
+    except BrokenPipeError as error:
+        raise _failed(target, error) from None
+    finally:
+        # What could not be flushed was said already; closing must still give the descriptor back.
+        with contextlib.suppress(OSError):
+            stream.close()
+
+
+def is_inside(path: str, directory: str) -> bool:
+    """Whether a file of that path is, or would be, anywhere below the directory, links followed."""
+    real = os.path.realpath(path)
+    while (parent := os.path.dirname(real)) != real:
+        with contextlib.suppress(OSError):
+            # By inode, so that other spellings of the directory count: a bind mount, a file system without case.
+            if os.path.samefile(parent, directory):
+                return True
+        real = parent
+    return False
+
+
+# --- a program -------------------------------------------------------------------------------------------------------
+
+
+def _to_program(chunks: Iterator[str], program: str, out: TextIO) -> int:
+    """0, or 1 when the program failed. It says itself why, on standard error, as in any shell."""
+    import subprocess
+
+    out.flush()
+    with _inheritable(out) as target:
+        process: subprocess.Popen[str] = subprocess.Popen(
+            ["sh", "-c", program], stdin=subprocess.PIPE, stdout=target, encoding="utf-8"
+        )
+        with process:
+            assert process.stdin is not None
+            try:
+                # A program that has read enough (head) is no failure of ours.
+                with contextlib.suppress(BrokenPipeError):
+                    _write(chunks, process.stdin, program)
+            finally:
+                with contextlib.suppress(OSError):
+                    process.stdin.close()
+    return EXIT_OK if process.returncode == 0 else EXIT_FAILED
+
+
+@contextlib.contextmanager
+def _inheritable(out: TextIO) -> Iterator[Any]:
+    """What a child process may write to so that it arrives in ``out``, which need not be a real file (a notebook)."""
+    try:
+        out.fileno()
+    except (OSError, ValueError, AttributeError):
+        import tempfile
+
+        with tempfile.TemporaryFile() as spool:
+            yield spool
+            spool.seek(0)
+            out.write(spool.read().decode("utf-8", "replace"))
+    else:
+        yield out
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+def describe_error(error: KshellError, *, color: bool = False, line: str | None = None) -> str:
+    """What is said of an error on standard error: the message, the faulty place in ``line``, the hint.
+
+    ``line`` is what was typed; it is shown, with a caret below the fault, when the error knows its column. Lines are
+    escaped; there is no newline at the end.
+    """
+    said = [paint(escape.terminal(error.message), "error", color)]
+    column = error.column if isinstance(error, UsageError) else None
+    if line is not None and column is not None:
+        before = escape.terminal(line[:column])
+        said += [f"  {escape.terminal(line)}", f"  {' ' * cells(before)}{paint('^', 'error', color)}"]
+    if error.hint:
+        said.append(paint(escape.terminal(error.hint), "hint", color))
+    return "\n".join(said)

@@ -1,0 +1,125 @@
+"""Results as plain values (what JSON knows): the exact side of rendering, shared by JSON, YAML, CSV and TSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from kshell.commands.base.result import Branch, Report, Row, Rows, Section
+from kshell.render import escape
+
+LEFT_OUT = "…"
+"""The key (or last path segment) under which a tree says how many children a limit cut off."""
+
+
+def columns(rows: Rows) -> tuple[str, ...]:
+    """All columns' names; first the one that only ``text`` shows as headings, which would be lost otherwise."""
+    names = tuple(column.name for column in rows.columns)
+    return names if rows.group is None or rows.group in names else (rows.group, *names)
+
+
+def objects(rows: Rows) -> Iterator[Any]:
+    """Each row as an object of the columns, ``null`` where a row lacks one; or as its ``bare`` column's value."""
+    if rows.bare is not None:
+        bare = rows.bare
+        return (row.get(bare) for row in rows)
+    names = columns(rows)
+    return ({name: row.get(name) for name in names} for row in rows)
+
+
+def trees(root: Branch) -> list[Branch]:
+    """The root; or, where it has no name and only holds several trees, those."""
+    return [root] if root.name or root.children is None else root.children
+
+
+def tree(branch: Branch) -> Any:
+    """A branch without its own name: its value, or an object name -> branch."""
+    if branch.children is None and not branch.left_out:
+        return branch.value
+    below = {child.name: tree(child) for child in branch.children or ()}
+    if branch.left_out:
+        below.setdefault(LEFT_OUT, branch.left_out)
+    return below
+
+
+def leaves(root: Branch) -> Iterator[Row]:
+    """The leaves of a tree as rows ``path``, ``value``; paths start with the root's own name."""
+    for branch in trees(root):
+        yield from _leaves(branch, branch.name)
+
+
+def _leaves(branch: Branch, path: str) -> Iterator[Row]:
+    if branch.children is None and not branch.left_out:
+        yield {"path": path, "value": branch.value}
+        return
+    for child in branch.children or ():
+        yield from _leaves(child, f"{path.rstrip('/')}/{child.name}")
+    if branch.left_out:
+        yield {"path": f"{path.rstrip('/')}/{LEFT_OUT}", "value": branch.left_out}
+
+
+def report(result: Report) -> dict[str, Any]:
+    """Section key -> body; the section of key ``""`` is part of the object itself."""
+    out: dict[str, Any] = {}
+    for section in result.sections:
+        body = list(objects(section.body)) if isinstance(section.body, Rows) else dict(section.body)
+        if section.key or isinstance(body, list):
+            out[section.key] = body
+        else:
+            out |= body
+    return out
+
+
+def items(section: Section) -> Iterator[tuple[str, Any]]:
+    """A section's values with their keys; a row's are ``<number of the row>.<column>``."""
+    if not isinstance(section.body, Rows):
+        yield from ((str(key), value) for key, value in section.body.items())
+        return
+    for number, item in enumerate(objects(section.body)):
+        if isinstance(item, Mapping):
+            yield from ((f"{number}.{key}", value) for key, value in item.items())
+        else:
+            yield str(number), item
+
+
+def flat(sections: Iterable[Section]) -> Iterator[Row]:
+    """Every value of a report as a row ``section``, ``key``, ``value``."""
+    for section in sections:
+        for key, value in items(section):
+            yield {"section": section.key, "key": key, "value": value}
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _encoder(indent: int | None) -> Any:
+    from json import JSONEncoder
+
+    separators = (",", ":") if indent is None else (",", ": ")
+    return JSONEncoder(ensure_ascii=False, allow_nan=False, indent=indent, separators=separators, default=_default)
+
+
+def _default(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no plain value")
+
+
+def _finite(value: Any) -> Any:
+    """NaN and infinities as the strings that Kafka's own JSON has for them: JSON knows no such numbers."""
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Mapping):
+        return {key: _finite(below) for key, below in value.items()}
+    return [_finite(below) for below in value] if isinstance(value, list | tuple) else value
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """A plain value as JSON, escaped, without a newline at its end; on one line when ``indent`` is ``None``."""
+    try:
+        text = _encoder(indent).encode(value)
+    except ValueError:
+        text = _encoder(indent).encode(_finite(value))
+    return escape.json(text)

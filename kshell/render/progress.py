@@ -1,0 +1,42 @@
+"""Progress of loading, on standard error: one line that is drawn after a second and wiped when the answer comes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from kshell.render.escape import terminal
+
+_PATIENCE = 1.0
+_EVERY = 0.1
+_WIDTH = 24
+
+
+class Progress:
+    """Callable as the sources' ``Progress``; silent where standard error is no terminal."""
+
+    def __init__(self) -> None:
+        self._started: float | None = None
+        self._drawn: float = 0.0
+        self._shown = False
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        now = time.monotonic()
+        if self._started is None:
+            self._started = now
+        if now - self._started < _PATIENCE or now - self._drawn < _EVERY or not sys.stderr.isatty():
+            return
+        self._drawn, self._shown = now, True
+        share = min(done / total, 1.0) if total else 1.0
+        bar = "#" * int(share * _WIDTH)
+        name = terminal(os.path.basename(what))
+        sys.stderr.write(f"\r[{bar:<{_WIDTH}}] {share:4.0%} of {total / 1e6:.1f} MB  {name}\x1b[K")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Wipes the line; the next work starts anew."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+        self._started, self._shown = None, False

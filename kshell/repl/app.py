@@ -1,0 +1,132 @@
+"""The interactive shell: asks for lines and runs them until somebody leaves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+from prompt_toolkit.input import Input
+from prompt_toolkit.output import Output
+
+from kshell import __version__
+from kshell.commands.base.language import quote
+from kshell.commands.base.result import Exit
+from kshell.errors import EXIT_INTERRUPTED
+from kshell.render.answer import Defaults
+from kshell.render.color import use_color
+from kshell.render.escape import terminal as clean
+from kshell.repl.history import ShellHistory
+from kshell.repl.lines import Lines
+from kshell.repl.loading import Loader, Meter
+from kshell.repl.prompt import PlainPrompt, RichPrompt
+from kshell.repl.terminal import is_dumb, shortened, width_of
+from kshell.repl.toolbar import Toolbar
+from kshell.session import Session
+
+_HEAD_START = 0.25
+"""Seconds that loading gets before the first prompt; a small directory needs less."""
+
+
+def run(
+    session: Session, defaults: Defaults | None = None, *, input: Input | None = None, output: Output | None = None
+) -> int:
+    """Runs the shell; returns the exit code: that of ``exit N``, else of the last command.
+
+    ``input`` and ``output`` stand in for the terminal in tests.
+    """
+    return Repl(session, defaults or Defaults(), input=input, output=output).run()
+
+
+class Repl:
+    """One run of the shell on one session."""
+
+    def __init__(
+        self, session: Session, defaults: Defaults, *, input: Input | None = None, output: Output | None = None
+    ) -> None:
+        self._session = session
+        self._meter = Meter()
+        session.progress = self._meter
+        self._loader = Loader(session, self._meter)
+        self._lines = Lines(session, defaults, self._loader, self._meter)
+        self._history = ShellHistory()
+        session.history[:0] = self._history.lines()
+        if is_dumb() and input is None:
+            self._prompt: PlainPrompt | RichPrompt = PlainPrompt(session, self._history)
+        else:
+            self._prompt = RichPrompt(
+                session,
+                self._history,
+                Toolbar(session, self._loader),
+                self._reload,
+                color=use_color(defaults.color, sys.stdout),
+                input=input,
+                output=output,
+            )
+
+    def run(self) -> int:
+        """Until ``exit``, the end of the input, or a terminal that is gone."""
+        self._loader.start()
+        self._greet()
+        try:
+            self._read_kshellrc()
+            while True:
+                self._turn()
+        except Exit as asked:
+            return asked.code
+        except EOFError:
+            return self._lines.status
+
+    def _turn(self) -> None:
+        """One prompt and what was entered: a line, or several that were pasted."""
+        self._meter.changed = self._prompt.refresh
+        try:
+            entered = self._prompt.ask(self._lines.status)
+        except KeyboardInterrupt:
+            self._lines.status = EXIT_INTERRUPTED
+            return
+        finally:
+            self._meter.changed = lambda: None
+        for line in entered.split("\n"):
+            if line.strip():
+                self._remember(line)
+                self._lines.run(line)
+                if self._lines.status == EXIT_INTERRUPTED:
+                    return
+
+    def _remember(self, line: str) -> None:
+        if not line[0].isspace():
+            self._session.history.append(line)
+
+    def _greet(self) -> None:
+        title, keys = f"kshell {__version__} on ", " · help · Tab completes · F5 reads again · Ctrl-D leaves"
+        room = shutil.get_terminal_size().columns - width_of(title)
+        name = clean(self._session.source.name)
+        # With little room, the name matters more than the keys.
+        keys = keys if room - width_of(keys) >= min(width_of(name), 24) else " · help · Ctrl-D leaves"
+        self._lines.tell(title + shortened(name, max(room - width_of(keys), 12)) + keys, "hint")
+        if self._history.note is not None:
+            self._lines.tell(f"kshell: note: {clean(self._history.note)}", "hint")
+        if self._loader.is_done(_HEAD_START):
+            self._lines.say(self._session)
+            if self._loader.error is not None:
+                self._lines.complain(self._loader.error)
+
+    def _read_kshellrc(self) -> None:
+        path = kshellrc()
+        if path is not None and os.path.exists(path):
+            self._lines.run(f"source {quote(path)}")
+
+    def _reload(self) -> None:
+        """Reads the source again, in the background, unless that goes on already."""
+        if self._loader.is_done():
+            self._session.reload()
+            self._loader.start()
+
+
+def kshellrc() -> str | None:
+    """``$XDG_CONFIG_HOME/kshell/kshellrc`` or ``~/.config/kshell/kshellrc``; ``None`` when there is no home."""
+    base = os.environ.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.expanduser("~/.config")
+    return os.path.join(base, "kshell", "kshellrc") if os.path.isabs(base) else None

@@ -1,0 +1,112 @@
+"""Colours for the line being typed: what is known, what is not, and which paths are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.lexers import Lexer
+
+from kshell.commands.base import registry
+from kshell.commands.base.completion import State, resolve
+from kshell.commands.base.levels import node_at
+from kshell.commands.base.scan import Kind, Part, scan
+from kshell.repl.terminal import masked
+from kshell.session import Session
+from kshell.tree.globs import is_glob
+from kshell.tree.paths import split
+
+_PLAIN = {
+    Kind.PIPE: "class:operator",
+    Kind.PROGRAM: "class:program",
+    Kind.REDIRECTION: "class:operator",
+    Kind.TARGET: "class:file",
+    Kind.EXCESS: "class:wrong",
+    Kind.COMMENT: "class:comment",
+}
+
+
+class LineLexer(Lexer):
+    """Asks only what a table answers at once: this runs at every key."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
+        lines = document.lines
+
+        def line(number: int) -> StyleAndTextTuples:
+            return self.colored(lines[number]) if number < len(lines) else []
+
+        return line
+
+    def invalidation_hash(self) -> Hashable:
+        """The same line has other colours after the image came in, or in another directory."""
+        return self._session.is_loaded, self._session.cwd, len(self._session.aliases)
+
+    def colored(self, line: str) -> StyleAndTextTuples:
+        """The line in fragments, one character for one character; what a terminal would interpret is masked."""
+        out: StyleAndTextTuples = []
+        at = 0
+        for part, style in self._styles(scan(line)):
+            out.append(("", masked(line[at : part.start])))
+            out.append((style, masked(line[part.start : part.end])))
+            at = part.end
+        out.append(("", masked(line[at:])))
+        return [fragment for fragment in out if fragment[1]]
+
+    def _styles(self, parts: list[Part]) -> list[tuple[Part, str]]:
+        words = [part for part in parts if part.kind is Kind.WORD]
+        styles = dict(zip(map(id, words), self._words(words), strict=True))
+        return [(part, styles.get(id(part)) or _PLAIN.get(part.kind, "")) for part in parts]
+
+    def _words(self, words: list[Part]) -> list[str]:
+        if not words:
+            return []
+        found = resolve(self._session, words)
+        if found is None:
+            typing = len(words) == 1 and any(name.startswith(words[0].text) for name in self._names())
+            return ["" if typing else "class:command.unknown", *map(_quoted, words[1:])]
+        command, texts = found
+        before = len(texts) - (len(words) - 1)
+        state = State(command, texts[:before])
+        styles = ["class:command"]
+        for word in words[1:]:
+            styles.append(self._argument(state, word, is_last=word is words[-1]))
+            state.take(word.text)
+        return styles
+
+    def _names(self) -> list[str]:
+        return [*registry.names(), *self._session.aliases]
+
+    def _argument(self, state: State, word: Part, *, is_last: bool) -> str:
+        if state.pending is not None:
+            return _quoted(word)
+        if word.text.startswith("-") and not state.ended and word.text != "-":
+            return "class:flag" if is_last or _is_flag(state, word.text) else "class:flag.unknown"
+        arg = state.arg()
+        if arg is None and not is_last:
+            return "class:wrong"
+        if arg is not None and arg.kind == "path" and self._exists(word):
+            return "class:path"
+        return _quoted(word)
+
+    def _exists(self, word: Part) -> bool:
+        if is_glob(word.pattern) or not self._session.is_loaded:
+            return False
+        try:
+            return node_at(self._session, split(word.text, self._session.cwd)) is not None
+        except Exception:  # the command will say what is wrong with the data; colours need not
+            return False
+
+
+def _quoted(word: Part) -> str:
+    if word.open:
+        return "class:string.open"
+    return "class:string" if word.quoted else "class:argument"
+
+
+def _is_flag(state: State, text: str) -> bool:
+    name = text.partition("=")[0]
+    return text == "--" or name in state.flags or (not text.startswith("--") and f"-{text[1]}" in state.flags)

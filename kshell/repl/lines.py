@@ -1,0 +1,104 @@
+"""Runs lines one after another: waits for the data, prints the answer, and survives whatever goes wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import TextIO, cast
+
+from kshell.cli import deadline
+from kshell.commands.base.completion import resolve
+from kshell.commands.base.execute import prepare
+from kshell.commands.base.result import Exit
+from kshell.commands.base.scan import Kind, scan
+from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, KshellError
+from kshell.render.answer import Defaults, answer
+from kshell.render.color import paint, use_color
+from kshell.render.escape import terminal as clean
+from kshell.render.output import OutputClosed, describe_error
+from kshell.repl.loading import Loader, Meter
+from kshell.repl.pager import PagerQuit, Screen
+from kshell.session import Session
+
+
+class Lines:
+    """``status`` is the exit code of the last command."""
+
+    def __init__(self, session: Session, defaults: Defaults, loader: Loader, meter: Meter) -> None:
+        self._session = session
+        self._defaults = defaults
+        self._loader = loader
+        self._meter = meter
+        self._said: set[str] = set()
+        self.status = EXIT_OK
+
+    def run(self, line: str) -> None:
+        """Runs one line. Raises Exit when it asks to leave, or nobody reads the answers any more."""
+        try:
+            self.status = self._run(line)
+        except KshellError as error:
+            self.complain(error, line)
+            self.status = error.exit_code
+        except PagerQuit:
+            self.status = EXIT_OK
+        except KeyboardInterrupt:
+            self._meter.clear()
+            self.tell("\ninterrupted" if sys.stderr.isatty() else "interrupted", "hint")
+            self.status = EXIT_INTERRUPTED
+        except OutputClosed:
+            raise Exit(EXIT_OK) from None
+        except Exit:
+            raise
+        except Exception:
+            # A fault of ours must not take the shell away from somebody who needs it.
+            self._meter.clear()
+            self.tell(f"{traceback.format_exc()}kshell: this is a fault of kshell, please report it", "error")
+            self.status = EXIT_FAILED
+        finally:
+            self._meter.clear()
+
+    def _run(self, line: str) -> int:
+        self._meter.begin()
+        if self._needs_data(line):
+            self._loader.wait()
+        call = prepare(self._session, line)
+        if call is None:
+            return self.status
+        screen = Screen(sys.stdout, paging=self._pages(), before=self._meter.clear)
+        try:
+            with deadline(call.shape.timeout):
+                return answer(call, self._defaults, self.complain, stdout=cast("TextIO", screen))
+        finally:
+            screen.finish()
+            self.say(call.session)
+
+    def _needs_data(self, line: str) -> bool:
+        words = [part for part in scan(line) if part.kind is Kind.WORD]
+        found = resolve(self._session, words) if words else None
+        return found is not None and found[0].needs_source
+
+    def _pages(self) -> bool:
+        wanted = self._session.settings.get("pager", True)
+        return bool(wanted) and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+    def complain(self, error: KshellError, line: str | None = None) -> None:
+        """Tells what went wrong, and what to do about it."""
+        self._meter.clear()
+        self.tell(describe_error(error, line=line, color=self._colored()))
+
+    def say(self, session: Session) -> None:
+        """What is wrong with the data, and what one should know of it: each once."""
+        for label, style, sentences in (("error", "error", session.problems()), ("note", "hint", session.notes())):
+            for sentence in sentences:
+                if sentence not in self._said:
+                    self._said.add(sentence)
+                    self.tell(f"kshell: {label}: {clean(sentence)}", style)
+
+    def tell(self, text: str, style: str = "") -> None:
+        """Words for a person; already harmless on a terminal."""
+        sys.stderr.write(paint(text, style, self._colored()) + "\n")
+        sys.stderr.flush()
+
+    def _colored(self) -> bool:
+        return use_color(self._defaults.color, sys.stderr)

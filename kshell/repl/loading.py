@@ -1,0 +1,92 @@
+"""Loading in the background: the prompt is there at once, and the first command that needs the data waits for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from kshell.errors import KshellError
+from kshell.render.progress import Progress
+from kshell.session import Session
+
+_EVERY = 0.05
+"""Seconds between two looks at whether loading has ended."""
+
+
+class Meter:
+    """How far the reading is. Draws a line only while a person waits, and never from the loading thread."""
+
+    def __init__(self) -> None:
+        self._line = Progress()
+        self._last = (0, 0, "")
+        self._waiting = False
+        self.changed: Callable[[], None] = lambda: None
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        """The progress of a source; in the main thread it is the running command that reads."""
+        self._last = (done, total, what)
+        if threading.current_thread() is not threading.main_thread():
+            self.changed()
+        else:
+            self.draw()
+
+    def percent(self) -> int:
+        """Of the bytes of what is being read."""
+        done, total, _ = self._last
+        return min(100, done * 100 // total) if total else 0
+
+    def begin(self) -> None:
+        """From now on somebody waits; the line comes up after a second."""
+        self._waiting = True
+
+    def draw(self) -> None:
+        """Brings the line up to date, if somebody waits."""
+        if self._waiting:
+            self._line(*self._last)
+
+    def clear(self) -> None:
+        """Takes the line away: the answer is coming, or the prompt."""
+        self._waiting = False
+        self._line.clear()
+
+
+class Loader:
+    """Loads a session's image in a thread of its own, once; ``error`` is why it could not."""
+
+    def __init__(self, session: Session, meter: Meter) -> None:
+        self._session = session
+        self._meter = meter
+        self._thread: threading.Thread | None = None
+        self.error: KshellError | None = None
+
+    def start(self) -> None:
+        """Begins to load, unless that goes on already."""
+        if self._thread is not None and self._thread.is_alive():
+            return
+        self.error = None
+        self._thread = threading.Thread(target=self._load, name="kshell loading", daemon=True)
+        self._thread.start()
+
+    def _load(self) -> None:
+        try:
+            _ = self._session.loaded
+        except KshellError as error:
+            self.error = error
+        self._meter.changed()
+
+    def is_done(self, patience: float = 0.0) -> bool:
+        """Whether loading has ended, well or not, or does so while we wait."""
+        if self._thread is not None:
+            self._thread.join(patience)
+        return self._thread is None or not self._thread.is_alive()
+
+    def wait(self) -> None:
+        """Until loading has ended, with progress to be seen. Ctrl-C ends the waiting, and loading goes on."""
+        while not self.is_done(_EVERY):
+            self._meter.draw()
+
+    def words(self) -> str:
+        """What goes on, for the toolbar."""
+        if self.error is not None:
+            return "not loaded"
+        return f"loading {self._meter.percent()} %" if not self.is_done() else "not loaded yet"

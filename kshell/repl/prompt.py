@@ -1,0 +1,153 @@
+"""Asks for a line: with everything a terminal can do, or plainly where it can do nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
+from prompt_toolkit.auto_suggest import ThreadedAutoSuggest
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import is_searching
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.search import accept_search
+
+from kshell.repl.completer import ShellCompleter
+from kshell.repl.highlight import LineLexer
+from kshell.repl.history import ShellHistory
+from kshell.repl.suggest import Ghost
+from kshell.repl.terminal import STYLE, clean, shortened, width_of
+from kshell.repl.toolbar import Toolbar
+from kshell.repl.validate import LineValidator
+from kshell.session import Session
+
+_MENU = 7
+"""Rows below the line that are kept free for the menu."""
+
+
+class PlainPrompt:
+    """For ``TERM=dumb``: no menu, no colours, no cursor movements."""
+
+    def __init__(self, session: Session, history: ShellHistory) -> None:
+        self._session = session
+        self._history = history
+
+    def ask(self, status: int) -> str:
+        """The line. Raises EOFError, KeyboardInterrupt."""
+        try:
+            text = input("".join(fragment[1] for fragment in message(self._session, status, 80)))
+        except (EOFError, KeyboardInterrupt):
+            sys.stdout.write("\n")
+            raise
+        self._history.append_string(text)
+        return text
+
+    def refresh(self) -> None:
+        """Nothing here shows the state of the data."""
+
+
+class RichPrompt:
+    """For every other terminal. ``reload`` is what F5 does."""
+
+    def __init__(
+        self,
+        session: Session,
+        history: ShellHistory,
+        toolbar: Toolbar,
+        reload: Callable[[], None],
+        *,
+        color: bool,
+        input: Input | None = None,
+        output: Output | None = None,
+    ) -> None:
+        self._session = session
+        self._toolbar = toolbar
+        self._completer = ShellCompleter(session)
+        self._status = 0
+        self._prompt: PromptSession[str] = PromptSession(
+            message=self._message,
+            lexer=LineLexer(session),
+            completer=self._completer,
+            complete_in_thread=True,
+            complete_while_typing=False,
+            validator=LineValidator(session),
+            validate_while_typing=False,
+            auto_suggest=ThreadedAutoSuggest(Ghost(session)),
+            history=history,
+            enable_history_search=True,
+            enable_suspend=True,
+            bottom_toolbar=self._bottom,
+            reserve_space_for_menu=_MENU,
+            key_bindings=_keys(reload),
+            style=STYLE,
+            include_default_pygments_style=False,
+            color_depth=None if color else ColorDepth.DEPTH_1_BIT,
+            input=input,
+            output=output,
+        )
+
+    def ask(self, status: int) -> str:
+        """The line. Raises EOFError, KeyboardInterrupt."""
+        self._status = status
+        vi = self._session.settings.get("editing-mode") == "vi"
+        self._prompt.editing_mode = EditingMode.VI if vi else EditingMode.EMACS
+        return self._prompt.prompt()
+
+    def refresh(self) -> None:
+        """Draws again what depends on the data. May be called from any thread."""
+        self._prompt.app.invalidate()
+
+    def _message(self) -> StyleAndTextTuples:
+        return message(self._session, self._status, _columns())
+
+    def _bottom(self) -> StyleAndTextTuples:
+        columns = _columns()
+        out = self._toolbar.render(columns)
+        if get_app().current_buffer.complete_state is not None and self._completer.left_out > 0:
+            more = f" {self._completer.left_out} more are not in the menu: type on".ljust(columns)
+            out += [("", "\n"), ("class:bar.note", more[:columns])]
+        return out
+
+
+def _columns() -> int:
+    return get_app().output.get_size().columns
+
+
+def _keys(reload: Callable[[], None]) -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("f5")
+    def _(event: KeyPressEvent) -> None:
+        reload()
+        event.app.invalidate()
+
+    @keys.add("enter", filter=is_searching)
+    def _(event: KeyPressEvent) -> None:
+        """As in other shells: Enter runs the line that Ctrl-R found."""
+        accept_search()
+        event.app.current_buffer.validate_and_handle()
+
+    return keys
+
+
+def message(session: Session, status: int, columns: int) -> StyleAndTextTuples:
+    """``kshell:/image/topics> ``; with the point in time where one is set, and in red after a command that failed."""
+    point = [] if session.until is None else [("class:prompt.point", f"@{session.until}")]
+    path = short_path(clean(session.cwd_path), columns // 2)
+    end = "class:prompt.failed" if status else "class:prompt.name"
+    return [("class:prompt.name", "kshell"), *point, ("", ":"), ("class:prompt.path", path), (end, "> ")]
+
+
+def short_path(path: str, room: int) -> str:
+    """The path in about ``room`` columns: its first and its last segments, and ``…`` for those between."""
+    if width_of(path) <= room:
+        return path
+    first, *rest = path.removeprefix("/").split("/")
+    while len(rest) > 1 and width_of(f"/{first}/…/{'/'.join(rest)}") > room:
+        rest.pop(0)
+    short = f"/{first}/…/{'/'.join(rest)}"
+    return short if width_of(short) <= room else shortened(path, room)

@@ -1,0 +1,105 @@
+"""Below the prompt: which data this is, how old, and what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+
+from kshell.commands.base.levels import node_at
+from kshell.errors import KshellError
+from kshell.repl.loading import Loader
+from kshell.repl.terminal import clean, shortened, width_of
+from kshell.session import Session
+from kshell.sources.directory import Loaded
+from kshell.tree.image import provenance
+from kshell.tree.node import Leaf
+
+_FRESH = 5.0
+"""Seconds for which what was said about the data is said again without looking."""
+_GAP = " · "
+_VERSION = ("image", "features", "metadataVersion")
+
+
+class Toolbar:
+    """One line about the source, and one more when there is something to worry about."""
+
+    def __init__(self, session: Session, loader: Loader) -> None:
+        self._session = session
+        self._loader = loader
+        self._said: tuple[Loaded, float, list[str], list[str]] | None = None
+
+    def render(self, columns: int) -> StyleAndTextTuples:
+        """The toolbar's fragments for a terminal of so many columns."""
+        facts = self._facts()
+        out = self._first_line(facts, columns)
+        style, words = self._worry()
+        if words:
+            out.append(("", "\n"))
+            out.append((style, _fitted(f" {words}", columns)))
+        return out
+
+    def _first_line(self, facts: list[str], columns: int) -> StyleAndTextTuples:
+        source = clean(self._session.source.name)
+        while facts and width_of(_GAP.join(facts)) > columns - min(width_of(source), columns // 3) - 5:
+            facts.pop()
+        rest = "".join(_GAP + fact for fact in facts)
+        name = shortened(source, max(columns - width_of(rest) - 2, 8))
+        line = _fitted(f"{rest} ", columns - width_of(name) - 1)
+        return [("class:bar.source", f" {name}"), ("class:bar", line)]
+
+    def _facts(self) -> list[str]:
+        """What matters most first: the last are left out where there is no room."""
+        session = self._session
+        if not session.is_loaded:
+            return [self._loader.words()]
+        last = provenance(session.image)
+        if last["offset"] < 0:
+            return ["empty"]
+        facts = [f"as of offset {last['offset']}", str(last["time"] or "").replace("T", " "), f"epoch {last['epoch']}"]
+        version = self._metadata_version()
+        return [fact for fact in [*facts[:2], version, facts[2]] if fact]
+
+    def _metadata_version(self) -> str:
+        try:
+            node = node_at(self._session, _VERSION)
+            value = node.value() if isinstance(node, Leaf) else None
+        except KshellError:
+            return ""
+        return f"metadata.version {clean(str(value))}" if value else ""
+
+    def _worry(self) -> tuple[str, str]:
+        """The worst there is to say, and its style."""
+        if self._loader.error is not None and not self._session.is_loaded:
+            return "class:bar.wrong", self._counted([self._loader.error.message])
+        problems, notes = self._words()
+        if problems:
+            return "class:bar.wrong", self._counted(problems)
+        return "class:bar.note", self._counted(notes) if notes else ""
+
+    def _counted(self, sentences: list[str]) -> str:
+        """The first, with file names in place of paths, and how many more there are."""
+        path = self._session.source.path
+        directory = path if os.path.isdir(path) else os.path.dirname(path)
+        more = f" (and {len(sentences) - 1} more: info)" if len(sentences) > 1 else ""
+        return clean(sentences[0].replace(os.path.join(directory, ""), "")) + more
+
+    def _words(self) -> tuple[list[str], list[str]]:
+        session = self._session
+        if not session.is_loaded:
+            return [], []
+        now = time.monotonic()
+        if self._said is None or self._said[0] is not session.loaded or now - self._said[1] > _FRESH:
+            self._said = (session.loaded, now, session.problems(), session.notes())
+        return self._said[2], self._said[3]
+
+
+def _fitted(text: str, columns: int) -> str:
+    """Exactly so many columns: filled with blanks, or cut with ``…``."""
+    if width_of(text) <= columns:
+        return text + " " * (columns - width_of(text))
+    end = len(text)
+    while end and width_of(text[:end]) > columns - 1:
+        end -= 1
+    return text[:end] + "…" if columns > 0 else ""

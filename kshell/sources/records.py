@@ -1,0 +1,203 @@
+"""The records of a log or of a snapshot, decoded one by one. No image is made: ``dump`` works where none can be.
+
+Everything readable is given, damage is stepped over and collected. A running server may roll or delete segments
+meanwhile: then the directory is listed again and the walk goes on after the last offset that it gave.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from kshell.errors import CorruptDataError, DataError, MissingCodecError
+from kshell.metadata.records import Decoded, Undecoded, decode_value
+from kshell.protocol.batches import Batch, RawRecord, iter_records
+from kshell.protocol.control import CONTROL_TYPES, control_number, decode_control
+from kshell.protocol.primitives import DecodeError
+from kshell.protocol.verify import Torn
+from kshell.sources.directory import DirectorySource
+from kshell.sources.files import Listing, SnapshotFile
+from kshell.sources.log import FileBatch, LogReader, Progress
+from kshell.sources.snapshot import SnapshotReader
+
+_ATTEMPTS = 6
+_PAUSE = 0.05
+
+Wanted = Callable[[RawRecord, bool], bool]
+"""(record, whether it is a control record) -> whether to decode it."""
+
+
+class LogRecord(NamedTuple):
+    """A decoded record and its place: the batch's epoch and first byte, and the file's name."""
+
+    offset: int
+    epoch: int
+    timestamp: int
+    decoded: Decoded
+    file: str
+    position: int
+
+
+class BatchWalk:
+    """The verified batches with offsets from ``start`` to ``until``; afterwards ``damage`` and ``torn`` say the rest."""
+
+    def __init__(
+        self, source: DirectorySource, start: int = 0, until: int | None = None, progress: Progress | None = None
+    ) -> None:
+        self.damage: list[DataError] = []
+        self.torn: tuple[str, Torn] | None = None
+        self.listing = source.listing()
+        self._source = source
+        self._next = start
+        self._until = until
+        self._progress = progress
+
+    def __iter__(self) -> Iterator[FileBatch]:
+        for attempt in range(_ATTEMPTS):
+            reader = LogReader(self.listing, self._next, resume=True, progress=self._progress)
+            try:
+                yield from self._walk(reader, last_try=attempt == _ATTEMPTS - 1)
+            except _ChangedError:
+                continue
+            self.damage += [error for error in reader.damage if error.message not in {e.message for e in self.damage}]
+            self.torn = reader.torn
+            return
+
+    def _walk(self, reader: LogReader, *, last_try: bool) -> Iterator[FileBatch]:
+        seen = 0
+        try:
+            for found in reader:
+                if len(reader.damage) > seen:
+                    seen = len(reader.damage)
+                    self._believe(last_try)
+                batch = found.batch
+                if self._until is not None and batch.base_offset > self._until:
+                    return
+                if batch.last_offset >= self._next:
+                    self._next = batch.last_offset + 1
+                    yield found
+        except FileNotFoundError as error:
+            self._believe(last_try)
+            raise CorruptDataError(str(error.filename), 0, "the file vanishes again and again") from None
+        if len(reader.damage) > seen:
+            self._believe(last_try)
+
+    def _believe(self, last_try: bool) -> None:
+        """What looks like damage is damage only when the directory did not change meanwhile. Raises _ChangedError."""
+        listing = self._source.listing()
+        if not last_try and listing != self.listing:
+            self.listing = listing
+            time.sleep(_PAUSE)
+            raise _ChangedError
+
+
+class _ChangedError(Exception):
+    """The directory is not what it was when the walk began."""
+
+
+class Records:
+    """The records of a walk's or a snapshot's batches, decoded; afterwards ``damage`` and ``torn`` say the rest.
+
+    ``wanted`` spares the decoding of records that nobody asked for.
+    """
+
+    def __init__(
+        self,
+        batches: BatchWalk | SnapshotReader,
+        *,
+        start: int = 0,
+        until: int | None = None,
+        wanted: Wanted | None = None,
+    ) -> None:
+        self.damage: list[DataError] = []
+        self.torn: tuple[str, Torn] | None = None
+        self._batches = batches
+        self._start = start
+        self._until = until
+        self._wanted = wanted
+
+    def __iter__(self) -> Iterator[LogRecord]:
+        for file, batch in self._in_files():
+            name = os.path.basename(file)
+            try:
+                yield from self._batch(batch, name)
+            except DecodeError as error:
+                self.damage.append(CorruptDataError(file, batch.position, error.reason))
+            except MissingCodecError as error:
+                place = f"{file}: byte {batch.position}"
+                self.damage.append(MissingCodecError(f"{place}: {error.message}", hint=error.hint))
+        if isinstance(self._batches, BatchWalk):
+            self.damage += self._batches.damage
+            self.torn = self._batches.torn
+
+    def _in_files(self) -> Iterator[tuple[str, Batch]]:
+        if isinstance(self._batches, BatchWalk):
+            yield from self._batches
+            return
+        try:
+            for batch in self._batches:
+                yield self._batches.file.path, batch
+        except CorruptDataError as error:
+            self.damage.append(error)
+
+    def _batch(self, batch: Batch, file: str) -> Iterator[LogRecord]:
+        start, until, wanted = self._start, self._until, self._wanted
+        control, epoch, position = batch.is_control, batch.epoch, batch.position
+        for raw in iter_records(batch):
+            offset = raw.offset
+            if offset < start:
+                continue
+            if until is not None and offset > until:
+                return
+            if wanted is None or wanted(raw, control):
+                decoded = decode_control_record(raw) if control else decode_value(raw.value)
+                yield LogRecord(offset, epoch, raw.timestamp, decoded, file, position)
+
+
+def decode_control_record(raw: RawRecord) -> Decoded:
+    """A control record; what cannot be decoded is kept with the reason, under ``UNKNOWN_CONTROL_<type>``."""
+    try:
+        number, version, data = decode_control(raw.key, raw.value)
+        return Decoded(CONTROL_TYPES[number].name, version, None, data, None)
+    except DecodeError as error:
+        name = control_name(raw.key)
+        value = raw.value or b""
+        version = int.from_bytes(value[:2], "big", signed=True) if len(value) > 1 else -1
+        return Decoded(name, version, None, None, Undecoded(value, error.reason, False))
+
+
+def control_name(key: bytes | None) -> str:
+    """A control record's type by its key."""
+    try:
+        number = control_number(key)
+    except DecodeError:
+        return "UNKNOWN_CONTROL"
+    return CONTROL_TYPES[number].name if number in CONTROL_TYPES else f"UNKNOWN_CONTROL_{number}"
+
+
+def log_records(
+    source: DirectorySource,
+    *,
+    start: int = 0,
+    until: int | None = None,
+    wanted: Wanted | None = None,
+    progress: Progress | None = None,
+) -> Records:
+    """The log's records with offsets from ``start`` to ``until``."""
+    return Records(BatchWalk(source, start, until, progress), start=start, until=until, wanted=wanted)
+
+
+def snapshot_records(
+    listing: Listing,
+    file: SnapshotFile,
+    *,
+    start: int = 0,
+    until: int | None = None,
+    wanted: Wanted | None = None,
+    progress: Progress | None = None,
+) -> Records:
+    """A snapshot's records. Their offsets count within the file and are not the log's."""
+    reader = SnapshotReader(file, strict=listing.directory is not None, progress=progress)
+    return Records(reader, start=start, until=until, wanted=wanted)

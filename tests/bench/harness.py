@@ -1,0 +1,85 @@
+"""Paired runs: ours and theirs in turn, each a process of its own; medians and their ratio."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+
+
+class Run(NamedTuple):
+    """One process: wall-clock seconds, peak resident memory in MB, exit code, and what it printed."""
+
+    seconds: float
+    peak_mb: float
+    code: int
+    output: str
+
+
+class Comparison(NamedTuple):
+    """Seconds of each side, in the order they were taken; ``goal`` is the largest ratio ours / theirs that will do."""
+
+    title: str
+    ours: list[float]
+    theirs: list[float]
+    goal: float
+    notes: list[str]
+
+    @property
+    def ratio(self) -> float:
+        """Median of ours over median of theirs."""
+        return statistics.median(self.ours) / statistics.median(self.theirs)
+
+    def __str__(self) -> str:
+        def side(name: str, seconds: list[float]) -> str:
+            return (
+                f"  {name:<8} median {statistics.median(seconds) * 1000:8.0f} ms"
+                f"   min {min(seconds) * 1000:8.0f}   max {max(seconds) * 1000:8.0f}   of {len(seconds)}"
+            )
+
+        verdict = "met" if self.ratio <= self.goal else "NOT met"
+        times = f"  ratio    1/{1 / self.ratio:.1f} (goal 1/{1 / self.goal:.0f}: {verdict})"
+        lines = [self.title, side("kshell", self.ours), side("Kafka", self.theirs), times]
+        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+
+
+def kshell(*words: str) -> Run:
+    """One process of kshell from this checkout, as a user starts it."""
+    command = [sys.executable, "-P", "-m", "kshell", *words]
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
+    assert process.stdout is not None and process.stderr is not None
+    output = process.stdout.read()
+    process.stderr.read()
+    # wait4 gives the peak of this one child; resource.getrusage would give the largest of all so far.
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Run(seconds, usage.ru_maxrss / 1024, process.returncode, output.decode())
+
+
+def pair(rounds: int, ours: Callable[[], float], theirs: Callable[[], float | None]) -> tuple[list[float], list[float]]:
+    """Both in turn, after one run of each that does not count; a ``None`` of theirs is a wrong answer: not counted."""
+    ours()
+    theirs()
+    mine: list[float] = []
+    other: list[float] = []
+    for _ in range(20 * rounds):
+        mine.append(ours())
+        seconds = theirs()
+        if seconds is not None:
+            other.append(seconds)
+        if len(other) >= rounds:
+            break
+    if not other:
+        raise SystemExit("Kafka's tool gave no right answer: nothing to compare with")
+    return mine, other
