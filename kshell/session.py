@@ -46,6 +46,8 @@ class Session:
         self.settings: dict[str, Any] = {}
         self.aliases: dict[str, str] = {}
         self.history: list[str] = []
+        self.sourcing: list[str] = []
+        """The files whose lines are being run (``source``), the outermost first."""
         self.remarks: list[str] = []
         """What the last command that read the source by itself (``dump``) leaves to say to a person."""
 
@@ -107,7 +109,7 @@ class Session:
             progress=self.progress,
         )
         twin.cwd, twin.previous, twin.settings, twin.aliases = self.cwd, self.previous, self.settings, self.aliases
-        twin.history = self.history
+        twin.history, twin.sourcing = self.history, self.sourcing
         if twin.until == self.until and self.is_loaded:
             twin.__dict__["loaded"] = self.loaded
         return twin

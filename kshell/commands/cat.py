@@ -43,7 +43,7 @@ COMMAND = Command(
         Example("cat /image/topics/byName/orders/0", "one partition"),
         Example("cat /image/topics/byName/orders/0 -o json", "the same, exactly"),
         Example("cat /image/features", "a directory: every value in it"),
-        Example("cat '/image/cluster/brokers/{1,2}' -o yaml", "several leaves"),
+        Example("cat /image/cluster/brokers/{1,2} -o yaml", "several leaves"),
     ),
     description=(
         "One leaf is printed for people, and exactly with -o json. A directory is printed as a tree of values; with"

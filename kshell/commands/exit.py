@@ -27,7 +27,7 @@ COMMAND = Command(
     args=(Arg("code", "the exit code, 0 when absent", count="?"),),
     examples=(
         Example("exit", "leave with exit code 0"),
-        Example("exit 3", "end a file of commands with an exit code of its own"),
+        Example("exit 3", "end a file of commands with an exit code of its own", 3),
     ),
     needs_source=False,
 )

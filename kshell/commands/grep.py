@@ -36,7 +36,7 @@ def run(session: Session, args: Any) -> Result:
     starts = [hit for where in args.path or ["."] for hit in session.find(where)]
     leaves = ((segments, node) for start in starts for segments, node in walk(*start) if isinstance(node, Leaf))
     if args.files_with_matches:
-        columns = (Column("path"), Column("type", wide=True))
+        columns: tuple[Column, ...] = (Column("path"), Column("type", wide=True))
         rows = _paths(leaves, search, invert=args.invert_match)
         return _Found(columns=columns, rows=rows, style="lines", line_column="path", exit_code=EXIT_FAILED)
     columns = (Column("path"), Column("type", wide=True), Column("field"), Column("value"))
@@ -92,7 +92,7 @@ COMMAND = Command(
     ),
     examples=(
         Example("grep -i compact /image/configs", "where compaction is set"),
-        Example("grep RECOVERING /image/topics/byName", "partitions in recovery (none: exit code 1)"),
+        Example("grep RECOVERING /image/topics/byName", "partitions in recovery: none on the sample", 1),
         Example("grep -l User:alice /image/acls", "the ACLs of a principal"),
         Example("grep -F rack-a /image/cluster -o json", "brokers of a rack"),
     ),

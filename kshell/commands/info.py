@@ -53,7 +53,8 @@ def run(session: Session, args: Any) -> Result:
         title = f"Records in snapshot {describe.snapshot_id(inside.file)}"
         sections.append(Section("snapshotRecords", title, type_rows(inside.types)))
     problems = problem_rows(loaded, failure, log, snapshots, inside)
-    sections.append(Section("problems", "Problems" if problems.rows else "Problems: none", problems))
+    faulty = bool(list(problems))
+    sections.append(Section("problems", "Problems" if faulty else "Problems: none", problems))
     damaged = failure is not None or log.damage or any(found.damage for found in snapshots)
     return Report(sections, exit_code=EXIT_DATA if damaged else EXIT_OK)
 
@@ -215,9 +216,9 @@ COMMAND = Command(
         Example("info -o json | jq .records", "how many records of each type and version there are"),
     ),
     description=(
-        "Reads the whole log and every snapshot, checks them, and counts. Records of unknown types and versions, unknown"
-        " tags, skipped records and damage are listed under problems. log.startOffset is where the log begins as far"
-        " as Kafka is concerned; the first segment may hold older records, from log.firstOffset on."
+        "Reads the whole log and every snapshot, checks them, and counts. Records of unknown types and versions,"
+        " unknown tags, skipped records and damage are listed under problems. log.startOffset is where the log begins as"
+        " far as Kafka is concerned; the first segment may hold older records, from log.firstOffset on."
         " Works where no image can be made, and then says why."
     ),
 )

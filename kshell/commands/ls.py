@@ -92,12 +92,13 @@ COMMAND = Command(
     ),
     description=(
         "With -l, offset and time belong to the record of the log that last wrote each node. They are empty for what"
-        " comes out of a snapshot, which keeps values and not their history: -o wide names the snapshot, stat says more."
+        " comes out of a snapshot, which keeps values and not their history: -o wide names the snapshot, and stat"
+        " says more."
     ),
     examples=(
         Example("ls /image/topics/byName", "the topics"),
         Example("ls -l /image/cluster/brokers", "the brokers, and what the log last wrote of each"),
-        Example("ls -l /image/topics/byName/orders -o wide", "the same with the record and, where it has one, snapshot"),
-        Example("ls -1 '/image/configs/TOPIC:*'", "the config keys of every topic that has some"),
+        Example("ls -l /image/topics/byName/orders -o wide", "a topic, with the records or snapshots behind it"),
+        Example("ls -1 /image/configs/TOPIC:*", "the config keys of every topic that has some"),
     ),
 )

@@ -12,7 +12,7 @@ from kshell.session import Session
 
 def run(session: Session, args: Any) -> Result:
     """Reads at once, so that what is wrong is said now; what was shown before stays when reading fails."""
-    kept = {name: session.__dict__[name] for name in ("loaded", "root") if name in session.__dict__}
+    kept: dict[str, Any] = {name: session.__dict__[name] for name in ("loaded", "root") if name in session.__dict__}
     session.reload()
     try:
         session.image  # noqa: B018  # reading it is the point
@@ -28,7 +28,7 @@ COMMAND = Command(
     run=run,
     examples=(
         Example("reload", "see what was written since"),
-        Example("reload; # then: cat /image/provenance", "the newest record"),
+        Example("reload --timeout 60", "the same, for a minute at most"),
     ),
     description="A session shows the state that it read first; reload shows the newest. The working directory is kept.",
 )

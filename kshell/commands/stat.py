@@ -23,9 +23,7 @@ def run(session: Session, args: Any) -> Result:
     return Report([Section(join(at), join(at), _facts(session, at, node)) for at, node in found])
 
 
-_FIELDS = (
-    "written", "record", "version", "offset", "epoch", "time", "timeMs", "snapshot", "snapshotOffset", "file", "position",
-)  # fmt: skip
+_FIELDS = tuple("written record version offset epoch time timeMs snapshot snapshotOffset file position".split())
 
 
 def _facts(session: Session, segments: Segments, node: Node) -> dict[str, Any]:
@@ -76,7 +74,7 @@ COMMAND = Command(
     examples=(
         Example("stat /image/topics/byName/legacy-import/0", "the record that last changed a partition"),
         Example("stat /image/topics/byName/orders", "when a topic was made, and how much it holds"),
-        Example("stat '/image/cluster/brokers/*' -o json", "every broker"),
+        Example("stat /image/cluster/brokers/* -o json", "every broker"),
     ),
     description=(
         "file and position name the record's batch: its file and its first byte in there. A snapshot keeps what was"

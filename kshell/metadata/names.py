@@ -7,13 +7,13 @@ entity's parentheses ``(`` and ``)`` too. Bytes that are no UTF-8 are encoded as
 from __future__ import annotations
 
 import re
-from urllib.parse import unquote_to_bytes
 
 DEFAULT = "<default>"
 EMPTY = "<empty>"
 _PLACEHOLDERS = (DEFAULT, EMPTY)
 
 _UNSAFE = "\x00-\x1f\x7f-\x9f/%\ud800-\udfff"
+_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 _NAME = re.compile(f"[{_UNSAFE}]")
 
 
@@ -39,7 +39,10 @@ def encode_entity(name: str | None) -> str:
 
 def decode_name(segment: str) -> str:
     """The name behind a path segment."""
-    return unquote_to_bytes(segment).decode("utf-8", "surrogateescape")
+    if "%" not in segment:
+        return segment
+    raw = _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), segment.encode("utf-8", "surrogateescape"))
+    return raw.decode("utf-8", "surrogateescape")
 
 
 def sort_key(name: str) -> tuple[int, int, str]:

@@ -58,9 +58,8 @@ def _default(field: Field) -> Any:
 
 def _change(field: Field) -> Callable[[Any], Any] | None:
     """What must happen to a field's value, or ``None`` when JSON knows it as it is."""
-    change: Callable[[Any], Any] | None = {"uuid": _uuid, "bytes": _base64}.get(field.type)
-    if field.is_struct:
-        change = _printer(field.fields)
+    simple: dict[str, Callable[[Any], Any]] = {"uuid": _uuid, "bytes": _base64}
+    change = _printer(field.fields) if field.is_struct else simple.get(field.type)
     if change is None or not field.array:
         return change
     one = change

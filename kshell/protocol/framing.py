@@ -19,6 +19,8 @@ _HEAD = 3
 """Bytes of a value before its message: frame version, api key, version (one each while they stay below 128)."""
 _TOPIC_ID = _HEAD + 4
 _UUID = 16
+_NULL_KEY = 1
+"""-1 as a zigzag varint."""
 _MAX_SHAPES = 128
 """Real snapshots have 17 to 35. Records of further shapes are framed by hand: patterns that grow with the input are slow."""
 
@@ -44,13 +46,17 @@ class PartitionRun(NamedTuple):
 
 def span(buf: Buffer, start: int, limit: int) -> Span:
     """Frames the record at ``start`` by hand. Raises DecodeError unless it is a plain one: null key, no headers."""
-    size, pos = read_varint(buf, start)
+    # Most of these numbers fit one byte; spelled out here because a large snapshot is framed with this.
+    first, pos = buf[start], start + 1
+    size = first >> 1 if first < 0x80 and not first & 1 else -1
+    if size < 0:
+        size, pos = read_varint(buf, start)
     end = pos + size
     if size < 0 or end > limit:
         raise DecodeError(f"a record of {size} bytes runs past the end of the batch", start)
-    time_delta, pos = read_varlong(buf, pos + 1)
+    time_delta, pos = (0, pos + 2) if not buf[pos + 1] else read_varlong(buf, pos + 1)
     delta, pos = read_varint(buf, pos)
-    key, pos = read_varint(buf, pos)
+    key, pos = (-1, pos + 1) if buf[pos] == _NULL_KEY else read_varint(buf, pos)
     length, pos = read_varint(buf, pos)
     if key != -1 or length < 0 or pos + length + 1 != end or buf[end - 1] != 0:
         raise DecodeError("a metadata record has a key, headers or no value", start)
@@ -69,14 +75,20 @@ class Framer:
     """Walks the records of batches; keeps the shapes of partition records that it has met."""
 
     def __init__(self) -> None:
-        self._shapes: dict[bytes, list[bytes]] = {}
         self._known: set[tuple[int, ...]] = set()
         self._patterns: dict[int, re.Pattern[bytes]] = {}
         self._alternatives: list[bytes] = []
+        self._last: re.Pattern[bytes] | None = None
+        """The pattern of the last run: the next topic's partitions begin alike more often than not."""
 
     def frame(self, buf: Buffer, start: int, end: int) -> Iterator[Span | PartitionRun]:
         """Every record between two boundaries, partitions taken together where they follow each other."""
         while start < end:
+            match = self._last.match(buf, start, end) if self._last else None
+            if match is not None:
+                yield PartitionRun(match[1], start, match.end())
+                start = match.end()
+                continue
             found = span(buf, start, end)
             if not _is_partition(buf, found):
                 yield found
@@ -94,6 +106,7 @@ class Framer:
         if pattern is None:
             text = b"(?s)(?=.{%d}(.{16}))(?>%s)++" % (place, b"|".join(self._alternatives))
             pattern = self._patterns[place] = re.compile(text)
+        self._last = pattern
         match = pattern.match(buf, first.start, end)
         return match.end() if match else first.end
 

@@ -27,16 +27,14 @@ def _scalar(value: Any) -> str:
 
 
 def _csv_line(values: Sequence[Any]) -> str:
-    fields = [
-        escape.csv_field(escape.csv(value))
-        if isinstance(value, str)
-        else escape.csv_field(_scalar(value))
-        if value is not None
-        else ""
-        for value in values
-    ]
     # A record of one empty field would be an empty line, which readers skip.
-    return (",".join(fields) or '""') + "\n"
+    return (",".join(map(_csv_field, values)) or '""') + "\n"
+
+
+def _csv_field(value: Any) -> str:
+    if value is None:
+        return ""
+    return escape.csv_field(escape.csv(value) if isinstance(value, str) else _scalar(value))
 
 
 def _tsv_line(values: Sequence[Any]) -> str:

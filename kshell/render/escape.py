@@ -33,6 +33,7 @@ _UNSAFE_CSV = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_FORMAT}\ud800-\udfff]")
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_QUOTED = re.compile(r'[",\n\r\t]|^\s|\s$')
 _MARKDOWN = re.compile(r"[\\`*_\[\]|~#$!]")
 _LINE_START = re.compile(r"^([-+=]|\d+(?=[.)]))")
 
@@ -86,7 +87,7 @@ def csv(text: str) -> str:
 
 def csv_field(text: str) -> str:
     """A CSV field in quotes where it needs them; ``""`` for an empty string, which tells it from null's empty field."""
-    if text and not any(char in text for char in '",\n\r\t') and text == text.strip():
+    if text and _QUOTED.search(text) is None:
         return text
     return '"' + text.replace('"', '""') + '"'
 

@@ -45,7 +45,8 @@ def report(result: Report, look: Look) -> Iterator[str]:
     """A heading and a table for each section."""
     between = ""
     for section in result.sections:
-        yield between + (f"## {escape.markdown(section.title)}\n\n" if section.title else "")
+        if between or section.title:
+            yield between + (f"## {escape.markdown(section.title)}\n\n" if section.title else "")
         yield from rows(section.body, look) if isinstance(section.body, Rows) else _fields(section.body, look)
         between = "\n"
 

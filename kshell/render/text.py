@@ -41,15 +41,11 @@ def rows(result: Rows, look: Look) -> Iterator[str]:
         return
     group, between = result.group, ""
     for key, block in groupby(result, key=lambda row: row.get(group)):
-        heading = _heading(key)
-        yield between + (f"{paint(heading, 'bold', look.color)}:\n" if heading else "")
+        heading = "" if key in (None, "") else paint(cell(key), "bold", look.color) + ":\n"
+        if between or heading:
+            yield between + heading
         yield from _block(result, block, look)
         between = "\n"
-
-
-def _heading(key: Any) -> str:
-    """The heading of a block; none for the rows that belong to no group."""
-    return "" if key in (None, "") else cell(key)
 
 
 def _block(result: Rows, block: Iterator[Row], look: Look) -> Iterator[str]:
@@ -156,10 +152,11 @@ def report(result: Report, look: Look) -> Iterator[str]:
     """Sections with their titles, what they hold indented, an empty line between them."""
     between = ""
     for section in result.sections:
-        title = escape.terminal(section.title)
+        title = paint(escape.terminal(section.title), "bold", look.color)
         indent = INDENT if title else ""
         below = replace(look, width=None if look.width is None else look.width - len(indent))
-        yield between + (paint(title, "bold", look.color) + "\n" if title else "")
+        if between or title:
+            yield between + (title + "\n" if title else "")
         lines = rows(section.body, below) if isinstance(section.body, Rows) else object_lines(section.body, below)
         yield from (indent + line if line != "\n" else line for line in lines)
         between = "\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
@@ -14,7 +13,6 @@ from kshell.commands.base.language import quote
 from kshell.commands.base.result import Exit
 from kshell.errors import EXIT_INTERRUPTED
 from kshell.render.answer import Defaults
-from kshell.render.color import use_color
 from kshell.render.escape import terminal as clean
 from kshell.repl.history import ShellHistory
 from kshell.repl.lines import Lines
@@ -58,18 +56,18 @@ class Repl:
                 session,
                 self._history,
                 Toolbar(session, self._loader),
-                self._reload,
-                color=use_color(defaults.color, sys.stdout),
+                color=self._lines.colored,
                 input=input,
                 output=output,
             )
 
     def run(self) -> int:
         """Until ``exit``, the end of the input, or a terminal that is gone."""
-        self._loader.start()
-        self._greet()
         try:
+            # Before loading begins in the background: a line of it that needs the image loads it right here.
             self._read_kshellrc()
+            self._loader.start()
+            self._greet()
             while True:
                 self._turn()
         except Exit as asked:
@@ -99,12 +97,12 @@ class Repl:
             self._session.history.append(line)
 
     def _greet(self) -> None:
-        title, keys = f"kshell {__version__} on ", " · help · Tab completes · F5 reads again · Ctrl-D leaves"
-        room = shutil.get_terminal_size().columns - width_of(title)
+        title, keys = f"kshell {__version__} on ", " · help · Tab completes · Ctrl-D leaves"
+        room = shutil.get_terminal_size().columns - width_of(title + keys)
         name = clean(self._session.source.name)
         # With little room, the name matters more than the keys.
-        keys = keys if room - width_of(keys) >= min(width_of(name), 24) else " · help · Ctrl-D leaves"
-        self._lines.tell(title + shortened(name, max(room - width_of(keys), 12)) + keys, "hint")
+        keys = keys if room >= min(width_of(name), 20) else ""
+        self._lines.tell(title + (shortened(name, room) if keys else name) + keys, "hint")
         if self._history.note is not None:
             self._lines.tell(f"kshell: note: {clean(self._history.note)}", "hint")
         if self._loader.is_done(_HEAD_START):
@@ -116,12 +114,6 @@ class Repl:
         path = kshellrc()
         if path is not None and os.path.exists(path):
             self._lines.run(f"source {quote(path)}")
-
-    def _reload(self) -> None:
-        """Reads the source again, in the background, unless that goes on already."""
-        if self._loader.is_done():
-            self._session.reload()
-            self._loader.start()
 
 
 def kshellrc() -> str | None:

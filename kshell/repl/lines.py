@@ -76,7 +76,8 @@ class Lines:
     def _needs_data(self, line: str) -> bool:
         words = [part for part in scan(line) if part.kind is Kind.WORD]
         found = resolve(self._session, words) if words else None
-        return found is not None and found[0].needs_source
+        # The lines of a file may be any commands.
+        return found is not None and (found[0].needs_source or found[0].name == "source")
 
     def _pages(self) -> bool:
         wanted = self._session.settings.get("pager", True)
@@ -85,7 +86,7 @@ class Lines:
     def complain(self, error: KshellError, line: str | None = None) -> None:
         """Tells what went wrong, and what to do about it."""
         self._meter.clear()
-        self.tell(describe_error(error, line=line, color=self._colored()))
+        self.tell(describe_error(error, line=line, color=self.colored()))
 
     def say(self, session: Session) -> None:
         """What is wrong with the data, and what one should know of it: each once."""
@@ -97,8 +98,9 @@ class Lines:
 
     def tell(self, text: str, style: str = "") -> None:
         """Words for a person; already harmless on a terminal."""
-        sys.stderr.write(paint(text, style, self._colored()) + "\n")
+        sys.stderr.write(paint(text, style, self.colored()) + "\n")
         sys.stderr.flush()
 
-    def _colored(self) -> bool:
-        return use_color(self._defaults.color, sys.stderr)
+    def colored(self) -> bool:
+        """Whether words for people, and the prompt, are in colours."""
+        return use_color(self._session.settings.get("color") or self._defaults.color, sys.stderr)

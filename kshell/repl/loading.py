@@ -24,11 +24,11 @@ class Meter:
 
     def __call__(self, done: int, total: int, what: str) -> None:
         """The progress of a source; in the main thread it is the running command that reads."""
-        self._last = (done, total, what)
-        if threading.current_thread() is not threading.main_thread():
-            self.changed()
-        else:
+        before, self._last = self.percent(), (done, total, what)
+        if threading.current_thread() is threading.main_thread():
             self.draw()
+        elif self.percent() != before:
+            self.changed()
 
     def percent(self) -> int:
         """Of the bytes of what is being read."""
@@ -72,6 +72,9 @@ class Loader:
             _ = self._session.loaded
         except KshellError as error:
             self.error = error
+        except Exception as error:
+            # A fault of ours; the first command meets it again, and tells all of it.
+            self.error = KshellError(f"loading ended with {type(error).__name__}")
         self._meter.changed()
 
     def is_done(self, patience: float = 0.0) -> bool:

@@ -51,16 +51,15 @@ class PlainPrompt:
 
 
 class RichPrompt:
-    """For every other terminal. ``reload`` is what F5 does."""
+    """For every other terminal."""
 
     def __init__(
         self,
         session: Session,
         history: ShellHistory,
         toolbar: Toolbar,
-        reload: Callable[[], None],
         *,
-        color: bool,
+        color: Callable[[], bool],
         input: Input | None = None,
         output: Output | None = None,
     ) -> None:
@@ -68,6 +67,7 @@ class RichPrompt:
         self._toolbar = toolbar
         self._completer = ShellCompleter(session)
         self._status = 0
+        self._color = color
         self._prompt: PromptSession[str] = PromptSession(
             message=self._message,
             lexer=LineLexer(session),
@@ -82,10 +82,9 @@ class RichPrompt:
             enable_suspend=True,
             bottom_toolbar=self._bottom,
             reserve_space_for_menu=_MENU,
-            key_bindings=_keys(reload),
+            key_bindings=_keys(),
             style=STYLE,
             include_default_pygments_style=False,
-            color_depth=None if color else ColorDepth.DEPTH_1_BIT,
             input=input,
             output=output,
         )
@@ -93,6 +92,7 @@ class RichPrompt:
     def ask(self, status: int) -> str:
         """The line. Raises EOFError, KeyboardInterrupt."""
         self._status = status
+        self._prompt.color_depth = None if self._color() else ColorDepth.DEPTH_1_BIT
         vi = self._session.settings.get("editing-mode") == "vi"
         self._prompt.editing_mode = EditingMode.VI if vi else EditingMode.EMACS
         return self._prompt.prompt()
@@ -117,13 +117,8 @@ def _columns() -> int:
     return get_app().output.get_size().columns
 
 
-def _keys(reload: Callable[[], None]) -> KeyBindings:
+def _keys() -> KeyBindings:
     keys = KeyBindings()
-
-    @keys.add("f5")
-    def _(event: KeyPressEvent) -> None:
-        reload()
-        event.app.invalidate()
 
     @keys.add("enter", filter=is_searching)
     def _(event: KeyPressEvent) -> None:

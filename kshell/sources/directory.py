@@ -103,9 +103,9 @@ def _load(listing: Listing, until: int | None, progress: Progress | None) -> Loa
     damage: list[DataError] = []
     replayer, facts = _newest_snapshot(listing, until, progress, damage)
     start = facts.end_offset if facts else 0
-    _check_start(listing, facts, until, damage)
+    joined = _check_start(listing, facts, until, damage)
     reader = LogReader(listing, start, progress=progress)
-    end, last_timestamp = _replay_log(reader, replayer, start, until)
+    end, last_timestamp = _replay_log(reader, replayer, start, until) if joined else (None, -1)
     image = replayer.image()
     loaded = Loaded(
         image=image,
@@ -140,25 +140,26 @@ def _newest_snapshot(
     return Replayer(until=until), None
 
 
-def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | None, damage: list[DataError]) -> None:
-    """What comes before the log must be in a snapshot."""
+def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | None, damage: list[DataError]) -> bool:
+    """What comes before the log must be in a snapshot; whether the log goes on where the snapshot ends."""
     if facts is None and until is not None and until < _oldest(listing):
         oldest = _oldest(listing)
         hint = f"offsets from {oldest} on can be shown"
         raise IncompleteLogError(f"offset {until} is before everything that the source still knows", hint=hint)
     if not listing.segments:
-        return
+        return True
     first = listing.segments[0]
     base = first.base_offset
     end = facts.end_offset if facts else 0
     if listing.directory is None or base is None or base <= end:
-        return
+        return True
     reason = f"{first.path}: the log starts at offset {base}, and no whole snapshot reaches it"
     if facts is None:
         hint = "copy the directory's .checkpoint files too; `kshell -d … dump` still prints the records there are"
         older = [error.message for error in damage]
         raise IncompleteLogError("; ".join([reason, *older]), hint=hint)
     damage.append(IncompleteLogError(f"{reason} (the newest ends at {end})"))
+    return False
 
 
 def _oldest(listing: Listing) -> int:

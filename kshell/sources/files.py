@@ -72,6 +72,8 @@ def scan(path: str) -> Listing:
                 if not segment and not snapshot:
                     continue
                 try:
+                    if not entry.is_file():
+                        continue  # a pipe of that name would never end
                     stat = entry.stat()
                 except FileNotFoundError:
                     continue  # deleted while we list: a running server does that
@@ -99,7 +101,10 @@ def _what_to_pass(path: str) -> str:
 
 def _lone(path: str) -> Listing:
     name = os.path.basename(path)
-    stat = os.stat(path)
+    try:
+        stat = os.stat(path)
+    except FileNotFoundError:
+        raise SourceNotFoundError(f"{path}: no longer there") from None
     if name.endswith(".checkpoint"):
         match = _SNAPSHOT.match(name)
         end, epoch = (int(match[1]), int(match[2])) if match else (None, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 import time
 from typing import NamedTuple
@@ -32,6 +31,8 @@ def parse_point(text: str) -> Point:
     ago = _AGO.match(text)
     if ago:
         return Point(time_ms=int(time.time() * 1000) - int(ago[1]) * _UNITS[ago[2]])
+    import datetime  # late: few lines name a point
+
     try:
         moment = datetime.datetime.fromisoformat(text)
     except ValueError:
@@ -64,4 +65,6 @@ def offset_at(listing: Listing, time_ms: int) -> int:
 
 
 def _iso(time_ms: int) -> str:
+    import datetime
+
     return datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC).isoformat(timespec="milliseconds")

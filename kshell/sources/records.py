@@ -41,7 +41,7 @@ class LogRecord(NamedTuple):
 
 
 class BatchWalk:
-    """The verified batches with offsets from ``start`` to ``until``; afterwards ``damage`` and ``torn`` say the rest."""
+    """The verified batches with offsets from ``start`` to ``until``; ``damage`` and ``torn`` tell of the rest."""
 
     def __init__(
         self, source: DirectorySource, start: int = 0, until: int | None = None, progress: Progress | None = None

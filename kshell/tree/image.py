@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -116,6 +115,8 @@ def iso(timestamp: int) -> str | None:
     """Epoch milliseconds as ISO-8601 in UTC; ``None`` for Kafka's -1 ("no timestamp") and for nonsense."""
     if timestamp < 0:
         return None
+    import datetime  # late: most commands show no time
+
     try:
         moment = datetime.datetime.fromtimestamp(timestamp // 1000, datetime.UTC)
     except (OverflowError, ValueError, OSError):

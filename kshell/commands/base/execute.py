@@ -35,6 +35,7 @@ class Shape:
     color: str | None = None
     no_header: bool = False
     timeout: float | None = None
+    width: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def _call(session: Session, line: Line) -> Call:
     for arg in command.args:
         if arg.kind == "path":
             setattr(found, arg.name, _patterns(getattr(found, arg.name)))
-    return Call(command, found, _session(session, found), _shape(found), line)
+    return Call(command, found, _session(session, found), _shape(found, session.settings), line)
 
 
 def _unalias(session: Session, words: list[Word]) -> list[Word]:
@@ -101,10 +102,12 @@ def _session(session: Session, found: Any) -> Session:
     return session.reshape(show_secrets=show, point=point)
 
 
-def _shape(found: Any) -> Shape:
+def _shape(found: Any, settings: dict[str, Any]) -> Shape:
+    """What the line says, else what the session's settings (``set``) say."""
     return Shape(
-        output=getattr(found, "output", None),
-        color=getattr(found, "color", None),
-        no_header=bool(getattr(found, "no_header", False)),
-        timeout=getattr(found, "timeout", None),
+        output=getattr(found, "output", None) or settings.get("output"),
+        color=getattr(found, "color", None) or settings.get("color"),
+        no_header=bool(getattr(found, "no_header", False)) or not settings.get("header", True),
+        timeout=getattr(found, "timeout", None) or settings.get("timeout"),
+        width=settings.get("width"),
     )

@@ -60,7 +60,9 @@ def _problem_line(row: Row) -> str:
     return f"{row['kind']}{what}{times}: {row['reason']}{where}"
 
 
-def _row(kind: str, count: int = 1, record: str | None = None, version: int | None = None, **more: Any) -> dict[str, Any]:
+def _row(
+    kind: str, count: int = 1, record: str | None = None, version: int | None = None, **more: Any
+) -> dict[str, Any]:
     row = {"kind": kind, "count": count, "record": record, "version": version, "place": None}
     return row | more
 

@@ -62,8 +62,9 @@ class Rows(Result):
     ``style`` only matters to ``text``: ``table`` is a table; ``names`` prints the column ``name`` alone, in columns as
     ``ls`` does (``one_per_line``: one a line); ``lines`` prints each row's column ``line_column``, or what ``line``
     makes of the row, as a line (``find``, ``dump``); ``values`` prints each row's ``path`` as a heading and its
-    ``value`` as a :class:`Value` is printed (``cat`` of several). ``group``: a column whose changes start a new block with a heading (``ls`` of several
-    directories). Rows may hold more keys than there are columns; only columns are shown, in their order.
+    ``value`` as a :class:`Value` is printed (``cat`` of several). ``group``: a column whose changes start a new block
+    with a heading (``ls`` of several directories). Rows may hold more keys than there are columns; only columns are
+    shown, in their order.
     """
 
     columns: tuple[Column, ...]
@@ -142,7 +143,7 @@ class Many(Result):
     keep_going: bool = False
 
 
-class Exit(Exception):  # noqa: N818  # not an error: somebody asked for it
+class Exit(Exception):
     """The command ``exit`` ran: the front end ends with this code."""
 
     def __init__(self, code: int = 0) -> None:

@@ -51,10 +51,11 @@ class Arg:
 
 @dataclass(frozen=True)
 class Example:
-    """A line that runs on the sample, and what it is for."""
+    """A line that runs on the sample, what it is for, and the exit code that it ends with there."""
 
     line: str
     purpose: str
+    exit_code: int = 0
 
 
 @dataclass(frozen=True)

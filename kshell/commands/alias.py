@@ -1,0 +1,62 @@
+"""``alias``: a word of your own for a command with arguments."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Any
+
+from kshell.commands.base.language import parse_line, quote
+from kshell.commands.base.result import Column, Nothing, Result, Rows
+from kshell.commands.base.spec import Arg, Command, Example
+from kshell.errors import CommandError, UsageError
+from kshell.session import Session
+
+_NAME = re.compile(r"[\w.+-][\w.+:@-]*\Z")
+
+
+def run(session: Session, args: Any) -> Result:
+    """Without words it shows, with some it defines; ``name=line`` is understood too."""
+    name, words = args.name, args.line
+    if name is not None and "=" in name and not words:
+        name, _, line = name.partition("=")
+        words = [line]
+    if not words:
+        return _shown(session, name)
+    line = words[0] if len(words) == 1 else " ".join(map(quote, words))
+    if not _NAME.match(name) or name.startswith("-"):
+        raise UsageError(f"alias: {name!r} cannot be a name", hint="letters, digits, and . + - _ : @")
+    meaning = parse_line(line)
+    if not meaning.words or meaning.target or meaning.program:
+        raise UsageError("alias: a command with arguments is needed, without redirection or pipe")
+    session.aliases[name] = line
+    return Nothing()
+
+
+def _shown(session: Session, name: str | None) -> Rows:
+    if name is not None and name not in session.aliases:
+        close = difflib.get_close_matches(name, session.aliases, n=2)
+        raise CommandError(f"{name}: no such alias", hint=f"did you mean {' or '.join(close)}?" if close else None)
+    rows = [{"name": one, "line": line} for one, line in sorted(session.aliases.items()) if name is None or one == name]
+    return Rows(columns=(Column("name"), Column("line")), rows=rows)
+
+
+COMMAND = Command(
+    name="alias",
+    summary="words of your own for commands with arguments",
+    run=run,
+    args=(
+        Arg("name", "the new word; all aliases are shown when absent", count="?"),
+        Arg("line", "the command that it stands for; the alias is shown when absent", count="*"),
+    ),
+    examples=(
+        Example("alias ll 'ls -l'", "a long listing by two letters"),
+        Example('alias topics="ls /image/topics/byName"', "as other shells write it"),
+        Example("alias", "what is defined"),
+    ),
+    description=(
+        "An alias stands for the first word of a line; what follows it is added to its meaning. Quote a meaning that"
+        " has flags. unalias takes one back."
+    ),
+    needs_source=False,
+)

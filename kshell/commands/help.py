@@ -1,0 +1,41 @@
+"""``help``: the commands there are, and one of them on a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kshell.commands.base import registry
+from kshell.commands.base.result import Column, Result, Rows, Text
+from kshell.commands.base.spec import Arg, Command, Example
+from kshell.commands.base.usage import help_text
+from kshell.session import Session
+
+
+def run(session: Session, args: Any) -> Result:
+    """All commands as rows, or one as text; an alias says what it stands for."""
+    name = args.command
+    if name is None:
+        rows = [{"name": command.name, "summary": command.summary} for command in registry.commands()]
+        return Rows(columns=(Column("name"), Column("summary")), rows=rows)
+    if name in session.aliases and name not in registry.names():
+        return Text(f"{name} is an alias for {session.aliases[name]}")
+    return Text(help_text(registry.get(name)), markdown=True)
+
+
+def _complete(session: Session, typed: str) -> Iterable[str]:
+    return [name for name in registry.names() if name.startswith(typed)]
+
+
+COMMAND = Command(
+    name="help",
+    summary="the commands, or how one is used",
+    run=run,
+    args=(Arg("command", "a command; all are listed when absent", kind="command", count="?", complete=_complete),),
+    examples=(
+        Example("help", "the commands"),
+        Example("help find", "how find is used"),
+        Example("find --help", "the same"),
+    ),
+    needs_source=False,
+)

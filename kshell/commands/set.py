@@ -1,0 +1,59 @@
+"""``set``: how answers look in this session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.result import Column, Nothing, Result, Rows
+from kshell.commands.base.settings import SETTINGS, assign, complete_name, complete_value, setting, value_of
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.errors import UsageError
+from kshell.session import Session
+
+_COLUMNS = (Column("name"), Column("value"), Column("default"), Column("help"))
+
+
+def run(session: Session, args: Any) -> Result:
+    """Without a value it shows, with one it sets."""
+    if args.name is None:
+        return _shown(session, list(SETTINGS))
+    if args.unset:
+        if args.value is not None:
+            raise UsageError("set: --unset takes no value")
+        session.settings.pop(setting(args.name).name, None)
+        return Nothing()
+    if args.value is None:
+        return _shown(session, [setting(args.name).name])
+    assign(session, args.name, args.value)
+    return Nothing()
+
+
+def _shown(session: Session, names: list[str]) -> Rows:
+    rows = []
+    for name in names:
+        one = SETTINGS[name]
+        value = one.shown(value_of(session, name))
+        rows.append({"name": name, "value": value, "default": one.shown(one.default), "help": one.help})
+    return Rows(columns=_COLUMNS, rows=rows)
+
+
+COMMAND = Command(
+    name="set",
+    summary="how answers look, for the rest of the session",
+    run=run,
+    args=(
+        Arg("name", "a setting; all are shown when absent", count="?", complete=complete_name),
+        Arg("value", "what it becomes; it is shown when absent", count="?", complete=complete_value),
+    ),
+    flags=(Flag(("--unset",), "back to its default"),),
+    examples=(
+        Example("set", "every setting"),
+        Example("set output json", "answers in JSON from now on"),
+        Example("set timeout 30", "give up after 30 seconds"),
+        Example("set output --unset", "answers as they were"),
+    ),
+    description=(
+        "A flag on the line wins over a setting. Switches are on or off. Lines with set may stand in a file for source."
+    ),
+    needs_source=False,
+)

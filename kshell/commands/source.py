@@ -1,0 +1,94 @@
+"""``source``: the lines of a file, run on this session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kshell.commands.base.execute import prepare
+from kshell.commands.base.result import Many, Part, Result
+from kshell.commands.base.settings import value_of
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.errors import CommandError, KshellError
+from kshell.session import Session
+
+_DEEPEST = 16
+"""Files that may source one another."""
+_LARGEST = 1 << 20
+
+
+def run(session: Session, args: Any) -> Result:
+    """The file is read now; each line runs when its part is asked for."""
+    path = os.path.expanduser(args.file)
+    keep_going = bool(args.keep_going or value_of(session, "keep-going"))
+    return Many(_parts(session, path, _read(path), keep_going=keep_going), keep_going=keep_going)
+
+
+def _read(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(_LARGEST + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        raise CommandError(f"{path}: {reason}") from None
+    if len(text) > _LARGEST:
+        raise CommandError(f"{path}: too large to be a file of commands")
+    return text.splitlines()
+
+
+def _parts(session: Session, path: str, lines: list[str], *, keep_going: bool) -> Iterator[Part]:
+    if len(session.sourcing) >= _DEEPEST:
+        raise CommandError(
+            f"{path}: files that source one another, {_DEEPEST} deep", hint="does the file source itself?"
+        )
+    session.sourcing.append(path)
+    try:
+        for number, line in enumerate(lines, 1):
+            yield from _line(session, line, f"{path}: line {number}", keep_going=keep_going)
+    finally:
+        session.sourcing.pop()
+
+
+def _line(session: Session, line: str, place: str, *, keep_going: bool) -> Iterator[Part]:
+    try:
+        call = prepare(session, line)
+        if call is None:
+            return
+        result = call.run()
+    except KshellError as error:
+        # The place comes first, and the class stays: it carries the exit code.
+        error.message = f"{place}: {error.message}"
+        error.args = (error.message,)
+        if not keep_going:
+            raise
+        yield Part(None, None, error)
+        return
+    yield Part(call, result)
+
+
+def _complete(session: Session, typed: str) -> Iterable[str]:
+    folder = typed[: typed.rfind("/") + 1]
+    try:
+        with os.scandir(os.path.expanduser(folder) or ".") as entries:
+            return sorted(folder + entry.name + ("/" if entry.is_dir() else "") for entry in entries)
+    except OSError:
+        return []
+
+
+COMMAND = Command(
+    name="source",
+    summary="run the lines of a file",
+    run=run,
+    args=(Arg("file", "a file of command lines", complete=_complete),),
+    flags=(Flag(("--keep-going",), "go on after a line that fails"),),
+    examples=(
+        Example("source ~/.config/kshell/kshellrc", "aliases and settings of your own"),
+        Example("source checks.kshell --keep-going", "every line, whatever the ones before it gave"),
+    ),
+    description=(
+        "The lines run as if they were typed: cd, set and alias stay in effect. The first line that fails ends the"
+        " file, unless --keep-going; the exit code is then the highest that was met. A file may source others."
+    ),
+    needs_source=False,
+)

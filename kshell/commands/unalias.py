@@ -1,0 +1,38 @@
+"""``unalias``: takes aliases back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kshell.commands.base.result import Nothing, Result
+from kshell.commands.base.spec import Arg, Command, Example
+from kshell.errors import CommandError
+from kshell.session import Session
+
+
+def run(session: Session, args: Any) -> Result:
+    """All of them, or none when one does not exist."""
+    missing = [name for name in args.name if name not in session.aliases]
+    if missing:
+        raise CommandError(f"{missing[0]}: no such alias", hint="`alias` lists them")
+    for name in args.name:
+        session.aliases.pop(name, None)
+    return Nothing()
+
+
+def _complete(session: Session, typed: str) -> Iterable[str]:
+    return [name for name in sorted(session.aliases) if name.startswith(typed)]
+
+
+COMMAND = Command(
+    name="unalias",
+    summary="take aliases back",
+    run=run,
+    args=(Arg("name", "aliases", count="+", complete=_complete),),
+    examples=(
+        Example("unalias ll", "forget ll"),
+        Example("unalias topics nothing", "where one does not exist, none is forgotten", 1),
+    ),
+    needs_source=False,
+)
