@@ -13,13 +13,14 @@ from typing import Any
 from kshell.errors import EXIT_DATA, EXIT_OK
 from kshell.metadata.image import Image
 from kshell.metadata.redaction import Redaction
+from kshell.metadata.values import Origin
 from kshell.sources import describe
 from kshell.sources.directory import DirectorySource, Loaded
 from kshell.sources.files import METADATA_DIRECTORY
 from kshell.sources.log import Progress
 from kshell.tree.globs import expand, is_glob, unescape
-from kshell.tree.node import Directory, Node
-from kshell.tree.paths import Segments, join, resolve, split
+from kshell.tree.node import Directory, Leaf, Node
+from kshell.tree.paths import Segments, join, resolve, split, walk
 from kshell.tree.root import Fact, Facts, root_directory
 
 OLD_AFTER = 300.0
@@ -83,6 +84,34 @@ class Session:
 
         return {"version": Fact("version", __version__), "commitId": Fact("version", None)}
 
+    def origin(self, segments: Segments, node: Directory | Leaf, *, most: int | None = None) -> Origin | None:
+        """The record that last wrote a node. A snapshot does not know: then the log before it is asked, if it is there.
+
+        That replays the log from its start, once a session, unless it has more than ``most`` bytes. Raises DataError.
+        """
+        origin = node.origin()
+        if origin is None or not origin.place.in_snapshot or not self.knows_more:
+            return origin
+        if most is not None and sum(segment.size for segment in self.loaded.listing.segments) > most:
+            return origin
+        older = walk(self._from_oldest.root, segments)
+        found = older.origin() if isinstance(older, Directory | Leaf) else None
+        return origin if found is None or found.place.in_snapshot else found
+
+    @property
+    def knows_more(self) -> bool:
+        """Whether the directory still has log from before the snapshot that was loaded."""
+        loaded = self.loaded
+        segments = loaded.listing.segments
+        first = segments[0].base_offset if segments else None
+        return loaded.snapshot is not None and first is not None and first < loaded.snapshot.end_offset
+
+    @cached_property
+    def _from_oldest(self) -> Session:
+        twin = Session(self.source, until=self.until, progress=self.progress)
+        twin.__dict__["loaded"] = self.source.load(until=self.until, progress=self.progress, from_oldest=True)
+        return twin
+
     @property
     def source_directory(self) -> str | None:
         """The metadata directory, in which nothing may be written; ``None`` where there is none."""
@@ -94,7 +123,7 @@ class Session:
 
     def reload(self) -> None:
         """Forgets what was read: the next command reads the source again."""
-        for name in ("loaded", "root"):
+        for name in ("loaded", "root", "_from_oldest"):
             self.__dict__.pop(name, None)
 
     def reshape(self, *, show_secrets: bool | None = None, point: str | None = None) -> Session:

@@ -217,8 +217,8 @@ COMMAND = Command(
     ),
     description=(
         "Reads the whole log and every snapshot, checks them, and counts. Records of unknown types and versions,"
-        " unknown tags, skipped records and damage are listed under problems. log.startOffset is where the log begins as"
-        " far as Kafka is concerned; the first segment may hold older records, from log.firstOffset on."
+        " unknown tags, skipped records and damage are listed under problems. log.startOffset is where the log begins"
+        " as far as Kafka is concerned; the first segment may hold older records, from log.firstOffset on."
         " Works where no image can be made, and then says why."
     ),
 )

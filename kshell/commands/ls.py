@@ -14,6 +14,9 @@ from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
 
+_REPLAY_AT_MOST = 32 * 1024 * 1024
+"""Bytes of log that a listing may replay (some seconds) to learn what a snapshot does not know; ``stat`` always does."""
+
 _NAMES = (Column("name"), Column("type", wide=True))
 _LONG = (
     Column("type"),
@@ -32,7 +35,7 @@ def run(session: Session, args: Any) -> Result:
     several = len(found) > 1 or args.recursive
     return Rows(
         columns=_LONG if args.long else _NAMES,
-        rows=_rows(found, args),
+        rows=_rows(session, found, args),
         style="table" if args.long else "names",
         one_per_line=args.n1,
         group="directory" if several else None,
@@ -40,33 +43,33 @@ def run(session: Session, args: Any) -> Result:
     )
 
 
-def _rows(found: list[tuple[Segments, Node]], args: Any) -> Iterator[Row]:
+def _rows(session: Session, found: list[tuple[Segments, Node]], args: Any) -> Iterator[Row]:
     leaves = [hit for hit in found if not isinstance(hit[1], Directory)]
     for segments, node in leaves:
-        yield _row(segments, node, "", join(segments), args.long)
+        yield _row(session if args.long else None, segments, node, "", join(segments))
     for segments, node in found:
         if isinstance(node, Directory):
-            yield from _directory(segments, node, args)
+            yield from _directory(session, segments, node, args)
 
 
-def _directory(segments: Segments, node: Directory, args: Any) -> Iterator[Row]:
+def _directory(session: Session, segments: Segments, node: Directory, args: Any) -> Iterator[Row]:
     below: list[tuple[Segments, Directory]] = []
     for name in node.segments():
         child = node.child(name)
         if child is None:
             continue
-        yield _row((*segments, name), child, join(segments), name, args.long)
+        yield _row(session if args.long else None, (*segments, name), child, join(segments), name)
         if args.recursive and isinstance(child, Directory):
             below.append(((*segments, name), child))
     for path, child in below:
-        yield from _directory(path, child, args)
+        yield from _directory(session, path, child, args)
 
 
-def _row(segments: Segments, node: Node, directory: str, name: str, long: bool) -> Row:
+def _row(session: Session | None, segments: Segments, node: Node, directory: str, name: str) -> Row:
     kind = node.type if isinstance(node, Leaf | Directory) else ""
     row: dict[str, Any] = {"name": name, "type": kind, "directory": directory, "path": join(segments)}
-    if long:
-        row |= _written(node.origin() if isinstance(node, Leaf | Directory) else None)
+    if session is not None and isinstance(node, Leaf | Directory):
+        row |= _written(session.origin(segments, node, most=_REPLAY_AT_MOST))
     return row
 
 
@@ -92,8 +95,8 @@ COMMAND = Command(
     ),
     description=(
         "With -l, offset and time belong to the record of the log that last wrote each node. They are empty for what"
-        " comes out of a snapshot, which keeps values and not their history: -o wide names the snapshot, and stat"
-        " says more."
+        " comes out of a snapshot when the log before it is gone, or is longer than 32 MB (stat replays any): -o wide"
+        " names the snapshot."
     ),
     examples=(
         Example("ls /image/topics/byName", "the topics"),

@@ -30,7 +30,7 @@ def _facts(session: Session, segments: Segments, node: Node) -> dict[str, Any]:
     facts: dict[str, Any] = {"path": join(segments), "type": kind(node)}
     if isinstance(node, Directory):
         facts["children"] = len(node.segments())
-    origin = node.origin() if isinstance(node, Leaf | Directory) else None
+    origin = session.origin(segments, node) if isinstance(node, Leaf | Directory) else None
     if origin is None:
         return facts | dict.fromkeys(_FIELDS) | {"written": "by no single record"}
     place = origin.place
@@ -78,7 +78,8 @@ COMMAND = Command(
     ),
     description=(
         "file and position name the record's batch: its file and its first byte in there. A snapshot keeps what was"
-        " written and not when: for a value out of one, offset, epoch and time are null, written says which offset it"
-        " is not later than, and snapshotOffset is the record's place in the snapshot (as dump --snapshot counts)."
+        " written and not when, so the log before it is replayed where the directory still has it. Where it has not,"
+        " offset, epoch and time are null, written says which offset the value is not later than, and snapshotOffset"
+        " is the record's place in the snapshot (as dump --snapshot counts)."
     ),
 )

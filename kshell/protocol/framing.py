@@ -22,7 +22,7 @@ _UUID = 16
 _NULL_KEY = 1
 """-1 as a zigzag varint."""
 _MAX_SHAPES = 128
-"""Real snapshots have 17 to 35. Records of further shapes are framed by hand: patterns that grow with the input are slow."""
+"""Real snapshots have 17 to 35. Further ones are framed by hand: patterns that grow with the input are slow."""
 
 
 class Span(NamedTuple):

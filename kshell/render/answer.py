@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -73,6 +71,8 @@ def _print_parts(many: Many, defaults: Defaults, complain: Callable[[KshellError
 
 def terminal_width(out: TextIO) -> int | None:
     """Columns of the terminal (``COLUMNS`` wins); ``None`` when the output is no terminal: nothing is cut then."""
-    if os.environ.get("COLUMNS", "").isdigit() and int(os.environ["COLUMNS"]) > 0:
-        return int(os.environ["COLUMNS"])
-    return shutil.get_terminal_size().columns if out.isatty() else None
+    if not out.isatty():
+        return None
+    import shutil
+
+    return shutil.get_terminal_size().columns

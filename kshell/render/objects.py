@@ -31,7 +31,6 @@ def object_lines(value: Mapping[str, Any], look: Look, depth: int = 0) -> Iterat
     """``key  value`` lines, the values of one object aligned."""
     inline = [cells(escape.terminal(str(key))) for key, item in value.items() if not _is_nested(item, depth)]
     width = max(inline, default=0)
-    below = replace(look, width=None if look.width is None else look.width - len(INDENT))
     for key, item in value.items():
         name = escape.terminal(str(key))
         if not _is_nested(item, depth):
@@ -39,7 +38,7 @@ def object_lines(value: Mapping[str, Any], look: Look, depth: int = 0) -> Iterat
             yield f"{paint(name, 'bold', look.color)}{blanks(name, width)}  {shown}\n"
             continue
         yield paint(name, "bold", look.color) + "\n"
-        lines = object_lines(item, below, depth + 1) if isinstance(item, Mapping) else _list_lines(item, below)
+        lines = object_lines(item, look, depth + 1) if isinstance(item, Mapping) else _list_lines(item, look)
         yield from (INDENT + line for line in lines)
 
 
@@ -56,6 +55,7 @@ def _list_lines(value: list[Any], look: Look) -> Iterator[str]:
     if all(isinstance(item, Mapping) and item for item in value):
         names = list(dict.fromkeys(str(key) for item in value for key in item))
         if all(name.isprintable() for name in names):
-            yield from table(value, names, look, header=True)
+            # Whoever looks at one thing wants all of it: only tables of many things are cut to fit.
+            yield from table(value, names, replace(look, width=None), header=True)
             return
     yield from (cell(item, ", ") + "\n" for item in value)

@@ -158,6 +158,12 @@ def _to_program(chunks: Iterator[str], program: str, out: TextIO) -> int:
                 # A program that has read enough (head) is no failure of ours.
                 with contextlib.suppress(BrokenPipeError):
                     _write(chunks, process.stdin, program)
+                    process.stdin.close()
+                    process.wait()
+            except BaseException:
+                # A deadline or Ctrl-C ends the program, too: leaving the block would wait for it.
+                process.terminate()
+                raise
             finally:
                 with contextlib.suppress(OSError):
                     process.stdin.close()
@@ -173,9 +179,11 @@ def _inheritable(out: TextIO) -> Iterator[Any]:
         import tempfile
 
         with tempfile.TemporaryFile() as spool:
-            yield spool
-            spool.seek(0)
-            out.write(spool.read().decode("utf-8", "replace"))
+            try:
+                yield spool
+            finally:
+                spool.seek(0)
+                out.write(spool.read().decode("utf-8", "replace"))
     else:
         yield out
 

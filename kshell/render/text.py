@@ -144,8 +144,7 @@ def _leaf(name: str, value: Any, lead: str, below: str, look: Look) -> Iterator[
         yield f"{lead}{name}  {paint(cell(value, ', '), style_of(value), look.color)}\n"
         return
     yield f"{lead}{name}\n"
-    # A table inside a drawing is never cut: how much room the drawing leaves differs from line to line.
-    yield from (below + line for line in object_lines(value, replace(look, width=None)))
+    yield from (below + line for line in object_lines(value, look))
 
 
 def report(result: Report, look: Look) -> Iterator[str]:

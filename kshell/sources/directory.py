@@ -63,17 +63,18 @@ class DirectorySource:
         moment = parse_point(point)
         return offset_at(self.listing(), moment.time_ms) if moment.time_ms is not None else moment.offset
 
-    def load(self, *, until: int | None = None, progress: Progress | None = None) -> Loaded:
+    def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
         """The image at the end of the log, or with every record up to offset ``until``.
 
-        Raises SourceError, DataError.
+        ``from_oldest`` replays as much of the log as there is, instead of starting at the newest snapshot: the same
+        image, but more of its values then know the record that wrote them. Raises SourceError, DataError.
         """
         for attempt in range(_ATTEMPTS):
             listing = self.listing()
             last_try = attempt == _ATTEMPTS - 1
             try:
                 with _no_garbage_collection():
-                    loaded = _load(listing, until, progress)
+                    loaded = _load(listing, until, progress, from_oldest)
             except FileNotFoundError as error:
                 if last_try:
                     raise CorruptDataError(str(error.filename), 0, "the file vanishes again and again") from None
@@ -99,9 +100,10 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _load(listing: Listing, until: int | None, progress: Progress | None) -> Loaded:
+def _load(listing: Listing, until: int | None, progress: Progress | None, from_oldest: bool) -> Loaded:
     damage: list[DataError] = []
-    replayer, facts = _newest_snapshot(listing, until, progress, damage)
+    candidates = _before_the_log(listing) if from_oldest else listing.snapshots[::-1]
+    replayer, facts = _first_whole_snapshot(candidates, listing, until, progress, damage)
     start = facts.end_offset if facts else 0
     joined = _check_start(listing, facts, until, damage)
     reader = LogReader(listing, start, progress=progress)
@@ -122,11 +124,23 @@ def _load(listing: Listing, until: int | None, progress: Progress | None) -> Loa
     return loaded
 
 
-def _newest_snapshot(
-    listing: Listing, until: int | None, progress: Progress | None, damage: list[DataError]
+def _before_the_log(listing: Listing) -> tuple[SnapshotFile, ...]:
+    """The snapshots to replay all of the log from, best first: none when it starts at 0, else the oldest it joins."""
+    start = listing.segments[0].base_offset if listing.segments else None
+    if start == 0:
+        return ()
+    return tuple(file for file in listing.snapshots if not start or (file.end_offset or 0) >= start)
+
+
+def _first_whole_snapshot(
+    candidates: tuple[SnapshotFile, ...],
+    listing: Listing,
+    until: int | None,
+    progress: Progress | None,
+    damage: list[DataError],
 ) -> tuple[Replayer, SnapshotFacts | None]:
-    """A replayer that holds the newest whole snapshot, or an empty one; damaged snapshots are listed."""
-    for file in reversed(listing.snapshots):
+    """A replayer that holds the first snapshot that is whole, or an empty one; damaged snapshots are listed."""
+    for file in candidates:
         if until is not None and file.end_offset is not None and file.end_offset - 1 > until:
             continue
         replayer = Replayer(until=until)
@@ -142,7 +156,8 @@ def _newest_snapshot(
 
 def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | None, damage: list[DataError]) -> bool:
     """What comes before the log must be in a snapshot; whether the log goes on where the snapshot ends."""
-    if facts is None and until is not None and until < _oldest(listing):
+    empty = facts is None or not facts.end_offset
+    if empty and until is not None and until < _oldest(listing):
         oldest = _oldest(listing)
         hint = f"offsets from {oldest} on can be shown"
         raise IncompleteLogError(f"offset {until} is before everything that the source still knows", hint=hint)
@@ -154,7 +169,7 @@ def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | Non
     if listing.directory is None or base is None or base <= end:
         return True
     reason = f"{first.path}: the log starts at offset {base}, and no whole snapshot reaches it"
-    if facts is None:
+    if empty or until is not None:
         hint = "copy the directory's .checkpoint files too; `kshell -d … dump` still prints the records there are"
         older = [error.message for error in damage]
         raise IncompleteLogError("; ".join([reason, *older]), hint=hint)

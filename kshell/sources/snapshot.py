@@ -80,9 +80,9 @@ class SnapshotReader:
     def _header(self, batch: Batch) -> None:
         if not holds(batch, SNAPSHOT_HEADER):
             raise CorruptDataError(self.file.path, batch.position, "the snapshot does not begin with its header")
-        for raw in iter_records(batch):
-            if control_number(raw.key) == _HEADER_TYPE:
-                with suppress(DecodeError):  # a header of a later version: the time stays unknown
+        with suppress(DecodeError):  # a header of a later version: the time stays unknown
+            for raw in iter_records(batch):
+                if control_number(raw.key) == _HEADER_TYPE:
                     self.timestamp = decode_control(raw.key, raw.value)[2]["lastContainedLogTimestamp"]
 
     def facts(self) -> SnapshotFacts:

@@ -88,8 +88,7 @@ def component(pattern: str) -> re.Pattern[str]:
         elif char == "?":
             out.append(".")
         elif char == "[" and (close := _class_end(pattern, at)) > 0:
-            body = pattern[at:close].replace("\\", "\\\\")
-            out.append(f"[^{body[1:]}]" if body[0] in "!^" else f"[{body}]")
+            out.append(_class(pattern[at:close]))
             at = close + 1
         elif char == "\\" and at < len(pattern):
             out.append(re.escape(pattern[at]))
@@ -100,6 +99,17 @@ def component(pattern: str) -> re.Pattern[str]:
         return re.compile("".join(out), re.DOTALL)
     except re.error:
         return re.compile(re.escape(pattern))
+
+
+def _class(body: str) -> str:
+    """``a-z_`` between brackets as a regular expression's set: only a hyphen between two characters is a range."""
+    negated = body[0] in "!^"
+    chars = body[1:] if negated else body
+    parts = []
+    for at, char in enumerate(chars):
+        is_range = char == "-" and 0 < at < len(chars) - 1 and not (at > 1 and chars[at - 2] == "-")
+        parts.append("-" if is_range else re.escape(char))
+    return f"[{'^' if negated else ''}{''.join(parts)}]"
 
 
 def _class_end(pattern: str, at: int) -> int:

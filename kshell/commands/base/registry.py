@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 from functools import cache
@@ -24,6 +23,8 @@ def names() -> tuple[str, ...]:
 def get(name: str) -> Command:
     """The command, imported now. Raises UsageError, which proposes names that exist."""
     if name not in names():
+        import difflib  # late: only mistakes need it
+
         close = difflib.get_close_matches(name, names(), n=2)
         hint = f"did you mean {' or '.join(close)}?" if close else "`help` lists the commands"
         raise UsageError(f"{name}: no such command", hint=hint)

@@ -1,0 +1,210 @@
+"""dump: the records as they are, damage or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.errors import CommandError, CorruptDataError, DataError, IncompleteLogError, UsageError
+from kshell.protocol.decoder import UNKNOWN_TAGS
+from kshell.session import Session
+from tests import builders
+from tests.commands.shell import lines, opened, rows, run
+
+
+def topic(number: int) -> bytes:
+    return builders.value("TOPIC", name=f"t{number}", topicId=builders.uuid(number))
+
+
+def small_log(directory: Path) -> Path:
+    """Offsets 0 (LeaderChange), 1-2, 3-4, 5-6."""
+    parts = [builders.control_batch([builders.leader_change()])]
+    parts += [builders.batch([topic(at), topic(at + 1)], at) for at in (1, 3, 5)]
+    return builders.write_log(directory, *parts)
+
+
+def test_rows(tmp_path: Path) -> None:
+    small_log(tmp_path)
+    found = rows(opened(tmp_path), "dump")
+    assert [row["offset"] for row in found] == list(range(7))
+    assert found[0]["type"] == "LEADER_CHANGE"
+    assert found[1] == {
+        "offset": 1,
+        "epoch": 1,
+        "timestampMs": builders.TIME,
+        "type": "TOPIC_RECORD",
+        "version": 0,
+        "data": {"name": "t1", "topicId": str(builders.uuid(1))},
+    }
+
+
+def test_limits(tmp_path: Path, sample: Session) -> None:
+    small_log(tmp_path)
+    session = opened(tmp_path)
+    for line, offsets in (
+        ("dump --from 4", [4, 5, 6]),
+        ("dump --to 1", [0, 1]),
+        ("dump --from 2 --to 2", [2]),
+        ("dump --as-of 3 --from 3", [3]),
+        ("dump --type topic --to 2", [1, 2]),
+        ("dump --type leader-change --type TOPIC_RECORD --to 1", [0, 1]),
+        ("dump --type UNKNOWN_99", []),
+        ("dump --from 99", []),
+    ):
+        assert [row["offset"] for row in rows(session, line)] == offsets
+    # From the middle of the second segment on.
+    assert [row["offset"] for row in rows(sample, "dump --from 100 --to 102")] == [100, 101, 102]
+
+
+@pytest.mark.parametrize("line", ["dump --type TOPICS", "dump --from -1", "dump --to x", "dump what"])
+def test_usage(sample: Session, line: str) -> None:
+    with pytest.raises(UsageError):
+        run(sample, line)
+
+
+def test_types_are_proposed(sample: Session) -> None:
+    with pytest.raises(UsageError) as raised:
+        run(sample, "dump --type TOPIK_RECORD")
+    assert raised.value.hint is not None
+    assert "TOPIC_RECORD" in raised.value.hint
+
+
+def test_a_type_filter_gives_what_it_would_have_without(sample: Session) -> None:
+    everything = rows(sample, "dump")
+    for name in {row["type"] for row in everything}:
+        assert rows(sample, f"dump --type {name}") == [row for row in everything if row["type"] == name]
+
+
+def test_snapshots(sample: Session, tmp_path: Path) -> None:
+    inside = rows(sample, "dump --snapshot 159-1")
+    assert (inside[0]["type"], inside[-1]["type"]) == ("SNAPSHOT_HEADER", "SNAPSHOT_FOOTER")
+    assert inside == rows(sample, "dump --snapshot 00000000000000000159-0000000001")
+    assert [row["offset"] for row in inside] == list(range(len(inside)))
+    with pytest.raises(CommandError) as raised:
+        run(sample, "dump --snapshot 159-2")
+    assert raised.value.hint == "there is 0-0, 57-1, 116-1, 159-1"
+    # Snapshots only: the newest one. A lone file: that.
+    for number in (1, 2):
+        path = builders.write_snapshot(tmp_path, builders.snapshot([topic(number)]), end_offset=number * 10)
+    assert rows(opened(tmp_path), "dump")[1]["data"]["name"] == "t2"
+    assert rows(opened(path), "dump") == rows(opened(tmp_path), "dump")
+
+
+def test_no_image_is_needed(tmp_path: Path) -> None:
+    builders.write_log(tmp_path, builders.batch([topic(1)], 50), base_offset=50)
+    session = opened(tmp_path)
+    with pytest.raises(IncompleteLogError):
+        _ = session.image
+    assert [row["offset"] for row in rows(session, "dump")] == [50]
+
+
+def collected(session: Session, line: str = "dump") -> tuple[list[int], DataError]:
+    """The offsets that came before the error, and the error."""
+    seen: list[int] = []
+    with pytest.raises(DataError) as raised:
+        for row in run(session, line):  # type: ignore[attr-defined]  # Rows
+            seen.append(row["offset"])
+    return seen, raised.value
+
+
+def test_damage_ends_the_command_after_everything_readable(tmp_path: Path) -> None:
+    path = small_log(tmp_path)
+    raw = bytearray(path.read_bytes())
+    start = builders.batches(bytes(raw))[2].position
+    raw[start + 70] ^= 1
+    path.write_bytes(raw)
+    seen, error = collected(opened(tmp_path))
+    assert seen == [0, 1, 2, 5, 6]
+    assert isinstance(error, CorruptDataError)
+    assert error.position == start
+    assert error.exit_code == 4
+
+
+def test_two_damaged_batches_are_both_named(tmp_path: Path) -> None:
+    path = small_log(tmp_path)
+    raw = bytearray(path.read_bytes())
+    places = [builders.batches(bytes(raw))[number].position for number in (1, 3)]
+    for place in places:
+        raw[place + 70] ^= 1
+    path.write_bytes(raw)
+    seen, error = collected(opened(tmp_path))
+    assert seen == [0, 3, 4]
+    assert all(f"byte {place}:" in error.message for place in places)
+
+
+def test_a_damaged_snapshot(tmp_path: Path) -> None:
+    raw = builders.snapshot([topic(1), topic(2)], per_batch=1)
+    path = builders.write_snapshot(tmp_path, raw[: builders.batches(raw)[2].position], end_offset=9)
+    seen, error = collected(opened(path))
+    assert seen == [0, 1]
+    assert "no footer" in error.message
+
+
+def test_a_torn_tail_is_a_remark(tmp_path: Path) -> None:
+    path = small_log(tmp_path)
+    path.write_bytes(path.read_bytes()[:-3])
+    session = opened(tmp_path)
+    assert [row["offset"] for row in rows(session, "dump")] == [0, 1, 2, 3, 4]
+    assert not session.is_loaded
+    assert any("torn tail" in note for note in session.notes())
+    assert session.problems() == []
+
+
+def test_what_cannot_be_decoded_is_shown(tmp_path: Path) -> None:
+    tagged = builders.value(
+        "TOPIC", name="t", topicId=builders.uuid(1), **{UNKNOWN_TAGS: [{"tag": 9, "data": b"\xab"}]}
+    )
+    values = [b"\x01\x63\x00\x07", b"\x01\x02\x05\x07", b"\x01\x02\x00\x07", tagged]
+    builders.write_log(
+        tmp_path,
+        builders.control_batch([builders.leader_change(), (b"\0\0\0\x09", b"\0\x03\xff")]),
+        builders.batch(values, 2),
+    )
+    found = {row["offset"]: row for row in rows(opened(tmp_path), "dump")}
+    assert found[1]["type"] == "UNKNOWN_CONTROL_9"
+    assert found[1]["version"] == 3
+    assert found[1]["data"]["undecoded"] == "0003ff"
+    assert (found[2]["type"], found[2]["data"]["undecoded"]) == ("UNKNOWN_99", "01630007")
+    assert (found[3]["type"], found[3]["version"], found[3]["data"]["undecoded"]) == ("TOPIC_RECORD", 5, "01020507")
+    assert (found[4]["type"], found[4]["data"]["undecoded"]) == ("TOPIC_RECORD", "01020007")
+    assert all(found[offset]["data"]["reason"] for offset in (1, 2, 3, 4))
+    assert found[5]["data"][UNKNOWN_TAGS] == [{"tag": 9, "data": "ab"}]
+    assert [row["offset"] for row in rows(opened(tmp_path), "dump --type unknown_99")] == [2]
+
+
+def test_tagged_fields_with_their_default_are_left_out(tmp_path: Path) -> None:
+    change: dict[str, Any] = {"partitionId": 0, "topicId": builders.uuid(1), "leader": -2, "isr": [1], "replicas": None}
+    partition = builders.value(
+        "PARTITION", topicId=builders.uuid(1), partitionId=1, leaderRecoveryState=0, replicas=[1], isr=[1]
+    )
+    builders.write_log(
+        tmp_path,
+        builders.control_batch([builders.leader_change()]),
+        builders.batch([builders.value("PARTITION_CHANGE", **change), partition], 1),
+    )
+    _, changed, made = rows(opened(tmp_path), "dump")
+    assert changed["data"] == {"partitionId": 0, "topicId": str(builders.uuid(1)), "isr": [1]}
+    assert "leaderRecoveryState" not in made["data"]
+
+
+def test_a_segment_that_vanishes_is_no_damage(tmp_path: Path) -> None:
+    """A running server deletes the oldest segment while it is read."""
+    parts = [builders.control_batch([builders.leader_change()]), builders.batch([topic(1)], 1)]
+    first = builders.write_log(tmp_path, *parts)
+    builders.write_log(tmp_path, builders.batch([topic(2)], 2), base_offset=2)
+    builders.write_log(tmp_path, builders.batch([topic(3)], 3), base_offset=3)
+    session = opened(tmp_path)
+    found = iter(run(session, "dump"))  # type: ignore[call-overload]  # Rows
+    seen = [next(found)["offset"]]
+    first.unlink()
+    (tmp_path / f"{2:020d}.log").unlink()
+    seen += [row["offset"] for row in found]
+    assert seen == [0, 1, 3]
+
+
+def test_lines(sample: Session) -> None:
+    assert lines(sample, "dump --from 24 --to 24") == [
+        '    24   1 2026-11-21T15:11:05.421Z TOPIC_RECORD v0 {"name":"orders","topicId":"UXb3XJP4SyyIl0xszwYazw"}'
+    ]

@@ -1,0 +1,170 @@
+"""A command is one file, a record type is one declaration: each made here, seen everywhere, and taken away again."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import kshell.commands
+from kshell.commands.base import registry
+from kshell.commands.base.completion import complete
+from kshell.commands.base.leaf_types import leaf_types
+from kshell.commands.base.record_types import record_type
+from kshell.errors import UsageError
+from kshell.metadata import image, records
+from kshell.metadata.delta import Delta
+from kshell.metadata.image import Family, family
+from kshell.metadata.names import encode_name
+from kshell.metadata.records import RecordType, decode_value, encode_value, record
+from kshell.metadata.values import Origin
+from kshell.render import render
+from kshell.session import Session
+from tests import builders, docs_reference
+from tests.commands.shell import FORMATS, lines, opened, rows, run, sections, value, words
+
+COUNT_DOWN = '''
+"""``count-down``: numbers, the highest first."""
+
+from kshell.commands.base.arguments import count
+from kshell.commands.base.result import Column, Rows
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+
+
+def run(session, args):
+    numbers = range(int(args.start), args.stop or 0, -1)
+    return Rows(columns=(Column("number"),), rows=[{"number": number} for number in numbers])
+
+
+COMMAND = Command(
+    name="count-down",
+    summary="numbers, the highest first",
+    run=run,
+    args=(Arg("start", "the highest"),),
+    flags=(Flag(("--stop",), "end above that", metavar="N", convert=count, complete=lambda session, typed: ["1", "2"]),),
+    examples=(Example("count-down 3", "three numbers"), Example("count-down 3 --stop 2", "one")),
+)
+'''
+
+
+@pytest.fixture
+def count_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One file more among the commands."""
+    (tmp_path / "count_down.py").write_text(textwrap.dedent(COUNT_DOWN))
+    monkeypatch.setattr(kshell.commands, "__path__", [*kshell.commands.__path__, str(tmp_path)])
+    importlib.invalidate_caches()
+    registry.names.cache_clear()
+    yield
+    monkeypatch.undo()
+    sys.modules.pop("kshell.commands.count_down", None)
+    importlib.invalidate_caches()
+    registry.names.cache_clear()
+
+
+@pytest.mark.usefixtures("count_down")
+def test_a_command_is_one_file(sample: Session) -> None:
+    assert "count-down" in registry.names()
+    assert rows(sample, "count-down 2") == [{"number": 2}, {"number": 1}]
+    assert rows(sample, "count-down 3 --stop 2") == [{"number": 3}]
+    with pytest.raises(UsageError, match="START is missing"):
+        run(sample, "count-down")
+    with pytest.raises(UsageError):
+        run(sample, "count-down 3 --stop x")
+    assert {"name": "count-down", "summary": "numbers, the highest first"} in rows(sample, "help")
+    assert words(sample, "count-down --help").startswith("`count-down [--stop N] START`")
+    assert "## OPTIONS" in words(sample, "man count-down")
+    assert sample.image
+    assert [one.text.strip() for one in complete(sample, "count").candidates] == ["count-down"]
+    assert "--stop" in [one.text.strip() for one in complete(sample, "count-down --s").candidates]
+    assert [one.text.strip() for one in complete(sample, "count-down --stop ").candidates] == ["1", "2"]
+    for fmt in FORMATS:
+        assert "2" in "".join(render(run(sample, "count-down 2"), fmt))
+    assert "\n## count-down\n" in docs_reference.commands()
+
+
+def test_and_gone_again() -> None:
+    assert "count-down" not in registry.names()
+
+
+# --- a record type ---------------------------------------------------------------------------------------------------
+
+
+class Motto(NamedTuple):
+    """What a team says of itself."""
+
+    text: str
+    since: int
+    secret_sign: str
+
+
+class Declared(NamedTuple):
+    """The declaration that a test made."""
+
+    kind: RecordType
+    family: Family
+
+
+@pytest.fixture
+def motto(monkeypatch: pytest.MonkeyPatch) -> Iterator[Declared]:
+    """A record type and the family of its values, declared as the modules of ``metadata.families`` do it."""
+    records.load_families()
+    monkeypatch.setattr(records, "_TYPES", dict(records.record_types()))
+    monkeypatch.setattr(image, "_FAMILIES", dict(image.families()))
+    monkeypatch.setattr(records, "_HEADS", {})
+    declared = family(Family("mottos", ("teams", "mottos"), (encode_name,), "motto", secret=("secretSign",)))
+
+    @record(
+        99,
+        "TeamMottoRecord",
+        "0-1",
+        """
+  team        string
+  text        string
+  since       int64
+  secretSign  string  1+  tag 0  secret
+""",
+    )
+    def team_motto(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+        delta.put("mottos", data["team"], Motto(data["text"], data["since"], data.get("secretSign", "")), origin)
+
+    yield Declared(team_motto, declared)
+
+
+def test_a_record_type_is_one_declaration(motto: Declared, tmp_path: Path) -> None:
+    kind = motto.kind
+    said = {"team": "a/b", "text": "on we go", "since": 2**40, "secretSign": "canary"}
+    raw = encode_value(kind, 1, said)
+    decoded = decode_value(raw)
+    assert (decoded.name, decoded.version, decoded.data) == ("TEAM_MOTTO_RECORD", 1, said)
+    values = [raw, encode_value(kind, 0, said | {"team": "c"}), encode_value(kind, 1, {"team": "d", "text": "x"})]
+    builders.write_log(tmp_path, builders.control_batch([builders.leader_change()]), builders.batch(values, 1))
+    session = opened(tmp_path)
+    assert lines(session, "ls /image/teams/mottos") == ["a%2Fb", "c", "d"]
+    shown = {"text": "on we go", "since": 2**40, "secretSign": "[redacted]"}
+    assert value(session, "cat /image/teams/mottos/a%2Fb") == shown
+    assert value(session, "cat /image/teams/mottos/a%2Fb --show-secrets")["secretSign"] == "canary"
+    assert json.loads("".join(render(run(session, "cat /image/teams/mottos/a%2Fb"), "json"))) == shown
+    assert "motto" in leaf_types()
+    assert len(rows(session, "find / -type motto")) == 3
+    assert sections(session, "stat /image/teams/mottos/c")[""]["record"] == "TEAM_MOTTO_RECORD"
+    assert record_type("team-motto") == "TEAM_MOTTO_RECORD"
+    dumped = rows(session, "dump --type TEAM_MOTTO_RECORD")
+    assert [(row["offset"], row["version"]) for row in dumped] == [(1, 1), (2, 0), (3, 1)]
+    assert dumped[0]["data"] == said | {"secretSign": "[redacted]"}
+    report = sections(session, "info")
+    assert report["image"]["counts"]["mottos"] == 3
+    assert {(row["type"], row["version"]): row["count"] for row in report["records"]}["TEAM_MOTTO_RECORD", 1] == 2
+    assert report["problems"] == []
+    page = docs_reference.records()
+    assert "### TEAM_MOTTO_RECORD\n\napi key 99, versions 0-1\n" in page
+    assert "| `secretSign` | `string` | 1+ | 0 |  | yes |" in page
+
+
+def test_and_unknown_again(tmp_path: Path) -> None:
+    assert decode_value(b"\x01\x63\x00").name == "UNKNOWN_99"

@@ -1,0 +1,31 @@
+"""The generated reference is what the declarations and the sample give now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import docs_reference
+
+
+def test_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+    assert docs_reference.main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_check_writes_nothing_and_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(docs_reference, "REFERENCE", tmp_path / "reference")
+    assert docs_reference.main(["--check"]) == 1
+    assert not (tmp_path / "reference").exists()
+    assert docs_reference.main([]) == 0
+    assert docs_reference.main(["--check"]) == 0
+    (tmp_path / "reference" / "tree.md").write_text("old")
+    assert docs_reference.main(["--check"]) == 1
+
+
+@pytest.mark.parametrize("page", list(docs_reference.PAGES))
+def test_is_the_same_every_time(page: str) -> None:
+    text = docs_reference.PAGES[page]()
+    assert text == docs_reference.PAGES[page]()
+    assert " ago" not in text
+    assert str(Path.cwd()) not in text

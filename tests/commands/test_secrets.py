@@ -1,0 +1,192 @@
+"""No secret leaves without ``--show-secrets``: canaries in every secret place, every command, every format."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import traceback
+from pathlib import Path
+
+import pytest
+
+from kshell.commands.base import registry
+from kshell.commands.base.execute import prepare
+from kshell.commands.base.result import Nothing
+from kshell.protocol.decoder import UNKNOWN_TAGS
+from kshell.protocol.primitives import write_uvarint
+from kshell.render import render
+from kshell.session import Session
+from tests import builders
+from tests.commands.shell import FORMATS, opened
+
+LINES = (
+    "ls -lR /",
+    "cat /",
+    "cat /image /log",
+    "cat /image/scram/SCRAM-SHA-256/alice",
+    "cat /image/configs/BROKER:1/ssl.keystore.password",
+    "tree --values /",
+    "find / --values",
+    "find /",
+    "grep . /",
+    "grep -v zzz /",
+    "stat /image/configs/BROKER:1/ssl.keystore.password",
+    "stat /image/configs/BROKER:1/*",
+    "info",
+    "dump",
+    "dump --type CONFIG_RECORD",
+    "dump --snapshot 3-1",
+)
+"""Every command that shows data, at data that holds secrets."""
+
+
+class Canaries:
+    """Text that must not be seen. ``made`` remembers each, with the place it is in."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, str] = {}
+        self._numbers = itertools.count(1)
+
+    def text(self, place: str) -> str:
+        canary = f"canary{next(self._numbers):02d}x"
+        self.made[canary] = place
+        return canary
+
+    def raw(self, place: str) -> bytes:
+        return self.text(place).encode()
+
+    def seen_in(self, text: str) -> set[str]:
+        """The places whose canary is there: as it is, in hex, or in base64."""
+        return {
+            place
+            for canary, place in self.made.items()
+            if any(form in text for form in (canary, canary.encode().hex(), base64.b64encode(canary.encode()).decode()))
+        }
+
+
+def config(kind: int, resource: str, key: str, text: str, **more: object) -> bytes:
+    return builders.value("CONFIG", resourceType=kind, resourceName=resource, name=key, value=text, **more)
+
+
+def scram(canaries: Canaries, place: str, name: str, **more: object) -> bytes:
+    parts = {part: canaries.raw(f"{place} {part}") for part in ("salt", "storedKey", "serverKey")}
+    return builders.value("USER_SCRAM_CREDENTIAL", name=name, mechanism=1, iterations=4096, **parts, **more)
+
+
+def secret_values(canaries: Canaries, where: str) -> list[bytes]:
+    """Records with a canary in every secret place there is."""
+
+    def tags(place: str) -> dict[str, object]:
+        return {UNKNOWN_TAGS: [{"tag": 70, "data": canaries.raw(f"{where} {place}")}]}
+
+    def text(place: str) -> str:
+        return canaries.text(f"{where} {place}")
+
+    def unread(head: bytes, place: str) -> bytes:
+        return head + write_uvarint(9) + canaries.raw(f"{where} {place}")
+
+    return [
+        scram(canaries, f"{where} scram", "alice"),
+        scram(canaries, f"{where} scram with tags", "bob", **tags("tag of scram")),
+        config(4, "1", "ssl.keystore.password", text("sensitive key")),
+        config(4, "1", "listener.name.internal.ssl.key.password", text("sensitive key of a listener")),
+        config(4, "1", "listener.name.internal.scram-sha-256.sasl.jaas.config", text("sensitive key of a mechanism")),
+        config(4, "1", "listener.name.internal.made.up", text("unknown key of a listener")),
+        config(4, "", "made.up.broker.key", text("unknown broker key")),
+        config(2, "t", "made.up.topic.key", text("unknown topic key")),
+        config(2, "t", "listener.name.x.retention.ms", text("a prefix that topics do not have")),
+        config(64, "r", "retention.ms", text("unknown resource type")),
+        config(2, "t", "retention.ms", "1000", **tags("tag of a config")),
+        unread(b"\x01\x0b\x09", "higher version of scram"),
+        unread(b"\x01\x04\x07", "higher version of a config"),
+        unread(b"\x02\x04\x00", "unknown frame of a config"),
+        unread(b"\x01\x0b\x00", "malformed scram"),
+        unread(b"\x01\x04\x00", "malformed config"),
+    ]
+
+
+@pytest.fixture
+def canaries() -> Canaries:
+    return Canaries()
+
+
+@pytest.fixture
+def directory(tmp_path: Path, canaries: Canaries) -> Path:
+    """A snapshot with secrets, and a log with others behind it."""
+    folder = tmp_path / "d"
+    builders.write_snapshot(folder, builders.snapshot(secret_values(canaries, "snapshot")), end_offset=3)
+    later = [value.replace(b"alice", b"carol") for value in secret_values(canaries, "log")]
+    builders.write_log(
+        folder, builders.control_batch([builders.leader_change()], 3), builders.batch(later, 4), base_offset=3
+    )
+    return folder
+
+
+def shown(session: Session, line: str, fmt: str) -> str:
+    """What a line prints; what it raises is shown, too."""
+    call = prepare(session, line)
+    assert call is not None
+    result = call.run()
+    if isinstance(result, Nothing):
+        return ""
+    said = [*call.session.problems(), *call.session.notes()]
+    return "".join(render(result, fmt, width=None)) + "\n".join(said) + repr(result)
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_nothing_is_seen(directory: Path, canaries: Canaries, fmt: str) -> None:
+    session = opened(directory)
+    for line in LINES:
+        assert canaries.seen_in(shown(session, line, fmt)) == set(), line
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_everything_is_seen_when_asked_for(directory: Path, canaries: Canaries, fmt: str) -> None:
+    session = opened(directory)
+    dumped = shown(session, "dump --show-secrets", fmt) + shown(session, "dump --snapshot 3-1 --show-secrets", fmt)
+    assert canaries.seen_in(dumped) == set(canaries.made.values())
+    # The next answer hides again.
+    assert canaries.seen_in(shown(session, "dump", fmt)) == set()
+
+
+def test_values_are_seen_in_the_tree_when_asked_for(directory: Path, canaries: Canaries) -> None:
+    seen = canaries.seen_in(shown(opened(directory), "find / --values --show-secrets", "json"))
+    assert {"snapshot scram salt", "log scram serverKey", "log sensitive key", "log unknown topic key"} <= seen
+    assert {"log malformed scram", "snapshot higher version of a config"} <= seen
+
+
+def test_grep_is_no_oracle(directory: Path, canaries: Canaries) -> None:
+    session = opened(directory)
+    for canary in canaries.made:
+        for form in (canary, canary[:7], canary.encode().hex(), canary.upper()):
+            assert shown_rows(session, f"grep -i {form} /") == 0
+    asked = sum(shown_rows(session, f"grep -F {canary} / --show-secrets") for canary in canaries.made)
+    assert asked > 0
+
+
+def shown_rows(session: Session, line: str) -> int:
+    call = prepare(session, line)
+    assert call is not None
+    return len(list(call.run()))  # type: ignore[call-overload]  # Rows
+
+
+def test_no_error_tells_a_secret(tmp_path: Path, canaries: Canaries) -> None:
+    """A record that cannot be decoded, at every byte that it can be cut at."""
+    whole = [scram(canaries, "scram", "alice"), config(4, "1", "ssl.key.password", canaries.text("key"))]
+    for number, value in enumerate(whole):
+        for end in range(len(value)):
+            folder = tmp_path / f"{number}-{end}"
+            builders.write_log(
+                folder, builders.control_batch([builders.leader_change()]), builders.batch([value[:end]], 1)
+            )
+            session = opened(folder)
+            try:
+                text = "".join(shown(session, line, "json") for line in ("find / --values", "dump", "info"))
+            except Exception:
+                text = traceback.format_exc()
+            assert canaries.seen_in(text) == set(), (number, end)
+
+
+def test_every_command_that_shows_data_is_tried() -> None:
+    silent = {"alias", "cd", "exit", "help", "history", "man", "pwd", "reload", "set", "source", "unalias"}
+    assert {line.split()[0] for line in LINES} | silent == set(registry.names())

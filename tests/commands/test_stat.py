@@ -1,0 +1,48 @@
+"""stat: the record behind a node."""
+
+from __future__ import annotations
+
+from kshell.commands.base.result import Report
+from kshell.session import Session
+from tests.commands.shell import rows, run, sections
+
+
+def test_a_value_that_the_log_wrote(sample: Session) -> None:
+    facts = sections(sample, "stat /image/topics/byName/orders/0")[""]
+    record = rows(sample, f"dump --from {facts['offset']} --to {facts['offset']}")[0]
+    assert facts["record"] == record["type"] == "PARTITION_CHANGE_RECORD"
+    assert (facts["version"], facts["epoch"], facts["timeMs"]) == (
+        record["version"],
+        record["epoch"],
+        record["timestampMs"],
+    )
+    assert facts["file"] == "00000000000000000158.log"
+    assert facts["snapshot"] is None
+
+
+def test_a_value_older_than_the_snapshot_has_its_record_in_the_log(sample: Session) -> None:
+    facts = sections(sample, "stat /image/topics/byName/orders")[""]
+    record = rows(sample, f"dump --from {facts['offset']} --to {facts['offset']}")[0]
+    assert (facts["record"], record["data"]["name"]) == ("TOPIC_RECORD", "orders")
+    assert facts["snapshot"] is None
+
+
+def test_a_value_out_of_a_snapshot(cut_sample: Session) -> None:
+    facts = sections(cut_sample, "stat /image/topics/byName/orders")[""]
+    inside = rows(cut_sample, "dump --snapshot 159-1 --type TOPIC_RECORD")
+    assert facts["snapshotOffset"] == next(row["offset"] for row in inside if row["data"]["name"] == "orders")
+    assert facts["written"] == "at or before offset 158, in snapshot 159-1"
+    assert (facts["offset"], facts["time"], facts["timeMs"], facts["epoch"]) == (None, None, None, None)
+    assert facts["children"] == 10
+
+
+def test_a_value_that_no_record_wrote(sample: Session) -> None:
+    facts = sections(sample, "stat /quorum/leaderId")[""]
+    assert facts["written"] == "by no single record"
+    assert facts["offset"] is None
+
+
+def test_several(sample: Session) -> None:
+    result = run(sample, "stat /image/cluster/brokers/*")
+    assert isinstance(result, Report)
+    assert [section.key for section in result.sections] == [f"/image/cluster/brokers/{n}" for n in (1, 2, 3)]

@@ -1,0 +1,146 @@
+"""Kafka's jars by version, fetched once by Maven coordinates, and our Java programs compiled against them.
+
+The cache is ``$KSHELL_TEST_KAFKA`` when set, else ``$XDG_CACHE_HOME/kshell-tests/kafka`` (``~/.cache`` by default).
+Everything in it is made beside its final place and renamed, under a file lock: several test processes may ask at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+LATEST = "4.3.1"
+"""The release whose classes judge images and write large files."""
+
+JAVA_SOURCES = Path(__file__).parent / "java"
+
+_ARTIFACTS = ("kafka_2.13", "kafka-shell", "kafka-tools")
+_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>kshell.tests</groupId><artifactId>kafka</artifactId><version>1</version><packaging>pom</packaging>
+<dependencies>{dependencies}</dependencies></project>
+"""
+_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>\n"
+
+
+class Unavailable(Exception):
+    """A real Kafka cannot be had here; the message says which program or download is missing."""
+
+
+def cache() -> Path:
+    """Return the directory that holds one subdirectory for each Kafka version."""
+    given = os.environ.get("KSHELL_TEST_KAFKA")
+    if given:
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kshell-tests" / "kafka"
+
+
+def program(name: str) -> str:
+    """Return the path of ``java``, ``javac`` or ``mvn``, or raise Unavailable."""
+    home = os.environ.get("JAVA_HOME")
+    if home and name != "mvn" and (found := shutil.which(name, path=os.path.join(home, "bin"))):
+        return found
+    found = shutil.which(name)
+    if found is None:
+        raise Unavailable(f"{name} is not installed (a JDK 17 or later and Maven are needed for a real Kafka)")
+    return found
+
+
+@contextlib.contextmanager
+def _locked(name: str) -> Iterator[Path]:
+    root = cache()
+    root.mkdir(parents=True, exist_ok=True)
+    with open(root / f".{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield root
+
+
+@functools.cache
+def libs(version: str) -> Path:
+    """Return the directory with the jars of that Kafka version, fetching them the first time."""
+    target = cache() / version / "libs"
+    if (target / ".done").exists():
+        return target
+    maven = program("mvn")
+    with _locked(version) as root:
+        if (target / ".done").exists():
+            return target
+        (root / version).mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=root / version) as work:
+            wanted = [("org.apache.kafka", artifact, version) for artifact in _ARTIFACTS]
+            wanted.append(("org.slf4j", "slf4j-nop", "1.7.36"))
+            pom = Path(work, "pom.xml")
+            pom.write_text(_POM.format(dependencies="".join(_DEPENDENCY.format(*w) for w in wanted)))
+            out = Path(work, "libs")
+            done = subprocess.run(
+                [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={out}",
+                 "-DincludeScope=runtime"],
+                capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+            )  # fmt: skip
+            if done.returncode or not list(out.glob(f"kafka-clients-{version}.jar")):
+                raise Unavailable(f"Maven could not fetch Kafka {version}: {(done.stdout + done.stderr)[-600:]}")
+            for bound in out.glob("slf4j-reload4j*"):
+                bound.unlink()
+            (out / ".done").touch()
+            shutil.rmtree(target, ignore_errors=True)
+            out.rename(target)
+    return target
+
+
+@functools.cache
+def classes(version: str, *sources: str) -> str:
+    """Compile programs of ``java/`` against that version's jars once; return the class path to run them with."""
+    jars = libs(version)
+    files = [JAVA_SOURCES / f"{source}.java" for source in sources]
+    digest = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    path = cache() / version / f"classes-{digest}"
+    if not path.exists():
+        javac = program("javac")
+        with _locked(f"{version}-{digest}") as root, tempfile.TemporaryDirectory(dir=root / version) as work:
+            out = Path(work, "classes")
+            command = [javac, "-nowarn", "-encoding", "UTF-8", "-d", str(out), "-cp", f"{jars}/*", *map(str, files)]
+            done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+            if done.returncode:
+                raise RuntimeError(f"{' '.join(sources)} does not compile against Kafka {version}:\n{done.stderr}")
+            if not path.exists():
+                out.rename(path)
+    return f"{path}:{jars}/*"
+
+
+def java(class_path: str, main: str, *args: str, heap: str = "512m") -> list[str]:
+    """Return the command line that runs a main class."""
+    return [program("java"), f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8",
+            "-Dsun.stdout.encoding=UTF-8", "-Dsun.stderr.encoding=UTF-8", "-cp", class_path, main, *args]  # fmt: skip
+
+
+def run(class_path: str, main: str, *args: str, heap: str = "512m", check: bool = True) -> str:
+    """Run a main class to its end and return its standard output."""
+    done = subprocess.run(
+        java(class_path, main, *args, heap=heap), capture_output=True, stdin=subprocess.DEVNULL, check=False
+    )
+    if check and done.returncode:
+        tail = (done.stdout + done.stderr).decode("utf-8", "replace")[-4000:]
+        raise RuntimeError(f"{main} {' '.join(args)} ended with {done.returncode}:\n{tail}")
+    return done.stdout.decode("utf-8")
+
+
+def require(*versions: str) -> None:
+    """Skip the running test, with the reason, where a real Kafka cannot be had; fail it under KSHELL_REQUIRE_LIVE=1."""
+    import pytest
+
+    try:
+        program("java")
+        program("javac")
+        for version in versions or (LATEST,):
+            libs(version)
+    except Unavailable as missing:
+        if os.environ.get("KSHELL_REQUIRE_LIVE") == "1":
+            pytest.fail(f"KSHELL_REQUIRE_LIVE=1, but {missing}")
+        pytest.skip(str(missing))

@@ -1,0 +1,210 @@
+"""Framing with patterns gives what framing by hand gives, whatever the records look like."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Sequence
+
+import pytest
+from crc32c import crc32c
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from kshell.protocol.batches import HEADER_SIZE, Batch, iter_records, pack
+from kshell.protocol.framing import Framer, PartitionRun, Span, iter_values, span
+from kshell.protocol.primitives import DecodeError, Uuid, write_varint
+from tests.builders import TIME, batch, parsed, uuid, value
+
+Found = list[tuple[int, bytes]]
+
+
+def partition(number: int, topic: Uuid, version: int = 0, *, replicas: int = 3, isr: int = 3, elr: int = 0) -> bytes:
+    """A PartitionRecord's value; its shape follows from the sizes."""
+    data: dict[str, object] = {"replicas": list(range(replicas)), "isr": list(range(isr))}
+    if version >= 1:
+        data["directories"] = [uuid(index + 1) for index in range(replicas)]
+    if version >= 2 and elr:
+        data["eligibleLeaderReplicas"] = list(range(elr))
+    return value("PARTITION", version, partitionId=number, topicId=topic, **data)
+
+
+def framed(framer: Framer, found: Batch) -> Found:
+    """(delta, value) of every record, runs taken apart; checks what a run claims on the way."""
+    buf, start, end = found.region()
+    out: Found = []
+    at = start
+    for part in framer.frame(buf, start, end):
+        assert part.start == at
+        if isinstance(part, PartitionRun):
+            inside = list(iter_values(buf, part.start, part.end))
+            assert inside
+            assert all(one[7:23] == part.topic_id for _, one in inside)
+            out += inside
+        else:
+            out.append((part.delta, bytes(buf[part.value : part.value_end])))
+        at = part.end
+    assert at == end
+    return out
+
+
+def expected(found: Batch) -> Found:
+    return [(record.offset - found.base_offset, record.value or b"") for record in iter_records(found)]
+
+
+TOPICS = st.sampled_from(
+    [uuid(1), uuid(2), Uuid(b"\x00" * 16), Uuid(b"\x01\x03\x02" * 5 + b"\x80"), Uuid(b"\xff" * 16)]
+)
+PARTITIONS: SearchStrategy[bytes] = st.builds(
+    partition,
+    st.integers(-1, 2**31 - 1),
+    TOPICS,
+    st.integers(0, 2),
+    replicas=st.integers(0, 40),
+    isr=st.integers(0, 4),
+    elr=st.integers(0, 2),
+)
+# Values that begin like partitions, or hold whole framed records.
+ODD: SearchStrategy[bytes] = st.one_of(
+    st.binary(max_size=40),
+    st.binary(max_size=200).map(lambda rest: b"\x01\x03\x00" + rest),
+    st.binary(max_size=200).map(lambda rest: b"\x01\x03\x03" + rest),
+    st.sampled_from(
+        [b"", b"\x01", b"\x01\x03", b"\x01\x03\x02", b"\x01\x03\x02" + bytes(19), b"\x01\x03\x02" + bytes(20)]
+    ),
+    st.lists(PARTITIONS, min_size=1, max_size=3).map(lambda inner: pack([(None, one) for one in inner])),
+    st.builds(lambda name, topic: value("TOPIC", name=name, topicId=topic), st.text(max_size=300), TOPICS),
+)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.lists(PARTITIONS | ODD, min_size=1, max_size=40), min_size=1, max_size=3))
+def test_patterns_find_what_walking_by_hand_finds(groups: list[list[bytes]]) -> None:
+    framer = Framer()
+    for group in groups:
+        found = parsed(batch(group))
+        assert framed(framer, found) == expected(found)
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(1, 400),
+    st.integers(1, 3),
+    st.lists(st.tuples(st.integers(1, 5), st.integers(0, 3)), min_size=1, max_size=6),
+)
+def test_long_runs_over_the_edges_of_offset_deltas(count: int, topics: int, shapes: list[tuple[int, int]]) -> None:
+    values = []
+    for topic in range(topics):
+        for number in range(count):
+            replicas, elr = shapes[number % len(shapes)]
+            values.append(partition(number, uuid(topic + 1), 2, replicas=replicas, isr=1, elr=elr))
+    found = parsed(batch(values))
+    assert framed(Framer(), found) == expected(found)
+
+
+def runs(values: Sequence[bytes], framer: Framer | None = None) -> list[int]:
+    """How many records each run holds; 0 stands for a record that is no partition."""
+    buf, start, end = parsed(batch(values)).region()
+    parts = (framer or Framer()).frame(buf, start, end)
+    return [len(list(iter_values(buf, p.start, p.end))) if isinstance(p, PartitionRun) else 0 for p in parts]
+
+
+def test_a_run_ends_where_the_topic_does() -> None:
+    a, b = uuid(1), uuid(2)
+    assert runs([partition(0, a), partition(1, a), partition(0, b), partition(2, a)]) == [2, 1, 1]
+
+
+def test_a_run_ends_at_another_record() -> None:
+    a = uuid(1)
+    assert runs([partition(0, a), value("NO_OP"), partition(1, a), partition(2, a)]) == [1, 0, 2]
+
+
+def test_a_new_shape_is_learned_and_then_joins_runs() -> None:
+    a, framer = uuid(1), Framer()
+    small, large = partition(0, a, replicas=1), partition(1, a, replicas=40)
+    assert runs([small, small, large, small, large], framer) == [2, 3]
+    assert runs([small, large, small], framer) == [3]
+
+
+def test_a_single_record_in_a_batch() -> None:
+    assert runs([partition(0, uuid(1))]) == [1]
+    assert runs([value("NO_OP")]) == [0]
+
+
+def test_topics_that_take_turns() -> None:
+    values = [partition(index, uuid(index % 3)) for index in range(300)]
+    found = parsed(batch(values))
+    assert framed(Framer(), found) == expected(found)
+    assert runs(values) == [1] * 300
+
+
+def test_a_value_that_holds_framed_partitions_is_one_record() -> None:
+    a = uuid(1)
+    inner = pack([(None, partition(number, a)) for number in range(3)])
+    nested = value("CONFIG", resourceType=2, resourceName="t", name="k", value=inner.decode("utf-8", "surrogateescape"))
+    assert runs([partition(0, a), nested, partition(1, a), partition(2, a)]) == [1, 0, 2]
+
+
+def test_partitions_of_an_unknown_version_are_no_run() -> None:
+    newer = b"\x01\x03\x03" + partition(0, uuid(1))[3:]
+    assert runs([newer, newer]) == [0, 0]
+
+
+def test_a_record_cut_by_the_batch_end_is_damage() -> None:
+    whole = pack([(None, partition(number, uuid(1))) for number in range(3)])
+    size = len(whole) // 3
+    for cut in range(1, len(whole)):
+        if cut % size == 0:
+            continue
+        with pytest.raises((DecodeError, IndexError)):
+            for _ in Framer().frame(whole[:cut], 0, cut):
+                pass
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"\x10\x00\x00\x00\x02k\x02v\x00",  # a key
+        b"\x10\x00\x00\x00\x01\x01\x00\x00\x00",  # no value
+        b"\x12\x00\x00\x00\x01\x02v\x02\x01\x01",  # a header
+        b"\x0c\x00\x00\x00\x01\x02v\x00",  # longer than its length says
+    ],
+)
+def test_only_plain_records_are_metadata(record: bytes) -> None:
+    with pytest.raises(DecodeError):
+        span(record, 0, len(record))
+
+
+def test_what_a_span_says() -> None:
+    raw = b"xx" + pack([(None, b"abc")])
+    assert span(raw, 2, len(raw)) == Span(2, 8, 11, 12, 0, 0)
+
+
+def stamped(values: Sequence[bytes], times: Sequence[int]) -> Batch:
+    """A batch whose records each have a time of their own."""
+    body = b""
+    for index, (one, moment) in enumerate(zip(values, times, strict=True)):
+        record = b"\x00" + write_varint(moment) + write_varint(index) + b"\x01" + write_varint(len(one)) + one + b"\x00"
+        body += write_varint(len(record)) + record
+    covered = struct.pack(">hiqqqhii", 0, len(values) - 1, TIME, TIME, -1, -1, -1, len(values)) + body
+    return parsed(struct.pack(">qiibI", 0, len(covered) + 9, 1, 2, crc32c(covered)) + covered)
+
+
+@given(st.lists(st.integers(-(2**40), 2**40) | st.integers(-70, 70), min_size=1, max_size=30))
+def test_records_with_times_of_their_own(times: list[int]) -> None:
+    found = stamped([partition(number, uuid(1)) for number in range(len(times))], times)
+    assert framed(Framer(), found) == expected(found)
+
+
+def test_as_many_shapes_as_records_cost_no_more_than_their_number() -> None:
+    count = 3000
+    found = stamped([partition(number, uuid(1)) for number in range(count)], range(count))
+    started = time.monotonic()
+    assert framed(Framer(), found) == expected(found)
+    assert time.monotonic() - started < 5
+
+
+def test_the_region_of_a_batch_starts_after_its_header() -> None:
+    found = parsed(batch([partition(0, uuid(1))]))
+    assert found.region() == (found.buf, HEADER_SIZE, found.size)

@@ -1,0 +1,202 @@
+"""The rules between batches: offsets, epochs, and what a file's end means."""
+
+from __future__ import annotations
+
+import pytest
+
+from kshell.errors import CorruptDataError
+from kshell.protocol.batches import Batch
+from kshell.protocol.verify import Chain, FixedEpoch, LeaderEpochs, Torn, find_batch
+from tests.builders import batch, control_batch, leader_change, value
+
+NOTHING = value("NO_OP")
+
+
+def data(offset: int, epoch: int, count: int = 1) -> bytes:
+    return batch([NOTHING] * count, offset, epoch)
+
+
+def leader(offset: int, epoch: int) -> bytes:
+    return control_batch([leader_change()], offset, epoch)
+
+
+def walk(
+    *parts: bytes, history: list[tuple[int, int]] | None = None, start: int | None = None
+) -> tuple[list[int], Torn | None]:
+    """(base offset of every batch, torn end)."""
+    chain = Chain(LeaderEpochs(history), start)
+    found = [batch.base_offset for batch in chain.walk(b"".join(parts), "f")]
+    return found, chain.torn
+
+
+def damage(*parts: bytes, history: list[tuple[int, int]] | None = None, start: int | None = None) -> tuple[int, str]:
+    """(which of the parts is to blame, why)."""
+    with pytest.raises(CorruptDataError) as caught:
+        walk(*parts, history=history, start=start)
+    ends = [sum(map(len, parts[:index])) for index in range(len(parts))]
+    assert caught.value.file == "f"
+    return ends.index(caught.value.position), caught.value.reason
+
+
+def test_a_sound_log() -> None:
+    parts = leader(0, 1), data(1, 1, 3), leader(4, 3), data(5, 3)
+    for history in (None, [(1, 0), (3, 4)], [(1, 0), (3, 4), (4, 6)], [(1, 0)], [(3, 4)]):
+        assert walk(*parts, history=history, start=0) == ([0, 1, 4, 5], None)
+    assert walk() == ([], None)
+
+
+def test_offsets_have_no_gap_and_no_overlap() -> None:
+    assert damage(data(0, 1, 2), data(3, 1)) == (1, "the batch starts at offset 3, 2 was to come")
+    assert damage(data(0, 1, 2), data(1, 1)) == (1, "the batch starts at offset 1, 2 was to come")
+    assert damage(data(4, 1), start=3) == (0, "the batch starts at offset 4, 3 was to come")
+
+
+def test_a_batch_counts_its_records() -> None:
+    import struct
+
+    from crc32c import crc32c
+
+    raw = bytearray(data(0, 1, 2))
+    for delta, count in ((2, 2), (0, 2), (-1, 0), (1, 3)):
+        struct.pack_into(">i", raw, 23, delta)
+        struct.pack_into(">i", raw, 57, count)
+        struct.pack_into(">I", raw, 17, crc32c(bytes(raw[21:])))
+        where, reason = damage(bytes(raw))
+        assert where == 0
+        assert reason == f"the batch counts {count} records over {delta + 1} offsets"
+
+
+def test_the_epoch_never_falls() -> None:
+    assert damage(data(0, 3), data(1, 3), data(2, 2))[0] == 2
+    assert "falls from 3 to 2" in damage(data(0, 3), data(1, 3), leader(2, 2))[1]
+
+
+def test_a_rise_needs_a_leader_change_or_the_checkpoint() -> None:
+    parts = data(0, 1), data(1, 1), data(2, 2)
+    assert damage(*parts) == (2, "the epoch rises from 1 to 2 without a LeaderChange record")
+    assert walk(*parts, history=[(1, 0), (2, 2)])[0] == [0, 1, 2]
+    assert damage(*parts, history=[(1, 0), (2, 1)])[0] == 1
+    assert walk(data(0, 1), data(1, 1), leader(2, 2))[0] == [0, 1, 2]
+
+
+def test_a_leader_change_raises_the_epoch() -> None:
+    assert damage(leader(0, 1), data(1, 1), leader(2, 1)) == (
+        2,
+        "a LeaderChange record does not raise the epoch from 1",
+    )
+
+
+def test_the_checkpoint_overrules_what_a_batch_says() -> None:
+    history = [(1, 0), (4, 2)]
+    assert damage(leader(0, 1), data(1, 1), leader(2, 3), data(3, 3), history=history)[0] == 2
+    assert damage(leader(0, 2), data(1, 2), history=history) == (
+        0,
+        "the batch has epoch 2, leader-epoch-checkpoint says 1",
+    )
+
+
+def test_a_checkpoint_that_is_older_than_the_log_lets_leader_changes_raise_the_epoch() -> None:
+    parts = leader(0, 1), data(1, 1), leader(2, 2), data(3, 2)
+    assert walk(*parts, history=[(1, 0)])[0] == [0, 1, 2, 3]
+    assert damage(*parts[:2], data(2, 2), history=[(1, 0)])[0] == 2
+
+
+def test_without_a_witness_the_next_batch_decides_who_is_wrong() -> None:
+    assert damage(data(0, 65), data(1, 1), data(2, 1)) == (0, "the batch has epoch 65, the batches after it have 1")
+    assert damage(leader(0, 1), data(1, 1), leader(2, 34), data(3, 2), data(4, 2))[0] == 2
+    assert damage(data(0, 1), data(1, 1), data(2, 0), data(3, 1))[0] == 2
+
+
+def test_epochs_go_on_over_files() -> None:
+    epochs = LeaderEpochs()
+    list(Chain(epochs, 0).walk(data(0, 5) + data(1, 5), "a"))
+    with pytest.raises(CorruptDataError, match="falls from 5 to 4") as caught:
+        list(Chain(epochs, 2).walk(data(2, 4), "b"))
+    assert (caught.value.file, caught.value.position) == ("b", 0)
+
+
+def snapshot_walk(epoch: int | None, *epochs: int, strict: bool = True) -> FixedEpoch:
+    rule = FixedEpoch(epoch, strict=strict)
+    raw = b"".join(data(index, one) for index, one in enumerate(epochs))
+    list(Chain(rule, 0).walk(raw, "f"))
+    return rule
+
+
+def blamed(epoch: int | None, *epochs: int, strict: bool = True) -> int:
+    with pytest.raises(CorruptDataError) as caught:
+        snapshot_walk(epoch, *epochs, strict=strict)
+    return caught.value.position // len(data(0, 0))
+
+
+def test_a_snapshot_has_the_epoch_of_its_name() -> None:
+    assert snapshot_walk(4, 4, 4, 4).found == 4
+    assert blamed(4, 5, 5, 5) == 0
+    assert blamed(4, 4, 5, 4) == 1
+    assert blamed(4, 4, 4, 0) == 2
+
+
+def test_a_lone_snapshot_may_disagree_with_its_name_but_not_with_itself() -> None:
+    assert snapshot_walk(4, 0, 0, 0, strict=False).found == 0
+    assert blamed(4, 0, 4, 4, strict=False) == 0
+    assert blamed(4, 0, 0, 4, strict=False) == 2
+    assert blamed(4, 4, 0, 4, strict=False) == 1
+
+
+def test_without_a_name_the_batches_agree_with_each_other() -> None:
+    assert snapshot_walk(None, 7, 7).found == 7
+    assert snapshot_walk(None, 7).found == 7
+    assert blamed(None, 7, 0, 0) == 0
+    assert blamed(None, 0, 7, 0) == 1
+    assert blamed(None, 0, 7) == 1
+
+
+@pytest.mark.parametrize("left", [1, 11, 60, 61])
+def test_a_file_that_ends_inside_a_batch_is_torn(left: int) -> None:
+    whole, cut = data(0, 1), data(1, 1, 5)
+    found, torn = walk(whole, cut[:left])
+    assert found == [0]
+    assert torn is not None
+    assert (torn.position, torn.bytes_left) == (len(whole), left)
+
+
+def test_a_length_that_reaches_past_the_end_is_told_from_a_torn_end() -> None:
+    def longer(raw: bytes, by: int) -> bytes:
+        return raw[:8] + (int.from_bytes(raw[8:12], "big") + by).to_bytes(4, "big") + raw[12:]
+
+    assert "its CRC says that it is whole" in damage(data(0, 1), longer(data(1, 1), 5))[1]
+    where, reason = damage(data(0, 1), longer(data(1, 1), 500), data(2, 1))
+    assert where == 1
+    assert "a whole batch follows" in reason
+    assert "7 was to come" in damage(data(6, 1), data(9, 1)[:-1])[1]
+
+
+@pytest.mark.parametrize("length", [0, 48, -1, -(2**31)])
+def test_a_length_below_a_header_is_damage(length: int) -> None:
+    raw = data(0, 1)
+    bad = raw[:8] + length.to_bytes(4, "big", signed=True) + raw[12:]
+    assert damage(bad) == (0, f"the batch claims a length of {length} bytes")
+
+
+@pytest.mark.parametrize("magic", [0, 1, 3, 0x82])
+def test_another_magic_is_damage(magic: int) -> None:
+    raw = data(0, 1)
+    where, reason = damage(raw, data(1, 1)[:16] + bytes([magic]) + data(1, 1)[17:])
+    assert where == 1
+    assert "magic" in reason
+
+
+def test_walking_from_the_middle() -> None:
+    raw = data(0, 1) + data(1, 1)
+    found: list[Batch] = list(Chain(LeaderEpochs(), None).walk(raw, "f", len(raw) // 2))
+    assert [one.base_offset for one in found] == [1]
+
+
+def test_find_batch_looks_for_a_whole_one() -> None:
+    first, second = data(0, 1), data(1, 1)
+    raw = b"\x02junk\x02" + first[:40] + second + b"\x02"
+    found = find_batch(raw, 0)
+    assert found is not None
+    assert found.position == 6 + 40
+    assert find_batch(raw, found.position + 1) is None
+    assert find_batch(b"", 0) is None
+    assert find_batch(b"\x02" * 500, 0) is None

@@ -1,0 +1,54 @@
+"""``markdown``: golden outputs, and a real Markdown parser that finds nothing in hostile names."""
+
+from __future__ import annotations
+
+from kshell.commands.base.result import Nothing, Text, Value
+from tests.render import samples
+from tests.render.samples import printed
+
+
+def test_text() -> None:
+    assert printed(samples.text(), "markdown") == "```\n/image\ntwo\n```\n"
+    assert printed(Text("a ```` b"), "markdown") == "`````\na ```` b\n`````\n"
+    assert printed(Text("# ls\n\n`x`\n", markdown=True), "markdown") == "# ls\n\n`x`\n"
+
+
+def test_value() -> None:
+    assert printed(samples.scalar(), "markdown") == (
+        "| path | value |\n| --- | --- |\n| /image/features/metadataVersion | 4.3-IV0 |\n"
+    )
+    assert printed(Value("/p", "partition", {"isr": [1, 2], "leader": None}), "markdown") == (
+        "| key | value |\n| --- | --- |\n| isr | 1, 2 |\n| leader | - |\n"
+    )
+
+
+def test_rows() -> None:
+    assert printed(samples.rows(), "markdown") == (
+        "| name | partitions | replicas | topicId |\n| --- | --- | --- | --- |\n"
+        "| orders | 12 | 1, 2 | a |\n| a,b | 3 | \\[\\] | - |\n"
+    )
+    assert printed(samples.rows(), "markdown", header=False).startswith("|  |  |  |  |\n| --- |")
+
+
+def test_tree() -> None:
+    assert printed(samples.tree(), "markdown") == (
+        "- /image\n  - topics\n    - orders\n      - 0\n"
+        "        - leader: 1\n        - isr: 1, 2\n  - n: 7\n  - … 2 more\n"
+    )
+
+
+def test_report() -> None:
+    assert printed(samples.report(), "markdown") == (
+        "| key | value |\n| --- | --- |\n| clusterId | abc |\n| nodeId | 1 |\n"
+        "\n## Log\n\n| key | value |\n| --- | --- |\n| startOffset | 0 |\n| epochs | 1, 2 |\n"
+        "\n## Voters\n\n| id | lag |\n| --- | --- |\n| 1 | 0 |\n| 20 | - |\n"
+    )
+
+
+def test_nothing() -> None:
+    assert printed(Nothing(), "markdown") == ""
+
+
+def test_escapes() -> None:
+    cell = printed(Value("/p", "config", "a|b `c` *d* _e_ <i> & [f](g) \\ ~h~\n"), "markdown").splitlines()[2]
+    assert cell == "| /p | a\\|b \\`c\\` \\*d\\* \\_e\\_ &lt;i&gt; &amp; \\[f\\](g) \\\\ \\~h\\~\\\\n |"

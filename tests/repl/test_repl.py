@@ -1,0 +1,298 @@
+"""The shell without a terminal: keys come from a pipe, and what is drawn goes nowhere."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from kshell.commands.base import registry
+from kshell.commands.base.result import Nothing
+from kshell.commands.base.spec import Command
+from kshell.errors import CommandError, DataError
+from kshell.repl import run
+from kshell.repl.app import kshellrc
+from kshell.repl.history import ShellHistory
+from kshell.session import Session
+from kshell.sources.directory import DirectorySource
+from tests.repl.conftest import DEMO
+
+CTRL_C, CTRL_D, CTRL_R, TAB, UP, RIGHT = "\x03", "\x04", "\x12", "\t", "\x1b[A", "\x1b[C"
+
+Type = Callable[..., int]
+
+
+@pytest.fixture
+def type_keys(home: Path, session: Session) -> Iterator[Type]:
+    """Types and returns the exit code."""
+    with create_pipe_input() as keys:
+
+        def typed(*texts: str, on: Session | None = None) -> int:
+            for text in texts:
+                keys.send_text(text)
+            return run(on or session, input=keys, output=DummyOutput())
+
+        yield typed
+
+
+def test_a_line_is_run_and_ctrl_d_leaves(type_keys: Type, session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    assert type_keys("cd /image/topics\n", "pwd\n", CTRL_D) == 0
+    assert capsys.readouterr().out == "/image/topics\n"
+    assert session.cwd == ("image", "topics")
+
+
+def test_exit_has_its_code(type_keys: Type) -> None:
+    assert type_keys("exit 7\n", "pwd\n") == 7
+
+
+def test_the_last_status_is_the_exit_code(type_keys: Type, capsys: pytest.CaptureFixture[str]) -> None:
+    assert type_keys("cat /image/nosuch\n", CTRL_D) == 1
+    assert "no such path" in capsys.readouterr().err
+    assert type_keys("cat /image/nosuch\n", "pwd\n", CTRL_D) == 0
+
+
+def test_ctrl_c_clears_the_line(type_keys: Type, capsys: pytest.CaptureFixture[str]) -> None:
+    assert type_keys("exit 9", CTRL_C, "pwd\n", CTRL_D) == 0
+    assert capsys.readouterr().out == "/\n"
+    assert type_keys("exit 9", CTRL_C, CTRL_D) == 130
+
+
+def test_an_error_proposes_what_is_there(type_keys: Type, capsys: pytest.CaptureFixture[str]) -> None:
+    type_keys("cat /image/topcis\n", CTRL_D)
+    assert "did you mean topics?" in capsys.readouterr().err
+
+
+def test_a_line_that_cannot_be_understood_stays(type_keys: Type, capsys: pytest.CaptureFixture[str]) -> None:
+    """Enter on an open quote does not run; closing it there does."""
+    assert type_keys("cat '/image/provenance\n", "\x05'\n", CTRL_D) == 0
+    assert "offset" in capsys.readouterr().out
+
+
+def test_tab_completes(type_keys: Type, session: Session) -> None:
+    with_menu = "cd /ima" + TAB
+    with create_pipe_input() as keys:
+        code = run_slowly(session, keys, [with_menu, "\n", CTRL_D])
+    assert code == 0
+    assert session.cwd == ("image",)
+
+
+def run_slowly(session: Session, keys: PipeInput, texts: list[str]) -> int:
+    """Completion and ghost text come from a thread, so each text waits for the one before it."""
+
+    def send() -> None:
+        for text in texts:
+            time.sleep(0.3)
+            keys.send_text(text)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    code = run(session, input=keys, output=DummyOutput())
+    sender.join()
+    return code
+
+
+def test_right_takes_the_ghost_text(home: Path, session: Session) -> None:
+    with create_pipe_input() as keys:
+        run_slowly(session, keys, ["cd /image/topi", RIGHT, "\n", CTRL_D])
+    assert session.cwd == ("image", "topics")
+
+
+def test_up_searches_by_prefix_and_ctrl_r_anywhere(
+    type_keys: Type, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    type_keys("cd /image\n", "pwd\n", "cd /\n", "pw", UP, "\n", CTRL_R, "imag", "\n", CTRL_D)
+    assert capsys.readouterr().out == "/image\n/\n"
+    assert session.cwd == ("image",)
+    assert session.history == ["cd /image", "pwd", "cd /", "pwd", "cd /image"]
+
+
+def test_several_pasted_lines_run_one_after_another(type_keys: Type, capsys: pytest.CaptureFixture[str]) -> None:
+    assert type_keys("\x1b[200~cd /image\npwd\n\n# nothing\npwd\x1b[201~", "\n", CTRL_D) == 0
+    assert capsys.readouterr().out == "/image\n/image\n"
+
+
+# --- history ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_history_is_private_and_kept(type_keys: Type, home: Path, session: Session) -> None:
+    assert type_keys("pwd\n", " ls /\n", "pwd\n", "ls /local\n", CTRL_D) == 0
+    path = home / ".local" / "state" / "kshell" / "history"
+    assert path.read_text() == "pwd\nls /local\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    again = Session(DirectorySource(DEMO))
+    assert type_keys(CTRL_D, on=again) == 0
+    assert again.history == ["pwd", "ls /local"]
+
+
+def test_a_history_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    (tmp_path / "history").write_text("pwd\n")
+    (tmp_path / "history").chmod(0o644)
+    assert ShellHistory(str(tmp_path)).lines() == ["pwd"]
+    assert stat.S_IMODE((tmp_path / "history").stat().st_mode) == 0o600
+
+
+def test_history_elsewhere_and_nowhere(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert ShellHistory().path == str(tmp_path / "state" / "kshell" / "history")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    history = ShellHistory()
+    assert history.path is None
+    history.append_string("pwd")
+    assert history.get_strings() == ["pwd"]
+    with create_pipe_input() as keys:
+        keys.send_text("pwd\n" + CTRL_D)
+        assert run(session, input=keys, output=DummyOutput()) == 0
+    assert "the history is not kept" in capsys.readouterr().err
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    assert ShellHistory().note == "the history is not kept: there is no home directory"
+    assert kshellrc() is None
+
+
+def test_odd_bytes_survive_in_the_history(tmp_path: Path) -> None:
+    line = "cat '\udcff\u2028\x85'"
+    ShellHistory(str(tmp_path)).append_string(line)
+    assert ShellHistory(str(tmp_path)).lines() == [line]
+
+
+# --- start -----------------------------------------------------------------------------------------------------------
+
+
+def test_kshellrc_is_sourced(type_keys: Type, home: Path, session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / ".config" / "kshell").mkdir(parents=True)
+    (home / ".config" / "kshell" / "kshellrc").write_text("alias top 'cd /image/topics'\nset output json\n")
+    assert type_keys("top\n", "pwd\n", CTRL_D) == 0
+    assert capsys.readouterr().out == '"/image/topics"\n'
+
+
+def test_a_broken_kshellrc_does_not_keep_anybody_out(
+    type_keys: Type, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / ".config" / "kshell").mkdir(parents=True)
+    (home / ".config" / "kshell" / "kshellrc").write_text("nosuch\n")
+    assert type_keys("pwd\n", CTRL_D) == 0
+    said = capsys.readouterr()
+    assert "kshellrc: line 1: nosuch: no such command" in said.err
+    assert said.out == "/\n"
+
+
+class Broken(DirectorySource):
+    """A source that cannot be loaded."""
+
+    def load(self, **_: Any) -> Any:
+        raise DataError("the data is gone", hint="find it")
+
+
+class Slow(DirectorySource):
+    """A source that takes a while."""
+
+    def load(self, **options: Any) -> Any:
+        time.sleep(1)
+        return super().load(**options)
+
+
+def test_a_source_that_cannot_be_loaded_is_told(type_keys: Type, capsys: pytest.CaptureFixture[str]) -> None:
+    assert type_keys("pwd\n", "ls /image\n", CTRL_D, on=Session(Broken(DEMO))) == 4
+    said = capsys.readouterr()
+    assert said.err.count("the data is gone") == 2
+    assert said.out == "/\n"
+
+
+def test_the_first_command_waits_for_loading(type_keys: Type, capsys: pytest.CaptureFixture[str]) -> None:
+    begin = time.monotonic()
+    assert type_keys("ls /image/features -o json\n", CTRL_D, on=Session(Slow(DEMO))) == 0
+    assert "metadataVersion" in capsys.readouterr().out
+    assert 0.9 < time.monotonic() - begin < 5
+
+
+# --- commands that misbehave -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def probe(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], None]:
+    """Makes a command ``probe`` of a function."""
+    known, get = registry.names(), registry.get
+
+    def install(action: Callable[[], None]) -> None:
+        def run(session: Session, args: Any) -> Nothing:
+            action()
+            return Nothing()
+
+        command = Command(name="probe", summary="for tests", run=run, needs_source=False)
+        monkeypatch.setattr(registry, "names", lambda: (*known, "probe"))
+        monkeypatch.setattr(registry, "get", lambda name: command if name == "probe" else get(name))
+
+    return install
+
+
+def test_ctrl_c_during_a_command(
+    type_keys: Type, probe: Callable[[Callable[[], None]], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    probe(interrupted)
+    assert type_keys("probe\n", CTRL_D) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_a_fault_of_ours_does_not_end_the_shell(
+    type_keys: Type, probe: Callable[[Callable[[], None]], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    probe(broken)
+    assert type_keys("probe\n", "pwd\n", CTRL_D) == 0
+    said = capsys.readouterr()
+    assert "ZeroDivisionError" in said.err and "please report" in said.err
+    assert said.out == "/\n"
+
+
+def test_a_timeout_ends_a_command(
+    type_keys: Type, probe: Callable[[Callable[[], None]], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    probe(lambda: time.sleep(10))
+    begin = time.monotonic()
+    assert type_keys("probe --timeout 0.2\n", CTRL_D) == CommandError.exit_code
+    assert time.monotonic() - begin < 5
+    assert "gave up after 0.2 s" in capsys.readouterr().err
+
+
+# --- plain terminals -------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def standard_input(text: str) -> Iterator[None]:
+    kept, sys.stdin = sys.stdin, io.StringIO(text)
+    try:
+        yield
+    finally:
+        sys.stdin = kept
+
+
+def test_a_dumb_terminal_gets_plain_text(
+    home: Path, session: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    with standard_input("cd /image\npwd\nnosuch\n"):
+        assert run(session) == 2
+    said = capsys.readouterr()
+    assert said.out == "kshell:/> kshell:/image> /image\nkshell:/image> kshell:/image> \n"
+    assert "\x1b" not in said.out + said.err
+    assert ShellHistory().lines() == ["cd /image", "pwd", "nosuch"]

@@ -1,0 +1,63 @@
+"""The lenient scanner and the strict parser read the same language."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kshell.commands.base.language import parse_line
+from kshell.commands.base.scan import Kind, Part, Place, scan
+from kshell.errors import UsageError
+
+LINES = st.text(alphabet="ab/ '\"\\|>#*[{\t-", max_size=24)
+
+
+def of(kind: Kind, parts: list[Part]) -> list[Part]:
+    return [part for part in parts if part.kind is kind]
+
+
+@given(LINES)
+def test_what_the_parser_accepts_is_scanned_alike(text: str) -> None:
+    try:
+        line = parse_line(text)
+    except UsageError:
+        return
+    parts = scan(text)
+    words = [(w.text, w.pattern, w.column, w.quoted) for w in line.words]
+    assert [(p.text, p.pattern, p.start, p.quoted) for p in of(Kind.WORD, parts)] == words
+    assert [p.text for p in of(Kind.TARGET, parts)] == ([line.target] if line.target is not None else [])
+    assert [p.text for p in of(Kind.PROGRAM, parts)] == ([line.program] if line.program is not None else [])
+    assert not of(Kind.EXCESS, parts)
+    assert not any(part.open for part in parts)
+
+
+@given(LINES)
+def test_parts_cover_the_line_in_order(text: str) -> None:
+    at = 0
+    for part in scan(text):
+        assert text[at : part.start].strip() == ""
+        assert part.start < part.end
+        at = part.end
+    assert text[at:].strip() == ""
+
+
+@given(LINES, st.text(alphabet="ab '\"\\|>#*?[]{}~\u2028", min_size=1, max_size=8), st.booleans(), st.data())
+def test_a_replacement_means_itself(text: str, new: str, whole: bool, data: st.DataObject) -> None:
+    line = f"cat x{text}"
+    word = scan(line)[-1]
+    if word.kind is not Kind.WORD or word.end != len(line):
+        return
+    cut = data.draw(st.integers(0, len(word.text)))
+    place = Place(word, cut)
+    written = line[: place.start] + place.written(new, whole=whole)
+    if not whole and word.open.strip("\\"):
+        written += word.open
+    assert parse_line(written).words[-1].text == word.text[:cut] + new
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"), [("cat 'a", "'"), ('cat "a', '"'), ("cat a\\", "\\"), ("cat 'a'", ""), ("cat 'a'\"b", '"')]
+)
+def test_what_is_open(text: str, mark: str) -> None:
+    assert scan(text)[-1].open == mark

@@ -1,0 +1,73 @@
+"""The log of a directory: which segments are read, and going on after damage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kshell.errors import CorruptDataError, IncompleteLogError
+from kshell.sources.files import scan
+from kshell.sources.log import LogReader
+from tests.builders import batch, value, write_log
+
+
+def data(offset: int, count: int = 2) -> bytes:
+    return batch([value("NO_OP")] * count, offset)
+
+
+def reader(path: Path, start: int = 0, *, resume: bool = False) -> tuple[list[int], LogReader]:
+    found = LogReader(scan(str(path)), start, resume=resume)
+    return [item.batch.base_offset for item in found], found
+
+
+def broken(raw: bytes) -> bytes:
+    return raw[:-1] + bytes([raw[-1] ^ 1])
+
+
+@pytest.mark.parametrize(("start", "first"), [(0, 0), (3, 0), (4, 4), (5, 4), (8, 8), (99, 8)])
+def test_segments_before_the_start_are_not_read(tmp_path: Path, start: int, first: int) -> None:
+    for base in (0, 4, 8):
+        write_log(tmp_path, data(base), data(base + 2), base_offset=base)
+    offsets, found = reader(tmp_path, start)
+    assert offsets == list(range(first, 12, 2))
+    assert found.damage == []
+
+
+def test_damage_ends_the_walk_unless_it_is_resumed(tmp_path: Path) -> None:
+    path = write_log(tmp_path, data(0), broken(data(2)), data(4))
+    write_log(tmp_path, data(6), base_offset=6)
+    offsets, found = reader(tmp_path)
+    assert offsets == [0]
+    assert len(found.damage) == 1
+    offsets, found = reader(tmp_path, resume=True)
+    assert offsets == [0, 4, 6]
+    (damage,) = found.damage
+    assert isinstance(damage, CorruptDataError)
+    assert (damage.file, damage.position) == (str(path), len(data(0)))
+
+
+def test_a_gap_is_passed_only_when_resumed(tmp_path: Path) -> None:
+    write_log(tmp_path, data(0))
+    write_log(tmp_path, data(6), base_offset=6)
+    for resume, expected in ((False, [0]), (True, [0, 6])):
+        offsets, found = reader(tmp_path, resume=resume)
+        assert offsets == expected
+        assert [type(damage) for damage in found.damage] == [IncompleteLogError]
+
+
+def test_damage_before_the_start_is_stepped_over_once_and_after_it_is_not(tmp_path: Path) -> None:
+    write_log(tmp_path, data(0), broken(data(2)), data(4), broken(data(6)), data(8))
+    offsets, found = reader(tmp_path, 4)
+    assert offsets == [0, 4]
+    assert [damage.position // len(data(0)) for damage in found.damage if isinstance(damage, CorruptDataError)] == [
+        1,
+        3,
+    ]
+
+
+def test_a_batch_that_holds_the_start_is_not_stepped_over(tmp_path: Path) -> None:
+    write_log(tmp_path, data(0), broken(data(2)), data(4))
+    offsets, found = reader(tmp_path, 3)
+    assert offsets == [0]
+    assert len(found.damage) == 1

@@ -1,0 +1,226 @@
+"""The command line, as a process: exit codes, streams, sources, and the ways to be given commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DEMO = ROOT / "kshell/demo"
+FIXTURE = ROOT / "tests/fixtures/4.3.1/controller-3001"
+
+
+def run(*words: str, stdin: str | None = "", cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    """One process; standard input is a pipe, and the environment names no source."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("KSHELL_")}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "kshell", *words],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=clean | {"PYTHONPATH": str(ROOT)} | env,
+        timeout=60,
+    )
+
+
+def answer(*words: str, stdin: str | None = "", **env: str) -> str:
+    done = run(*words, stdin=stdin, **env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# --- ways to be given commands ---------------------------------------------------------------------------------------
+
+
+def test_a_positional_command() -> None:
+    assert answer("--demo", "cat", "/image/features/metadataVersion") == "4.3-IV0\n"
+
+
+def test_words_are_not_split_again(tmp_path: Path) -> None:
+    done = run("--demo", "cat", "/image/no such topic|x")
+    assert done.returncode == 1
+    assert "no such topic|x: no such path" in done.stderr
+
+
+def test_c_and_f_in_order(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("# a comment\n\ncd ..\npwd\n")
+    assert answer("--demo", "-c", "cd /image/topics", "-c", "pwd", "-f", str(script)) == "/image/topics\n/image\n"
+
+
+def test_standard_input_is_lines_of_commands() -> None:
+    assert answer("--demo", stdin="cd /image/features\ncat metadataVersion\n") == "4.3-IV0\n"
+    assert answer("--demo", "-f", "-", stdin="pwd\n") == "/\n"
+
+
+def test_pipes_and_files(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert answer("--demo", "-c", "ls /image | wc -l").strip() == "10"
+    assert answer("--demo", "-c", f"pwd > {out}", "-c", f"pwd >> {out}") == ""
+    assert out.read_text() == "/\n/\n"
+
+
+def test_nothing_is_written_beside_the_data(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURE, tmp_path / "copy")
+    inside = tmp_path / "copy/__cluster_metadata-0/out"
+    done = run("-d", str(tmp_path / "copy"), "-c", f"pwd > {inside}")
+    assert done.returncode == 1 and "writes nothing" in done.stderr
+    assert not inside.exists()
+
+
+# --- exit codes and streams -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--demo", "pwd"], 0, ""),
+        (["--demo", "cat", "/image/nothing"], 1, "no such path"),
+        (["--demo", "grep", "no-such-value-anywhere"], 1, ""),
+        (["--demo", "lss"], 2, "did you mean ls"),
+        (["--demo", "ls", "--wrong"], 2, "--wrong"),
+        (["--wrong"], 2, "--wrong"),
+        (["--demo", "-d", "x", "ls"], 2, "two sources"),
+        (["--demo", "ls", "-o", "xml"], 2, "xml"),
+        (["ls"], 2, "no source was given"),
+        (["-d", "/nowhere/at/all", "ls"], 3, "no such file or directory"),
+        (["-d", str(ROOT / "docs"), "ls"], 3, "holds no metadata log"),
+        (["-q", "localhost:9093", "ls"], 2, "directories and files only"),
+        (["--demo", "exit", "7"], 7, ""),
+    ],
+)
+def test_exit_codes(words: list[str], code: int, said: str) -> None:
+    done = run(*words)
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    if code == 2:
+        assert done.stdout == ""
+
+
+def test_damage_is_exit_code_4_with_the_last_good_state(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURE, tmp_path / "copy")
+    log = tmp_path / "copy/__cluster_metadata-0/00000000000000000000.log"
+    newest = sorted((tmp_path / "copy/__cluster_metadata-0").glob("*.checkpoint"))[-1]
+    newest.unlink()
+    raw = bytearray(log.read_bytes())
+    raw[-10] ^= 1
+    log.write_bytes(raw)
+    done = run("-d", str(tmp_path / "copy"), "cat", "/image/provenance", "-o", "json")
+    assert done.returncode == 4
+    assert json.loads(done.stdout)["offset"] < 573
+    assert "CRC" in done.stderr and "00000000000000000000.log: byte " in done.stderr
+
+
+def test_a_torn_tail_is_a_note(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURE, tmp_path / "copy")
+    log = tmp_path / "copy/__cluster_metadata-0/00000000000000000000.log"
+    log.write_bytes(log.read_bytes()[:-5])
+    done = run("-d", str(tmp_path / "copy"), "cat", "/image/features/metadataVersion")
+    assert (done.returncode, done.stdout) == (0, "4.3-IV0\n")
+    assert "torn tail" in done.stderr
+
+
+def test_keep_going_gives_the_highest_code() -> None:
+    stopped = run("--demo", "-c", "pwd", "-c", "cat /nope", "-c", "pwd")
+    assert (stopped.returncode, stopped.stdout) == (1, "/\n")
+    went_on = run("--demo", "--keep-going", "-c", "cat /nope", "-c", "lss", "-c", "pwd")
+    assert (went_on.returncode, went_on.stdout) == (2, "/\n")
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    command = f"{sys.executable} -P -m kshell --demo find / | head -n 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, timeout=60
+    )
+    assert done.stdout == "/\n0\n"
+    assert done.stderr == ""
+
+
+def test_an_interrupt_is_130(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "kshell", "--demo", "-c", "pwd | sleep 30"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+    )
+    time.sleep(1.5)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert "interrupted" in said and "Traceback" not in said
+
+
+def test_timeout() -> None:
+    started = time.monotonic()
+    done = run("--demo", "--timeout", "0.5", "-c", "pwd | sleep 20")
+    assert done.returncode == 1 and "gave up after 0.5 s" in done.stderr
+    assert time.monotonic() - started < 15
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+def test_shaping_options_before_and_after() -> None:
+    before = answer("--demo", "-o", "json", "--as-of", "160", "cat", "/image/provenance")
+    after = answer("--demo", "cat", "/image/provenance", "--as-of", "160", "-o", "json")
+    assert before == after
+    assert json.loads(after)["offset"] == 160
+
+
+def test_as_of_takes_a_time_ago_as_its_own_word() -> None:
+    done = run("--demo", "--as-of", "-3000d", "pwd")
+    assert done.returncode == 4 and "nothing is known of" in done.stderr
+
+
+def test_sources_by_level(tmp_path: Path) -> None:
+    assert answer("cat", "/image/features/metadataVersion", KSHELL_DIRECTORY=str(DEMO)) == "4.3-IV0\n"
+    older = ROOT / "tests/fixtures/3.9.2/controller-3001"
+    assert answer("-d", str(older), "cat", "/image/features/metadataVersion", KSHELL_DIRECTORY=str(DEMO)) == "3.9-IV0\n"
+    two = run("pwd", KSHELL_DIRECTORY="x", KSHELL_CONTEXT="y")
+    assert two.returncode == 2 and "KSHELL_DIRECTORY and KSHELL_CONTEXT" in two.stderr
+
+
+def test_the_java_shells_option() -> None:
+    newest = sorted((DEMO / "__cluster_metadata-0").glob("*.checkpoint"))[-1]
+    assert answer("--snapshot", str(newest), "cat", "/image/features/metadataVersion") == "4.3-IV0\n"
+
+
+def test_help_and_version_need_no_source() -> None:
+    assert answer("--version").startswith("kshell ")
+    assert "--directory" in answer("--help")
+    assert "find" in answer("help")
+    assert "find" in answer("help", "find")
+    assert max(map(len, answer("--help").splitlines())) <= 110
+
+
+def test_no_color_at_a_pipe_and_color_on_demand() -> None:
+    assert "\x1b[" not in answer("--demo", "cat", "/image/cluster/brokers/1")
+    assert "\x1b[" in answer("--demo", "--color", "always", "cat", "/image/cluster/brokers/1")
+    assert "\x1b[" in answer("--demo", "cat", "/image/cluster/brokers/1", FORCE_COLOR="1")
+    assert "\x1b[" not in answer("--demo", "cat", "/image/cluster/brokers/1", FORCE_COLOR="1", NO_COLOR="1")
+
+
+def test_the_one_shot_path_imports_only_what_it_needs() -> None:
+    code = (
+        "import sys; from kshell.cli import main; main(['--demo', 'cat', '/image/features/metadataVersion']);"
+        "heavy = {'prompt_toolkit', 'pygments', 'yaml', 'IPython', 'pandas', 'importlib.metadata', 'subprocess',"
+        " 'asyncio', 'difflib', 'urllib.parse'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert done.stdout.splitlines()[-1] == "[]"

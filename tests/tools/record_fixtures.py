@@ -1,0 +1,252 @@
+"""Record directories of real clusters for ``tests/fixtures``: ``python -m tests.tools.record_fixtures [NAME ...]``.
+
+Each scenario is one cluster of one release, administered until its image holds every family that the release knows. Of
+each the directories of a controller and a broker are kept, and beside them the image that Kafka itself sees in them.
+All names and secrets are made up. Recording again gives other ids, times and offsets, and the same shapes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.kafka import jars
+from tests.kafka.admin import Admin
+from tests.kafka.cluster import METADATA, Cluster, Node, copy_node, small_files, wait_until
+from tests.kafka.oracle import expected_image
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+FAST = ["broker.session.timeout.ms=4000", "broker.heartbeat.interval.ms=1000"]
+LONG = "a-topic-name-of-the-greatest-length-that-kafka-takes." + "x" * 196
+HOSTILE = "red \x1b[31m <script>alert(1)</script> \u202e 100% a/b (c) \\ \u30e6\u30fc\u30b6\u30fc"
+
+
+def record(name: str, cluster: Cluster, use: Callable[[Cluster], list[Node]]) -> None:
+    """Run a cluster through a scenario, kill what still runs, and keep the nodes that the scenario returns."""
+    with cluster:
+        kept = use(cluster)
+        for node in [*cluster.brokers, *cluster.controllers]:
+            if node.running:
+                cluster.kill(node)
+        for node in kept:
+            target = FIXTURES / name / node.name
+            shutil.rmtree(target, ignore_errors=True)
+            copy_node(node, target)
+            (target / "expected-image.tsv").write_text(expected_image(target / METADATA), "utf-8")
+
+
+def topics(admin: Admin) -> None:
+    """Create topics with every shape of name and assignment, and delete one."""
+    admin.create_topic("orders", 3, 3, configs={"min.insync.replicas": "2", "retention.ms": "86400000"})
+    admin.create_topic("with.dots.and_underscores-1", 2, 2, configs={"cleanup.policy": "compact"})
+    admin.create_topic(LONG, 1, 2)
+    admin.create_topic("10", 1, 1)
+    admin.create_topic("9", 1, 1)
+    admin.create_topic("..dots", 1, 1)
+    admin.create_topic("assigned", assignment=[[0, 1], [1, 2], [2, 0]])
+    admin.create_topic("lonely", assignment=[[2], [0]])
+    admin.create_topic("moving", assignment=[[0], [1]])
+    admin.create_topic("short-lived", 4, 1, configs={"retention.ms": "1000"})
+    admin.add_partitions("9", 12)
+    admin.delete_topic("short-lived")
+    admin.produce("orders", 2)
+
+
+def configs(admin: Admin, *, groups: bool, client_metrics: bool) -> None:
+    """Set and delete configs of every resource type that the release has."""
+    admin.set_config("BROKER", "", {"log.cleaner.threads": "2", "max.connections": "1000"})
+    admin.set_config("BROKER", "", {"max.connections": None})
+    admin.set_config("BROKER", "0", {"leader.replication.throttled.rate": "10485760"})
+    admin.set_config("TOPIC", "orders", {"retention.ms": None, "segment.bytes": "1073741824"})
+    admin.set_config("TOPIC", "9", {"leader.replication.throttled.replicas": "0:1,1:2"})
+    if groups:
+        admin.set_config("GROUP", "team/a 100%", {"consumer.session.timeout.ms": "50000"})
+        admin.set_config("GROUP", "plain", {"consumer.heartbeat.interval.ms": "6000"})
+    if client_metrics:
+        admin.set_config("CLIENT_METRICS", "slow", {"interval.ms": "60000", "match": "client_id=a.*"})
+
+
+def acls(admin: Admin) -> None:
+    """Add ACLs of every kind, and remove one."""
+    admin.acl(("TOPIC", "orders"), "User:alice", "READ")
+    admin.acl(("TOPIC", "team."), "User:CN=writer, O=shop", "WRITE", pattern="PREFIXED", host="10.0.0.7")
+    admin.acl(("TOPIC", "*"), "User:*", "DELETE", permission="DENY")
+    admin.acl(("GROUP", "a/b"), "User:bob", "ALL")
+    admin.acl(("CLUSTER", "kafka-cluster"), "User:ops", "ALTER_CONFIGS")
+    admin.acl(("TRANSACTIONAL_ID", "tx-"), "Group:payments", "WRITE", pattern="PREFIXED")
+    admin.acl(("TOPIC", "gone"), "User:bob", "READ")
+    admin.acl(("TOPIC", "gone"), "User:bob", "READ", remove=True)
+
+
+def quotas(admin: Admin) -> None:
+    """Set quotas of entities with awkward names and of the defaults, and remove one."""
+    admin.quota({"user": "alice"}, "producer_byte_rate", 1048576)
+    admin.quota({"user": "alice"}, "request_percentage", 12.5)
+    admin.quota({"user": None}, "producer_byte_rate", 524288)
+    admin.quota({"client-id": None}, "consumer_byte_rate", 524289)
+    admin.quota({"user": "bob", "client-id": None}, "request_percentage", 50)
+    admin.quota({"user": None, "client-id": "app/1"}, "request_percentage", 50)
+    admin.quota({"user": "a(b)c", "client-id": "x)_user(y"}, "request_percentage", 1)
+    admin.quota({"user": "100%/\\", "client-id": "%2F"}, "controller_mutation_rate", 1e-3)
+    admin.quota({"user": HOSTILE}, "producer_byte_rate", 1e15)
+    admin.quota({"client-id": "<default>"}, "producer_byte_rate", 7)
+    admin.quota({"ip": "10.1.2.3"}, "connection_creation_rate", 20)
+    admin.quota({"ip": None}, "connection_creation_rate", 40)
+    admin.quota({"user": "gone"}, "producer_byte_rate", 1)
+    admin.quota({"user": "gone"}, "producer_byte_rate", None)
+
+
+def secrets(cluster: Cluster, admin: Admin) -> None:
+    """Set SCRAM users (one deleted, one with an awkward name) and delegation tokens (one expired, one renewed)."""
+    admin.scram("alice", "SCRAM-SHA-256", "made-up-1")
+    admin.scram("alice", "SCRAM-SHA-512", "made-up-2", 8192)
+    admin.scram("a/b%\x07", "SCRAM-SHA-256", "made-up-3", 5000)
+    admin.scram("gone", "SCRAM-SHA-512", "made-up-4")
+    admin.scram("gone", "SCRAM-SHA-512", None)
+    owner = cluster.admin("admin")
+    owner.create_token(["alice", "CN=b, O=c"], "alice")
+    renewed, expired = owner.create_token()["hmac"], owner.create_token(["alice"])["hmac"]
+    time.sleep(2)  # until the brokers know them
+    owner.renew_token(renewed, 3_600_000)
+    owner.expire_token(expired)
+
+
+def lose_brokers(cluster: Cluster, admin: Admin) -> None:
+    """Lose broker 2 (fenced) and broker 3 (unregistered), and leave reassignments in progress."""
+    cluster.stop(cluster.node(3))
+    cluster.kill(cluster.node(2))
+    cluster.wait_for_brokers({0, 1})
+    admin.unregister_broker(3)
+    admin.reassign("moving", 0, [2])
+    admin.reassign("moving", 1, [1, 2])
+    admin.reassign("..dots", 0, [1] if admin.describe_topic("..dots")[0]["leader"] == 0 else [0])
+    time.sleep(2)
+
+
+def families(cluster: Cluster, *, groups: bool = True, client_metrics: bool = True) -> Admin:
+    """Do all of the above but losing brokers."""
+    admin = cluster.admin()
+    topics(admin)
+    configs(admin, groups=groups, client_metrics=client_metrics)
+    acls(admin)
+    quotas(admin)
+    secrets(cluster, admin)
+    return admin
+
+
+def kafka_3_6(cluster: Cluster) -> list[Node]:
+    """One controller, restarted once; the last release line before directory ids."""
+    admin = families(cluster, groups=False, client_metrics=False)
+    cluster.stop(cluster.controllers[0])
+    cluster.start(cluster.controllers[0])
+    cluster.wait_for_brokers({0, 1, 2, 3})
+    lose_brokers(cluster, admin)
+    return [cluster.controllers[0], cluster.brokers[1]]
+
+
+def kafka_3_7(cluster: Cluster) -> list[Node]:
+    """Three controllers of a fixed quorum; metadata.version rises from 3.6-IV2 to 3.7-IV4 half way."""
+    admin = cluster.admin()
+    topics(admin)
+    acls(admin)
+    admin.feature("metadata.version", 19)
+    time.sleep(3)
+    configs(admin, groups=False, client_metrics=True)
+    quotas(admin)
+    secrets(cluster, admin)
+    admin.create_topic("after-the-upgrade", 2, 3)
+    leader = cluster.leader()
+    cluster.kill(leader)
+    wait_until(lambda: cluster.leader() is not leader, "no other controller leads")
+    lose_brokers(cluster, admin)
+    return [cluster.leader(), leader, cluster.brokers[0]]
+
+
+def kafka_4_0(cluster: Cluster) -> list[Node]:
+    """A dynamic quorum: a fourth controller becomes a voter, one of the first three stops being one."""
+    admin = families(cluster)
+    fourth = cluster.add_controller()
+    cluster.start(fourth)
+    time.sleep(3)
+    cluster.quorum("--command-config", str(fourth.properties), "add-controller")
+    leader = cluster.leader()
+    other = next(node for node in cluster.controllers[:3] if node is not leader)
+    cluster.quorum(
+        "remove-controller", "--controller-id", str(other.id), "--controller-directory-id", other.directory_id
+    )
+    cluster.stop(other)
+    lose_brokers(cluster, admin)
+    return [leader, fourth, cluster.brokers[0]]
+
+
+def kafka_4_1(cluster: Cluster) -> list[Node]:
+    """Retention at work: old segments and snapshots go, the log starts above 0; min.insync.replicas changes clear ELRs."""
+    admin = families(cluster)
+    lose_brokers(cluster, admin)
+    admin.set_config("TOPIC", "orders", {"min.insync.replicas": "1"})
+    admin.set_config("BROKER", "", {"min.insync.replicas": "2"})
+    leader = cluster.leader()
+
+    def cleaned() -> bool:
+        admin.set_config("TOPIC", "10", {"retention.ms": str(time.time_ns() // 10**6)})
+        return not (leader.metadata / "00000000000000000000.log").exists()
+
+    wait_until(cleaned, "nothing is deleted", 150)
+    cluster.stop(leader)
+    wait_until(lambda: cluster.leader() is not leader, "no other controller leads")
+    cluster.start(leader)
+    admin.create_topic("after-the-election", 1, 1)
+    return [leader, cluster.leader(), cluster.brokers[0]]
+
+
+def kafka_4_3(cluster: Cluster) -> list[Node]:
+    """Brokers with two log directories, one of them cordoned; a controller that is not formatted as the others."""
+    admin = families(cluster)
+    cordoned = cluster.node(0).home / "more-data"
+    admin.set_config("BROKER", "0", {"cordoned.log.dirs": str(cordoned)})
+    time.sleep(3)
+    lose_brokers(cluster, admin)
+    return [cluster.controllers[0], cluster.brokers[0]]
+
+
+def cluster_4_3() -> Cluster:
+    """Return the cluster for ``kafka_4_3``: broker 0 has two log directories."""
+    props = [*FAST, *small_files("4.3.1", segment_bytes=12000)]
+    cluster = Cluster("4.3.1", brokers=4, sasl=True, dynamic=True, props=props)
+    broker = cluster.node(0)
+    cluster.node_props[0] = [f"log.dirs={broker.logs},{broker.home / 'more-data'}", f"metadata.log.dir={broker.logs}"]
+    return cluster
+
+
+def small_cluster(version: str, controllers: int, *, dynamic: bool = False, format_args: tuple[str, ...] = (),
+                  snapshot_bytes: int = 6000, retention_bytes: int | None = None) -> Cluster:  # fmt: skip
+    """Return a cluster of four brokers whose files stay small."""
+    props = [*FAST, *small_files(version, snapshot_bytes=snapshot_bytes, segment_bytes=9000, retention_bytes=retention_bytes)]
+    return Cluster(version, controllers=controllers, brokers=4, sasl=True, dynamic=dynamic, props=props,
+                   format_args=format_args)  # fmt: skip
+
+
+SCENARIOS: dict[str, tuple[Callable[[], Cluster], Callable[[Cluster], list[Node]]]] = {
+    "3.6.2": (lambda: small_cluster("3.6.2", 1), kafka_3_6),
+    "3.7.2": (lambda: small_cluster("3.7.2", 3, format_args=("--release-version", "3.6")), kafka_3_7),
+    "4.0.0": (
+        lambda: small_cluster(
+            "4.0.0", 3, dynamic=True, format_args=("--feature", "eligible.leader.replicas.version=1")
+        ),
+        kafka_4_0,
+    ),
+    "4.1.1": (lambda: small_cluster("4.1.1", 3, dynamic=True, retention_bytes=20000), kafka_4_1),
+    "4.3.1-more": (cluster_4_3, kafka_4_3),
+}
+
+
+if __name__ == "__main__":
+    for scenario in sys.argv[1:] or SCENARIOS:
+        make, use = SCENARIOS[scenario]
+        started = time.monotonic()
+        record(scenario, make(), use)
+        sys.stderr.write(f"{scenario}: {time.monotonic() - started:.0f} s, judged by Kafka {jars.LATEST}\n")

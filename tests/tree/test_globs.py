@@ -1,0 +1,88 @@
+"""Globs over the sample's tree."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kshell.session import Session
+from kshell.sources.choose import demo_directory
+from kshell.sources.directory import DirectorySource
+from kshell.tree.globs import component, escape, expand, expand_braces, is_glob, unescape
+from kshell.tree.paths import join
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return Session(DirectorySource(demo_directory()))
+
+
+def paths(session: Session, pattern: str, cwd: tuple[str, ...] = ()) -> list[str]:
+    return [join(segments) for segments, _ in expand(session.root, cwd, pattern)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("/image/topics/byName/or*", ["/image/topics/byName/orders"]),
+        ("/image/topics/byName/order?", ["/image/topics/byName/orders"]),
+        ("/image/topics/byName/[op]*", ["/image/topics/byName/orders", "/image/topics/byName/payments.v2"]),
+        ("/image/topics/byName/[!a-rt-z_]*", ["/image/topics/byName/search_index.updates", "/image/topics/byName/shipments"]),
+        ("/image/cluster/brokers/{1,3}", ["/image/cluster/brokers/1", "/image/cluster/brokers/3"]),
+        ("/image/{features,scram}/**/alice", ["/image/scram/SCRAM-SHA-256/alice", "/image/scram/SCRAM-SHA-512/alice"]),
+        ("/image/cluster/brokers/[1-2]", ["/image/cluster/brokers/1", "/image/cluster/brokers/2"]),
+        ("/image/topics/byName/\\*", []),
+        ("/image/topics/byName/nothing*", []),
+        ("/image/features/metadataVersion/*", []),
+    ],
+)
+def test_expand(session: Session, pattern: str, found: list[str]) -> None:
+    assert paths(session, pattern) == found
+
+
+def test_relative_to_the_working_directory(session: Session) -> None:
+    assert paths(session, "../features/meta*", ("image", "scram")) == ["/image/features/metadataVersion"]
+    assert paths(session, "~/feat*") == ["/image/features"]
+
+
+def test_two_stars_take_every_level(session: Session) -> None:
+    found = paths(session, "/image/cluster/**")
+    assert "/image/cluster" in found and "/image/cluster/brokers" in found and "/image/cluster/brokers/1" in found
+    assert len(found) == len(set(found))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("a{b,c}d", ["abd", "acd"]),
+        ("{a,b}{1,2}", ["a1", "a2", "b1", "b2"]),
+        ("a{b,{c,d}}", ["ab", "ac", "ad"]),
+        ("a{b}", ["a{b}"]),
+        ("a{b,c", ["a{b,c"]),
+        ("a\\{b,c}", ["a\\{b,c}"]),
+        ("{,x}y", ["y", "xy"]),
+        ("{a}{b,c}", ["{a}b", "{a}c"]),
+    ],
+)
+def test_braces(pattern: str, words: list[str]) -> None:
+    assert expand_braces(pattern) == words
+
+
+def test_braces_are_bounded() -> None:
+    with pytest.raises(ValueError, match="more than"):
+        expand_braces("{a,b}" * 20)
+
+
+@given(st.text())
+def test_an_escaped_text_matches_itself_only(text: str) -> None:
+    pattern = escape(text)
+    assert not is_glob(pattern)
+    assert unescape(pattern) == text
+    assert component(pattern).fullmatch(text)
+    assert not component(pattern).fullmatch(text + "x")
+
+
+@given(st.text(alphabet="ab*?[]!^\\{},-"), st.text(alphabet="ab[]-"))
+def test_no_pattern_is_an_error(pattern: str, name: str) -> None:
+    component(pattern).fullmatch(name)
