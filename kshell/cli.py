@@ -16,7 +16,7 @@ from kshell.commands.base.arguments import SHAPING, Parser, add_flag, join_point
 from kshell.commands.base.execute import Call, prepare, prepare_words
 from kshell.commands.base.result import Exit
 from kshell.commands.base.spec import Flag
-from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, KshellError, UsageError
+from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
 from kshell.render.answer import Defaults, answer
 from kshell.render.color import use_color
 from kshell.render.escape import terminal as escape_terminal
@@ -217,7 +217,7 @@ def _file_lines(name: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def deadline(seconds: float | None) -> Iterator[None]:
-    """Ends what runs inside after ``seconds`` with a CommandError; ``None`` waits for ever."""
+    """Ends what runs inside after ``seconds`` with a DeadlineError; ``None`` waits for ever."""
     if seconds is None:
         yield
         return
@@ -225,7 +225,7 @@ def deadline(seconds: float | None) -> Iterator[None]:
     from types import FrameType
 
     def expired(number: int, frame: FrameType | None) -> NoReturn:
-        raise CommandError(f"gave up after {seconds:g} s", hint="--timeout sets how long a command may take")
+        raise DeadlineError(f"gave up after {seconds:g} s", hint="--timeout sets how long a command may take")
 
     before = signal.signal(signal.SIGALRM, expired)
     signal.setitimer(signal.ITIMER_REAL, seconds)

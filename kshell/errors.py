@@ -5,7 +5,8 @@
     KshellError                     1
     ├── CommandError                1  a command could not do what was asked
     │   ├── NoSuchPathError
-    │   └── NotADirectoryNodeError
+    │   ├── NotADirectoryNodeError
+    │   └── DeadlineError
     ├── UsageError                  2  the command line is not understood
     ├── SourceError                 3  the source cannot be reached, or refuses
     │   ├── SourceNotFoundError
@@ -51,6 +52,10 @@ class NoSuchPathError(CommandError):
 
 class NotADirectoryNodeError(CommandError):
     """The path is a leaf where a directory of the tree is needed."""
+
+
+class DeadlineError(CommandError):
+    """A command took longer than ``--timeout`` allows."""
 
 
 class UsageError(KshellError):

@@ -161,7 +161,7 @@ def test_an_interrupt_is_130(tmp_path: Path) -> None:
 
 def test_timeout() -> None:
     started = time.monotonic()
-    done = run("--demo", "--timeout", "0.5", "-c", "pwd | sleep 20")
+    done = run("--demo", "--timeout", "0.5", "-c", "pwd | exec sleep 20")
     assert done.returncode == 1 and "gave up after 0.5 s" in done.stderr
     assert time.monotonic() - started < 15
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Any, TextIO
 
 from kshell.commands.base.result import Result
-from kshell.errors import EXIT_FAILED, EXIT_OK, CommandError, KshellError, UsageError
+from kshell.errors import EXIT_FAILED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
 from kshell.render import escape, render
 from kshell.render.cells import cells
 from kshell.render.color import paint
@@ -160,7 +160,7 @@ def _to_program(chunks: Iterator[str], program: str, out: TextIO) -> int:
                     _write(chunks, process.stdin, program)
                     process.stdin.close()
                     process.wait()
-            except BaseException:
+            except (DeadlineError, KeyboardInterrupt):
                 # A deadline or Ctrl-C ends the program, too: leaving the block would wait for it.
                 process.terminate()
                 raise

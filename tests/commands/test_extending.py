@@ -47,7 +47,7 @@ COMMAND = Command(
     summary="numbers, the highest first",
     run=run,
     args=(Arg("start", "the highest"),),
-    flags=(Flag(("--stop",), "end above that", metavar="N", convert=count, complete=lambda session, typed: ["1", "2"]),),
+    flags=(Flag(("--stop",), "end above that", metavar="N", convert=count, complete=lambda session, word: ["1", "2"]),),
     examples=(Example("count-down 3", "three numbers"), Example("count-down 3 --stop 2", "one")),
 )
 '''
