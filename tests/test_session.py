@@ -106,7 +106,9 @@ def test_the_log_knows_who_wrote_what_a_snapshot_only_keeps(session: Session) ->
 
 
 def test_replaying_from_the_oldest_gives_the_same_image(session: Session) -> None:
-    session.origin(*[(s, n) for s, n in [session.node("/image/cluster/brokers/1")] if isinstance(n, Leaf)][0])
+    segments, node = session.node("/image/cluster/brokers/1")
+    assert isinstance(node, Leaf)
+    session.origin(segments, node)
     assert everything(session._from_oldest) == everything(session)
 
 

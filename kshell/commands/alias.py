@@ -46,8 +46,8 @@ COMMAND = Command(
     summary="words of your own for commands with arguments",
     run=run,
     args=(
-        Arg("name", "the new word; all aliases are shown when absent", count="?"),
-        Arg("line", "the command that it stands for; the alias is shown when absent", count="*"),
+        Arg("name", "the new word; all aliases are shown when absent", arity="?"),
+        Arg("line", "the command that it stands for; the alias is shown when absent", arity="*"),
     ),
     examples=(
         Example("alias ll 'ls -l'", "a long listing by two letters"),

@@ -38,7 +38,7 @@ COMMAND = Command(
     name="cat",
     summary="the values of leaves",
     run=run,
-    args=(Arg("path", "leaves, or directories with everything below them", kind="path", count="+"),),
+    args=(Arg("path", "leaves, or directories with everything below them", kind="path", arity="+"),),
     examples=(
         Example("cat /image/topics/byName/orders/0", "one partition"),
         Example("cat /image/topics/byName/orders/0 -o json", "the same, exactly"),

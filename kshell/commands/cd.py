@@ -30,7 +30,7 @@ COMMAND = Command(
     name="cd",
     summary="go to another directory of the tree",
     run=run,
-    args=(Arg("path", "where to go: a directory, - for the one before, .. for the one above", kind="path", count="?"),),
+    args=(Arg("path", "where to go: a directory, - for the one before, .. for the one above", kind="path", arity="?"),),
     examples=(
         Example("cd /image/topics/byName", "go to the topics"),
         Example("cd ..", "go up"),

@@ -24,7 +24,7 @@ COMMAND = Command(
     name="exit",
     summary="leave the shell, or stop reading commands",
     run=run,
-    args=(Arg("code", "the exit code, 0 when absent", count="?"),),
+    args=(Arg("code", "the exit code, 0 when absent", arity="?"),),
     examples=(
         Example("exit", "leave with exit code 0"),
         Example("exit 3", "end a file of commands with an exit code of its own", 3),

@@ -72,7 +72,7 @@ COMMAND = Command(
     name="find",
     summary="every path below some, or every value",
     run=run,
-    args=(Arg("path", "where to begin; the working directory when absent", kind="path", count="*"),),
+    args=(Arg("path", "where to begin; the working directory when absent", kind="path", arity="*"),),
     flags=(
         Flag(("-name", "--name"), "only nodes whose own name matches", metavar="GLOB"),
         Flag(("-regex", "--regex"), "only nodes whose whole path matches", metavar="RE", convert=regex),

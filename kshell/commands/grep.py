@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from kshell.commands.base.arguments import regex
@@ -19,7 +18,6 @@ from kshell.tree.paths import Segments, join
 Search = Callable[[str], object]
 
 
-@dataclass
 class _Found(Rows):
     """Rows that turn the exit code to 0 with the first of them."""
 
@@ -82,7 +80,7 @@ COMMAND = Command(
     run=run,
     args=(
         Arg("pattern", "a regular expression (Python's)"),
-        Arg("path", "where to search; the working directory when absent", kind="path", count="*"),
+        Arg("path", "where to search; the working directory when absent", kind="path", arity="*"),
     ),
     flags=(
         Flag(("-i", "--ignore-case"), "upper and lower case are the same"),

@@ -31,7 +31,7 @@ COMMAND = Command(
     name="help",
     summary="the commands, or how one is used",
     run=run,
-    args=(Arg("command", "a command; all are listed when absent", kind="command", count="?", complete=_complete),),
+    args=(Arg("command", "a command; all are listed when absent", kind="command", arity="?", complete=_complete),),
     examples=(
         Example("help", "the commands"),
         Example("help find", "how find is used"),

@@ -30,7 +30,7 @@ COMMAND = Command(
     name="history",
     summary="the lines that were typed",
     run=run,
-    args=(Arg("text", "only lines with this text in them", count="?"),),
+    args=(Arg("text", "only lines with this text in them", arity="?"),),
     flags=(Flag(("-n",), "only the newest N lines", metavar="N", convert=count),),
     examples=(
         Example("history -n 10", "the last ten lines"),

@@ -15,7 +15,7 @@ from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
 
 _REPLAY_AT_MOST = 32 * 1024 * 1024
-"""Bytes of log that a listing may replay (some seconds) to learn what a snapshot does not know; ``stat`` always does."""
+"""Bytes of log that a listing may replay (seconds) to learn what a snapshot does not know; ``stat`` has no limit."""
 
 _NAMES = (Column("name"), Column("type", wide=True))
 _LONG = (
@@ -87,7 +87,7 @@ COMMAND = Command(
     name="ls",
     summary="list directories of the tree",
     run=run,
-    args=(Arg("path", "what to list; the working directory when absent", kind="path", count="*"),),
+    args=(Arg("path", "what to list; the working directory when absent", kind="path", arity="*"),),
     flags=(
         Flag(("-l", "--long"), "with type, and the offset and time of the record that last wrote each"),
         Flag(("-1",), "one name a line"),

@@ -42,8 +42,8 @@ COMMAND = Command(
     summary="how answers look, for the rest of the session",
     run=run,
     args=(
-        Arg("name", "a setting; all are shown when absent", count="?", complete=complete_name),
-        Arg("value", "what it becomes; it is shown when absent", count="?", complete=complete_value),
+        Arg("name", "a setting; all are shown when absent", arity="?", complete=complete_name),
+        Arg("value", "what it becomes; it is shown when absent", arity="?", complete=complete_value),
     ),
     flags=(Flag(("--unset",), "back to its default"),),
     examples=(

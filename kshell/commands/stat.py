@@ -70,7 +70,7 @@ COMMAND = Command(
     name="stat",
     summary="where nodes come from: the record, offset, epoch and time that last wrote them",
     run=run,
-    args=(Arg("path", "leaves or directories", kind="path", count="+"),),
+    args=(Arg("path", "leaves or directories", kind="path", arity="+"),),
     examples=(
         Example("stat /image/topics/byName/legacy-import/0", "the record that last changed a partition"),
         Example("stat /image/topics/byName/orders", "when a topic was made, and how much it holds"),

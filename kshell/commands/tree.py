@@ -24,7 +24,7 @@ COMMAND = Command(
     name="tree",
     summary="directories with everything below them, drawn",
     run=run,
-    args=(Arg("path", "where to begin; the working directory when absent", kind="path", count="*"),),
+    args=(Arg("path", "where to begin; the working directory when absent", kind="path", arity="*"),),
     flags=(
         Flag(("-L", "--level"), "go down N levels at most", metavar="N", convert=count),
         Flag(("--values",), "show the leaves' values, too"),

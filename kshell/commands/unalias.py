@@ -29,7 +29,7 @@ COMMAND = Command(
     name="unalias",
     summary="take aliases back",
     run=run,
-    args=(Arg("name", "aliases", count="+", complete=_complete),),
+    args=(Arg("name", "aliases", arity="+", complete=_complete),),
     examples=(
         Example("unalias ll", "forget ll"),
         Example("unalias topics nothing", "where one does not exist, none is forgotten", 1),

@@ -16,12 +16,12 @@ framed as unsigned varints frame version (1), api key and version, then the mess
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import re
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from kshell.discovery import module_names
 from kshell.protocol.decoder import Decoder, Message, decoder
 from kshell.protocol.encoder import encode
 from kshell.protocol.primitives import DecodeError, read_uvarint, write_uvarint
@@ -74,8 +74,8 @@ def load_families() -> None:
     """Imports every module of :mod:`kshell.metadata.families`: that is where the declarations are."""
     import kshell.metadata.families as package
 
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
+    for name in module_names(package.__path__):
+        importlib.import_module(f"{package.__name__}.{name}")
 
 
 def record_types() -> dict[int, RecordType]:

@@ -80,7 +80,6 @@ class LeaderEpochs:
         self._starts = [start for _, start in history or ()]
         self._epochs = [epoch for epoch, _ in history or ()]
         self._last: Batch | None = None
-        self._before_last: int | None = None
         self._last_is_proven = False
 
     def fault(self, batch: Batch) -> tuple[Batch, str] | None:
@@ -90,7 +89,6 @@ class LeaderEpochs:
             return self._blame(batch, reason)
         if self._last is not None:
             proven = proven or batch.epoch == self._last.epoch
-            self._before_last = self._last.epoch
         self._last, self._last_is_proven = batch, proven
         return None
 
@@ -122,6 +120,7 @@ class LeaderEpochs:
             return batch, reason
         if _next_epoch(batch) != batch.epoch:
             return batch, reason
+        self._last = None  # it is no witness against this batch when the walk goes on from here
         return last, f"the batch has epoch {last.epoch}, the batches after it have {batch.epoch}"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TextIO
 
 from kshell.commands.base.execute import Call
@@ -13,17 +12,17 @@ from kshell.errors import EXIT_OK, KshellError
 from kshell.render.color import use_color
 from kshell.render.output import emit
 
-Emit = Callable[..., int]
 
-
-@dataclass
 class Defaults:
-    """How answers look unless a line says otherwise."""
+    """How answers look unless a line says otherwise; ``set`` changes them."""
 
-    output: str = "text"
-    color: str = "auto"
-    header: bool = True
-    keep_going: bool = False
+    def __init__(
+        self, output: str = "text", color: str = "auto", *, header: bool = True, keep_going: bool = False
+    ) -> None:
+        self.output = output
+        self.color = color
+        self.header = header
+        self.keep_going = keep_going
 
 
 def answer(

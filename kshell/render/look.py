@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kshell.commands.base.result import Result
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """``width``: a terminal's columns, ``None`` where there is no terminal and nothing may be cut off for space.
 
     ``header``: whether tables and CSV have a header line. ``color``: ANSI colours. ``wide``: every column, never cut.

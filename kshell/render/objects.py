@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from kshell.render import escape
@@ -56,6 +55,6 @@ def _list_lines(value: list[Any], look: Look) -> Iterator[str]:
         names = list(dict.fromkeys(str(key) for item in value for key in item))
         if all(name.isprintable() for name in names):
             # Whoever looks at one thing wants all of it: only tables of many things are cut to fit.
-            yield from table(value, names, replace(look, width=None), header=True)
+            yield from table(value, names, look._replace(width=None), header=True)
             return
     yield from (cell(item, ", ") + "\n" for item in value)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from kshell.commands.base.result import Row
 from kshell.render.cells import blanks, cell, cells, clip
@@ -24,8 +23,7 @@ NARROWEST = 8
 """A column is never cut to less than this, or than its name."""
 
 
-@dataclass(frozen=True)
-class _Column:
+class _Column(NamedTuple):
     name: str
     width: int
     right: bool

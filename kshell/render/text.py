@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -153,7 +152,7 @@ def report(result: Report, look: Look) -> Iterator[str]:
     for section in result.sections:
         title = paint(escape.terminal(section.title), "bold", look.color)
         indent = INDENT if title else ""
-        below = replace(look, width=None if look.width is None else look.width - len(indent))
+        below = look._replace(width=None if look.width is None else look.width - len(indent))
         if between or title:
             yield between + (title + "\n" if title else "")
         lines = rows(section.body, below) if isinstance(section.body, Rows) else object_lines(section.body, below)

@@ -10,7 +10,7 @@ import gc
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
 from kshell.metadata.image import Image
@@ -26,8 +26,7 @@ _ATTEMPTS = 6
 _PAUSE = 0.05
 
 
-@dataclass
-class Loaded:
+class Loaded(NamedTuple):
     """An image and everything there is to say about how it came to be."""
 
     image: Image
@@ -39,8 +38,8 @@ class Loaded:
     problems: list[Problem]
     torn: tuple[str, Torn] | None
     open_transaction: int | None
-    damage: list[DataError] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    damage: list[DataError]
+    notes: list[str]
 
 
 class DirectorySource:
@@ -119,6 +118,7 @@ def _load(listing: Listing, until: int | None, progress: Progress | None, from_o
         torn=reader.torn,
         open_transaction=replayer.open_transaction,
         damage=damage + reader.damage,
+        notes=[],
     )
     _add_notes(loaded)
     return loaded

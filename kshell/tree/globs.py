@@ -105,10 +105,14 @@ def _class(body: str) -> str:
     """``a-z_`` between brackets as a regular expression's set: only a hyphen between two characters is a range."""
     negated = body[0] in "!^"
     chars = body[1:] if negated else body
-    parts = []
-    for at, char in enumerate(chars):
-        is_range = char == "-" and 0 < at < len(chars) - 1 and not (at > 1 and chars[at - 2] == "-")
-        parts.append("-" if is_range else re.escape(char))
+    parts, at = [], 0
+    while at < len(chars):
+        if chars[at + 1 : at + 2] == "-" and at + 2 < len(chars):
+            parts.append(f"{re.escape(chars[at])}-{re.escape(chars[at + 2])}")
+            at += 3
+        else:
+            parts.append(re.escape(chars[at]))
+            at += 1
     return f"[{'^' if negated else ''}{''.join(parts)}]"
 
 

@@ -30,5 +30,7 @@ def run(source: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def lines(source: Path, *words: str) -> list[str]:
     """Ask one question that must be answered with exit code 0 and without a complaint; return the lines."""
     done = run(source, *words)
-    assert done.returncode == 0, f"{words} on {source} ended with {done.returncode}: {done.stderr}\n{done.stdout[-2000:]}"
+    assert done.returncode == 0, (
+        f"{words} on {source} ended with {done.returncode}: {done.stderr}\n{done.stdout[-2000:]}"
+    )
     return done.stdout.split("\n")[:-1]

@@ -12,13 +12,14 @@ import pytest
 from tests.kafka import gen, jars, text
 from tests.kafka.admin import Admin
 from tests.kafka.cluster import METADATA, Cluster, Node, copy_node, small_files
-from tests.kafka.oracle import expected_image
+from tests.kafka.oracle import expected_image, images_at_each
 from tests.live import oneshot
 
 pytestmark = pytest.mark.live
 
 VERSIONS = ("3.3.2", "3.9.2", "4.3.1")
 COPIES = 5
+DEMO = Path(__file__).parents[2] / "kshell" / "demo"
 
 
 @pytest.fixture(params=VERSIONS)
@@ -80,3 +81,15 @@ def test_generated_files(kind: str, mixed: bool) -> None:
     assert sum(path.startswith("/image/topics/byName/") for path in expected.leaves) == 100 * (10 + 2)
     for source in (made, made.parent):
         assert text.compare(expected, oneshot.lines(source, *oneshot.FIND)) == []
+
+
+def test_as_of_any_offset(tmp_path: Path) -> None:
+    """In the middle of batches, and in the transaction that holds the first records."""
+    jars.require()
+    images = images_at_each(DEMO / METADATA, 1, tmp_path)
+    last = max(images)
+    assert sorted(images) == list(range(last + 1))
+    for offset in [*range(2, 13), *range(20, last, 23), last]:
+        expected = text.read(images[offset])
+        found = oneshot.lines(DEMO, "--as-of", str(offset), *oneshot.FIND)
+        assert text.compare(expected, found) == [], f"as of {offset}"

@@ -220,7 +220,7 @@ def probe(monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
         name="probe",
         summary="for tests",
         run=run,
-        args=(Arg("about", "a command", kind="command"), Arg("color", "a color", complete=offered, count="*")),
+        args=(Arg("about", "a command", kind="command"), Arg("color", "a color", complete=offered, arity="*")),
         flags=(
             Flag(("-t", "--type"), "a type", metavar="TYPE", complete=offered, repeat=True),
             Flag(("-q",), "quiet"),

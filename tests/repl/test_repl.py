@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from kshell.commands.base import registry
 from kshell.commands.base.result import Nothing
 from kshell.commands.base.spec import Command
 from kshell.errors import CommandError, DataError
+from kshell.render.answer import Defaults
 from kshell.repl import run
-from kshell.repl.app import kshellrc
+from kshell.repl.app import Repl, kshellrc
 from kshell.repl.history import ShellHistory
+from kshell.repl.prompt import RichPrompt
 from kshell.session import Session
 from kshell.sources.directory import DirectorySource
 from tests.repl.conftest import DEMO
@@ -79,42 +82,76 @@ def test_a_line_that_cannot_be_understood_stays(type_keys: Type, capsys: pytest.
     assert "offset" in capsys.readouterr().out
 
 
-def test_tab_completes(type_keys: Type, session: Session) -> None:
-    with_menu = "cd /ima" + TAB
+Step = tuple[str, Callable[[Buffer], bool]]
+
+
+def drive(session: Session, steps: list[Step]) -> int:
+    """Types each text and waits until the line is as it says; then Enter and Ctrl-D. What helps comes from threads."""
     with create_pipe_input() as keys:
-        code = run_slowly(session, keys, [with_menu, "\n", CTRL_D])
-    assert code == 0
-    assert session.cwd == ("image",)
+        repl = Repl(session, Defaults(), input=keys, output=DummyOutput())
+        assert isinstance(repl._prompt, RichPrompt)
+        buffer = repl._prompt._prompt.default_buffer
+        late: list[str] = []
+
+        def send() -> None:
+            for text, done in steps:
+                keys.send_text(text)
+                until = time.monotonic() + 10
+                while not done(buffer):
+                    if time.monotonic() > until:
+                        late.append(text)
+                        keys.send_text(CTRL_C + CTRL_D)
+                        return
+                    time.sleep(0.01)
+            keys.send_text(CTRL_D)
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        code = repl.run()
+        sender.join()
+        assert not late, f"nothing came of {late}"
+        return code
 
 
-def run_slowly(session: Session, keys: PipeInput, texts: list[str]) -> int:
-    """Completion and ghost text come from a thread, so each text waits for the one before it."""
-
-    def send() -> None:
-        for text in texts:
-            time.sleep(0.3)
-            keys.send_text(text)
-
-    sender = threading.Thread(target=send)
-    sender.start()
-    code = run(session, input=keys, output=DummyOutput())
-    sender.join()
-    return code
+def test_tab_completes(home: Path, session: Session) -> None:
+    run_it: Step = ("\n", lambda line: session.cwd == ("image",) and not line.text)
+    assert drive(session, [("cd /ima" + TAB, lambda line: line.text == "cd /image/"), run_it]) == 0
 
 
 def test_right_takes_the_ghost_text(home: Path, session: Session) -> None:
-    with create_pipe_input() as keys:
-        run_slowly(session, keys, ["cd /image/topi", RIGHT, "\n", CTRL_D])
-    assert session.cwd == ("image", "topics")
+    steps: list[Step] = [
+        ("cd /image/topi", lambda line: line.suggestion is not None and line.suggestion.text == "cs/"),
+        (RIGHT, lambda line: line.text == "cd /image/topics/"),
+        ("\n", lambda line: session.cwd == ("image", "topics") and not line.text),
+    ]
+    assert drive(session, steps) == 0
+
+
+def test_ghost_text_comes_from_the_history_first(home: Path, session: Session) -> None:
+    (home / ".local/state/kshell").mkdir(parents=True)
+    (home / ".local/state/kshell/history").write_text("cat /image/old\ncat /image/new\n")
+    steps: list[Step] = [
+        ("cat /im", lambda line: line.suggestion is not None and line.suggestion.text == "age/new"),
+        (CTRL_C, lambda line: not line.text),
+    ]
+    assert drive(session, steps) == 130
 
 
 def test_up_searches_by_prefix_and_ctrl_r_anywhere(
-    type_keys: Type, session: Session, capsys: pytest.CaptureFixture[str]
+    home: Path, session: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    type_keys("cd /image\n", "pwd\n", "cd /\n", "pw", UP, "\n", CTRL_R, "imag", "\n", CTRL_D)
-    assert capsys.readouterr().out == "/image\n/\n"
-    assert session.cwd == ("image",)
-    assert session.history == ["cd /image", "pwd", "cd /", "pwd", "cd /image"]
+    (home / ".local/state/kshell").mkdir(parents=True)
+    (home / ".local/state/kshell/history").write_text("cd /image\npwd\ncd /\n")
+    steps: list[Step] = [
+        # The history comes in from a thread.
+        ("pw", lambda line: len(line._working_lines) == 4),
+        (UP, lambda line: line.text == "pwd"),
+        ("\n", lambda line: not line.text and session.history[-1] == "pwd"),
+        (CTRL_R + "imag", lambda line: len(line._working_lines) == 5),
+        ("\n", lambda line: not line.text and session.cwd == ("image",)),
+    ]
+    assert drive(session, steps) == 0
+    assert capsys.readouterr().out == "/\n"
 
 
 def test_several_pasted_lines_run_one_after_another(type_keys: Type, capsys: pytest.CaptureFixture[str]) -> None:

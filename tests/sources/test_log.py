@@ -66,6 +66,18 @@ def test_damage_before_the_start_is_stepped_over_once_and_after_it_is_not(tmp_pa
     ]
 
 
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_batch_that_only_the_next_one_gives_away_is_stepped_over_once(tmp_path: Path, resume: bool) -> None:
+    wrong = data(0)[:12] + (65).to_bytes(4, "big") + data(0)[16:]  # the CRC does not cover the epoch
+    path = write_log(tmp_path, wrong, data(2), data(4), data(6))
+    offsets, found = reader(tmp_path, 4, resume=resume)
+    assert offsets == [0, 2, 4, 6]
+    (damage,) = found.damage
+    assert isinstance(damage, CorruptDataError)
+    assert (damage.file, damage.position) == (str(path), 0)
+    assert "has epoch 65, the batches after it have 1" in damage.reason
+
+
 def test_a_batch_that_holds_the_start_is_not_stepped_over(tmp_path: Path) -> None:
     write_log(tmp_path, data(0), broken(data(2)), data(4))
     offsets, found = reader(tmp_path, 3)

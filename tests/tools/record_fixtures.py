@@ -184,7 +184,7 @@ def kafka_4_0(cluster: Cluster) -> list[Node]:
 
 
 def kafka_4_1(cluster: Cluster) -> list[Node]:
-    """Retention at work: old segments and snapshots go, the log starts above 0; min.insync.replicas changes clear ELRs."""
+    """Retention at work: old files go, the log starts above 0. Changes of min.insync.replicas clear ELRs."""
     admin = families(cluster)
     lose_brokers(cluster, admin)
     admin.set_config("TOPIC", "orders", {"min.insync.replicas": "1"})
@@ -204,7 +204,7 @@ def kafka_4_1(cluster: Cluster) -> list[Node]:
 
 
 def kafka_4_3(cluster: Cluster) -> list[Node]:
-    """Brokers with two log directories, one of them cordoned; a controller that is not formatted as the others."""
+    """A broker with two log directories, one of them cordoned."""
     admin = families(cluster)
     cordoned = cluster.node(0).home / "more-data"
     admin.set_config("BROKER", "0", {"cordoned.log.dirs": str(cordoned)})
@@ -225,7 +225,8 @@ def cluster_4_3() -> Cluster:
 def small_cluster(version: str, controllers: int, *, dynamic: bool = False, format_args: tuple[str, ...] = (),
                   snapshot_bytes: int = 6000, retention_bytes: int | None = None) -> Cluster:  # fmt: skip
     """Return a cluster of four brokers whose files stay small."""
-    props = [*FAST, *small_files(version, snapshot_bytes=snapshot_bytes, segment_bytes=9000, retention_bytes=retention_bytes)]
+    small = small_files(version, snapshot_bytes=snapshot_bytes, segment_bytes=9000, retention_bytes=retention_bytes)
+    props = [*FAST, *small]
     return Cluster(version, controllers=controllers, brokers=4, sasl=True, dynamic=dynamic, props=props,
                    format_args=format_args)  # fmt: skip
 

@@ -78,7 +78,7 @@ def parser_for(command: Command) -> argparse.ArgumentParser:
     for arg in command.args:
         # Counts are checked after `--help` was seen, so that `ls --help` needs no arguments.
         parser.add_argument(
-            arg.name, nargs="?" if arg.count in "1?" else "*", default=None if arg.count in "1?" else []
+            arg.name, nargs="?" if arg.arity in "1?" else "*", default=None if arg.arity in "1?" else []
         )
     return parser
 
@@ -88,7 +88,7 @@ def parse(command: Command, words: list[str]) -> argparse.Namespace:
     found = parser_for(command).parse_intermixed_args(join_point(words))
     if not getattr(found, "help", False):
         for arg in command.args:
-            if arg.count in "1+" and not getattr(found, arg.name):
+            if arg.arity in "1+" and not getattr(found, arg.name):
                 raise UsageError(f"{command.name}: {arg.name.upper()} is missing", hint=f"`help {command.name}`")
     return found
 

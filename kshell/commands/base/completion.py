@@ -182,7 +182,7 @@ class State:
         """The argument that a word here would be."""
         left = self._arguments
         for arg in self.command.args:
-            if left == 0 or arg.count in "*+":
+            if left == 0 or arg.arity in "*+":
                 return arg
             left -= 1
         return None

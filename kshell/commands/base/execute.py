@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kshell.commands.base import registry
 from kshell.commands.base.arguments import parse
@@ -27,8 +26,7 @@ class Typed(str):
         return typed
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(NamedTuple):
     """The options of one answer; ``None`` where the front end's own setting counts."""
 
     output: str | None = None
@@ -38,8 +36,7 @@ class Shape:
     width: int | None = None
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """A line that was understood: the command, its arguments, the session to run it on, and where the answer goes."""
 
     command: Command

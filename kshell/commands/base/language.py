@@ -11,14 +11,13 @@ backslash takes the meaning from what follows. Everything after an unquoted ``|`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kshell.errors import UsageError
 from kshell.tree.globs import escape
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(NamedTuple):
     """A word: its literal ``text``, and as a ``pattern`` in which quoted characters are escaped."""
 
     text: str
@@ -32,11 +31,10 @@ class Word:
         return cls(text, text, 0)
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A parsed line: its words, where the output goes, and the program it is piped through."""
 
-    words: list[Word] = field(default_factory=list)
+    words: list[Word]
     target: str | None = None
     append: bool = False
     program: str | None = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from functools import cache
 
 from kshell.commands.base.spec import Command
+from kshell.discovery import module_names
 from kshell.errors import UsageError
 
 _PACKAGE = "kshell.commands"
@@ -16,8 +16,7 @@ _PACKAGE = "kshell.commands"
 def names() -> tuple[str, ...]:
     """Every command's name, sorted. A module ``as_of`` is the command ``as-of``."""
     package = importlib.import_module(_PACKAGE)
-    modules = pkgutil.iter_modules(package.__path__)
-    return tuple(sorted(m.name.strip("_").replace("_", "-") for m in modules if not m.ispkg))
+    return tuple(name.replace("_", "-") for name in module_names(package.__path__))
 
 
 def get(name: str) -> Command:
@@ -28,10 +27,7 @@ def get(name: str) -> Command:
         close = difflib.get_close_matches(name, names(), n=2)
         hint = f"did you mean {' or '.join(close)}?" if close else "`help` lists the commands"
         raise UsageError(f"{name}: no such command", hint=hint)
-    plain = name.replace("-", "_")
-    package = importlib.import_module(_PACKAGE)
-    module = next(m.name for m in pkgutil.iter_modules(package.__path__) if m.name.strip("_") == plain)
-    command: Command = importlib.import_module(f"{_PACKAGE}.{module}").COMMAND
+    command: Command = importlib.import_module(f"{_PACKAGE}.{name.replace('-', '_')}").COMMAND
     return command
 
 

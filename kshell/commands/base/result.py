@@ -8,81 +8,100 @@ parts of a :class:`Many` one by one, and :class:`Nothing` not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from kshell.commands.base.execute import Call
     from kshell.errors import KshellError
 
+# Plain classes, not dataclasses: making those costs a one-shot command more than running it (docs/decisions/0009).
+
 Row = Mapping[str, Any]
 
 
-@dataclass
 class Result:
     """Base of the kinds. ``exit_code`` is the command's own (a predicate's finding: 1)."""
 
-    exit_code: int = field(default=0, kw_only=True)
+    exit_code: int
+
+    def __init__(self, *, exit_code: int = 0) -> None:
+        self.exit_code = exit_code
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
-@dataclass
 class Nothing(Result):
     """A command that only does something (``cd``)."""
 
 
-@dataclass
 class Text(Result):
     """Words for people: help, man, pwd. ``json`` gives one string; ``man`` and ``help`` are Markdown."""
 
-    text: str
-    markdown: bool = False
+    def __init__(self, text: str, markdown: bool = False, *, exit_code: int = 0) -> None:
+        super().__init__(exit_code=exit_code)
+        self.text = text
+        self.markdown = markdown
 
 
-@dataclass
 class Value(Result):
     """One leaf: its path, its type (``partition``, ``config``, …) and its plain value."""
 
-    path: str
-    type: str
-    value: Any
+    def __init__(self, path: str, type: str, value: Any, *, exit_code: int = 0) -> None:
+        super().__init__(exit_code=exit_code)
+        self.path = path
+        self.type = type
+        self.value = value
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A column: its key in the rows, in Kafka's lowerCamelCase; shown in ``wide`` only where ``wide`` is set."""
 
     name: str
     wide: bool = False
 
 
-@dataclass
 class Rows(Result):
     """Rows of one shape, perhaps made while they are read (``dump`` of a long log).
 
     ``style`` only matters to ``text``: ``table`` is a table; ``names`` prints the column ``name`` alone, in columns as
     ``ls`` does (``one_per_line``: one a line); ``lines`` prints each row's column ``line_column``, or what ``line``
     makes of the row, as a line (``find``, ``dump``); ``values`` prints each row's ``path`` as a heading and its
-    ``value`` as a :class:`Value` is printed (``cat`` of several). ``group``: a column whose changes start a new block
-    with a heading (``ls`` of several directories). Rows may hold more keys than there are columns; only columns are
-    shown, in their order.
+    ``value`` as a :class:`Value` is printed (``cat`` of several).
+
+    ``group`` is a column whose changes start a new block with a heading (``ls`` of several directories). With ``json``
+    and ``jsonl``, the column ``bare`` stands for the whole row (``ls``: names). Rows may hold more keys than there are
+    columns; only columns are shown, in their order.
     """
 
-    columns: tuple[Column, ...]
-    rows: Iterable[Row]
-    style: str = "table"
-    line_column: str = ""
-    line: Callable[[Row], str] | None = None
-    one_per_line: bool = False
-    group: str | None = None
-    bare: str | None = None
-    """With ``json`` and ``jsonl``: a column that stands for the whole row (``ls``: names)."""
+    def __init__(
+        self,
+        columns: tuple[Column, ...],
+        rows: Iterable[Row],
+        style: str = "table",
+        line_column: str = "",
+        line: Callable[[Row], str] | None = None,
+        one_per_line: bool = False,
+        group: str | None = None,
+        bare: str | None = None,
+        *,
+        exit_code: int = 0,
+    ) -> None:
+        super().__init__(exit_code=exit_code)
+        self.columns = columns
+        self.rows = rows
+        self.style = style
+        self.line_column = line_column
+        self.line = line
+        self.one_per_line = one_per_line
+        self.group = group
+        self.bare = bare
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
 
 
-@dataclass
-class Branch:
+class Branch(NamedTuple):
     """A node of a :class:`Tree`: its name, and either a leaf's value or children."""
 
     name: str
@@ -92,20 +111,20 @@ class Branch:
     """Children that a limit cut off."""
 
 
-@dataclass
 class Tree(Result):
     """A part of the tree. ``json`` gives nested objects: name -> value, or name -> object.
 
-    A root without a name is no node: it only holds several trees, each named by its path.
+    A root without a name is no node: it only holds several trees, each named by its path. ``values``: whether ``text``
+    shows leaves' values (``cat DIR``) or only names (``tree``).
     """
 
-    root: Branch
-    values: bool = False
-    """Whether ``text`` shows leaves' values (``cat DIR``) or only names (``tree``)."""
+    def __init__(self, root: Branch, values: bool = False, *, exit_code: int = 0) -> None:
+        super().__init__(exit_code=exit_code)
+        self.root = root
+        self.values = values
 
 
-@dataclass
-class Section:
+class Section(NamedTuple):
     """A titled part of a :class:`Report`: an object (``item`` -> value) or rows."""
 
     key: str
@@ -113,14 +132,15 @@ class Section:
     body: Mapping[str, Any] | Rows
 
 
-@dataclass
 class Report(Result):
     """A page about one thing (``info``, ``stat``). ``json`` gives one object: section key -> body.
 
     A report with a single section of key ``""`` is that section's object.
     """
 
-    sections: list[Section]
+    def __init__(self, sections: list[Section], *, exit_code: int = 0) -> None:
+        super().__init__(exit_code=exit_code)
+        self.sections = sections
 
 
 class Part(NamedTuple):
@@ -131,7 +151,6 @@ class Part(NamedTuple):
     error: KshellError | None = None
 
 
-@dataclass
 class Many(Result):
     """What the lines of a file gave (``source``), each run when its part is asked for.
 
@@ -139,8 +158,10 @@ class Many(Result):
     when rendering a part fails. With it, such a line is a part with an ``error``, and the highest exit code counts.
     """
 
-    parts: Iterable[Part]
-    keep_going: bool = False
+    def __init__(self, parts: Iterable[Part], keep_going: bool = False, *, exit_code: int = 0) -> None:
+        super().__init__(exit_code=exit_code)
+        self.parts = parts
+        self.keep_going = keep_going
 
 
 class Exit(Exception):

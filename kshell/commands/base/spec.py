@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.commands.base.result import Result
 
@@ -15,8 +14,7 @@ Complete = Callable[["Session", str], Iterable[str]]
 """(session, what was typed of the word) -> whole words that it may become."""
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(NamedTuple):
     """An option. Without ``metavar`` it is a switch; with ``convert`` its word becomes a typed value."""
 
     names: tuple[str, ...]
@@ -35,22 +33,20 @@ class Flag:
         return name.lstrip("-").replace("-", "_") if not name.lstrip("-").isdigit() else f"n{name.lstrip('-')}"
 
 
-@dataclass(frozen=True)
-class Arg:
+class Arg(NamedTuple):
     """A positional argument. ``kind``: ``path`` (globs are expanded, paths are completed), ``text`` or ``command``.
 
-    ``count``: ``1``, ``?`` (optional), ``*`` (any number) or ``+`` (at least one).
+    ``arity``: ``1``, ``?`` (optional), ``*`` (any number) or ``+`` (at least one).
     """
 
     name: str
     help: str
     kind: str = "text"
-    count: str = "1"
+    arity: str = "1"
     complete: Complete | None = None
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """A line that runs on the sample, what it is for, and the exit code that it ends with there."""
 
     line: str
@@ -58,8 +54,7 @@ class Example:
     exit_code: int = 0
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command. ``run`` gets the session and the parsed arguments (attributes by name) and returns a result."""
 
     name: str
@@ -70,4 +65,4 @@ class Command:
     examples: tuple[Example, ...] = ()
     description: str = ""
     needs_source: bool = True
-    aliases: tuple[str, ...] = field(default=())
+    aliases: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ def synopsis(command: Command) -> str:
 
 def _placed(arg: Arg) -> str:
     name = arg.name.upper()
-    return {"1": name, "?": f"[{name}]", "*": f"[{name} …]", "+": f"{name} …"}[arg.count]
+    return {"1": name, "?": f"[{name}]", "*": f"[{name} …]", "+": f"{name} …"}[arg.arity]
 
 
 def _named(flag: Flag, *, shortest: bool = False) -> str:

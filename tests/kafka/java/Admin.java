@@ -76,8 +76,8 @@ public class Admin {
             case "deleteTopic":
                 return client.deleteTopics(List.of(text(r, "name"))).all().get();
             case "addPartitions":
-                return client.createPartitions(Map.of(text(r, "name"), NewPartitions.increaseTo(r.get("total").asInt())))
-                    .all().get();
+                NewPartitions total = NewPartitions.increaseTo(r.get("total").asInt());
+                return client.createPartitions(Map.of(text(r, "name"), total)).all().get();
             case "describeTopic":
                 return describeTopic(text(r, "name"));
             case "config":

@@ -36,8 +36,8 @@ import org.apache.kafka.server.common.MetadataVersion;
  *   Gen snapshot FILE TOPICS PARTITIONS BROKERS uniform|mixed
  *   Gen log FILE TOPICS PARTITIONS BROKERS uniform|mixed CHANGES
  *
- * Mixed has the shapes of real clusters: replication factors 1 to 4, and one replicated partition in ten with a shrunken
- * ISR and an ELR. The same arguments give the same image.
+ * Mixed has the shapes of real clusters: replication factors 1 to 4, and one replicated partition in ten with a
+ * shrunken ISR and an ELR. The same arguments give the same image.
  */
 public class Gen {
     private static final int LOG_BATCH = 500;
@@ -137,7 +137,8 @@ public class Gen {
         List<Integer> replicas = replicas(topic, partition);
         int leader = replicas.get(random.nextInt(replicas.size()));
         List<Integer> isr = random.nextBoolean() ? replicas : List.of(leader);
-        return new PartitionChangeRecord().setTopicId(id(1, topic)).setPartitionId(partition).setLeader(leader).setIsr(isr);
+        return new PartitionChangeRecord().setTopicId(id(1, topic)).setPartitionId(partition).setLeader(leader)
+            .setIsr(isr);
     }
 
     /** Batches of a log, back to back, as a leader in epoch 1 appends them. */

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -14,6 +15,7 @@ import org.apache.kafka.common.metadata.BeginTransactionRecord;
 import org.apache.kafka.common.metadata.EndTransactionRecord;
 import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
+import org.apache.kafka.common.record.internal.FileLogInputStream.FileChannelRecordBatch;
 import org.apache.kafka.common.record.internal.FileRecords;
 import org.apache.kafka.common.record.internal.Record;
 import org.apache.kafka.common.record.internal.RecordBatch;
@@ -34,13 +36,22 @@ import org.apache.kafka.metadata.MetadataRecordSerde;
  *   Oracle DIR log [N]    the log alone, from offset 0
  *   Oracle DIR each S OUT one pass over the log alone; OUT/<offset>.tsv for every S-th offset
  *
- * An open metadata transaction is left out. The last line is "#lastOffset" with the offset of the last metadata record.
+ * An open metadata transaction is left out. The last line is "#lastOffset": the offset of the last metadata record in
+ * the image.
  */
 public class Oracle {
     private MetadataImage image = MetadataImage.EMPTY;
     private MetadataDelta delta = new MetadataDelta.Builder().setImage(image).build();
     private List<ApiMessage> transaction = null;
     private long lastOffset = -1;
+
+    /** One record of the log; what an open transaction holds is not in the image. */
+    private void replay(Record record) {
+        replay(decode(record));
+        if (transaction == null) {
+            lastOffset = record.offset();
+        }
+    }
 
     /** One metadata record into the delta, or aside while a transaction is open. */
     private void replay(ApiMessage message) {
@@ -64,14 +75,33 @@ public class Oracle {
         delta = new MetadataDelta.Builder().setImage(image).build();
     }
 
+    /** The batches of a file that may be growing: FileRecords itself would trim it when closed. */
+    private static class Batches implements Iterable<FileChannelRecordBatch>, AutoCloseable {
+        private final FileRecords records;
+
+        Batches(Path file) throws IOException {
+            records = FileRecords.open(file.toFile(), false);
+        }
+
+        @Override
+        public Iterator<FileChannelRecordBatch> iterator() {
+            return records.batches().iterator();
+        }
+
+        @Override
+        public void close() throws IOException {
+            records.closeHandlers();
+        }
+    }
+
     private static ApiMessage decode(Record record) {
         ByteBufferAccessor value = new ByteBufferAccessor(record.value());
         return MetadataRecordSerde.INSTANCE.read(value, record.valueSize()).message();
     }
 
     private void loadSnapshot(Path file, long end) throws IOException {
-        try (FileRecords records = FileRecords.open(file.toFile(), false)) {
-            for (RecordBatch batch : records.batches()) {
+        try (Batches records = new Batches(file)) {
+            for (RecordBatch batch : records) {
                 batch.ensureValid();
                 if (!batch.isControlBatch()) {
                     batch.forEach(record -> replay(decode(record)));
@@ -85,16 +115,15 @@ public class Oracle {
 
     /** The records of a segment from one offset to another, both inclusive; the image follows batch by batch. */
     private void loadSegment(Path file, long from, long to) throws IOException {
-        try (FileRecords records = FileRecords.open(file.toFile(), false)) {
-            for (RecordBatch batch : records.batches()) {
+        try (Batches records = new Batches(file)) {
+            for (RecordBatch batch : records) {
                 batch.ensureValid();
                 if (batch.isControlBatch()) {
                     continue;
                 }
                 for (Record record : batch) {
                     if (record.offset() >= from && record.offset() <= to) {
-                        lastOffset = record.offset();
-                        replay(decode(record));
+                        replay(record);
                     }
                 }
                 if (transaction == null) {
@@ -105,13 +134,12 @@ public class Oracle {
     }
 
     private void loadEach(Path file, long step, Path out) throws IOException {
-        try (FileRecords records = FileRecords.open(file.toFile(), false)) {
-            for (RecordBatch batch : records.batches()) {
+        try (Batches records = new Batches(file)) {
+            for (RecordBatch batch : records) {
                 batch.ensureValid();
                 for (Record record : batch) {
                     if (!batch.isControlBatch()) {
-                        lastOffset = record.offset();
-                        replay(decode(record));
+                        replay(record);
                         apply();
                     }
                     if (record.offset() % step == 0) {
