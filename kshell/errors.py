@@ -105,6 +105,10 @@ class IncompleteLogError(DataError):
 class MissingCodecError(DataError):
     """A batch is compressed with a codec whose library is not installed."""
 
+    def at(self, file: str, position: int) -> MissingCodecError:
+        """The same, with the place of the batch."""
+        return MissingCodecError(f"{file}: byte {position}: {self.message}", hint=self.hint)
+
 
 class Interrupted(KshellError):
     """The person pressed Ctrl-C."""

@@ -12,7 +12,7 @@ from kshell.metadata.families.quorum import control
 from kshell.metadata.families.topics import writable
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.partitions import Run
-from kshell.metadata.records import ReplayError, Undecoded, decode_value
+from kshell.metadata.records import Decoded, ReplayError, Undecoded, decode_value
 from kshell.metadata.values import Origin, Place, Provenance
 from kshell.protocol.batches import Batch, RawRecord, iter_records
 from kshell.protocol.control import CONTROL_TYPES, decode_control
@@ -79,7 +79,9 @@ class Replayer:
             self._replay(raw, place)
 
     def _marker(self, key: int, raw: RawRecord, place: Place) -> None:
+        """A marker whose version is not known, or that is malformed, still marks; it is listed as well."""
         held = self._held
+        self._decode(raw, place)
         if (key == _BEGIN) == (held is not None):
             reason = "a transaction is already open" if held else "no transaction is open"
             self.problems.append(Problem(self._origin(raw, place), reason, False))
@@ -97,13 +99,18 @@ class Replayer:
         decoded = decode_value(raw.value)
         return Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
 
-    def _replay(self, raw: RawRecord, place: Place) -> None:
+    def _decode(self, raw: RawRecord, place: Place) -> tuple[Decoded, Origin]:
+        """A record's value; what cannot be decoded is listed."""
         decoded = decode_value(raw.value)
         origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
         undecoded = decoded.undecoded
+        if undecoded is not None:
+            self.problems.append(Problem(origin, undecoded.reason, not undecoded.malformed, undecoded))
+        return decoded, origin
+
+    def _replay(self, raw: RawRecord, place: Place) -> None:
+        decoded, origin = self._decode(raw, place)
         if decoded.type is None or decoded.data is None:
-            reason = undecoded.reason if undecoded else "the record cannot be decoded"
-            self.problems.append(Problem(origin, reason, not (undecoded and undecoded.malformed), undecoded))
             return
         try:
             decoded.type.replay(self._delta, decoded.data, origin)

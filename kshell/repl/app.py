@@ -69,20 +69,24 @@ class Repl:
             self._loader.start()
             self._greet()
             while True:
-                self._turn()
+                self._survive_turn()
         except Exit as asked:
             return asked.code
         except EOFError:
             return self._lines.status
+
+    def _survive_turn(self) -> None:
+        """Ctrl-C at the prompt clears the line; one more while a command is ending must not end the shell."""
+        try:
+            self._turn()
+        except KeyboardInterrupt:
+            self._lines.status = EXIT_INTERRUPTED
 
     def _turn(self) -> None:
         """One prompt and what was entered: a line, or several that were pasted."""
         self._meter.changed = self._prompt.refresh
         try:
             entered = self._prompt.ask(self._lines.status)
-        except KeyboardInterrupt:
-            self._lines.status = EXIT_INTERRUPTED
-            return
         finally:
             self._meter.changed = lambda: None
         for line in entered.split("\n"):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import threading
 from collections.abc import Callable
 
 from kshell.errors import KshellError
 from kshell.render.progress import Progress
+from kshell.repl.terminal import shortened
 from kshell.session import Session
 
 _EVERY = 0.05
 """Seconds between two looks at whether loading has ended."""
+_BAR = 56
+"""Columns that the bar and the numbers take, at most."""
 
 
 class Meter:
@@ -42,7 +47,10 @@ class Meter:
     def draw(self) -> None:
         """Brings the line up to date, if somebody waits."""
         if self._waiting:
-            self._line(*self._last)
+            done, total, what = self._last
+            # In one row: what wraps cannot be written over.
+            room = max(shutil.get_terminal_size().columns - _BAR, 1)
+            self._line(done, total, shortened(os.path.basename(what), room))
 
     def clear(self) -> None:
         """Takes the line away: the answer is coming, or the prompt."""
@@ -56,16 +64,18 @@ class Loader:
     def __init__(self, session: Session, meter: Meter) -> None:
         self._session = session
         self._meter = meter
-        self._thread: threading.Thread | None = None
+        # Not the thread itself: Ctrl-C during its join() makes Python 3.11 believe that it has ended.
+        self._idle = threading.Event()
+        self._idle.set()
         self.error: KshellError | None = None
 
     def start(self) -> None:
         """Begins to load, unless that goes on already."""
-        if self._thread is not None and self._thread.is_alive():
+        if not self._idle.is_set():
             return
+        self._idle.clear()
         self.error = None
-        self._thread = threading.Thread(target=self._load, name="kshell loading", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._load, name="kshell loading", daemon=True).start()
 
     def _load(self) -> None:
         try:
@@ -75,13 +85,13 @@ class Loader:
         except Exception as error:
             # A fault of ours; the first command meets it again, and tells all of it.
             self.error = KshellError(f"loading ended with {type(error).__name__}")
+        finally:
+            self._idle.set()
         self._meter.changed()
 
     def is_done(self, patience: float = 0.0) -> bool:
         """Whether loading has ended, well or not, or does so while we wait."""
-        if self._thread is not None:
-            self._thread.join(patience)
-        return self._thread is None or not self._thread.is_alive()
+        return self._idle.wait(patience)
 
     def wait(self) -> None:
         """Until loading has ended, with progress to be seen. Ctrl-C ends the waiting, and loading goes on."""

@@ -190,19 +190,19 @@ def _replay_log(reader: LogReader, replayer: Replayer, start: int, until: int | 
     end: int | None = None
     timestamp = -1
     for file, batch in reader:
-        end = batch.last_offset + 1
+        if until is not None and batch.base_offset > until:
+            break
+        end = (batch.last_offset if until is None else min(batch.last_offset, until)) + 1
         timestamp = batch.max_timestamp
         if batch.last_offset < start:
             continue
-        if until is not None and batch.base_offset > until:
-            break
         try:
             replayer.log_batch(batch, file, start)
         except DecodeError as error:
-            reader.damage.append(CorruptDataError(file, batch.position, str(error)))
+            reader.damage.append(CorruptDataError(reader.path, batch.position, str(error)))
             break
         except MissingCodecError as error:
-            reader.damage.append(MissingCodecError(f"{file}: byte {batch.position}: {error.message}", hint=error.hint))
+            reader.damage.append(error.at(reader.path, batch.position))
             break
     return end, timestamp
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from kshell.errors import CorruptDataError, DataError, IncompleteLogError
+from kshell.errors import CorruptDataError, DataError, IncompleteLogError, SourceError
 from kshell.protocol.batches import Batch
 from kshell.protocol.verify import Chain, LeaderEpochs, Torn, find_batch
 from kshell.sources.files import Listing, Segment, leader_epochs, open_read
@@ -27,10 +27,13 @@ class FileBatch(NamedTuple):
 
 
 def read_segment(segment: Segment) -> bytes:
-    """The bytes of a segment as they are now."""
+    """The bytes of a segment as they are now. Raises FileNotFoundError (list again), SourceError."""
     descriptor = open_read(segment.path)
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        return file.readall() or b""
+    try:
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            return file.readall() or b""
+    except OSError as error:
+        raise SourceError(f"{segment.path}: {error.strerror}") from None
 
 
 class LogReader:
@@ -43,6 +46,8 @@ class LogReader:
     def __init__(
         self, listing: Listing, start: int = 0, *, resume: bool = False, progress: Progress | None = None
     ) -> None:
+        self.path = ""
+        """The segment that is being walked."""
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
         self._segments = _needed(listing.segments, start)
@@ -59,6 +64,7 @@ class LogReader:
             if not self._joins(segment):
                 return
             is_last = index == len(self._segments) - 1
+            self.path = segment.path
             for batch in self._segment(segment, is_last):
                 yield FileBatch(os.path.basename(segment.path), batch)
                 if self._progress:

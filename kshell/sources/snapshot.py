@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from kshell.errors import CorruptDataError
+from kshell.errors import CorruptDataError, MissingCodecError
 from kshell.metadata.replay import Replayer
 from kshell.protocol.batches import Batch, iter_records
 from kshell.protocol.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, control_number, decode_control, holds
@@ -96,7 +96,7 @@ class SnapshotReader:
 
 
 def load_snapshot(file: SnapshotFile, replayer: Replayer, *, strict: bool, progress: Progress | None) -> SnapshotFacts:
-    """Indexes a snapshot into a replayer. Raises CorruptDataError; the replayer is then of no use."""
+    """Indexes a snapshot into a replayer. Raises DataError; the replayer is then of no use."""
     reader = SnapshotReader(file, strict=strict, progress=progress)
     name = os.path.basename(file.path)
     for batch in reader:
@@ -104,6 +104,8 @@ def load_snapshot(file: SnapshotFile, replayer: Replayer, *, strict: bool, progr
             replayer.snapshot_batch(batch, name)
         except (DecodeError, IndexError) as error:
             raise CorruptDataError(file.path, batch.position, str(error)) from None
+        except MissingCodecError as error:
+            raise error.at(file.path, batch.position) from None
     facts = reader.facts()
     replayer.snapshot_end(facts.end_offset, file.epoch if file.epoch is not None else facts.epoch, facts.timestamp)
     return facts

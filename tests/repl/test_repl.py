@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import stat
 import sys
 import threading
@@ -255,6 +256,25 @@ def test_the_first_command_waits_for_loading(type_keys: Type, capsys: pytest.Cap
     assert type_keys("ls /image/features -o json\n", CTRL_D, on=Session(Slow(DEMO))) == 0
     assert "metadataVersion" in capsys.readouterr().out
     assert 0.9 < time.monotonic() - begin < 5
+
+
+def test_ctrl_c_while_waiting_leaves_loading_alone(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    begun: list[threading.Thread] = []
+
+    class Counting(Slow):
+        def load(self, **options: Any) -> Any:
+            begun.append(threading.current_thread())
+            threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT)).start()
+            return super().load(**options)
+
+    session = Session(Counting(DEMO))
+    with create_pipe_input() as keys:
+        keys.send_text("ls /image\n" + "ls /local\n" + CTRL_D)
+        assert run(session, input=keys, output=DummyOutput()) == 0
+    said = capsys.readouterr()
+    assert "interrupted" in said.err
+    assert said.out.split() == ["commitId", "version"]
+    assert len(begun) == 1
 
 
 # --- commands that misbehave -----------------------------------------------------------------------------------------
