@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import itertools
 import json
 import os
 import sys
@@ -230,16 +232,23 @@ def main(argv: list[str] | None = None) -> int:
     code = 0
     for name, make in PAGES.items():
         path, text = REFERENCE / name, make()
-        if path.exists() and path.read_text(encoding="utf-8") == text:
+        old = path.read_text(encoding="utf-8") if path.exists() else ""
+        if old == text:
             continue
         if check:
             print(f"docs/reference/{name} is out of date: ./dev docs", file=sys.stderr)
+            print(_difference(old, text), file=sys.stderr)
             code = 1
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         print(f"docs/reference/{name} written")
     return code
+
+
+def _difference(old: str, new: str) -> str:
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), "is", "would be", n=1, lineterm="")
+    return "\n".join(itertools.islice(lines, LINES))
 
 
 if __name__ == "__main__":

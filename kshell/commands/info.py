@@ -104,7 +104,7 @@ def _image(loaded: Loaded) -> dict[str, Any]:
 
 def _counts(image: Image) -> dict[str, int]:
     counts = {"topics": len(image[TOPICS]), "partitions": sum(map(len, image[TOPICS].values()))}
-    for family in families().values():
+    for _, family in sorted(families().items()):
         table = image[family.name]
         counts[family.name] = sum(map(len, table.values())) if len(family.levels) > 1 else len(table)
     counts["fencedBrokers"] = sum(entry.value.fenced for entry in image["brokers"].values())
