@@ -5,26 +5,27 @@ No answer is printed before loading is complete. Standard output carries data on
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from typing import NoReturn
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
-from kshell.commands.base.arguments import SHAPING, Parser, add_flag, join_point
+from kshell.commands.base.arguments import SHAPING, parse_options
 from kshell.commands.base.execute import Call, prepare, prepare_words
 from kshell.commands.base.result import Exit
 from kshell.commands.base.spec import Flag
-from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
-from kshell.render.answer import Defaults, answer
+from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, KshellError, UsageError
+from kshell.render.answer import Defaults, answer, deadline
 from kshell.render.color import use_color
 from kshell.render.escape import terminal as escape_terminal
 from kshell.render.output import OutputClosed, describe_error
-from kshell.render.progress import Progress
 from kshell.session import Session
 from kshell.sources.choose import NO_SOURCE, NoSource, choose, open_source
 from kshell.version import __version__
+
+if TYPE_CHECKING:
+    from kshell.render.progress import Progress
 
 _SOURCES = (
     Flag(("-d", "--directory"), "a __cluster_metadata-0 directory, the log directory around it, or one file", "DIR"),
@@ -46,27 +47,6 @@ _OPTIONS = (
     Flag(("-h", "--help"), "print this help"),
 )
 _SAY_AT_MOST = 10
-_TAKES_VALUE = {name for flag in (*_SOURCES, *_OPTIONS, *SHAPING) if flag.metavar for name in flag.names}
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="kshell", add_help=False, allow_abbrev=False)
-    for flag in (*_SOURCES, *_OPTIONS, *SHAPING):
-        add_flag(parser, flag)
-    return parser
-
-
-def _split(argv: list[str]) -> tuple[list[str], list[str]]:
-    """(kshell's own options, the command and its words): the command is the first word that is no option."""
-    at = 0
-    while at < len(argv):
-        word = argv[at]
-        if word == "--":
-            return argv[:at], argv[at + 1 :]
-        if not word.startswith("-") or word == "-":
-            break
-        at += 2 if word in _TAKES_VALUE else 1
-    return argv[:at], argv[at:]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -86,8 +66,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _main(argv: list[str]) -> int:
-    head, command = _split(argv)
-    options = _parser().parse_args(join_point(head))
+    options, command = parse_options("kshell", (*_SOURCES, *_OPTIONS, *SHAPING), argv)
     if options.version:
         print(f"kshell {__version__}")
         return EXIT_OK
@@ -97,7 +76,8 @@ def _main(argv: list[str]) -> int:
     if command and (options.c or options.f):
         raise UsageError(f"{command[0]}: a command beside -c or -f", hint="give every command with -c, or one without")
     scripted = bool(command or options.c or options.f) or not sys.stdin.isatty()
-    runner = Runner(options, _session(options, scripted))
+    progress = _progress()
+    runner = Runner(options, _session(options, scripted, progress), progress)
     if command:
         return runner.words(command)
     if scripted:
@@ -113,7 +93,16 @@ def complain(error: KshellError, line: str | None = None) -> None:
     print(f"kshell: {said}", file=sys.stderr)
 
 
-def _session(options: argparse.Namespace, scripted: bool) -> Session:
+def _progress() -> Progress | None:
+    """Only for eyes; nobody else waits for its module."""
+    if not sys.stderr.isatty():
+        return None
+    from kshell.render.progress import Progress
+
+    return Progress()
+
+
+def _session(options: SimpleNamespace, scripted: bool, progress: Progress | None) -> Session:
     flags = {
         "directory": _one_of(options.directory, options.snapshot),
         "bootstrap_controllers": options.bootstrap_controllers,
@@ -123,7 +112,6 @@ def _session(options: argparse.Namespace, scripted: bool) -> Session:
     }
     if options.config or options.X:
         raise UsageError("--config and -X configure connections, and this release reads directories and files only")
-    progress = Progress()
     try:
         source = open_source(choose(flags, os.environ))
     except UsageError as error:
@@ -132,6 +120,8 @@ def _session(options: argparse.Namespace, scripted: bool) -> Session:
             raise
         source = NoSource()
     session = Session(source, show_secrets=options.show_secrets, progress=progress)
+    if options.timeout is not None:
+        session.settings["timeout"] = options.timeout
     return session if options.as_of is None else session.reshape(point=options.as_of)
 
 
@@ -144,15 +134,15 @@ def _one_of(directory: str | None, snapshot: str | None) -> str | None:
 class Runner:
     """Runs commands one after another on one session, and says once what is wrong with the data."""
 
-    def __init__(self, options: argparse.Namespace, session: Session) -> None:
+    def __init__(self, options: SimpleNamespace, session: Session, progress: Progress | None) -> None:
         self.session = session
+        self._progress = progress
         self.defaults = Defaults(
             output=options.output or "text",
             color=options.color or "auto",
             header=not options.no_header,
             keep_going=options.keep_going,
         )
-        self._timeout: float | None = options.timeout
         self._said: set[str] = set()
 
     def words(self, words: list[str]) -> int:
@@ -178,12 +168,11 @@ class Runner:
 
     def _run(self, call: Call) -> int:
         try:
-            with deadline(call.shape.timeout or self._timeout):
+            with deadline(call.shape.timeout):
                 return answer(call, self.defaults, complain)
         finally:
-            progress = self.session.progress
-            if isinstance(progress, Progress):
-                progress.clear()
+            if self._progress is not None:
+                self._progress.clear()
             self._say(call.session)
 
     def _say(self, session: Session) -> None:
@@ -196,7 +185,7 @@ class Runner:
                 print(f"kshell: {label}: … and {len(new) - _SAY_AT_MOST} more: `info` lists them", file=sys.stderr)
 
 
-def _given_lines(options: argparse.Namespace) -> Iterator[str]:
+def _given_lines(options: SimpleNamespace) -> Iterator[str]:
     """The lines of every ``-c``, then of every ``-f``."""
     yield from options.c or ()
     for name in options.f or ():
@@ -213,27 +202,6 @@ def _file_lines(name: str) -> Iterator[str]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise CommandError(f"{name}: {reason}") from None
-
-
-@contextlib.contextmanager
-def deadline(seconds: float | None) -> Iterator[None]:
-    """Ends what runs inside after ``seconds`` with a DeadlineError; ``None`` waits for ever."""
-    if seconds is None:
-        yield
-        return
-    import signal
-    from types import FrameType
-
-    def expired(number: int, frame: FrameType | None) -> NoReturn:
-        raise DeadlineError(f"gave up after {seconds:g} s", hint="--timeout sets how long a command may take")
-
-    before = signal.signal(signal.SIGALRM, expired)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def usage() -> str:

@@ -14,7 +14,6 @@ from kshell.errors import EXIT_DATA, EXIT_OK
 from kshell.metadata.image import Image
 from kshell.metadata.redaction import Redaction
 from kshell.metadata.values import Origin
-from kshell.sources import describe
 from kshell.sources.directory import DirectorySource, Loaded
 from kshell.sources.files import METADATA_DIRECTORY
 from kshell.sources.log import Progress
@@ -70,6 +69,8 @@ class Session:
     @cached_property
     def root(self) -> Directory:
         """``/``. Children are made when walked to."""
+        from kshell.sources import describe
+
         facts = {
             "local": self._local,
             "quorum": lambda: _facts(describe.quorum(self.loaded)),

@@ -18,7 +18,7 @@ DEMO = ROOT / "kshell/demo"
 FIXTURE = ROOT / "tests/fixtures/4.3.1/controller-3001"
 
 
-def run(*words: str, stdin: str | None = "", cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+def run(*words: str, stdin: str | None = "", **env: str) -> subprocess.CompletedProcess[str]:
     """One process; standard input is a pipe, and the environment names no source."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("KSHELL_")}
     return subprocess.run(
@@ -26,7 +26,6 @@ def run(*words: str, stdin: str | None = "", cwd: Path | None = None, **env: str
         input=stdin,
         capture_output=True,
         text=True,
-        cwd=cwd,
         env=clean | {"PYTHONPATH": str(ROOT)} | env,
         timeout=60,
         check=False,

@@ -33,8 +33,9 @@ def run(session: Session, args: Any) -> Result:
     log = survey_log(session.source, session.until, session.progress)
     used = loaded.snapshot.path if loaded and loaded.snapshot else None
     snapshots = [
-        survey_snapshot(listing, file, decode=file.path == used, progress=session.progress)
+        found
         for file in listing.snapshots
+        if (found := survey_snapshot(listing, file, decode=file.path == used, progress=session.progress))
     ]
     inside = next((found for found in snapshots if found.file.path == used), None)
     offsets = _log(session, listing, log)

@@ -12,9 +12,8 @@ DEFAULT = "<default>"
 EMPTY = "<empty>"
 _PLACEHOLDERS = (DEFAULT, EMPTY)
 
-_UNSAFE = "\x00-\x1f\x7f-\x9f/%\ud800-\udfff"
-_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
-_NAME = re.compile(f"[{_UNSAFE}]")
+_UNSAFE = "[\x00-\x1f\x7f-\x9f/%\ud800-\udfff]"
+_ESCAPED = rb"%([0-9A-Fa-f]{2})"
 
 
 def _percent(match: re.Match[str]) -> str:
@@ -27,7 +26,9 @@ def encode_name(name: str) -> str:
         return name.replace(".", "%2E")
     if name in _PLACEHOLDERS:
         return f"%3C{name[1:]}"
-    return _NAME.sub(_percent, name) or EMPTY
+    if name.isprintable() and "/" not in name and "%" not in name:
+        return name or EMPTY
+    return re.sub(_UNSAFE, _percent, name)
 
 
 def encode_entity(name: str | None) -> str:
@@ -41,7 +42,7 @@ def decode_name(segment: str) -> str:
     """The name behind a path segment."""
     if "%" not in segment:
         return segment
-    raw = _ESCAPE.sub(lambda match: bytes([int(match[1], 16)]), segment.encode("utf-8", "surrogateescape"))
+    raw = re.sub(_ESCAPED, lambda match: bytes([int(match[1], 16)]), segment.encode("utf-8", "surrogateescape"))
     return raw.decode("utf-8", "surrogateescape")
 
 

@@ -126,7 +126,11 @@ class Topic:
 
     def add_run(self, run: Run) -> None:
         """Adds partitions that wait as bytes."""
-        self._runs.append(run)
+        last = self._runs[-1] if self._runs else None
+        if last is not None and last.buf is run.buf and last.end == run.start:
+            self._runs[-1] = last._replace(end=run.end)
+        else:
+            self._runs.append(run)
         self._framed = None
 
     def put(self, partition_id: int, entry: Entry[Partition]) -> None:

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.discovery import module_names
 from kshell.protocol.decoder import Decoder, Message, decoder
-from kshell.protocol.encoder import encode
 from kshell.protocol.primitives import DecodeError, read_uvarint, write_uvarint
 from kshell.protocol.schema import Schema
 
@@ -156,5 +155,7 @@ def _unknown(frame: int, api_key: int, version: int, kind: RecordType | None) ->
 
 def encode_value(kind: RecordType, version: int, data: Message) -> bytes:
     """The value of a metadata record; the inverse of :func:`decode_value`."""
+    from kshell.protocol.encoder import encode  # late: reading encodes nothing
+
     head = write_uvarint(FRAME_VERSION) + write_uvarint(kind.api_key) + write_uvarint(version)
     return head + encode(kind.schema, version, data)

@@ -7,27 +7,28 @@ are hidden (the "Normal" policy of Kafka's ``MetadataNodeRedactionCriteria``).
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from kshell.metadata.config_keys import KNOWN, PER_MECHANISM, SENSITIVE
 from kshell.metadata.families.configs import RESOURCE_TYPES
-from kshell.metadata.printing import printer
 from kshell.metadata.records import Decoded
 from kshell.metadata.values import enum_name, plain
 from kshell.protocol.decoder import UNKNOWN_TAGS, Message
 from kshell.protocol.primitives import Uuid
 
 REDACTED = "[redacted]"
-_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)\Z", re.DOTALL)
+_LISTENER = "listener.name."
 
 
 def config_is_secret(resource_type: str, key: str) -> bool:
     """Whether a config's value is hidden: its key is a password's, or nobody knows what it is."""
+    # Late: the table is large, and most commands show no config.
+    from kshell.metadata.config_keys import KNOWN, PER_MECHANISM, SENSITIVE
+
     base = key
-    match = _LISTENER.match(key)
-    if match is not None and resource_type == "BROKER":
-        base = next((known for known in PER_MECHANISM if match[1].endswith(f".{known}")), match[1])
+    if resource_type == "BROKER" and key.startswith(_LISTENER):
+        _, dot, rest = key[len(_LISTENER) :].partition(".")
+        if dot:
+            base = next((known for known in PER_MECHANISM if rest.endswith(f".{known}")), rest)
     return base not in KNOWN.get(resource_type, ()) or base in SENSITIVE.get(resource_type, ())
 
 
@@ -56,6 +57,8 @@ class Redaction:
             return self._undecoded(decoded)
         if decoded.type is None:
             return record_plain(decoded.data)
+        from kshell.metadata.printing import printer  # late: only dump prints records
+
         schema = decoded.type.schema
         shown = printer(schema)(decoded.data)
         secrets = schema.secrets

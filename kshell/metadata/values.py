@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kshell.protocol.primitives import Uuid
@@ -57,12 +56,10 @@ class Provenance(NamedTuple):
     timestamp: int
 
 
-_WORD = re.compile(r"_([a-z0-9])")
-
-
 def camel(name: str) -> str:
     """``partition_epoch`` -> ``partitionEpoch``."""
-    return _WORD.sub(lambda match: match[1].upper(), name)
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def plain(value: Any) -> Any:

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from kshell.protocol.checksum import crc32c
-from kshell.protocol.compression import decompress
 from kshell.protocol.primitives import Buffer, DecodeError, read_varint, read_varlong, write_varint
 
 HEADER_SIZE = 61
@@ -69,6 +68,8 @@ class Batch(NamedTuple):
         """The records, decompressed where need be: (buffer, start, end)."""
         if self.codec == 0:
             return self.buf, self.position + HEADER_SIZE, self.end
+        from kshell.protocol.compression import decompress  # late: Kafka's controllers compress nothing
+
         data = decompress(self.codec, self.buf[self.position + HEADER_SIZE : self.end])
         return data, 0, len(data)
 

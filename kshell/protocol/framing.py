@@ -72,12 +72,18 @@ def iter_values(buf: Buffer, start: int, end: int) -> Iterator[tuple[int, bytes]
 
 
 class Framer:
-    """Walks the records of batches; keeps the shapes of partition records that it has met."""
+    """Walks the records of batches; keeps the shapes of partition records that it has met.
 
-    def __init__(self) -> None:
+    ``patience``: partitions framed by hand before a new shape goes into the patterns, because compiling one takes a
+    millisecond or more; a small snapshot needs none.
+    """
+
+    def __init__(self, patience: int = 32) -> None:
+        self._patience = patience
         self._known: set[tuple[int, ...]] = set()
         self._patterns: dict[int, re.Pattern[bytes]] = {}
         self._alternatives: list[bytes] = []
+        self._by_hand = 0
         self._last: re.Pattern[bytes] | None = None
         """The pattern of the last run: the next topic's partitions begin alike more often than not."""
 
@@ -104,8 +110,13 @@ class Framer:
         self._learn(buf, first)
         pattern = self._patterns.get(place)
         if pattern is None:
-            text = b"(?s)(?=.{%d}(.{16}))(?>%s)++" % (place, b"|".join(self._alternatives))
-            pattern = self._patterns[place] = re.compile(text)
+            self._by_hand += 1
+            if self._by_hand < self._patience:
+                return first.end
+            self._by_hand = 0
+            # The shapes met last come first: those of large offset deltas, which most records of a large batch have.
+            shapes = b"|".join(reversed(self._alternatives))
+            pattern = self._patterns[place] = re.compile(b"(?s)(?=.{%d}(.{16}))(?>%s)++" % (place, shapes))
         self._last = pattern
         match = pattern.match(buf, first.start, end)
         return match.end() if match else first.end

@@ -5,8 +5,7 @@ Sources: Kafka's protocol guide ("Protocol Primitive Types") and ``org.apache.ka
 
 from __future__ import annotations
 
-import base64
-import re
+import binascii
 from mmap import mmap
 
 Buffer = bytes | mmap
@@ -14,7 +13,10 @@ Buffer = bytes | mmap
 
 MAX_VARINT_BYTES = 5
 """An int32 varint never needs more; a longer one is damage, not a number."""
-_UUID_TEXT = re.compile(r"[A-Za-z0-9_-]{22}")
+_UUID_CHARS = 22
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_STANDARD = str.maketrans("-_", "+/")
+_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
 class DecodeError(ValueError):
@@ -32,7 +34,7 @@ class Uuid(bytes):
     __slots__ = ()
 
     def __str__(self) -> str:
-        return base64.urlsafe_b64encode(self).rstrip(b"=").decode("ascii")
+        return binascii.b2a_base64(self, newline=False)[:-2].translate(_URL_SAFE).decode("ascii")
 
     def __repr__(self) -> str:
         return f"Uuid({str(self)!r})"
@@ -40,9 +42,9 @@ class Uuid(bytes):
     @classmethod
     def parse(cls, text: str) -> Uuid:
         """The inverse of ``str``. Raises ``ValueError`` for anything that is not 16 bytes of base64."""
-        if not _UUID_TEXT.fullmatch(text):
+        if len(text) != _UUID_CHARS or not set(text) <= _ALPHABET:
             raise ValueError(f"not a Kafka UUID: {text!r}")
-        return cls(base64.urlsafe_b64decode(text + "=="))
+        return cls(binascii.a2b_base64(text.translate(_STANDARD) + "=="))
 
 
 ZERO_UUID = Uuid(16)

@@ -38,16 +38,18 @@ class Torn(NamedTuple):
     reason: str
 
 
+_TOOLS_EPOCH = 0
+
+
 class FixedEpoch:
     """A snapshot's batches all carry one epoch, the one in the file's name (``None``: the name holds none).
 
-    Kafka's own ``BatchFileWriter`` writes epoch 0 whatever the file is called. So a file that is read by itself
-    (``strict`` off) may disagree with its name as long as its batches agree with each other; ``found`` then differs.
+    Kafka's own ``BatchFileWriter`` writes epoch 0 whatever the file is called, so a file whose batches all have epoch 0
+    is accepted under any name; ``found`` then differs from the name's.
     """
 
-    def __init__(self, epoch: int | None, *, strict: bool = True) -> None:
+    def __init__(self, epoch: int | None) -> None:
         self.found = epoch
-        self._strict = strict
         self._first = True
 
     def fault(self, batch: Batch) -> tuple[Batch, str] | None:
@@ -56,7 +58,7 @@ class FixedEpoch:
             return None
         if first and self.found is None and _stands_alone(batch):
             return batch, f"the batch has epoch {batch.epoch}, the batches after it have {_next_epoch(batch)}"
-        if first and (self.found is None or (not self._strict and _next_epoch(batch) == batch.epoch)):
+        if first and (self.found is None or batch.epoch == _next_epoch(batch) == _TOOLS_EPOCH):
             self.found = batch.epoch
             return None
         return batch, f"the batch has epoch {batch.epoch}, the snapshot's is {self.found}"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable
-from typing import TextIO
+from collections.abc import Callable, Iterator
+from typing import NoReturn, TextIO
 
 from kshell.commands.base.execute import Call
 from kshell.commands.base.result import Many, Nothing, Result
-from kshell.errors import EXIT_OK, KshellError
+from kshell.errors import EXIT_OK, DeadlineError, KshellError
 from kshell.render.color import use_color
 from kshell.render.output import emit
 
@@ -75,3 +76,24 @@ def terminal_width(out: TextIO) -> int | None:
     import shutil
 
     return shutil.get_terminal_size().columns
+
+
+@contextlib.contextmanager
+def deadline(seconds: float | None) -> Iterator[None]:
+    """Ends what runs inside after ``seconds`` with a DeadlineError; ``None`` waits for ever."""
+    if seconds is None:
+        yield
+        return
+    import signal
+    from types import FrameType
+
+    def expired(number: int, frame: FrameType | None) -> NoReturn:
+        raise DeadlineError(f"gave up after {seconds:g} s", hint="--timeout sets how long a command may take")
+
+    before = signal.signal(signal.SIGALRM, expired)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

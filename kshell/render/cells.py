@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from kshell.render import escape
 
 ELLIPSIS = "…"
+GAP = "  "
+"""Between two columns."""
 
 
 def is_scalar(value: Any) -> bool:
@@ -50,7 +52,10 @@ def cells(text: str) -> int:
     return sum(map(_char_cells, text))
 
 
+@lru_cache(4096)
 def _char_cells(char: str) -> int:
+    import unicodedata  # late: most names are ASCII
+
     if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

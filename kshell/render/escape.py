@@ -1,6 +1,6 @@
 r"""The one place that escapes what a terminal, a page or a spreadsheet would take for more than text.
 
-Names in a cluster are whatever a client sent. What is never printed raw, in any format (:data:`UNSAFE`): control
+Names in a cluster are whatever a client sent. What is never printed raw, in any format (:func:`unsafe`): control
 characters (C0, DEL, C1), bidirectional controls, line and paragraph separators, characters without a width
 (zero-width spaces and joiners, soft hyphen, byte order mark, tags), lone surrogates, which UTF-8 cannot say.
 
@@ -23,19 +23,29 @@ html     text's escapes; then entities.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _FORMAT = "\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
-UNSAFE = re.compile(f"[\x00-\x1f\x7f-\x9f{_FORMAT}\ud800-\udfff]")
-"""A character that is never printed raw. Each is outside ``str.isprintable``, which is the fast way to see none."""
-
-_UNSAFE_LINES = re.compile(f"[\x00-\x09\x0b-\x1f\x7f-\x9f{_FORMAT}\ud800-\udfff]")
-_UNSAFE_CSV = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_FORMAT}\ud800-\udfff]")
+_UNSAFE = f"[\x00-\x1f\x7f-\x9f{_FORMAT}\ud800-\udfff]"
+_UNSAFE_LINES = f"[\x00-\x09\x0b-\x1f\x7f-\x9f{_FORMAT}\ud800-\udfff]"
+_UNSAFE_CSV = f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_FORMAT}\ud800-\udfff]"
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_QUOTED = re.compile(r'[",\n\r\t]|^\s|\s$')
-_MARKDOWN = re.compile(r"[\\`*_\[\]|~#$!]")
-_LINE_START = re.compile(r"^([-+=]|\d+(?=[.)]))")
+_FORMULA = "[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
+_NUMBER = r"(?a:[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)"
+_QUOTED = r'[",\n\r\t]|^\s|\s$'
+_MARKDOWN = r"[\\`*_\[\]|~#$!]"
+_LINE_START = r"^([-+=]|\d+(?=[.)]))"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """On first use: an answer needs the patterns of one format, and most answers need none."""
+    return re.compile(pattern)
+
+
+def unsafe() -> re.Pattern[str]:
+    """A character that is never printed raw. Each is outside ``str.isprintable``, which is the fast way to see none."""
+    return _compiled(_UNSAFE)
 
 
 def _visible(match: re.Match[str]) -> str:
@@ -50,7 +60,7 @@ def _visible(match: re.Match[str]) -> str:
 
 def terminal(text: str) -> str:
     """One line of text that a terminal shows and does not obey."""
-    return text if text.isprintable() else UNSAFE.sub(_visible, text)
+    return text if text.isprintable() else unsafe().sub(_visible, text)
 
 
 def _json_escape(match: re.Match[str]) -> str:
@@ -66,7 +76,7 @@ def json(document: str) -> str:
     if document.isascii():
         # The usual case, and the fast one: only DEL is left to look for.
         return document.replace("\x7f", "\\u007f") if "\x7f" in document else document
-    return _UNSAFE_LINES.sub(_json_escape, document)
+    return _compiled(_UNSAFE_LINES).sub(_json_escape, document)
 
 
 def _yaml_escape(match: re.Match[str]) -> str:
@@ -76,18 +86,18 @@ def _yaml_escape(match: re.Match[str]) -> str:
 
 def yaml(document: str) -> str:
     """YAML in which every string with an unsafe character stands in double quotes; its own newlines stay."""
-    return document if document.isascii() else _UNSAFE_LINES.sub(_yaml_escape, document)
+    return document if document.isascii() else _compiled(_UNSAFE_LINES).sub(_yaml_escape, document)
 
 
 def csv(text: str) -> str:
     """A string as a CSV field's text, before quoting."""
-    guard = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
-    return ("'" if guard else "") + (text if text.isprintable() else _UNSAFE_CSV.sub(_visible, text))
+    guard = _compiled(_FORMULA).match(text) and not _compiled(_NUMBER).fullmatch(text)
+    return ("'" if guard else "") + (text if text.isprintable() else _compiled(_UNSAFE_CSV).sub(_visible, text))
 
 
 def csv_field(text: str) -> str:
     """A CSV field in quotes where it needs them; ``""`` for an empty string, which tells it from null's empty field."""
-    if text and _QUOTED.search(text) is None:
+    if text and _compiled(_QUOTED).search(text) is None:
         return text
     return '"' + text.replace('"', '""') + '"'
 
@@ -99,10 +109,10 @@ def tsv(text: str) -> str:
 
 def markdown(text: str, *, line_start: bool = False) -> str:
     """A string as Markdown's plain text. ``line_start``: it opens a line, where ``-`` or ``1.`` would start a list."""
-    text = _MARKDOWN.sub(r"\\\g<0>", terminal(text))
+    text = _compiled(_MARKDOWN).sub(r"\\\g<0>", terminal(text))
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     if line_start:
-        text = _LINE_START.sub(lambda m: f"\\{m[0]}" if not m[0].isdigit() else m[0], text)
+        text = _compiled(_LINE_START).sub(lambda m: f"\\{m[0]}" if not m[0].isdigit() else m[0], text)
         text = re.sub(r"^(\d+)([.)])", r"\1\\\2", text)
     return text
 

@@ -9,7 +9,6 @@ from kshell.render import escape
 from kshell.render.cells import blanks, cell, cells, is_scalar
 from kshell.render.color import paint, style_of
 from kshell.render.look import Look
-from kshell.render.table import table
 
 INDENT = "  "
 _SHORT = 3
@@ -54,6 +53,8 @@ def _list_lines(value: list[Any], look: Look) -> Iterator[str]:
     if all(isinstance(item, Mapping) and item for item in value):
         names = list(dict.fromkeys(str(key) for item in value for key in item))
         if all(name.isprintable() for name in names):
+            from kshell.render.table import table  # late: few values are lists of objects
+
             # Whoever looks at one thing wants all of it: only tables of many things are cut to fit.
             yield from table(value, names, look._replace(width=None), header=True)
             return

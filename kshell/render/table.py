@@ -8,14 +8,13 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from kshell.commands.base.result import Row
-from kshell.render.cells import blanks, cell, cells, clip
+from kshell.render.cells import GAP, blanks, cell, cells, clip
 from kshell.render.color import paint, style_of
 from kshell.render.look import Look
 
 SEEN_FIRST = 1000
 """Rows that are read before the first is printed: they decide the widths; wider values further down stand out."""
 
-GAP = "  "
 _EXACT = re.compile(r"[\w-]{22}|\d{4}-\d\d-\d\dT[\d:.]+Z", re.ASCII)
 """Kafka's UUIDs, and times."""
 

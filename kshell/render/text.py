@@ -7,12 +7,11 @@ from itertools import groupby
 from typing import Any
 
 from kshell.commands.base.result import Branch, Nothing, Report, Row, Rows, Text, Tree, Value
-from kshell.render import escape, plain
-from kshell.render.cells import cell, cells
+from kshell.render import escape
+from kshell.render.cells import GAP, cell, cells
 from kshell.render.color import paint, style_of
 from kshell.render.look import Look, Renderers, nothing
 from kshell.render.objects import INDENT, object_lines, value_lines
-from kshell.render.table import GAP, table
 
 
 def text(result: Text, look: Look) -> Iterator[str]:
@@ -57,6 +56,8 @@ def _block(result: Rows, block: Iterator[Row], look: Look) -> Iterator[str]:
         if look.width is None or result.one_per_line:
             return (_name(row, look)[1] + "\n" for row in block)
         return _in_columns([_name(row, look) for row in block], look.width)
+    from kshell.render.table import table
+
     names = [column.name for column in result.columns if look.wide or not column.wide]
     return table(block, names, look)
 
@@ -117,7 +118,9 @@ def _grid(sizes: list[int], width: int) -> tuple[int, list[int]]:
 
 def tree(result: Tree, look: Look) -> Iterator[str]:
     """Branches drawn as ``tree`` does; with values, an object's keys stand below its name."""
-    for root in plain.trees(result.root):
+    from kshell.render.plain import trees
+
+    for root in trees(result.root):
         yield from _branch(root, "", "", result.values, look)
 
 

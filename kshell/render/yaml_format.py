@@ -30,7 +30,7 @@ def _dumper() -> type[Any]:
             super().increase_indent(flow, False)
 
     def string(dumper: Any, text: str) -> Any:
-        style = '"' if escape.UNSAFE.search(text) else None
+        style = '"' if escape.unsafe().search(text) else None
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
     Dumper.add_representer(str, string)

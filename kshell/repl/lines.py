@@ -7,13 +7,12 @@ import sys
 import traceback
 from typing import TextIO, cast
 
-from kshell.cli import deadline
 from kshell.commands.base.completion import resolve
 from kshell.commands.base.execute import prepare
 from kshell.commands.base.result import Exit
 from kshell.commands.base.scan import Kind, scan
 from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, KshellError
-from kshell.render.answer import Defaults, answer
+from kshell.render.answer import Defaults, answer, deadline
 from kshell.render.color import paint, use_color
 from kshell.render.escape import terminal as clean
 from kshell.render.output import OutputClosed, describe_error

@@ -7,7 +7,7 @@ import os
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
-from kshell.render.escape import UNSAFE
+from kshell.render.escape import unsafe
 from kshell.render.escape import terminal as clean
 
 __all__ = ["STYLE", "clean", "is_dumb", "masked", "shortened", "width_of"]
@@ -51,7 +51,7 @@ STYLE = Style.from_dict(
 
 def masked(text: str) -> str:
     """The text, one character for one character, without what a terminal would interpret."""
-    return text if text.isprintable() else UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text)
+    return text if text.isprintable() else unsafe().sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def width_of(text: str) -> int:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
@@ -19,7 +17,6 @@ from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import Torn
 from kshell.sources.files import Listing, SnapshotFile, bootstrap_file, locate, scan
 from kshell.sources.log import LogReader, Progress
-from kshell.sources.points import offset_at, parse_point
 from kshell.sources.snapshot import SnapshotFacts, load_snapshot
 
 _ATTEMPTS = 6
@@ -59,6 +56,8 @@ class DirectorySource:
 
     def offset_of(self, point: str) -> int | None:
         """The offset that ``point`` means; ``None`` for now. Raises UsageError, DataError."""
+        from kshell.sources.points import offset_at, parse_point  # late: few lines name a point
+
         moment = parse_point(point)
         return offset_at(self.listing(), moment.time_ms) if moment.time_ms is not None else moment.offset
 
@@ -72,8 +71,7 @@ class DirectorySource:
             listing = self.listing()
             last_try = attempt == _ATTEMPTS - 1
             try:
-                with _no_garbage_collection():
-                    loaded = _load(listing, until, progress, from_oldest)
+                loaded = _load_undisturbed(listing, until, progress, from_oldest)
             except FileNotFoundError as error:
                 if last_try:
                     raise CorruptDataError(str(error.filename), 0, "the file vanishes again and again") from None
@@ -87,15 +85,18 @@ class DirectorySource:
         raise AssertionError("the last attempt returns or raises")
 
 
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Loading makes many objects and no cycles; the collector would only walk them again and again."""
+def _load_undisturbed(listing: Listing, until: int | None, progress: Progress | None, from_oldest: bool) -> Loaded:
+    """Loading makes many objects and no cycles: the collector would only walk them again and again, so it is off.
+
+    What was made is then out of its sight for good; it goes when nobody refers to it any more.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
-        yield
+        return _load(listing, until, progress, from_oldest)
     finally:
         if was_on:
+            gc.freeze()
             gc.enable()
 
 
@@ -145,7 +146,7 @@ def _first_whole_snapshot(
             continue
         replayer = Replayer(until=until)
         try:
-            facts = load_snapshot(file, replayer, strict=listing.directory is not None, progress=progress)
+            facts = load_snapshot(file, replayer, progress)
             return replayer, facts
         except CorruptDataError as error:
             damage.append(error)

@@ -6,7 +6,6 @@ Everything else in the directory (indexes, ``.part``, ``.deleted``, producer sna
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from typing import Any, NamedTuple
@@ -151,6 +150,8 @@ def leader_epochs(listing: Listing) -> list[tuple[int, int]]:
 
 def quorum_state(listing: Listing) -> dict[str, Any]:
     """The JSON of ``quorum-state``; empty when there is none."""
+    import json  # late: only what looks at the quorum needs it
+
     try:
         state = json.loads(_beside(listing, "quorum-state"))
     except ValueError:

@@ -199,5 +199,5 @@ def snapshot_records(
     progress: Progress | None = None,
 ) -> Records:
     """A snapshot's records. Their offsets count within the file and are not the log's."""
-    reader = SnapshotReader(file, strict=listing.directory is not None, progress=progress)
+    reader = SnapshotReader(file, progress=progress)
     return Records(reader, start=start, until=until, wanted=wanted)

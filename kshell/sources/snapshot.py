@@ -8,7 +8,6 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, MissingCodecError
@@ -50,11 +49,11 @@ def map_file(path: str) -> Buffer:
 class SnapshotReader:
     """Walks a snapshot's verified batches. Raises CorruptDataError for damage and for a missing header or footer."""
 
-    def __init__(self, file: SnapshotFile, *, strict: bool, progress: Progress | None = None) -> None:
+    def __init__(self, file: SnapshotFile, *, progress: Progress | None = None) -> None:
         self.file = file
         self.timestamp = -1
         self.records = 0
-        self._epoch = FixedEpoch(file.epoch, strict=strict)
+        self._epoch = FixedEpoch(file.epoch)
         self._progress = progress
 
     def __iter__(self) -> Iterator[Batch]:
@@ -80,10 +79,12 @@ class SnapshotReader:
     def _header(self, batch: Batch) -> None:
         if not holds(batch, SNAPSHOT_HEADER):
             raise CorruptDataError(self.file.path, batch.position, "the snapshot does not begin with its header")
-        with suppress(DecodeError):  # a header of a later version: the time stays unknown
+        try:
             for raw in iter_records(batch):
                 if control_number(raw.key) == _HEADER_TYPE:
                     self.timestamp = decode_control(raw.key, raw.value)[2]["lastContainedLogTimestamp"]
+        except DecodeError:
+            pass  # a header of a later version: the time stays unknown
 
     def facts(self) -> SnapshotFacts:
         """After the walk. A lone file without a name of Kafka's form counts its own records."""
@@ -95,9 +96,9 @@ class SnapshotReader:
         return SnapshotFacts(self.file.path, end, epoch, self.timestamp, self.records, note)
 
 
-def load_snapshot(file: SnapshotFile, replayer: Replayer, *, strict: bool, progress: Progress | None) -> SnapshotFacts:
+def load_snapshot(file: SnapshotFile, replayer: Replayer, progress: Progress | None) -> SnapshotFacts:
     """Indexes a snapshot into a replayer. Raises DataError; the replayer is then of no use."""
-    reader = SnapshotReader(file, strict=strict, progress=progress)
+    reader = SnapshotReader(file, progress=progress)
     name = os.path.basename(file.path)
     for batch in reader:
         try:

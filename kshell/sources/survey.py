@@ -124,10 +124,10 @@ def survey_log(source: DirectorySource, until: int | None = None, progress: Prog
 
 def survey_snapshot(
     listing: Listing, file: SnapshotFile, *, decode: bool, progress: Progress | None = None
-) -> SnapshotSurvey:
-    """Verifies a snapshot; with ``decode`` its records are counted as well."""
+) -> SnapshotSurvey | None:
+    """Verifies a snapshot; with ``decode`` its records are counted as well. ``None``: a running server deleted it."""
     found = SnapshotSurvey(file)
-    reader = SnapshotReader(file, strict=listing.directory is not None, progress=progress)
+    reader = SnapshotReader(file, progress=progress)
     try:
         if decode:
             records = Records(reader)
@@ -139,7 +139,7 @@ def survey_snapshot(
         if found.damage is None:
             found.facts = reader.facts()
     except FileNotFoundError:
-        found.damage = SourceError(f"{file.path}: the file is gone: a running server deleted it")
+        return None
     except (DataError, SourceError) as error:
         found.damage = error
     return found

@@ -69,6 +69,9 @@ def test_types_are_proposed(sample: Session) -> None:
         run(sample, "dump --type TOPIK_RECORD")
     assert raised.value.hint is not None
     assert "TOPIC_RECORD" in raised.value.hint
+    with pytest.raises(UsageError) as refused:
+        run(sample, "dump --type clear")
+    assert refused.value.hint == "did you mean CLEAR_ELR_RECORD?"
 
 
 def test_a_type_filter_gives_what_it_would_have_without(sample: Session) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 import kshell.commands
 from kshell.commands.base import registry, usage
-from kshell.commands.base.arguments import parser_for
-from kshell.commands.base.completion import complete, flags_of
+from kshell.commands.base.arguments import flags_of
+from kshell.commands.base.completion import complete
 from kshell.commands.base.execute import prepare
 from kshell.commands.base.result import Exit, Many, Nothing
 from kshell.commands.base.spec import Command
@@ -34,9 +34,10 @@ class TestEach:
         assert len({example.line for example in command.examples}) == len(command.examples)
 
     def test_flags_do_not_collide(self, command: Command) -> None:
-        parser_for(command)  # argparse refuses two options of one name
         names = [name for flag in flags_of(command) for name in flag.names]
         assert len(names) == len(set(names))
+        attributes = [flag.dest for flag in flags_of(command)] + [arg.name for arg in command.args]
+        assert len(attributes) == len(set(attributes))
 
     def test_help_and_man_say_everything(self, command: Command) -> None:
         session = sample_session()

@@ -81,7 +81,7 @@ ODD: SearchStrategy[bytes] = st.one_of(
 @settings(max_examples=200)
 @given(st.lists(st.lists(PARTITIONS | ODD, min_size=1, max_size=40), min_size=1, max_size=3))
 def test_patterns_find_what_walking_by_hand_finds(groups: list[list[bytes]]) -> None:
-    framer = Framer()
+    framer = Framer(1)
     for group in groups:
         found = parsed(batch(group))
         assert framed(framer, found) == expected(found)
@@ -100,13 +100,13 @@ def test_long_runs_over_the_edges_of_offset_deltas(count: int, topics: int, shap
             replicas, elr = shapes[number % len(shapes)]
             values.append(partition(number, uuid(topic + 1), 2, replicas=replicas, isr=1, elr=elr))
     found = parsed(batch(values))
-    assert framed(Framer(), found) == expected(found)
+    assert framed(Framer(1), found) == expected(found)
 
 
 def runs(values: Sequence[bytes], framer: Framer | None = None) -> list[int]:
     """How many records each run holds; 0 stands for a record that is no partition."""
     buf, start, end = parsed(batch(values)).region()
-    parts = (framer or Framer()).frame(buf, start, end)
+    parts = (framer or Framer(1)).frame(buf, start, end)
     return [len(list(iter_values(buf, p.start, p.end))) if isinstance(p, PartitionRun) else 0 for p in parts]
 
 
@@ -121,7 +121,7 @@ def test_a_run_ends_at_another_record() -> None:
 
 
 def test_a_new_shape_is_learned_and_then_joins_runs() -> None:
-    a, framer = uuid(1), Framer()
+    a, framer = uuid(1), Framer(1)
     small, large = partition(0, a, replicas=1), partition(1, a, replicas=40)
     assert runs([small, small, large, small, large], framer) == [2, 3]
     assert runs([small, large, small], framer) == [3]
@@ -135,7 +135,7 @@ def test_a_single_record_in_a_batch() -> None:
 def test_topics_that_take_turns() -> None:
     values = [partition(index, uuid(index % 3)) for index in range(300)]
     found = parsed(batch(values))
-    assert framed(Framer(), found) == expected(found)
+    assert framed(Framer(1), found) == expected(found)
     assert runs(values) == [1] * 300
 
 
@@ -194,14 +194,14 @@ def stamped(values: Sequence[bytes], times: Sequence[int]) -> Batch:
 @given(st.lists(st.integers(-(2**40), 2**40) | st.integers(-70, 70), min_size=1, max_size=30))
 def test_records_with_times_of_their_own(times: list[int]) -> None:
     found = stamped([partition(number, uuid(1)) for number in range(len(times))], times)
-    assert framed(Framer(), found) == expected(found)
+    assert framed(Framer(1), found) == expected(found)
 
 
 def test_as_many_shapes_as_records_cost_no_more_than_their_number() -> None:
     count = 3000
     found = stamped([partition(number, uuid(1)) for number in range(count)], range(count))
     started = time.monotonic()
-    assert framed(Framer(), found) == expected(found)
+    assert framed(Framer(1), found) == expected(found)
     assert time.monotonic() - started < 5
 
 

@@ -107,12 +107,14 @@ def test_a_renamed_lone_file(tmp_path: Path) -> None:
     assert clean(load(other)).image.provenance == (3, 5, TIME)
 
 
-def test_a_lone_snapshot_whose_batches_carry_another_epoch_is_read_with_a_note(tmp_path: Path) -> None:
+def test_a_snapshot_of_epoch_0_is_read_under_any_name_with_a_note(tmp_path: Path) -> None:
     path = write_snapshot(tmp_path / "a", snapshot(configs(0, 1), epoch=0), 9, 4)
-    loaded = load(path)
-    assert any("epoch 4" in note and "epoch 0" in note for note in loaded.notes)
-    with pytest.raises(CorruptDataError, match="epoch 0"):
-        load(tmp_path / "a")
+    for loaded in (load(path), load(tmp_path / "a")):
+        assert any("epoch 4" in note and "epoch 0" in note for note in loaded.notes)
+    other = write_snapshot(tmp_path / "b", snapshot(configs(0, 1), epoch=3), 9, 4)
+    for wrong in (other, tmp_path / "b"):
+        with pytest.raises(CorruptDataError, match="epoch 3"):
+            load(wrong)
 
 
 @pytest.mark.parametrize(

@@ -1,30 +1,43 @@
-"""A command's words into typed arguments, by what the command declares."""
+"""A command's words into typed arguments, by what the command declares.
+
+A parser of our own: the declarations hold all there is to know (docs/decisions/0010).
+"""
 
 from __future__ import annotations
 
-import argparse
 import re
-from typing import Any, NoReturn
+from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
+from typing import Any
 
 from kshell.commands.base.spec import Command, Flag
 from kshell.errors import UsageError
 
 FORMATS = ("text", "wide", "json", "jsonl", "yaml", "csv", "tsv", "markdown", "html")
 COLORS = ("auto", "always", "never")
+_LONGEST = 1e8
+"""Seconds: some years, and as many as the system's timer takes."""
+_DIGITS = 18
+"""Of a number: what fits into 64 bits."""
 
 
 def seconds(text: str) -> float:
     """A positive number of seconds."""
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not value > 0:
-        raise ValueError("not a positive number of seconds")
-    return value
+        raise ValueError("a positive number of seconds")
+    return min(value, _LONGEST)
 
 
 def count(text: str) -> int:
     """A whole number that is not negative: a depth, an offset."""
     if not (text.isascii() and text.isdigit()):
-        raise UsageError(f"{text!r} is not a whole number of 0 or more")
+        raise ValueError("a whole number of 0 or more")
+    if len(text) > _DIGITS:
+        raise ValueError(f"a number of {_DIGITS} digits or fewer")
     return int(text)
 
 
@@ -32,13 +45,13 @@ def regex(text: str) -> re.Pattern[str]:
     """A regular expression, compiled. Raises UsageError with the place of the fault."""
     try:
         return re.compile(text)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise UsageError(f"{text!r} is not a regular expression: {error}") from None
 
 
 SHAPING = (
     Flag(("-o", "--output"), "format of the answer", metavar="FORMAT", choices=FORMATS),
-    Flag(("--as-of",), "the state at an offset or time, not the newest", metavar="POINT"),
+    Flag(("--as-of",), "the state at an offset or time, not the newest", metavar="POINT", dashed=True),
     Flag(("--show-secrets",), "show values that are redacted otherwise"),
     Flag(("--color",), "colours: auto, always or never", metavar="WHEN", choices=COLORS),
     Flag(("--no-header",), "no header line in tables"),
@@ -46,59 +59,148 @@ SHAPING = (
 )
 """Options that shape an answer: accepted before the command and after it."""
 
-
-class Parser(argparse.ArgumentParser):
-    """An argparse parser whose faults are UsageErrors."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}", hint=f"`help {self.prog}` shows how it is used")
+_HELP = Flag(("-h", "--help"), "help on this command")
 
 
-def add_flag(parser: argparse.ArgumentParser, flag: Flag) -> None:
-    """Gives a parser one declared flag."""
-    options: dict[str, Any] = {"dest": flag.dest, "default": flag.default, "help": flag.help}
-    if flag.metavar is None:
-        parser.add_argument(*flag.names, action="store_true", **(options | {"default": flag.default or False}))
-        return
-    options |= {"type": flag.convert, "metavar": flag.metavar, "choices": flag.choices or None}
-    parser.add_argument(*flag.names, action="append" if flag.repeat else "store", **options)
+def shaping_of(command: Command) -> list[Flag]:
+    """The options of every command, but for those whose names the command uses itself."""
+    return _untaken(command, SHAPING)
 
 
-def parser_for(command: Command) -> argparse.ArgumentParser:
-    """The parser of a command: its own flags and arguments, and the shaping options."""
-    parser = Parser(prog=command.name, add_help=False, allow_abbrev=False)
+def flags_of(command: Command) -> list[Flag]:
+    """All that a command understands: its own flags, the shaping ones, and help; its own win."""
+    return [*command.flags, *_untaken(command, (*SHAPING, _HELP))]
+
+
+def _untaken(command: Command, flags: Iterable[Flag]) -> list[Flag]:
     taken = {name for flag in command.flags for name in flag.names}
-    for flag in command.flags:
-        add_flag(parser, flag)
-    for flag in SHAPING:
-        if not taken & set(flag.names):
-            add_flag(parser, flag)
-    if not taken & {"-h", "--help"}:
-        parser.add_argument("-h", "--help", action="store_true", dest="help")
+    return [flag for flag in flags if taken.isdisjoint(flag.names)]
+
+
+def parse(command: Command, words: list[str]) -> SimpleNamespace:
+    """The typed arguments in ``words``, flags and others in any order. Raises UsageError."""
+    hint = f"`help {command.name}` shows how it is used"
+    reader = _Reader(command.name, flags_of(command), hint)
+    rest = reader.read(words, intermixed=True)
+    missing = None
     for arg in command.args:
-        # Counts are checked after `--help` was seen, so that `ls --help` needs no arguments.
-        parser.add_argument(
-            arg.name, nargs="?" if arg.arity in "1?" else "*", default=None if arg.arity in "1?" else []
-        )
-    return parser
-
-
-def parse(command: Command, words: list[str]) -> argparse.Namespace:
-    """The typed arguments in ``words``. Raises UsageError."""
-    found = parser_for(command).parse_intermixed_args(join_point(words))
-    if not getattr(found, "help", False):
-        for arg in command.args:
-            if arg.arity in "1+" and not getattr(found, arg.name):
-                raise UsageError(f"{command.name}: {arg.name.upper()} is missing", hint=f"`help {command.name}`")
-    return found
-
-
-def join_point(words: list[str]) -> list[str]:
-    """``--as-of -1h``: the time looks like a flag and is none."""
-    out: list[str] = []
-    for word in words:
-        if out and out[-1] == "--as-of":
-            out[-1] = f"--as-of={word}"
+        if arg.arity in "1?":
+            value: Any = rest.pop(0) if rest else None
         else:
-            out.append(word)
-    return out
+            value, rest = rest, []
+        setattr(reader.found, arg.name, value)
+        if not value and value != "" and arg.arity in "1+":
+            missing = missing or arg.name.upper()
+    # Counts matter only without `--help`, so that `ls --help` needs no arguments.
+    if not getattr(reader.found, "help", False):
+        if missing:
+            raise UsageError(f"{command.name}: {missing} is missing", hint=hint)
+        if rest:
+            raise UsageError(f"{command.name}: more than it takes: {' '.join(rest)}", hint=hint)
+    return reader.found
+
+
+def parse_options(program: str, flags: Iterable[Flag], words: list[str]) -> tuple[SimpleNamespace, list[str]]:
+    """(what the flags at the front say, the first word that is none with all that follow it). Raises UsageError."""
+    reader = _Reader(program, flags, f"`{program} --help` lists the options")
+    return reader.found, reader.read(words, intermixed=False)
+
+
+class _Reader:
+    """One pass over the words. ``found`` has an attribute for every flag, given or not."""
+
+    def __init__(self, owner: str, flags: Iterable[Flag], hint: str) -> None:
+        self.found = SimpleNamespace()
+        self._owner = owner
+        self._hint = hint
+        self._flags: dict[str, Flag] = {}
+        for flag in flags:
+            setattr(self.found, flag.dest, flag.default if flag.metavar is not None else bool(flag.default))
+            for name in flag.names:
+                self._flags[name] = flag
+
+    def read(self, words: Iterable[str], *, intermixed: bool) -> list[str]:
+        """Takes the flags; the other words are what it returns. Not ``intermixed``: the first of them ends the flags."""
+        queue, rest = iter(words), list[str]()
+        for word in queue:
+            if word == "--":
+                rest.extend(queue)
+            elif self._is_flag(word):
+                self._take(word, queue)
+            else:
+                rest.append(word)
+                if not intermixed:
+                    rest.extend(queue)
+        return rest
+
+    def _is_flag(self, word: str) -> bool:
+        """What begins with a dash, but for a number or several words: those are names or values."""
+        if len(word) < 2 or word[0] != "-":
+            return False
+        if word.partition("=")[0] in self._flags or word[:2] in self._flags:
+            return True
+        return " " not in word and not (_is_number(word) and not any(map(_is_number, self._flags)))
+
+    def _take(self, word: str, queue: Iterator[str]) -> None:
+        name, equals, value = word.partition("=")
+        flag = self._flags.get(name)
+        if flag is None:
+            self._take_bundle(word, queue)
+        elif not equals:
+            self._set(flag, name, self._next(flag, name, queue))
+        elif flag.metavar is None:
+            raise self._fault(f"{name} takes no value")
+        else:
+            self._set(flag, name, value)
+
+    def _take_bundle(self, word: str, queue: Iterator[str]) -> None:
+        """``-lR``, ``-ojson``, ``-lo json``."""
+        if word[:2] not in self._flags:
+            raise self._unknown(word)
+        for at, char in enumerate(word[1:], 1):
+            name, rest = f"-{char}", word[at + 1 :]
+            flag = self._flags.get(name)
+            if flag is None:
+                raise self._unknown(name, f" (in {word})")
+            if flag.metavar is not None and rest:
+                self._set(flag, name, rest.removeprefix("="))
+                return
+            self._set(flag, name, self._next(flag, name, queue))
+
+    def _next(self, flag: Flag, name: str, queue: Iterator[str]) -> str:
+        """The word that is the flag's value; none for a switch."""
+        if flag.metavar is None:
+            return ""
+        value = next(queue, None)
+        if value is None or value == "--" or (self._is_flag(value) and not flag.dashed):
+            raise self._fault(f"{name} needs a value, {flag.metavar}")
+        return value
+
+    def _set(self, flag: Flag, name: str, word: str) -> None:
+        value = True if flag.metavar is None else self._converted(flag, name, word)
+        if flag.repeat:
+            value = [*(getattr(self.found, flag.dest) or ()), value]
+        setattr(self.found, flag.dest, value)
+
+    def _converted(self, flag: Flag, name: str, word: str) -> Any:
+        try:
+            value = flag.convert(word)
+        except ValueError as error:
+            raise self._fault(f"{name}: {word!r} is not {error}") from None
+        if flag.choices and value not in flag.choices:
+            raise self._fault(f"{name}: {word!r} is none of {', '.join(flag.choices)}")
+        return value
+
+    def _fault(self, message: str, hint: str = "") -> UsageError:
+        return UsageError(f"{self._owner}: {message}", hint=hint or self._hint)
+
+    def _unknown(self, name: str, where: str = "") -> UsageError:
+        import difflib  # late: only mistakes need it
+
+        name = name.partition("=")[0]
+        close = difflib.get_close_matches(name, self._flags, n=2)
+        return self._fault(f"there is no option {name}{where}", f"did you mean {' or '.join(close)}?" if close else "")
+
+
+def _is_number(word: str) -> bool:
+    return word[:1] == "-" and word[1:].replace(".", "", 1).isdigit()

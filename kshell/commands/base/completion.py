@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kshell.commands.base import registry
-from kshell.commands.base.arguments import SHAPING
+from kshell.commands.base.arguments import flags_of
 from kshell.commands.base.language import parse_line
 from kshell.commands.base.levels import level_at, top_names
 from kshell.commands.base.scan import Kind, Part, Place, scan
@@ -23,8 +23,6 @@ from kshell.tree.paths import split
 
 LIMIT = 500
 """More candidates than this help nobody."""
-
-_HELP = Flag(("-h", "--help"), "help on this command")
 
 
 @dataclass(frozen=True)
@@ -186,13 +184,6 @@ class State:
                 return arg
             left -= 1
         return None
-
-
-def flags_of(command: Command) -> list[Flag]:
-    """Its own flags, the shaping ones, and help; its own win."""
-    flags = list(command.flags)
-    taken = {name for flag in flags for name in flag.names}
-    return flags + [flag for flag in (*SHAPING, _HELP) if not taken & set(flag.names)]
 
 
 def _flags(state: State, typed: str) -> list[Candidate]:

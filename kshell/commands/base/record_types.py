@@ -35,7 +35,8 @@ def record_type(word: str) -> str:
         return name
     from difflib import get_close_matches
 
-    close = get_close_matches(name, names, n=2) or get_close_matches(f"{name}_RECORD", names, n=2)
+    within = [known for known in names if name in known]
+    close = within[:3] or get_close_matches(name, names, n=2) or get_close_matches(f"{name}_RECORD", names, n=2)
     hint = f"did you mean {' or '.join(close)}?" if close else "`help dump` says where the types are listed"
     raise UsageError(f"{word}: no record has that type", hint=hint)
 

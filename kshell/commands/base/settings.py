@@ -35,17 +35,10 @@ def _one_of(*words: str) -> Callable[[str], str]:
     return convert
 
 
-def _seconds(word: str) -> float:
-    try:
-        return seconds(word)
-    except ValueError:
-        raise ValueError("a positive number of seconds") from None
-
-
 def _columns(word: str) -> int:
     try:
         found = count(word)
-    except UsageError:
+    except ValueError:
         found = 0
     if not found:
         raise ValueError("a number of columns, 1 or more")
@@ -75,7 +68,7 @@ SETTINGS = {
         Setting("keep-going", "go on after a line that fails", _switch, False, ("on", "off")),
         Setting("output", "format of answers", _one_of(*FORMATS), "text", FORMATS),
         Setting("pager", "show long answers in the pager", _switch, True, ("on", "off")),
-        Setting("timeout", "give up after so many seconds", _seconds, None),
+        Setting("timeout", "give up after so many seconds", seconds, None),
         Setting("width", "columns of an answer; those of the terminal when not set", _columns, None),
     )
 }

@@ -15,7 +15,11 @@ Complete = Callable[["Session", str], Iterable[str]]
 
 
 class Flag(NamedTuple):
-    """An option. Without ``metavar`` it is a switch; with ``convert`` its word becomes a typed value."""
+    """An option. Without ``metavar`` it is a switch; with ``convert`` its word becomes a typed value.
+
+    ``convert`` raises ValueError with what the word should have been ("a whole number"), or UsageError. With
+    ``dashed``, the value may look like an option (``--as-of -1h``).
+    """
 
     names: tuple[str, ...]
     help: str
@@ -25,6 +29,7 @@ class Flag(NamedTuple):
     choices: tuple[str, ...] = ()
     complete: Complete | None = None
     repeat: bool = False
+    dashed: bool = False
 
     @property
     def dest(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kshell.commands.base.arguments import SHAPING
+from kshell.commands.base.arguments import shaping_of
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 
 EXIT_CODES = (
@@ -67,15 +67,9 @@ def purpose(example: Example) -> str:
     return example.purpose + (f" (exit code {example.exit_code})" if example.exit_code else "")
 
 
-def shaping(command: Command) -> list[Flag]:
-    """The options of every command, but for those whose names the command uses itself."""
-    taken = {name for flag in command.flags for name in flag.names}
-    return [flag for flag in SHAPING if not taken & set(flag.names)]
-
-
 def help_text(command: Command) -> str:
     """On one screen: how it is used, what it does, its options, examples."""
-    short = " ".join(f"`{flag.names[0]}`" for flag in shaping(command))
+    short = " ".join(f"`{flag.names[0]}`" for flag in shaping_of(command))
     parts = [
         f"`{synopsis(command)}`",
         _sentence(command.summary),
@@ -95,7 +89,7 @@ def man_text(command: Command) -> str:
         ("DESCRIPTION", command.description or _sentence(command.summary)),
         ("ARGUMENTS", arguments(command)),
         ("OPTIONS", options(command.flags)),
-        ("OPTIONS OF EVERY COMMAND", options(shaping(command))),
+        ("OPTIONS OF EVERY COMMAND", options(shaping_of(command))),
         ("EXAMPLES", examples(command)),
         ("EXIT CODES", _items((str(code), words) for code, words in EXIT_CODES)),
     ]
