@@ -1,14 +1,28 @@
-"""The process: ``python -m kshell``, and the command ``kshell``."""
+"""``python -m kshell``, and the ``kshell`` command."""
 
 import gc
+import os
+import sys
+from typing import NoReturn
 
-# Modules are there to stay. Looking for garbage among them, while they are imported and again at the end of the
-# process, takes longer than the command that was asked for.
-gc.disable()
-from kshell.cli import main  # noqa: E402
 
-gc.freeze()
-gc.enable()
+def entry() -> NoReturn:
+    """Runs the command line and ends the process with its exit code."""
+    # Importing makes thousands of objects that stay: the collector need not look at them, now or later.
+    gc.disable()
+    from kshell.cli import main
+
+    gc.freeze()
+    gc.enable()
+    code = main()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        code = code or 1
+    # Taking a large image apart object by object would take longer than many an answer.
+    os._exit(code)
+
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    entry()

@@ -101,6 +101,19 @@ class Decoded(NamedTuple):
     undecoded: Undecoded | None
 
 
+def decode_known(value: bytes) -> tuple[RecordType, int, Message] | None:
+    """(type, version, message) of a value that can be decoded, else ``None``: the short way of :func:`decode_value`."""
+    known = _HEADS.get(value[:_HEAD_SIZE]) or _learn(value)
+    if isinstance(known, Decoded):
+        return None
+    kind, version, decode = known
+    try:
+        data, end = decode(value, _HEAD_SIZE)
+    except DecodeError:
+        return None
+    return (kind, version, data) if end == len(value) else None
+
+
 def decode_value(value: bytes | None) -> Decoded:
     """The value of a metadata record; never raises: what cannot be decoded is kept with the reason."""
     if value is None:

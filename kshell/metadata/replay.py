@@ -12,7 +12,7 @@ from kshell.metadata.families.quorum import control
 from kshell.metadata.families.topics import writable
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.partitions import Run
-from kshell.metadata.records import Decoded, ReplayError, Undecoded, decode_value
+from kshell.metadata.records import Decoded, ReplayError, Undecoded, decode_known, decode_value
 from kshell.metadata.values import Origin, Place, Provenance
 from kshell.protocol.batches import Batch, RawRecord, iter_records
 from kshell.protocol.control import CONTROL_TYPES, decode_control
@@ -76,7 +76,7 @@ class Replayer:
         elif self._held is not None:
             self._held.append((raw, place))
         else:
-            self._replay(raw, place)
+            self._replay(raw.offset, raw.timestamp, value, place)
 
     def _marker(self, key: int, raw: RawRecord, place: Place) -> None:
         """A marker whose version is not known, or that is malformed, still marks; it is listed as well."""
@@ -93,7 +93,7 @@ class Replayer:
         self._held = None
         if key == _END:
             for waiting, where in (held or ())[1:]:
-                self._replay(waiting, where)
+                self._replay(waiting.offset, waiting.timestamp, waiting.value or b"", where)
 
     def _origin(self, raw: RawRecord, place: Place) -> Origin:
         decoded = decode_value(raw.value)
@@ -108,12 +108,15 @@ class Replayer:
             self.problems.append(Problem(origin, undecoded.reason, not undecoded.malformed, undecoded))
         return decoded, origin
 
-    def _replay(self, raw: RawRecord, place: Place) -> None:
-        decoded, origin = self._decode(raw, place)
-        if decoded.type is None or decoded.data is None:
+    def _replay(self, offset: int, timestamp: int, value: bytes, place: Place) -> None:
+        known = decode_known(value)
+        if known is None:
+            self._decode(RawRecord(offset, timestamp, None, value), place)
             return
+        kind, version, data = known
+        origin = Origin(offset, timestamp, kind.name, version, place)
         try:
-            decoded.type.replay(self._delta, decoded.data, origin)
+            kind.replay(self._delta, data, origin)
         except ReplayError as error:
             self.problems.append(Problem(origin, str(error), False))
 
@@ -139,11 +142,13 @@ class Replayer:
             return
         buf, start, end = batch.region()
         for found in self._framer.frame(buf, start, end):
-            if isinstance(found, PartitionRun):
+            if type(found) is PartitionRun:
                 run = Run(buf, found.start, found.end, batch.base_offset, batch.base_timestamp, place)
                 self._run(Uuid(found.topic_id), run)
-            else:
-                self._replay(_raw(buf, found, batch), place)
+            elif type(found) is Span:
+                value = bytes(buf[found.value : found.value_end])
+                offset, timestamp = batch.base_offset + found.delta, batch.base_timestamp + found.time_delta
+                self._replay(offset, timestamp, value, place)
 
     def _run(self, topic_id: Uuid, run: Run) -> None:
         try:
@@ -157,8 +162,3 @@ class Replayer:
     def snapshot_end(self, end_offset: int, epoch: int, timestamp: int) -> None:
         """The snapshot is whole: the image stands at the offset before its end."""
         self._provenance = Provenance(end_offset - 1, epoch, timestamp)
-
-
-def _raw(buf: object, found: Span, batch: Batch) -> RawRecord:
-    value = bytes(buf[found.value : found.value_end])  # type: ignore[index]  # bytes or a memory map
-    return RawRecord(batch.base_offset + found.delta, batch.base_timestamp + found.time_delta, None, value)
