@@ -69,13 +69,11 @@ class Session:
     @cached_property
     def root(self) -> Directory:
         """``/``. Children are made when walked to."""
-        from kshell.sources import describe
-
         facts = {
             "local": self._local,
-            "quorum": lambda: _facts(describe.quorum(self.loaded)),
-            "snapshots": lambda: _facts(describe.snapshots(self.source.listing())),
-            "log": lambda: _facts(describe.log(self.loaded, self.redaction)),
+            "quorum": self._quorum,
+            "snapshots": self._snapshots,
+            "log": self._log,
         }
         return root_directory(lambda: self.image, self.redaction, facts)
 
@@ -84,6 +82,23 @@ class Session:
         from kshell.version import __version__
 
         return {"version": Fact("version", __version__), "commitId": Fact("version", None)}
+
+    # What describes a source is imported late: most commands look at the image alone.
+
+    def _quorum(self) -> Facts:
+        from kshell.sources.describe import quorum
+
+        return _facts(quorum(self.loaded))
+
+    def _snapshots(self) -> Facts:
+        from kshell.sources.describe import snapshots
+
+        return _facts(snapshots(self.source.listing()))
+
+    def _log(self) -> Facts:
+        from kshell.sources.describe import log
+
+        return _facts(log(self.loaded, self.redaction))
 
     def origin(self, segments: Segments, node: Directory | Leaf, *, most: int | None = None) -> Origin | None:
         """The record that last wrote a node. A snapshot does not know: then the log before it is asked, if it is there.

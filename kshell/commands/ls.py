@@ -9,7 +9,6 @@ from kshell.commands.base.result import Column, Result, Row, Rows
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.metadata.values import Origin
 from kshell.session import Session
-from kshell.sources.describe import snapshot_named_by
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
@@ -79,6 +78,8 @@ def _written(origin: Origin | None) -> dict[str, Any]:
         return {}
     facts: dict[str, Any] = {"record": origin.record_type, "version": origin.version}
     if origin.place.in_snapshot:
+        from kshell.sources.describe import snapshot_named_by
+
         return facts | {"snapshot": snapshot_named_by(origin.place.file)}
     return facts | {"offset": origin.offset, "time": iso(origin.timestamp)}
 

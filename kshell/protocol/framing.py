@@ -96,7 +96,7 @@ class Framer:
                 start = match.end()
                 continue
             found = span(buf, start, end)
-            if buf[found.value + 1] != _PARTITION_API_KEY or not _is_partition(buf, found):
+            if not _is_partition(buf, found):
                 yield found
                 start = found.end
                 continue
@@ -133,9 +133,13 @@ class Framer:
 
 
 def _is_partition(buf: Buffer, found: Span) -> bool:
-    """Whether a value with a partition record's api key is one of a version that is known."""
     value = found.value
-    return buf[value] == 1 and buf[value + 2] <= 2 and found.value_end - value >= _TOPIC_ID + _UUID
+    return (
+        found.value_end - value >= _TOPIC_ID + _UUID
+        and buf[value + 1] == _PARTITION_API_KEY
+        and buf[value] == 1
+        and buf[value + 2] <= 2
+    )
 
 
 def _alternative(buf: Buffer, found: Span, length: int) -> bytes:

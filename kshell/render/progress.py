@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 
+from kshell.render.cells import clip
 from kshell.render.escape import terminal
 
 _PATIENCE = 1.0
@@ -30,8 +32,10 @@ class Progress:
         self._drawn, self._shown = now, True
         share = min(done / total, 1.0) if total else 1.0
         bar = "#" * int(share * _WIDTH)
-        name = terminal(os.path.basename(what))
-        sys.stderr.write(f"\r[{bar:<{_WIDTH}}] {share:4.0%} of {total / 1e6:.1f} MB  {name}\x1b[K")
+        line = f"[{bar:<{_WIDTH}}] {share:4.0%} of {total / 1e6:.1f} MB  {terminal(os.path.basename(what))}"
+        # In one row, and not in its last column: what wraps cannot be written over.
+        room = max(shutil.get_terminal_size().columns - 1, 1)
+        sys.stderr.write(f"\r{clip(line, room)}\x1b[K")
         sys.stderr.flush()
 
     def clear(self) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,9 +58,7 @@ def kshell(*words: str) -> Run:
     """One process of kshell from this checkout, as a user starts it."""
     command = [sys.executable, "-P", "-m", "kshell", *words]
     start = time.perf_counter()
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(ROOT)}
-    )
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment())
     assert process.stdout is not None and process.stderr is not None
     output = process.stdout.read()
     process.stderr.read()
@@ -65,6 +67,15 @@ def kshell(*words: str) -> Run:
     seconds = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     return Run(seconds, usage.ru_maxrss / 1024, process.returncode, output.decode())
+
+
+@cache
+def _environment() -> dict[str, str]:
+    """As an installed kshell runs: with its bytecode at hand, wherever the environment keeps Python from writing it."""
+    bytecode = tempfile.mkdtemp(prefix="kshell-bench-")
+    atexit.register(shutil.rmtree, bytecode)
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return clean | {"PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": bytecode}
 
 
 def pair(rounds: int, ours: Callable[[], float], theirs: Callable[[], float | None]) -> tuple[list[float], list[float]]:

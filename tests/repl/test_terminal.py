@@ -44,6 +44,14 @@ def terminal(tmp_path: Path) -> Iterator[Open]:
         one.close()
 
 
+def test_options_of_the_start_reach_the_shell(terminal: Open) -> None:
+    shell = terminal("--demo", "--timeout", "0.5")
+    shell.wait_for_prompt("/")
+    shell.type("pwd | exec sleep 20")
+    shell.press("Enter")
+    shell.wait(r"gave up after 0\.5 s")
+
+
 def test_completion_of_paths(terminal: Open) -> None:
     shell = terminal()
     shell.wait_for_prompt("/")

@@ -120,7 +120,7 @@ class _Reader:
                 self._flags[name] = flag
 
     def read(self, words: Iterable[str], *, intermixed: bool) -> list[str]:
-        """Takes the flags; the other words are what it returns. Not ``intermixed``: the first of them ends the flags."""
+        """Takes the flags, and returns the other words; the first of those ends the flags unless ``intermixed``."""
         queue, rest = iter(words), list[str]()
         for word in queue:
             if word == "--":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 from kshell.commands.base.result import Branch
@@ -48,7 +48,14 @@ def one_line(value: Any) -> str:
     """A plain value as one line: a string as it is, all else as compact JSON."""
     if isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _encode()(value)
+
+
+@cache
+def _encode() -> Callable[[Any], str]:
+    from json import JSONEncoder  # late: most answers have none
+
+    return JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def kind(node: Node) -> str:
