@@ -116,7 +116,7 @@ class Framer:
             self._by_hand = 0
             # The shapes met last come first: those of large offset deltas, which most records of a large batch have.
             shapes = b"|".join(reversed(self._alternatives))
-            pattern = self._patterns[place] = re.compile(b"(?s)(?=.{%d}(.{16}))(?>%s)++" % (place, shapes))
+            pattern = self._patterns[place] = re.compile(b"(?s)(?=.{%d}(.{16}))(?:%s)++" % (place, shapes))
         self._last = pattern
         match = pattern.match(buf, first.start, end)
         return match.end() if match else first.end
