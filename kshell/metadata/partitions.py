@@ -129,7 +129,7 @@ class Topic:
         last = self._runs[-1] if self._runs else None
         if last is not None and last.buf is run.buf and last.end == run.start:
             self._runs[-1] = last._replace(end=run.end)
-        else:
+        elif run.start < run.end:
             self._runs.append(run)
         self._framed = None
 

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.quorum import control
-from kshell.metadata.families.topics import writable
+from kshell.metadata.families.topics import TOPIC, create, writable
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.partitions import Run
 from kshell.metadata.records import Decoded, ReplayError, Undecoded, decode_known, decode_value
 from kshell.metadata.values import Origin, Place, Provenance
 from kshell.protocol.batches import Batch, RawRecord, iter_records
 from kshell.protocol.control import CONTROL_TYPES, decode_control
-from kshell.protocol.framing import Framer, PartitionRun, Span, iter_values
+from kshell.protocol.framing import Framer, Span, TopicRun, iter_values
 from kshell.protocol.primitives import DecodeError, Uuid
 
 _BEGIN, _END, _ABORT = 23, 24, 25
@@ -142,13 +142,18 @@ class Replayer:
             return
         buf, start, end = batch.region()
         for found in self._framer.frame(buf, start, end):
-            if type(found) is PartitionRun:
-                run = Run(buf, found.start, found.end, batch.base_offset, batch.base_timestamp, place)
-                self._run(Uuid(found.topic_id), run)
-            elif type(found) is Span:
+            if isinstance(found, Span):
                 value = bytes(buf[found.value : found.value_end])
                 offset, timestamp = batch.base_offset + found.delta, batch.base_timestamp + found.time_delta
                 self._replay(offset, timestamp, value, place)
+                continue
+            run = Run(buf, found.start, found.end, batch.base_offset, batch.base_timestamp, place)
+            if isinstance(found, TopicRun):
+                origin = Origin(batch.base_offset + found.delta, batch.base_timestamp, TOPIC.name, 0, place)
+                name = found.name.decode("utf-8", "surrogateescape")
+                create(self._delta, name, Uuid(found.topic_id), origin).add_run(run)
+            else:
+                self._run(Uuid(found.topic_id), run)
 
     def _run(self, topic_id: Uuid, run: Run) -> None:
         try:

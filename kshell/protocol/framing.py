@@ -1,9 +1,9 @@
 """Where the records of a batch begin and end, found by the regular-expression engine.
 
-A batch is a chain of length-prefixed records and has few distinct shapes. For partition records the shapes seen so far
-become one bytes pattern; a look-ahead captures the topic id at its fixed place, and one match then takes all following
-partitions of that topic. A record of a new shape is framed by hand and its shape learned. Every boundary is still
-proven by its length prefix, the work is linear, and nothing is copied.
+A batch is a chain of length-prefixed records and has few distinct shapes. The shapes of topic and partition records
+seen so far become one bytes pattern: one match takes a topic's record and, by a back-reference to the id in it, all
+partitions of that topic that follow. A record of a new shape is framed by hand and its shape learned. Every boundary is
+still proven by its length prefix, the work is linear, and nothing is copied.
 """
 
 from __future__ import annotations
@@ -12,13 +12,18 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kshell.protocol.primitives import Buffer, DecodeError, read_varint, read_varlong, write_varint
+from kshell.protocol.primitives import Buffer, DecodeError, read_varint, read_varlong
 
 _PARTITION_API_KEY = 3
 _HEAD = 3
 """Bytes of a value before its message: frame version, api key, version (one each while they stay below 128)."""
 _TOPIC_ID = _HEAD + 4
 _UUID = 16
+_TOPIC_HEAD = b"\x01\x02\x00"
+_LONGEST_NAME = 126
+"""A name whose length fits one byte (Kafka's own limit is 249 characters); longer ones are framed by hand."""
+_BACK = b"<topic id>"
+"""Stands for the back-reference in a partition's shape: its number depends on the pattern around it."""
 _NULL_KEY = 1
 """-1 as a zigzag varint."""
 _MAX_SHAPES = 128
@@ -40,6 +45,16 @@ class PartitionRun(NamedTuple):
     """Partition records of one topic, back to back: bytes ``start`` to ``end``."""
 
     topic_id: bytes
+    start: int
+    end: int
+
+
+class TopicRun(NamedTuple):
+    """A topic's record (v0, without tags), and the partition records behind it: bytes ``start`` to ``end``, or none."""
+
+    name: bytes
+    topic_id: bytes
+    delta: int
     start: int
     end: int
 
@@ -72,7 +87,7 @@ def iter_values(buf: Buffer, start: int, end: int) -> Iterator[tuple[int, bytes]
 
 
 class Framer:
-    """Walks the records of batches; keeps the shapes of partition records that it has met.
+    """Walks the records of batches; keeps the shapes of topic and partition records that it has met.
 
     ``patience``: partitions framed by hand before a new shape goes into the patterns, because compiling one takes a
     millisecond or more; a small snapshot needs none.
@@ -80,56 +95,88 @@ class Framer:
 
     def __init__(self, patience: int = 32) -> None:
         self._patience = patience
-        self._known: set[tuple[int, ...]] = set()
-        self._patterns: dict[int, re.Pattern[bytes]] = {}
-        self._alternatives: list[bytes] = []
+        self._shapes: set[bytes] = set()
+        self._topics: list[bytes] = []
+        self._name_sizes: set[int] = set()
+        self._partitions: list[bytes] = []
         self._by_hand = 0
-        self._last: re.Pattern[bytes] | None = None
-        """The pattern of the last run: the next topic's partitions begin alike more often than not."""
+        self._new = False
+        self._topic: re.Pattern[bytes] | None = None
+        self._runs: dict[int, re.Pattern[bytes]] | None = None
 
-    def frame(self, buf: Buffer, start: int, end: int) -> Iterator[Span | PartitionRun]:
-        """Every record between two boundaries, partitions taken together where they follow each other."""
+    def frame(self, buf: Buffer, start: int, end: int) -> Iterator[Span | PartitionRun | TopicRun]:
+        """Every record between two boundaries; topics and partitions taken together where they follow each other."""
         while start < end:
-            match = self._last.match(buf, start, end) if self._last else None
+            match = self._topic.match(buf, start, end) if self._topic else None
             if match is not None:
-                yield PartitionRun(match[1], start, match.end())
+                # Size (one byte or two), attributes and time delta (one byte each) come before the offset delta.
+                delta, _ = read_varint(buf, start + (3 if buf[start] < 0x80 else 4))
+                name_start, name_end = match.end(1), match.start(2)
                 start = match.end()
+                yield TopicRun(buf[name_start:name_end], match[2], delta, name_end + _UUID + 2, start)
                 continue
             found = span(buf, start, end)
-            if not _is_partition(buf, found):
+            if _is_partition(buf, found):
+                stop = self._run(buf, found, end)
+                place = found.value + _TOPIC_ID
+                yield PartitionRun(buf[place : place + _UUID], start, stop)
+                start = stop
+            else:
+                self._learn_topic(buf, found)
                 yield found
                 start = found.end
-                continue
-            place = found.value + _TOPIC_ID
-            stop = self._run(buf, found, place - start, end)
-            yield PartitionRun(bytes(buf[place : place + _UUID]), start, stop)
-            start = stop
 
-    def _run(self, buf: Buffer, first: Span, place: int, end: int) -> int:
-        """The end of the run that starts with ``first``, whose topic id is ``place`` bytes into it."""
-        self._learn(buf, first)
-        pattern = self._patterns.get(place)
+    def _run(self, buf: Buffer, first: Span, end: int) -> int:
+        """The end of the run that starts with ``first``: a topic without its record in front, or a new shape."""
+        self._learn_partition(buf, first)
+        if self._runs is None:
+            return first.end
+        place = first.value + _TOPIC_ID - first.start
+        pattern = self._runs.get(place)
         if pattern is None:
-            self._by_hand += 1
-            if self._by_hand < self._patience:
-                return first.end
-            self._by_hand = 0
-            # The shapes met last come first: those of large offset deltas, which most records of a large batch have.
-            shapes = b"|".join(reversed(self._alternatives))
-            pattern = self._patterns[place] = re.compile(b"(?s)(?=.{%d}(.{16}))(?:%s)++" % (place, shapes))
-        self._last = pattern
+            pattern = self._runs[place] = re.compile(b"(?s)(?=.{%d}(.{16}))(?:%s)++" % (place, self._any(1)))
         match = pattern.match(buf, first.start, end)
         return match.end() if match else first.end
 
-    def _learn(self, buf: Buffer, found: Span) -> None:
-        length = found.value_end - found.value
-        width = found.value - 1 - len(write_varint(length)) - found.start  # up to and with the offset delta
-        shape = (found.end - found.start, length, width, found.time_delta, buf[found.value + 2])
-        if shape in self._known or len(self._known) >= _MAX_SHAPES:
+    def _learn_topic(self, buf: Buffer, found: Span) -> None:
+        name_size = found.value_end - found.value - _HEAD - 1 - _UUID - 1
+        if buf[found.value : found.value + _HEAD] != _TOPIC_HEAD or not 0 < name_size < _LONGEST_NAME:
             return
-        self._known.add(shape)
-        self._patterns.clear()
-        self._alternatives.append(_alternative(buf, found, length))
+        plain = buf[found.value + _HEAD] == name_size + 1 and buf[found.value_end - 1] == 0 and found.time_delta == 0
+        if plain and self._is_new(head := _head(buf, found, _HEAD + 1)):
+            self._topics.append(head)
+            self._name_sizes.add(name_size)
+
+    def _learn_partition(self, buf: Buffer, found: Span) -> None:
+        rest = found.value_end - found.value - _TOPIC_ID - _UUID
+        if self._is_new(head := _head(buf, found, _HEAD)):
+            self._partitions.append(head + b".{4}%s.{%d}\x00" % (_BACK, rest))
+        self._by_hand += 1
+        if self._new and self._by_hand >= self._patience:
+            self._compile()
+
+    def _is_new(self, shape: bytes) -> bool:
+        if shape in self._shapes or len(self._shapes) >= _MAX_SHAPES:
+            return False
+        self._shapes.add(shape)
+        self._new = True
+        return True
+
+    def _compile(self) -> None:
+        self._by_hand, self._new, self._runs = 0, False, {}
+        if not self._topics:
+            return
+        # Which head matched decides how long the name is: a look-behind at its last byte, the name's length, says so.
+        names = b"|".join(b"(?<=%s).{%d}" % (re.escape(bytes([n + 1])), n) for n in sorted(self._name_sizes))
+        heads = b"|".join(reversed(self._topics))
+        self._topic = re.compile(b"(?s)(%s)(?:%s)(.{16})\x00\x00(?:%s)*+" % (heads, names, self._any(2)))
+
+    def _any(self, group: int) -> bytes:
+        """Any shape of partition, with the topic id that ``group`` captured.
+
+        The shapes met last come first: those of large offset deltas, which most records of a large batch have.
+        """
+        return b"|".join(reversed(self._partitions)).replace(_BACK, b"\\%d" % group)
 
 
 def _is_partition(buf: Buffer, found: Span) -> bool:
@@ -142,15 +189,13 @@ def _is_partition(buf: Buffer, found: Span) -> bool:
     )
 
 
-def _alternative(buf: Buffer, found: Span, length: int) -> bytes:
-    """The pattern of one shape: literal framing, any partition id, the run's topic id, then as many bytes as it has."""
-    size = write_varint(found.end - found.start - _varint_width(buf, found.start))
-    delta_width = _delta_width(buf, found, len(size))
-    delta = b"[\x80-\xff]" * (delta_width - 1) + b"[\x00-\x7f]"
-    head = buf[found.start + len(size) : found.start + len(size) + 1] + write_varint(found.time_delta)
-    value_head = write_varint(-1) + write_varint(length) + buf[found.value : found.value + _HEAD]
-    rest = length - _TOPIC_ID - _UUID
-    return re.escape(size + head) + delta + re.escape(value_head) + b".{4}\\1.{%d}\x00" % rest
+def _head(buf: Buffer, found: Span, size: int) -> bytes:
+    """The pattern of a record up to ``size`` bytes of its value: literal but for the digits of the offset delta."""
+    start = found.start + _varint_width(buf, found.start) + 1
+    start += _varint_width(buf, start)
+    width = _varint_width(buf, start)
+    digits = b"[\x80-\xff]" * (width - 1) + b"[\x00-\x7f]"
+    return re.escape(buf[found.start : start]) + digits + re.escape(buf[start + width : found.value + size])
 
 
 def _varint_width(buf: Buffer, pos: int) -> int:
@@ -158,7 +203,3 @@ def _varint_width(buf: Buffer, pos: int) -> int:
     while buf[pos + width - 1] >= 0x80:
         width += 1
     return width
-
-
-def _delta_width(buf: Buffer, found: Span, size_width: int) -> int:
-    return _varint_width(buf, found.start + size_width + 1 + len(write_varint(found.time_delta)))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from kshell.protocol.batches import HEADER_SIZE, Batch, iter_records, pack
-from kshell.protocol.framing import Framer, PartitionRun, Span, iter_values, span
+from kshell.protocol.framing import Framer, PartitionRun, Span, TopicRun, iter_values, span
 from kshell.protocol.primitives import DecodeError, Uuid, write_varint
 from tests.builders import TIME, batch, parsed, uuid, value
 
@@ -36,10 +36,18 @@ def framed(framer: Framer, found: Batch) -> Found:
     out: Found = []
     at = start
     for part in framer.frame(buf, start, end):
-        assert part.start == at
-        if isinstance(part, PartitionRun):
+        if isinstance(part, TopicRun):
+            topic = span(buf, at, end)
+            assert topic.end == part.start
+            name = part.name.decode("utf-8", "surrogateescape")
+            assert buf[topic.value : topic.value_end] == value("TOPIC", name=name, topicId=Uuid(part.topic_id))
+            assert topic.delta == part.delta
+            out.append((topic.delta, bytes(buf[topic.value : topic.value_end])))
+        else:
+            assert part.start == at
+        if not isinstance(part, Span):
             inside = list(iter_values(buf, part.start, part.end))
-            assert inside
+            assert inside or isinstance(part, TopicRun)
             assert all(one[7:23] == part.topic_id for _, one in inside)
             out += inside
         else:
@@ -85,6 +93,24 @@ def test_patterns_find_what_walking_by_hand_finds(groups: list[list[bytes]]) -> 
     for group in groups:
         found = parsed(batch(group))
         assert framed(framer, found) == expected(found)
+
+
+NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=130)
+
+
+@settings(max_examples=150)
+@given(st.lists(st.tuples(NAMES, st.integers(0, 5), st.integers(0, 1)), min_size=1, max_size=30), st.integers(0, 3))
+def test_topics_with_their_partitions(topics: list[tuple[str, int, int]], strays: int) -> None:
+    values = [partition(number, uuid(1)) for number in range(3)]  # something to compile the patterns for
+    for index, (name, partitions, odd) in enumerate(topics):
+        values.append(value("TOPIC", name=name, topicId=uuid(index + 2)))
+        values += [b"\x01\x04\x00 odd"] * odd
+        values += [partition(number, uuid(index + 2)) for number in range(partitions)]
+        values += [partition(number, uuid(99)) for number in range(strays)]
+    found = parsed(batch(values * 3))
+    kinds = {type(part) for part in Framer(1).frame(*found.region())}
+    assert TopicRun in kinds
+    assert framed(Framer(1), found) == expected(found)
 
 
 @settings(max_examples=40)

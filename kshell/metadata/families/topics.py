@@ -27,6 +27,14 @@ def writable(delta: Delta, topic_id: Uuid) -> Topic:
     return topic
 
 
+def create(delta: Delta, name: str, topic_id: Uuid, origin: Origin) -> Topic:
+    """A new topic, without partitions."""
+    delta.owns(TOPICS, topic_id)
+    made = delta.table(TOPICS)[topic_id] = Topic(name, topic_id, origin)
+    delta.table(NAMES)[name] = topic_id
+    return made
+
+
 @record(
     2,
     "TopicRecord",
@@ -37,10 +45,11 @@ def writable(delta: Delta, topic_id: Uuid) -> Topic:
 """,
 )
 def topic(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """A new topic, without partitions."""
-    delta.owns(TOPICS, data["topicId"])
-    delta.table(TOPICS)[data["topicId"]] = Topic(data["name"], data["topicId"], origin)
-    delta.table(NAMES)[data["name"]] = data["topicId"]
+    """See :func:`create`, to which the framing of a snapshot's topics takes a short cut."""
+    create(delta, data["name"], data["topicId"], origin)
+
+
+TOPIC = topic
 
 
 @record(
