@@ -16,7 +16,7 @@ from kshell.commands.base.execute import Call, prepare, prepare_words
 from kshell.commands.base.result import Exit
 from kshell.commands.base.spec import Flag
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, KshellError, UsageError
-from kshell.render.answer import Defaults, answer, deadline
+from kshell.render.answer import answer, deadline
 from kshell.render.color import use_color
 from kshell.render.escape import terminal as escape_terminal
 from kshell.render.output import OutputClosed, describe_error
@@ -77,14 +77,14 @@ def _main(argv: list[str]) -> int:
         raise UsageError(f"{command[0]}: a command beside -c or -f", hint="give every command with -c, or one without")
     scripted = bool(command or options.c or options.f) or not sys.stdin.isatty()
     progress = _progress()
-    runner = Runner(options, _session(options, scripted, progress), progress)
+    runner = Runner(_session(options, scripted, progress), progress)
     if command:
         return runner.words(command)
     if scripted:
         return runner.lines(_given_lines(options) if options.c or options.f else _file_lines("-"))
     from kshell.repl import run
 
-    return run(runner.session, runner.defaults)
+    return run(runner.session)
 
 
 def complain(error: KshellError, line: str | None = None) -> None:
@@ -120,8 +120,14 @@ def _session(options: SimpleNamespace, scripted: bool, progress: Progress | None
             raise
         source = NoSource()
     session = Session(source, show_secrets=options.show_secrets, progress=progress)
-    if options.timeout is not None:
-        session.settings["timeout"] = options.timeout
+    given = {
+        "output": options.output,
+        "color": options.color,
+        "header": False if options.no_header else None,
+        "keep-going": options.keep_going or None,
+        "timeout": options.timeout,
+    }
+    session.settings |= {name: value for name, value in given.items() if value is not None}
     return session if options.as_of is None else session.reshape(point=options.as_of)
 
 
@@ -134,15 +140,9 @@ def _one_of(directory: str | None, snapshot: str | None) -> str | None:
 class Runner:
     """Runs commands one after another on one session, and says once what is wrong with the data."""
 
-    def __init__(self, options: SimpleNamespace, session: Session, progress: Progress | None) -> None:
+    def __init__(self, session: Session, progress: Progress | None) -> None:
         self.session = session
         self._progress = progress
-        self.defaults = Defaults(
-            output=options.output or "text",
-            color=options.color or "auto",
-            header=not options.no_header,
-            keep_going=options.keep_going,
-        )
         self._said: set[str] = set()
 
     def words(self, words: list[str]) -> int:
@@ -154,7 +154,7 @@ class Runner:
         code = EXIT_OK
         for line in lines:
             code = max(code, self._line(line))
-            if code != EXIT_OK and not self.defaults.keep_going:
+            if code != EXIT_OK and not self.session.settings.get("keep-going"):
                 break
         return code
 
@@ -169,7 +169,7 @@ class Runner:
     def _run(self, call: Call) -> int:
         try:
             with deadline(call.shape.timeout):
-                return answer(call, self.defaults, complain)
+                return answer(call, complain)
         finally:
             if self._progress is not None:
                 self._progress.clear()

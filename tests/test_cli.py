@@ -230,3 +230,12 @@ def test_the_one_shot_path_imports_only_what_it_needs() -> None:
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_settings_shape_a_script_and_the_command_line_is_the_first_of_them() -> None:
+    script = "set output json\ncat /image/features/metadataVersion\n"
+    assert answer("--demo", stdin=script) == '"4.3-IV0"\n'
+    went_on = run("--demo", stdin="set keep-going on\ncat /nope\npwd\n")
+    assert (went_on.returncode, went_on.stdout) == (1, "/\n")
+    narrow = answer("--demo", "-c", "set width 40", "-c", "ls /image")
+    assert max(map(len, narrow.splitlines())) <= 40 and len(narrow.splitlines()) < 10

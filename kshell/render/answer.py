@@ -14,58 +14,43 @@ from kshell.render.color import use_color
 from kshell.render.output import emit
 
 
-class Defaults:
-    """How answers look unless a line says otherwise; ``set`` changes them."""
-
-    def __init__(
-        self, output: str = "text", color: str = "auto", *, header: bool = True, keep_going: bool = False
-    ) -> None:
-        self.output = output
-        self.color = color
-        self.header = header
-        self.keep_going = keep_going
-
-
-def answer(
-    call: Call, defaults: Defaults, complain: Callable[[KshellError], None], *, stdout: TextIO | None = None
-) -> int:
+def answer(call: Call, complain: Callable[[KshellError], None], *, stdout: TextIO | None = None) -> int:
     """Runs a call, prints what it gives, and returns the exit code. Raises KshellError, OutputClosed.
 
     ``complain`` is told of errors that do not end a file of lines.
     """
-    return _print(call, call.run(), defaults, complain, sys.stdout if stdout is None else stdout)
+    return _print(call, call.run(), complain, sys.stdout if stdout is None else stdout)
 
 
-def _print(call: Call, result: Result, defaults: Defaults, complain: Callable[[KshellError], None], out: TextIO) -> int:
+def _print(call: Call, result: Result, complain: Callable[[KshellError], None], out: TextIO) -> int:
     if isinstance(result, Many):
-        return _print_parts(result, defaults, complain, out)
+        return _print_parts(result, complain, out)
     if isinstance(result, Nothing):
         return max(result.exit_code, call.session.exit_code())
     shape, line = call.shape, call.line
-    setting = shape.color or defaults.color
     written = emit(
         result,
-        shape.output or defaults.output,
+        shape.output or "text",
         stdout=out,
         target=line.target,
         append=line.append,
         program=line.program,
         forbidden=call.session.source_directory,
-        header=defaults.header and not shape.no_header,
-        width=terminal_width(out),
-        color=use_color(setting, out),
+        header=not shape.no_header,
+        width=shape.width or terminal_width(out),
+        color=use_color(shape.color or "auto", out),
     )
     return max(written, result.exit_code, call.session.exit_code())
 
 
-def _print_parts(many: Many, defaults: Defaults, complain: Callable[[KshellError], None], out: TextIO) -> int:
+def _print_parts(many: Many, complain: Callable[[KshellError], None], out: TextIO) -> int:
     code = EXIT_OK
     for part in many.parts:
         if part.error is not None:
             complain(part.error)
             code = max(code, part.error.exit_code)
         elif part.call is not None and part.result is not None:
-            code = max(code, _print(part.call, part.result, defaults, complain, out))
+            code = max(code, _print(part.call, part.result, complain, out))
     return max(code, many.exit_code)
 
 

@@ -12,7 +12,6 @@ from kshell import __version__
 from kshell.commands.base.language import quote
 from kshell.commands.base.result import Exit
 from kshell.errors import EXIT_INTERRUPTED
-from kshell.render.answer import Defaults
 from kshell.render.escape import terminal as clean
 from kshell.repl.history import ShellHistory
 from kshell.repl.lines import Lines
@@ -26,27 +25,23 @@ _HEAD_START = 0.25
 """Seconds that loading gets before the first prompt; a small directory needs less."""
 
 
-def run(
-    session: Session, defaults: Defaults | None = None, *, input: Input | None = None, output: Output | None = None
-) -> int:
+def run(session: Session, *, input: Input | None = None, output: Output | None = None) -> int:
     """Runs the shell; returns the exit code: that of ``exit N``, else of the last command.
 
     ``input`` and ``output`` stand in for the terminal in tests.
     """
-    return Repl(session, defaults or Defaults(), input=input, output=output).run()
+    return Repl(session, input=input, output=output).run()
 
 
 class Repl:
     """One run of the shell on one session."""
 
-    def __init__(
-        self, session: Session, defaults: Defaults, *, input: Input | None = None, output: Output | None = None
-    ) -> None:
+    def __init__(self, session: Session, *, input: Input | None = None, output: Output | None = None) -> None:
         self._session = session
         self._meter = Meter()
         session.progress = self._meter
         self._loader = Loader(session, self._meter)
-        self._lines = Lines(session, defaults, self._loader, self._meter)
+        self._lines = Lines(session, self._loader, self._meter)
         self._history = ShellHistory()
         session.history[:0] = self._history.lines()
         if is_dumb() and input is None:
@@ -117,7 +112,9 @@ class Repl:
     def _read_kshellrc(self) -> None:
         path = kshellrc()
         if path is not None and os.path.exists(path):
+            given = dict(self._session.settings)
             self._lines.run(f"source {quote(path)}")
+            self._session.settings |= given  # the command line is nearer than the file
 
 
 def kshellrc() -> str | None:

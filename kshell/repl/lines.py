@@ -12,7 +12,7 @@ from kshell.commands.base.execute import prepare
 from kshell.commands.base.result import Exit
 from kshell.commands.base.scan import Kind, scan
 from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, KshellError
-from kshell.render.answer import Defaults, answer, deadline
+from kshell.render.answer import answer, deadline
 from kshell.render.color import paint, use_color
 from kshell.render.escape import terminal as clean
 from kshell.render.output import OutputClosed, describe_error
@@ -24,9 +24,8 @@ from kshell.session import Session
 class Lines:
     """``status`` is the exit code of the last command."""
 
-    def __init__(self, session: Session, defaults: Defaults, loader: Loader, meter: Meter) -> None:
+    def __init__(self, session: Session, loader: Loader, meter: Meter) -> None:
         self._session = session
-        self._defaults = defaults
         self._loader = loader
         self._meter = meter
         self._said: set[str] = set()
@@ -67,7 +66,7 @@ class Lines:
         screen = Screen(sys.stdout, paging=self._pages(), before=self._meter.clear)
         try:
             with deadline(call.shape.timeout):
-                return answer(call, self._defaults, self.complain, stdout=cast("TextIO", screen))
+                return answer(call, self.complain, stdout=cast("TextIO", screen))
         finally:
             screen.finish()
             self.say(call.session)
@@ -102,4 +101,4 @@ class Lines:
 
     def colored(self) -> bool:
         """Whether words for people, and the prompt, are in colours."""
-        return use_color(self._session.settings.get("color") or self._defaults.color, sys.stderr)
+        return use_color(self._session.settings.get("color") or "auto", sys.stderr)

@@ -23,7 +23,6 @@ from kshell.commands.base import registry
 from kshell.commands.base.result import Nothing
 from kshell.commands.base.spec import Command
 from kshell.errors import CommandError, DataError
-from kshell.render.answer import Defaults
 from kshell.repl import run
 from kshell.repl.app import Repl, kshellrc
 from kshell.repl.history import ShellHistory
@@ -89,7 +88,7 @@ Step = tuple[str, Callable[[Buffer], bool]]
 def drive(session: Session, steps: list[Step]) -> int:
     """Types each text and waits until the line is as it says; then Enter and Ctrl-D. What helps comes from threads."""
     with create_pipe_input() as keys:
-        repl = Repl(session, Defaults(), input=keys, output=DummyOutput())
+        repl = Repl(session, input=keys, output=DummyOutput())
         assert isinstance(repl._prompt, RichPrompt)
         buffer = repl._prompt._prompt.default_buffer
         late: list[str] = []
