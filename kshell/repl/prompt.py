@@ -20,6 +20,7 @@ from kshell.repl.completer import ShellCompleter
 from kshell.repl.highlight import LineLexer
 from kshell.repl.history import ShellHistory
 from kshell.repl.suggest import Ghost
+from kshell.repl.tab import Tab
 from kshell.repl.terminal import STYLE, clean, shortened, width_of
 from kshell.repl.toolbar import Toolbar
 from kshell.repl.validate import LineValidator
@@ -82,7 +83,7 @@ class RichPrompt:
             enable_suspend=True,
             bottom_toolbar=self._bottom,
             reserve_space_for_menu=_MENU,
-            key_bindings=_keys(),
+            key_bindings=_keys(session),
             style=STYLE,
             include_default_pygments_style=False,
             input=input,
@@ -117,8 +118,9 @@ def _columns() -> int:
     return get_app().output.get_size().columns
 
 
-def _keys() -> KeyBindings:
+def _keys(session: Session) -> KeyBindings:
     keys = KeyBindings()
+    keys.add("tab", filter=~is_searching)(Tab(session))
 
     @keys.add("enter", filter=is_searching)
     def _(event: KeyPressEvent) -> None:

@@ -118,6 +118,15 @@ def test_tab_completes(home: Path, session: Session) -> None:
     assert drive(session, [("cd /ima" + TAB, lambda line: line.text == "cd /image/"), run_it]) == 0
 
 
+def test_typing_on_after_tab_means_the_completed_word(
+    home: Path, session: Session, type_keys: Type, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All in one burst of keys, as a fast typist or a paste has it."""
+    session.image  # noqa: B018
+    type_keys(f"cd /image/topics/byN{TAB}ord{TAB}\n", "pwd\n", CTRL_D)
+    assert capsys.readouterr().out == "/image/topics/byName/orders\n"
+
+
 def test_right_takes_the_ghost_text(home: Path, session: Session) -> None:
     steps: list[Step] = [
         ("cd /image/topi", lambda line: line.suggestion is not None and line.suggestion.text == "cs/"),
