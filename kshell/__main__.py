@@ -14,6 +14,10 @@ def entry() -> NoReturn:
 
     gc.freeze()
     gc.enable()
+    # Started with a closed stream (`>&-`), Python has none: what would go there goes nowhere.
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")
     code = main()
     try:
         sys.stdout.flush()

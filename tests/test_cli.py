@@ -239,3 +239,17 @@ def test_settings_shape_a_script_and_the_command_line_is_the_first_of_them() -> 
     assert (went_on.returncode, went_on.stdout) == (1, "/\n")
     narrow = answer("--demo", "-c", "set width 40", "-c", "ls /image")
     assert max(map(len, narrow.splitlines())) <= 40 and len(narrow.splitlines()) < 10
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-"])
+def test_a_closed_stream_is_no_crash(closed: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -P -m kshell --demo cat /image/features/metadataVersion {closed}"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ("" if closed == ">&-" else "4.3-IV0\n")
