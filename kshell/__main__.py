@@ -10,14 +10,17 @@ def entry() -> NoReturn:
     """Runs the command line and ends the process with its exit code."""
     # Importing makes thousands of objects that stay: the collector need not look at them, now or later.
     gc.disable()
-    from kshell.cli import main
+    try:
+        from kshell.cli import main
+    except KeyboardInterrupt:
+        os._exit(130)
 
     gc.freeze()
     gc.enable()
     # Started with a closed stream (`>&-`), Python has none: what would go there goes nowhere.
-    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")
-    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
-    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # open to the end
     code = main()
     try:
         sys.stdout.flush()

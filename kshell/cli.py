@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from kshell.commands.base.arguments import SHAPING, parse_options
 from kshell.commands.base.execute import Call, prepare, prepare_words
-from kshell.commands.base.result import Exit
+from kshell.commands.base.result import Exit, Text
 from kshell.commands.base.spec import Flag
-from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, KshellError, UsageError
+from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, KshellError, UsageError
 from kshell.render.answer import answer, deadline
 from kshell.render.color import use_color
 from kshell.render.escape import terminal as escape_terminal
-from kshell.render.output import OutputClosed, describe_error
+from kshell.render.output import OutputClosed, describe_error, emit
 from kshell.session import Session
 from kshell.sources.choose import NO_SOURCE, NoSource, choose, open_source
 from kshell.version import __version__
@@ -28,11 +28,16 @@ if TYPE_CHECKING:
     from kshell.render.progress import Progress
 
 _SOURCES = (
-    Flag(("-d", "--directory"), "a __cluster_metadata-0 directory, the log directory around it, or one file", "DIR"),
-    Flag(("-s", "--snapshot"), "the same as -d FILE, for users of Kafka's own shell", "FILE"),
-    Flag(("-q", "--bootstrap-controllers", "--bootstrap-controller"), "controllers, host:port,…", "LIST"),
-    Flag(("-b", "--bootstrap-servers", "--bootstrap-server"), "brokers, host:port,…", "LIST"),
-    Flag(("--context",), "a named source from the configuration", "NAME"),
+    Flag(
+        ("-d", "--directory"),
+        "a __cluster_metadata-0 directory, the log directory around it, or one file",
+        "DIR",
+        repeat=True,
+    ),
+    Flag(("-s", "--snapshot"), "the same as -d FILE, for users of Kafka's own shell", "FILE", repeat=True),
+    Flag(("-q", "--bootstrap-controllers", "--bootstrap-controller"), "controllers, host:port,…", "LIST", repeat=True),
+    Flag(("-b", "--bootstrap-servers", "--bootstrap-server"), "brokers, host:port,…", "LIST", repeat=True),
+    Flag(("--context",), "a named source from the configuration", "NAME", repeat=True),
     Flag(("--demo",), "the sample that ships with kshell"),
 )
 _OPTIONS = (
@@ -63,16 +68,33 @@ def main(argv: list[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except OutputClosed:
         return EXIT_OK
+    except Exception as error:
+        return _own_fault(error, verbose="-v" in sys.argv or "--verbose" in sys.argv)
+
+
+def _own_fault(error: Exception, *, verbose: bool) -> int:
+    """What nobody foresaw. The text of the exception may hold values of records, so only its place is shown."""
+    import traceback
+
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{os.path.basename(place.filename)}:{place.lineno}"
+    print(f"kshell: this is a fault of kshell, not of the data: {type(error).__name__} at {where}", file=sys.stderr)
+    if verbose:
+        print(escape_lines("".join(traceback.format_exception(error))), file=sys.stderr)
+    else:
+        print("-v shows where it came from; please report it", file=sys.stderr)
+    return EXIT_FAILED
+
+
+def escape_lines(text: str) -> str:
+    """Several lines for the terminal, each escaped."""
+    return "\n".join(escape_terminal(line) for line in text.splitlines())
 
 
 def _main(argv: list[str]) -> int:
     options, command = parse_options("kshell", (*_SOURCES, *_OPTIONS, *SHAPING), argv)
-    if options.version:
-        print(f"kshell {__version__}")
-        return EXIT_OK
-    if options.help:
-        print(usage())
-        return EXIT_OK
+    if options.version or options.help:
+        return emit(Text(usage() if options.help else f"kshell {__version__}"), "text")
     if command and (options.c or options.f):
         raise UsageError(f"{command[0]}: a command beside -c or -f", hint="give every command with -c, or one without")
     scripted = bool(command or options.c or options.f) or not sys.stdin.isatty()
@@ -104,10 +126,10 @@ def _progress() -> Progress | None:
 
 def _session(options: SimpleNamespace, scripted: bool, progress: Progress | None) -> Session:
     flags = {
-        "directory": _one_of(options.directory, options.snapshot),
-        "bootstrap_controllers": options.bootstrap_controllers,
-        "bootstrap_servers": options.bootstrap_servers,
-        "context": options.context,
+        "directory": _only(options.directory, "--directory", options.snapshot, "--snapshot"),
+        "bootstrap_controllers": _only(options.bootstrap_controllers, "--bootstrap-controllers"),
+        "bootstrap_servers": _only(options.bootstrap_servers, "--bootstrap-servers"),
+        "context": _only(options.context, "--context"),
         "demo": "demo" if options.demo else None,
     }
     if options.config or options.X:
@@ -131,10 +153,12 @@ def _session(options: SimpleNamespace, scripted: bool, progress: Progress | None
     return session if options.as_of is None else session.reshape(point=options.as_of)
 
 
-def _one_of(directory: str | None, snapshot: str | None) -> str | None:
-    if directory and snapshot:
-        raise UsageError("--directory and --snapshot are two sources: give one")
-    return directory or snapshot
+def _only(*given: list[str] | str | None) -> str | None:
+    """The one value in (values, name of the flag) pairs. Raises UsageError for two: they are two sources."""
+    found = [(given[at + 1], value) for at in range(0, len(given), 2) for value in given[at] or ()]
+    if len(found) > 1:
+        raise UsageError(f"{' and '.join(str(name) for name, _ in found)} are two sources: give one")
+    return found[0][1] if found else None
 
 
 class Runner:

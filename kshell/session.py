@@ -15,9 +15,10 @@ from kshell.metadata.image import Image
 from kshell.metadata.redaction import Redaction
 from kshell.metadata.values import Origin
 from kshell.sources.directory import DirectorySource, Loaded
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.files import META, METADATA_DIRECTORY
 from kshell.sources.log import Progress
 from kshell.tree.globs import expand, is_glob, unescape
+from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join, resolve, split, walk
 from kshell.tree.root import Fact, Facts, root_directory
@@ -129,13 +130,16 @@ class Session:
         return twin
 
     @property
-    def source_directory(self) -> str | None:
-        """The metadata directory, in which nothing may be written; ``None`` where there is none."""
+    def protected(self) -> tuple[str, ...]:
+        """Files and directories that nothing may be written to: the source's, and the log directory around it."""
+        if not self.source.path:
+            return ()
         path = os.path.realpath(self.source.path)
+        around = os.path.dirname(path)
+        is_kafkas = os.path.basename(path) == METADATA_DIRECTORY or os.path.exists(os.path.join(around, META))
         if os.path.isfile(path):
-            path = os.path.dirname(path)
-            return path if os.path.basename(path) == METADATA_DIRECTORY else None
-        return path if self.source.path else None
+            is_kafkas = os.path.basename(around) == METADATA_DIRECTORY
+        return (path, around) if is_kafkas else (path,)
 
     def reload(self) -> None:
         """Forgets what was read: the next command reads the source again."""
@@ -208,11 +212,24 @@ class Session:
         unknown = [problem for problem in self.loaded.problems if problem.unknown]
         if unknown:
             kinds = sorted({f"{p.origin.record_type} v{p.origin.version}" for p in unknown})
-            notes.append(f"{len(unknown)} records are newer than this kshell and not in the image: {', '.join(kinds)}")
+            count = "1 record is" if len(unknown) == 1 else f"{len(unknown)} records are"
+            notes.append(f"{count} newer than this kshell and not in the image: {', '.join(kinds)}")
+        notes += self._worth()
         age = self.age()
         if age is not None and age > OLD_AFTER and not self.source.is_sample:
             notes.append(f"last record {ago(age)}")
         return notes
+
+    def _worth(self) -> list[str]:
+        """What the image is worth where it is not what was asked for: damaged, or not written yet."""
+        offset = self.image.provenance.offset
+        if self.loaded.damage:
+            return [
+                f"answers are the state at offset {offset} ({iso(self.image.provenance.timestamp) or 'no time known'})"
+            ]
+        if self.until is not None and self.until > max(offset, (self.loaded.log_end_offset or 0) - 1):
+            return [f"offset {self.until} is not written yet: answers are the state at offset {offset}"]
+        return []
 
     def age(self) -> float | None:
         """Seconds since the last record was written, by this machine's clock; ``None`` when there is none."""

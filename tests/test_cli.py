@@ -253,3 +253,85 @@ def test_a_closed_stream_is_no_crash(closed: str) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == ("" if closed == ">&-" else "4.3-IV0\n")
+
+
+# --- found by trying to break it -------------------------------------------------------------------------------------
+
+
+def test_a_lone_source_file_is_never_written_to(tmp_path: Path) -> None:
+    copy = tmp_path / "one.checkpoint"
+    shutil.copy(sorted((FIXTURE / "__cluster_metadata-0").glob("*.checkpoint"))[-1], copy)
+    before = copy.read_bytes()
+    (tmp_path / "link").symlink_to(copy)
+    for target in ("one.checkpoint", "link"):
+        done = run("-d", str(copy), "-c", f"find /image > {tmp_path / target}")
+        assert done.returncode == 1 and "writes nothing" in done.stderr
+    assert copy.read_bytes() == before
+    assert run("-d", str(copy), "-c", f"pwd > {tmp_path / 'other'}").returncode == 0
+
+
+def test_the_log_directory_around_the_metadata_is_not_written_to(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURE, tmp_path / "copy")
+    meta = tmp_path / "copy/meta.properties"
+    done = run("-d", str(tmp_path / "copy"), "-c", f"pwd > {meta}")
+    assert done.returncode == 1 and "cluster.id" in meta.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--as-of", "-999999999999w", "pwd"], 4),
+        (["--as-of", "0001-01-01T00:00:00+23:59", "pwd"], 4),
+        (["--as-of", "9" * 5000, "pwd"], 2),
+        (["cat", "/image/topics/byName/orders/" + "9" * 5000], 1),
+        (["ls", "/image/" + "{a,b}" * 30], 2),
+        (["-d", "x", "pwd"], 2),
+    ],
+)
+def test_odd_input_is_an_error_and_no_traceback(words: list[str], code: int) -> None:
+    done = run("--demo", *words)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr and "fault of kshell" not in done.stderr
+
+
+def test_a_source_given_twice_is_two_sources() -> None:
+    done = run("-d", "a", "-d", "b", "pwd")
+    assert done.returncode == 2 and "--directory and --directory are two sources" in done.stderr
+
+
+def test_help_into_a_pipe_that_closes() -> None:
+    command = f"{sys.executable} -P -m kshell --help | true; echo ${{PIPESTATUS[0]}}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment, check=False)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_an_unforeseen_fault_is_named_without_its_text(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from kshell import cli
+
+    def fail(*_: object) -> int:
+        raise ValueError("secret-value")
+
+    monkeypatch.setattr(cli, "_main", fail)
+    assert cli.main([]) == 1
+    said = capsys.readouterr().err
+    assert "a fault of kshell" in said and "ValueError" in said and "secret-value" not in said
+
+
+def test_a_time_after_a_snapshot_without_a_log(tmp_path: Path) -> None:
+    inner = tmp_path / "__cluster_metadata-0"
+    inner.mkdir()
+    for snapshot in (FIXTURE / "__cluster_metadata-0").glob("*.checkpoint"):
+        shutil.copy(snapshot, inner)
+    words = ["-d", str(tmp_path), "cat", "/image/provenance", "-o", "json"]
+    assert json.loads(answer(*words, "--as-of", "2030-01-01"))["offset"] == 573
+    assert run(*words, "--as-of", "2001-01-01").returncode == 4
+
+
+def test_a_point_that_is_not_written_yet_says_so() -> None:
+    done = run("--demo", "--as-of", "99999", "pwd", "--as-of", "99999")
+    assert done.returncode == 0
+    done = run("--demo", "cat", "/image/features/metadataVersion", "--as-of", "99999")
+    assert done.returncode == 0 and "is not written yet: answers are the state at offset 206" in done.stderr

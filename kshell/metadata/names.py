@@ -40,6 +40,8 @@ def encode_entity(name: str | None) -> str:
 
 def decode_name(segment: str) -> str:
     """The name behind a path segment."""
+    if segment == EMPTY:
+        return ""
     if "%" not in segment:
         return segment
     raw = re.sub(_ESCAPED, lambda match: bytes([int(match[1], 16)]), segment.encode("utf-8", "surrogateescape"))
@@ -48,4 +50,7 @@ def decode_name(segment: str) -> str:
 
 def sort_key(name: str) -> tuple[int, int, str]:
     """Numbers as numbers and before the rest."""
-    return (0, int(name), "") if name.isascii() and name.isdigit() else (1, 0, name)
+    if name.isascii() and name.isdigit():
+        digits = name.lstrip("0")  # by their length first: a name may have more digits than int() takes
+        return 0, len(digits), digits
+    return 1, 0, name

@@ -90,6 +90,9 @@ class Undecoded(NamedTuple):
     reason: str
     malformed: bool
 
+    def __repr__(self) -> str:
+        return f"Undecoded({len(self.raw)} bytes, {self.reason!r})"  # not the bytes: they may be secret
+
 
 class Decoded(NamedTuple):
     """A record value: the type's name (``UNKNOWN_31`` for one not declared), its version, and message or bytes."""
@@ -99,6 +102,9 @@ class Decoded(NamedTuple):
     type: RecordType | None
     data: Message | None
     undecoded: Undecoded | None
+
+    def __repr__(self) -> str:
+        return f"Decoded({self.name} v{self.version})"  # not the message: it may hold secrets
 
 
 def decode_known(value: bytes) -> tuple[RecordType, int, Message] | None:

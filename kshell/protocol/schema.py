@@ -112,6 +112,9 @@ def _block(rows: list[re.Match[str]], at: int, indent: int) -> tuple[tuple[Field
             if not fields[-1].is_struct or fields[-1].fields:
                 raise _wrong_indentation(row)
             nested, at = _block(rows, at, len(row["indent"]))
+            hidden = next((field.name for field in nested if field.secret), None)
+            if hidden:
+                raise ValueError(f"{hidden}: only a field of the record itself can be secret")
             fields[-1] = fields[-1]._replace(fields=nested)
             continue
         fields.append(_field(row))

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, TextIO
 
 from kshell.commands.base.result import Result
@@ -31,7 +31,8 @@ def emit(
     target: str | None = None,
     append: bool = False,
     program: str | None = None,
-    forbidden: str | None = None,
+    forbidden: Iterable[str] = (),
+    before: Callable[[], None] | None = None,
     header: bool = True,
     width: int | None = None,
     color: bool = False,
@@ -39,15 +40,16 @@ def emit(
     """Renders a result and writes it. The exit code of the writing: 0, or 1 when ``program`` ended with a failure.
 
     To ``stdout`` (``sys.stdout`` when ``None``), with ``width`` and ``color`` as they are; or to the file ``target``,
-    or into the standard input of ``sh -c program``, both without colour or width. No file is written anywhere below
-    the directory ``forbidden`` (the source's own). The result's own exit code is the caller's business.
+    or into the standard input of ``sh -c program``, both without colour or width. None of the files
+    ``forbidden`` is written, and nothing below such a directory. ``before`` is called when the first words are about to
+    go to ``stdout``. The result's own exit code is the caller's business.
 
     Raises CommandError with the operating system's reason, OutputClosed when nobody reads standard output any more,
     and what the result's rows raise while they are made.
     """
     out = sys.stdout if stdout is None else stdout
     if target is None and program is None:
-        _to_stdout(render(result, fmt, header=header, width=width, color=color), out)
+        _to_stdout(render(result, fmt, header=header, width=width, color=color), out, before)
         return EXIT_OK
     chunks = render(result, fmt, header=header, width=None, color=False)
     if target is not None:
@@ -57,12 +59,16 @@ def emit(
     return _to_program(chunks, program, out)
 
 
-def _to_stdout(chunks: Iterable[str], out: TextIO) -> None:
+def _to_stdout(chunks: Iterator[str], out: TextIO, before: Callable[[], None] | None) -> None:
     if (out.encoding or "utf-8").lower().replace("-", "") != "utf8" and hasattr(out, "reconfigure"):
         # Names are UTF-8 in Kafka; a locale that cannot say them must not end in a traceback.
         out.reconfigure(encoding="utf-8")
+    # What is loaded for the answer is loaded while its first chunk is made.
+    first = list(itertools.islice(chunks, 1))
+    if before is not None:
+        before()
     try:
-        _write(chunks, out, "standard output")
+        _write(itertools.chain(first, chunks), out, "standard output")
     except BrokenPipeError:
         _abandon(out)
         raise OutputClosed from None
@@ -102,9 +108,9 @@ def _failed(name: str, error: OSError) -> CommandError:
 # --- a file ----------------------------------------------------------------------------------------------------------
 
 
-def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: str | None) -> None:
+def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Iterable[str]) -> None:
     path = os.path.expanduser(target)
-    if forbidden is not None and is_inside(path, forbidden):
+    if any(is_inside(path, place) for place in forbidden):
         raise CommandError(
             f"{target}: is in the source's own directory, where kshell writes nothing",
             hint="choose a file in another directory",
@@ -128,16 +134,18 @@ def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: str
             stream.close()
 
 
-def is_inside(path: str, directory: str) -> bool:
-    """Whether a file of that path is, or would be, anywhere below the directory, links followed."""
+def is_inside(path: str, place: str) -> bool:
+    """Whether a file of that path is, or would be, the file ``place`` or anywhere below the directory it names."""
     real = os.path.realpath(path)
-    while (parent := os.path.dirname(real)) != real:
+    while True:
         with contextlib.suppress(OSError):
-            # By inode, so that other spellings of the directory count: a bind mount, a file system without case.
-            if os.path.samefile(parent, directory):
+            # By inode, so that other spellings count: a hard link, a bind mount, a file system without case.
+            if os.path.samefile(real, place):
                 return True
+        parent = os.path.dirname(real)
+        if parent == real:
+            return False
         real = parent
-    return False
 
 
 # --- a program -------------------------------------------------------------------------------------------------------

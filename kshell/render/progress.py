@@ -22,9 +22,12 @@ class Progress:
         self._started: float | None = None
         self._drawn: float = 0.0
         self._shown = False
+        self._stopped = False
 
     def __call__(self, done: int, total: int, what: str) -> None:
         now = time.monotonic()
+        if self._stopped:
+            return
         if self._started is None:
             self._started = now
         if now - self._started < _PATIENCE or now - self._drawn < _EVERY or not sys.stderr.isatty():
@@ -38,8 +41,14 @@ class Progress:
         sys.stderr.write(f"\r{clip(line, room)}\x1b[K")
         sys.stderr.flush()
 
+    def stop(self) -> None:
+        """Wipes the line, and draws none until :meth:`clear`: an answer is being written to the terminal."""
+        self.clear()
+        self._stopped = True
+
     def clear(self) -> None:
         """Wipes the line; the next work starts anew."""
+        self._stopped = False
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

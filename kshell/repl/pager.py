@@ -114,7 +114,7 @@ class Screen:
     def _open(self) -> None:
         """less: keep the answer on the screen (X), leave at once if it fits after all (F), let colours through (R)."""
         self._out.flush()
-        environment = {"LESS": "FRX", "LV": "-c", "LESSCHARSET": "utf-8", **os.environ}
+        environment = {"LESSSECURE": "1", "LESS": "FRX", "LV": "-c", "LESSCHARSET": "utf-8", **os.environ}
         assert self._command
         self._pager = subprocess.Popen(
             self._command, shell=True, stdin=subprocess.PIPE, stdout=self._out, encoding="utf-8", env=environment

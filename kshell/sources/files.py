@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from kshell.errors import SourceError, SourceNotFoundError, SourcePermissionError
 
 METADATA_DIRECTORY = "__cluster_metadata-0"
+META = "meta.properties"
+"""Beside the metadata directory, in the log directory."""
 BOOTSTRAP = "bootstrap.checkpoint"
 _SEGMENT = re.compile(r"(\d{20})\.log\Z")
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint\Z")
@@ -93,7 +95,7 @@ def _what_to_pass(path: str) -> str:
         names = os.listdir(path)
     except OSError:
         names = []
-    if BOOTSTRAP in names or "meta.properties" in names:
+    if BOOTSTRAP in names or META in names:
         return "this log directory was formatted, but no server has run on it yet"
     return f"pass a {METADATA_DIRECTORY} directory, the log directory around it (metadata.log.dir), or one file of it"
 
@@ -161,7 +163,7 @@ def quorum_state(listing: Listing) -> dict[str, Any]:
 
 def meta_properties(listing: Listing) -> dict[str, str]:
     """``meta.properties`` of the log directory around the metadata directory (or of the directory itself)."""
-    for name in (os.path.join(os.pardir, "meta.properties"), "meta.properties"):
+    for name in (os.path.join(os.pardir, META), META):
         lines = _beside(listing, name).splitlines()
         pairs = [line.partition("=") for line in lines if line.strip() and not line.startswith("#")]
         if pairs:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from typing import NamedTuple
 
-from kshell.errors import IncompleteLogError, UsageError
-from kshell.protocol.batches import iter_records
+from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, UsageError
+from kshell.protocol.batches import Batch, iter_records
+from kshell.protocol.primitives import DecodeError
 from kshell.sources.files import Listing
 from kshell.sources.log import LogReader
+from kshell.sources.snapshot import SnapshotReader
 
-_AGO = re.compile(r"-(\d+)(ms|s|m|h|d|w)\Z")
+_DIGITS = 18
+_AGO = re.compile(r"-(\d{1,12})(ms|s|m|h|d|w)\Z")
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
 
@@ -26,7 +30,7 @@ def parse_point(text: str) -> Point:
     """Raises UsageError when ``text`` is no point. A time without a zone is UTC."""
     if text == "now":
         return Point()
-    if text.isascii() and text.isdigit():
+    if text.isascii() and text.isdigit() and len(text) <= _DIGITS:
         return Point(offset=int(text))
     ago = _AGO.match(text)
     if ago:
@@ -35,36 +39,62 @@ def parse_point(text: str) -> Point:
 
     try:
         moment = datetime.datetime.fromisoformat(text)
-    except ValueError:
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=datetime.UTC)
+        return Point(time_ms=int(moment.timestamp() * 1000))
+    except (ValueError, OverflowError):
         hint = "a point is an offset (1234), a time (2026-01-31T12:00:00Z), a while ago (-15m, -2h, -1d), or now"
         raise UsageError(f"{text}: not a point in the log", hint=hint) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=datetime.UTC)
-    return Point(time_ms=int(moment.timestamp() * 1000))
 
 
 def offset_at(listing: Listing, time_ms: int) -> int:
-    """The offset of the last record written at or before a time. Raises IncompleteLogError before the log's first."""
+    """The offset of the last record written at or before a time: of the log, else of the snapshots.
+
+    Raises IncompleteLogError before everything that is known, other DataErrors where the log cannot be read.
+    """
     last: int | None = None
     first: int | None = None
-    for _, batch in LogReader(listing, 0):
+    reader = LogReader(listing, 0)
+    for _, batch in reader:
         if first is None:
             first = batch.base_timestamp
-        if batch.max_timestamp <= time_ms:
-            last = batch.last_offset
-            continue
-        for record in iter_records(batch):
-            if record.timestamp > time_ms:
-                break
-            last = record.offset
-        break
+        if batch.max_timestamp > time_ms:
+            inside = _last_by(batch, time_ms, reader.path)
+            last = last if inside is None else inside
+            break
+        last = batch.last_offset
+    if last is None:
+        last = _snapshot_by(listing, time_ms)
     if last is None:
         reach = "there is no log" if first is None else f"the log's first record is of {_iso(first)}"
         raise IncompleteLogError(f"nothing is known of {_iso(time_ms)}: {reach}")
     return last
 
 
+def _last_by(batch: Batch, time_ms: int, path: str) -> int | None:
+    try:
+        return max((record.offset for record in iter_records(batch) if record.timestamp <= time_ms), default=None)
+    except DecodeError as error:
+        raise CorruptDataError(path, batch.position, str(error)) from None
+    except MissingCodecError as error:
+        raise error.at(path, batch.position) from None
+
+
+def _snapshot_by(listing: Listing, time_ms: int) -> int | None:
+    """The last offset in the newest snapshot whose last record was written by then."""
+    for file in reversed(listing.snapshots):
+        reader = SnapshotReader(file)
+        with contextlib.suppress(DataError):
+            next(iter(reader), None)
+        if file.end_offset and 0 <= reader.timestamp <= time_ms:
+            return file.end_offset - 1
+    return None
+
+
 def _iso(time_ms: int) -> str:
     import datetime
 
-    return datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC).isoformat(timespec="milliseconds")
+    try:
+        return datetime.datetime.fromtimestamp(time_ms / 1000, datetime.UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, ValueError, OSError):
+        return f"{time_ms} ms"

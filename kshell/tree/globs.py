@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from kshell.errors import UsageError
 from kshell.tree.node import Directory, Node
 from kshell.tree.paths import Segments, split
 
@@ -38,7 +39,7 @@ def expand_braces(pattern: str) -> list[str]:
     for option in options:
         out += expand_braces(pattern[:start] + option + pattern[end:])
         if len(out) > _MAX_BRACES:
-            raise ValueError(f"the braces stand for more than {_MAX_BRACES} words")
+            raise UsageError(f"the braces stand for more than {_MAX_BRACES} words")
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from kshell.metadata.families.topics import NAMES, TOPICS
@@ -36,10 +37,8 @@ class TopicDirectory(Directory):
             return Leaf("topicName", lambda: topic.name, lambda: topic.origin)
         if segment == _ID:
             return Leaf("topicId", lambda: str(topic.id), lambda: topic.origin)
-        if not segment.isascii() or not segment.isdigit() or str(int(segment)) != segment:
-            return None
-        number = int(segment)
-        if number not in topic:
+        number = int(segment) if re.fullmatch(r"-?[0-9]{1,10}", segment) else None
+        if number is None or str(number) != segment or number not in topic:
             return None
         # A partition is decoded when its value or origin is asked for: listing a topic decodes none.
         return Leaf("partition", lambda: self._value(number), lambda: self._entry(number).origin)

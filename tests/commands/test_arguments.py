@@ -152,9 +152,9 @@ def test_the_commands_own_flags_win() -> None:
 @pytest.mark.parametrize(
     ("words", "expected", "command"),
     [
-        (["-d", "x", "ls", "-l", "--demo"], {"directory": "x", "demo": False}, ["ls", "-l", "--demo"]),
-        (["-dx", "--", "-l"], {"directory": "x"}, ["-l"]),
-        (["-vd", "x", "ls"], {"directory": "x", "verbose": True}, ["ls"]),
+        (["-d", "x", "ls", "-l", "--demo"], {"directory": ["x"], "demo": False}, ["ls", "-l", "--demo"]),
+        (["-dx", "--", "-l"], {"directory": ["x"]}, ["-l"]),
+        (["-vd", "x", "ls"], {"directory": ["x"], "verbose": True}, ["ls"]),
         (["--demo", "ls", "--", "x"], {"demo": True}, ["ls", "--", "x"]),
         (["-c", "a b", "-c", "c", "-f", "-"], {"c": ["a b", "c"], "f": ["-"]}, []),
         (["--as-of", "-1h", "pwd"], {"as_of": "-1h"}, ["pwd"]),

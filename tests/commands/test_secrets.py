@@ -190,3 +190,15 @@ def test_no_error_tells_a_secret(tmp_path: Path, canaries: Canaries) -> None:
 def test_every_command_that_shows_data_is_tried() -> None:
     silent = {"alias", "cd", "exit", "help", "history", "man", "pwd", "reload", "set", "source", "unalias"}
     assert {line.split()[0] for line in LINES} | silent == set(registry.names())
+
+
+def test_a_secret_field_of_a_record_is_secret_in_the_tree_as_well() -> None:
+    """The field says so for records, the family for leaves: both must name the same fields."""
+    from kshell.metadata.image import families
+    from kshell.metadata.records import record_types
+
+    in_records = {
+        name for kind in record_types().values() for name, how in kind.schema.secrets.items() if how == "secret"
+    }
+    in_leaves = {name for family in families().values() for name in family.secret}
+    assert in_records == in_leaves != set()

@@ -132,3 +132,12 @@ def test_an_api_key_has_one_declaration() -> None:
 )
 def test_names_are_kafkas(name: str, upper: str) -> None:
     assert upper_snake(name) == upper
+
+
+def test_no_repr_holds_a_value() -> None:
+    from kshell.metadata.records import decode_value, encode_value, record_types
+
+    data = {"resourceType": 4, "resourceName": "1", "name": "ssl.key.password", "value": "canary-secret"}
+    value = encode_value(record_types()[4], 0, data)
+    assert "canary" not in repr(decode_value(value))
+    assert "canary" not in repr(decode_value(value[:-1]))

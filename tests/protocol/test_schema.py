@@ -106,3 +106,8 @@ def test_versions(text: str, inside: list[int], outside: list[int], shown: str) 
     assert not any(version in versions for version in outside)
     assert not versions.__contains__("1")
     assert str(versions) == shown
+
+
+def test_only_fields_of_the_record_itself_can_be_secret() -> None:
+    with pytest.raises(ValueError, match="token: only a field of the record itself"):
+        parse_fields("inner  []Inner\n  token  bytes  secret\n")

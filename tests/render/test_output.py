@@ -124,9 +124,9 @@ def test_nothing_is_written_beside_the_data(tmp_path: Path, target: str) -> None
     (tmp_path / "file-link").symlink_to(data / "there")
     (tmp_path / "new-link").symlink_to(data / "absent")
     with pytest.raises(CommandError, match="the source's own directory"):
-        emit(SAMPLE, "text", target=f"{tmp_path}/{target}", forbidden=str(tmp_path / "link"))
+        emit(SAMPLE, "text", target=f"{tmp_path}/{target}", forbidden=[str(tmp_path / "link")])
     assert sorted(path.name for path in data.rglob("*")) == ["below", "there"]
-    emit(SAMPLE, "text", target=f"{tmp_path}/data-too", forbidden=str(data))
+    emit(SAMPLE, "text", target=f"{tmp_path}/data-too", forbidden=[str(data)])
 
 
 # --- programs --------------------------------------------------------------------------------------------------------

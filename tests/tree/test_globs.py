@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kshell.errors import UsageError
 from kshell.session import Session
 from kshell.sources.choose import demo_directory
 from kshell.sources.directory import DirectorySource
@@ -70,7 +71,7 @@ def test_braces(pattern: str, words: list[str]) -> None:
 
 
 def test_braces_are_bounded() -> None:
-    with pytest.raises(ValueError, match="more than"):
+    with pytest.raises(UsageError, match="more than"):
         expand_braces("{a,b}" * 20)
 
 

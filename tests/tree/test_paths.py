@@ -91,3 +91,13 @@ def name_prints(segment: str) -> bool:
 
 def test_numbers_sort_as_numbers_and_first() -> None:
     assert sorted(["10", "9", "name", "id", "-1", "٣"], key=sort_key) == ["9", "10", "-1", "id", "name", "٣"]
+
+
+def test_a_name_may_have_more_digits_than_a_number_can() -> None:
+    names = ["9" * 5000, "1" + "0" * 4999, "9" * 4999, "10", "9", "a"]
+    assert sorted(names, key=sort_key) == ["9", "10", "9" * 4999, "1" + "0" * 4999, "9" * 5000, "a"]
+
+
+def test_an_empty_name_has_a_segment_that_leads_back() -> None:
+    assert decode_name(encode_name("")) == ""
+    assert decode_name(encode_name("<empty>")) == "<empty>"

@@ -102,7 +102,7 @@ def parse(command: Command, words: list[str]) -> SimpleNamespace:
 
 def parse_options(program: str, flags: Iterable[Flag], words: list[str]) -> tuple[SimpleNamespace, list[str]]:
     """(what the flags at the front say, the first word that is none with all that follow it). Raises UsageError."""
-    reader = _Reader(program, flags, f"`{program} --help` lists the options")
+    reader = _Reader("", flags, f"`{program} --help` lists the options")
     return reader.found, reader.read(words, intermixed=False)
 
 
@@ -192,7 +192,7 @@ class _Reader:
         return value
 
     def _fault(self, message: str, hint: str = "") -> UsageError:
-        return UsageError(f"{self._owner}: {message}", hint=hint or self._hint)
+        return UsageError(f"{self._owner}: {message}" if self._owner else message, hint=hint or self._hint)
 
     def _unknown(self, name: str, where: str = "") -> UsageError:
         import difflib  # late: only mistakes need it
