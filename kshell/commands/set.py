@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kshell.commands.base.result import Column, Nothing, Result, Rows
-from kshell.commands.base.settings import SETTINGS, assign, complete_name, complete_value, setting, value_of
+from kshell.commands.base.settings import SETTINGS, assign, complete_name, setting, value_of, words_after
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.errors import UsageError
 from kshell.session import Session
@@ -43,7 +43,7 @@ COMMAND = Command(
     run=run,
     args=(
         Arg("name", "a setting; all are shown when absent", arity="?", complete=complete_name),
-        Arg("value", "what it becomes; it is shown when absent", arity="?", complete=complete_value),
+        Arg("value", "what it becomes; it is shown when absent", arity="?", after=words_after),
     ),
     flags=(Flag(("--unset",), "back to its default"),),
     examples=(

@@ -10,7 +10,7 @@ import pytest
 from kshell.commands.base import registry
 from kshell.commands.base.execute import prepare
 from kshell.commands.base.result import Exit, Many, Nothing
-from kshell.commands.base.settings import complete_name, complete_value
+from kshell.commands.base.settings import complete_name, words_after
 from kshell.errors import CommandError, CorruptDataError, KshellError, UsageError
 from kshell.session import Session
 from tests import builders
@@ -80,7 +80,7 @@ def test_set_proposes_and_completes(sample: Session) -> None:
         run(sample, "set outptu json")
     assert raised.value.hint == "did you mean output?"
     assert list(complete_name(sample, "ou")) == ["output"]
-    assert "jsonl" in complete_value(sample, "js")
+    assert "jsonl" in words_after(["output"])
 
 
 def test_aliases(sample: Session) -> None:

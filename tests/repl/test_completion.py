@@ -261,3 +261,9 @@ def test_total_counts_what_is_cut(session: Session, tmp_path: Path) -> None:
         (tmp_path / f"f{number:04}").touch()
     found = complete(session, f"ls > {tmp_path}/f")
     assert (found.total, len(found.candidates)) == (LIMIT + 7, LIMIT)
+
+
+def test_a_settings_values_are_its_own(session: Session) -> None:
+    assert [one.text.strip() for one in complete(session, "set pager ").candidates] == ["on", "off"]
+    assert "json" in [one.text.strip() for one in complete(session, "set output j").candidates]
+    assert complete(session, "set nothing ").candidates == []

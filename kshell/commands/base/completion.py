@@ -125,6 +125,8 @@ def _arguments(session: Session, command: Command, words: list[str], word: Part)
     arg = state.arg()
     if arg is None:
         return _offer(word, 0, [] if word.text or state.ended else _flags(state, ""))
+    if arg.after is not None:
+        return _offer(word, 0, [Candidate(one, one) for one in arg.after(words) if one.startswith(word.text)])
     if arg.complete is not None:
         return _offer(word, 0, _asked(session, arg.complete, word.text, ready))
     if arg.kind == "path":

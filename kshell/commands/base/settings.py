@@ -105,6 +105,7 @@ def complete_name(session: Session, typed: str) -> Iterable[str]:
     return [name for name in SETTINGS if name.startswith(typed)]
 
 
-def complete_value(session: Session, typed: str) -> Iterable[str]:
-    """The words that a setting may take; completion does not know of which setting, so all of them."""
-    return sorted({word for one in SETTINGS.values() for word in one.words if word.startswith(typed)})
+def words_after(words: list[str]) -> Iterable[str]:
+    """What the setting that was named last may become."""
+    named = SETTINGS.get(words[-1]) if words else None
+    return named.words if named else ()

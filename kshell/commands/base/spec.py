@@ -41,7 +41,8 @@ class Flag(NamedTuple):
 class Arg(NamedTuple):
     """A positional argument. ``kind``: ``path`` (globs are expanded, paths are completed), ``text`` or ``command``.
 
-    ``arity``: ``1``, ``?`` (optional), ``*`` (any number) or ``+`` (at least one).
+    ``arity``: ``1``, ``?`` (optional), ``*`` (any number) or ``+`` (at least one). ``after`` completes a word whose
+    candidates depend on the words before it.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Arg(NamedTuple):
     kind: str = "text"
     arity: str = "1"
     complete: Complete | None = None
+    after: Callable[[list[str]], Iterable[str]] | None = None
 
 
 class Example(NamedTuple):
