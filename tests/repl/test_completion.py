@@ -266,4 +266,4 @@ def test_total_counts_what_is_cut(session: Session, tmp_path: Path) -> None:
 def test_a_settings_values_are_its_own(session: Session) -> None:
     assert [one.text.strip() for one in complete(session, "set pager ").candidates] == ["on", "off"]
     assert "json" in [one.text.strip() for one in complete(session, "set output j").candidates]
-    assert complete(session, "set nothing ").candidates == []
+    assert not complete(session, "set nothing ").candidates
