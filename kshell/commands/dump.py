@@ -10,7 +10,7 @@ from kshell.commands.base.record_types import complete_record_type, only, record
 from kshell.commands.base.result import Column, Result, Row, Rows
 from kshell.commands.base.spec import Command, Example, Flag
 from kshell.commands.base.walk import one_line
-from kshell.errors import CommandError, DataError
+from kshell.errors import EXIT_DATA, CommandError, DataError
 from kshell.session import Session
 from kshell.sources.describe import snapshot_id
 from kshell.sources.directory import snapshot_named
@@ -24,7 +24,9 @@ _COLUMNS = tuple(Column(name) for name in ("offset", "epoch", "timestampMs", "ty
 def run(session: Session, args: Any) -> Result:
     """Reads while it prints; damage ends the command only after everything readable was printed."""
     records = _records(session, args)
-    return Rows(columns=_COLUMNS, rows=_rows(session, records), style="lines", line=_line)
+    result = Rows(columns=_COLUMNS, rows=(), style="lines", line=_line)
+    result.rows = _rows(session, records, result)
+    return result
 
 
 def _records(session: Session, args: Any) -> Records:
@@ -51,7 +53,7 @@ def _snapshot(listing: Listing, name: str | None) -> SnapshotFile | None:
     return found
 
 
-def _rows(session: Session, records: Records) -> Iterator[Row]:
+def _rows(session: Session, records: Records, result: Rows) -> Iterator[Row]:
     show = session.redaction.record
     for offset, epoch, timestamp, decoded, _, _ in records:
         name, version = decoded.name, decoded.version
@@ -67,6 +69,11 @@ def _rows(session: Session, records: Records) -> Iterator[Row]:
     if records.torn is not None:
         path, torn = records.torn
         session.remarks.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while a server writes")
+    if records.first_malformed is not None:
+        # Not raised: a format that prints only what it has whole would then show nothing.
+        more = f" (and {records.malformed - 1} more malformed)" if records.malformed > 1 else ""
+        session.remarks.append(records.first_malformed + more)
+        result.exit_code = EXIT_DATA
     if records.damage:
         raise _all_of(records.damage)
 
@@ -120,6 +127,7 @@ COMMAND = Command(
         " kafka-dump-log prints them. Types may be written without _RECORD, in any case."
         " No image is made, so a log whose beginning is missing can be dumped as well. Where there are only snapshots,"
         " the newest one is dumped. In a snapshot offsets count within the file: they are not the log's."
-        " Damaged batches are left out, and named at the end (exit code 4)."
+        " Damaged batches are left out; records that break their declaration are shown as bytes, with the reason. Both"
+        " are named at the end (exit code 4)."
     ),
 )

@@ -57,6 +57,8 @@ def run(session: Session, args: Any) -> Result:
     faulty = bool(list(problems))
     sections.append(Section("problems", "Problems" if faulty else "Problems: none", problems))
     damaged = failure is not None or log.damage or any(found.damage for found in snapshots)
+    counted = [*log.types.values(), *(inside.types.values() if inside else ())]
+    damaged = damaged or any(found.malformed for found in counted)
     return Report(sections, exit_code=EXIT_DATA if damaged else EXIT_OK)
 
 

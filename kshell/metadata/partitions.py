@@ -7,7 +7,7 @@ partition is decoded when someone looks at it. Partitions that a log record touc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from kshell.metadata.records import ReplayError, Undecoded, decode_value
@@ -94,6 +94,10 @@ def merge(old: Partition, data: dict[str, Any]) -> Partition:
     )
 
 
+Report = Callable[[Origin, str, Undecoded | None], None]
+"""Told of a record that turned out wrong when its topic was looked at: (origin, reason, its bytes if not decoded)."""
+
+
 class Run(NamedTuple):
     """Bytes ``start`` to ``end`` of ``buf``: partition records of one topic, back to back, in one batch."""
 
@@ -103,6 +107,7 @@ class Run(NamedTuple):
     base_offset: int
     timestamp: int
     place: Place
+    report: Report
 
 
 class Topic:
@@ -141,7 +146,11 @@ class Topic:
         if self._framed is None:
             framed = {}
             for run in self._runs:
+                due: int | None = None
                 for delta, value in iter_values(run.buf, run.start, run.end):
+                    if due is not None and delta != due:
+                        _report_offset(run, value, delta, due)
+                    due = delta + 1
                     framed[int.from_bytes(value[_ID], "big", signed=True)] = (value, run.base_offset + delta, run)
             self._framed = framed
         return self._framed
@@ -179,12 +188,22 @@ class Topic:
     __hash__ = None  # type: ignore[assignment]  # compared by content, never a key
 
 
+def _report_offset(run: Run, value: bytes, delta: int, due: int) -> None:
+    decoded = decode_value(value)
+    offset = run.base_offset + delta
+    origin = Origin(offset, run.timestamp, decoded.name, decoded.version, run.place)
+    run.report(origin, f"the record claims offset {offset}, {run.base_offset + due} was to come", None)
+
+
 def _decode(value: bytes, offset: int, run: Run) -> Entry[Partition] | Entry[Undecoded]:
     decoded = decode_value(value)
     origin = Origin(offset, run.timestamp, decoded.name, decoded.version, run.place)
     if decoded.data is None:
-        return Entry(decoded.undecoded or Undecoded(value, "not a partition record", True), origin)
+        undecoded = decoded.undecoded or Undecoded(value, "not a partition record", True)
+        run.report(origin, undecoded.reason, undecoded)
+        return Entry(undecoded, origin)
     try:
         return Entry(from_record(decoded.data), origin)
     except ReplayError as error:
+        run.report(origin, str(error), None)
         return Entry(Undecoded(value, str(error), True), origin)

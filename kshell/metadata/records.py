@@ -22,6 +22,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.discovery import module_names
+from kshell.protocol.control import NewerControlError, control_name, control_version, decode_control
 from kshell.protocol.decoder import Decoder, Message, decoder
 from kshell.protocol.primitives import DecodeError, read_uvarint, write_uvarint
 from kshell.protocol.schema import Schema
@@ -29,6 +30,7 @@ from kshell.protocol.schema import Schema
 if TYPE_CHECKING:
     from kshell.metadata.delta import Delta
     from kshell.metadata.values import Origin
+    from kshell.protocol.batches import RawRecord
 
 FRAME_VERSION = 1
 
@@ -136,6 +138,26 @@ def decode_value(value: bytes | None) -> Decoded:
         return Decoded(kind.name, version, kind, data, None)
     reason = f"{len(value) - end} bytes too many after a {kind.name} v{version}"
     return Decoded(kind.name, version, kind, None, Undecoded(value, reason, True))
+
+
+def decode_record(raw: RawRecord, *, control: bool) -> Decoded:
+    """A record of either kind of batch; never raises. Metadata records have no key: one with a key stays bytes."""
+    if control:
+        return _decode_control(raw)
+    decoded = decode_value(raw.value)
+    if raw.key is None:
+        return decoded
+    return decoded._replace(data=None, undecoded=Undecoded(raw.value or b"", "a metadata record has a key", True))
+
+
+def _decode_control(raw: RawRecord) -> Decoded:
+    name = control_name(raw.key)
+    try:
+        _, version, data = decode_control(raw.key, raw.value)
+    except DecodeError as error:
+        undecoded = Undecoded(raw.value or b"", error.reason, not isinstance(error, NewerControlError))
+        return Decoded(name, control_version(raw.value), None, None, undecoded)
+    return Decoded(name, version, None, data, None)
 
 
 _HEAD_SIZE = 3

@@ -11,13 +11,12 @@ from kshell.metadata.delta import Delta
 from kshell.metadata.families.quorum import control
 from kshell.metadata.families.topics import TOPIC, create, writable
 from kshell.metadata.image import EMPTY, Image
-from kshell.metadata.partitions import Run
-from kshell.metadata.records import Decoded, ReplayError, Undecoded, decode_known, decode_value
+from kshell.metadata.partitions import Report, Run
+from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode_record, decode_value
 from kshell.metadata.values import Origin, Place, Provenance
-from kshell.protocol.batches import Batch, RawRecord, iter_records
-from kshell.protocol.control import CONTROL_TYPES, decode_control
-from kshell.protocol.framing import Framer, Span, TopicRun, iter_values
-from kshell.protocol.primitives import DecodeError, Uuid
+from kshell.protocol.batches import Batch, RawRecord, iter_records, read_record
+from kshell.protocol.framing import Framer, OddRecord, Span, TopicRun, iter_values
+from kshell.protocol.primitives import Uuid
 
 _BEGIN, _END, _ABORT = 23, 24, 25
 
@@ -42,6 +41,8 @@ class Replayer:
         self._held: list[tuple[RawRecord, Place]] | None = None
         self._before_transaction = base.provenance
         self.problems: list[Problem] = []
+        """Grows after loading, too: a snapshot's partitions are decoded when they are looked at."""
+        self._report = _reporter(self.problems)
 
     def image(self) -> Image:
         """The image so far; an open transaction is left out. The replayer must not be used afterwards."""
@@ -55,9 +56,9 @@ class Replayer:
     # --- the log -------------------------------------------------------------------------------------------------
 
     def log_batch(self, batch: Batch, file: str, start: int = 0) -> None:
-        """The records of a verified batch of the log, from offset ``start`` on. Raises DecodeError."""
+        """The records of a verified batch of the log, from offset ``start`` on. Raises DecodeError before the first."""
         place = Place(file, batch.position, batch.epoch, False)
-        for raw in iter_records(batch):
+        for raw in list(iter_records(batch)):
             if raw.offset < start:
                 continue
             if self._until is not None and raw.offset > self._until:
@@ -76,15 +77,15 @@ class Replayer:
         elif self._held is not None:
             self._held.append((raw, place))
         else:
-            self._replay(raw.offset, raw.timestamp, value, place)
+            self._replay(raw, place)
 
     def _marker(self, key: int, raw: RawRecord, place: Place) -> None:
         """A marker whose version is not known, or that is malformed, still marks; it is listed as well."""
         held = self._held
-        self._decode(raw, place)
+        origin = self._list_undecoded(raw, place)
         if (key == _BEGIN) == (held is not None):
             reason = "a transaction is already open" if held else "no transaction is open"
-            self.problems.append(Problem(self._origin(raw, place), reason, False))
+            self.problems.append(Problem(origin, reason, False))
             return
         if key == _BEGIN:
             self._before_transaction = self._provenance
@@ -93,25 +94,24 @@ class Replayer:
         self._held = None
         if key == _END:
             for waiting, where in (held or ())[1:]:
-                self._replay(waiting.offset, waiting.timestamp, waiting.value or b"", where)
+                self._replay(waiting, where)
 
-    def _origin(self, raw: RawRecord, place: Place) -> Origin:
-        decoded = decode_value(raw.value)
-        return Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
-
-    def _decode(self, raw: RawRecord, place: Place) -> tuple[Decoded, Origin]:
-        """A record's value; what cannot be decoded is listed."""
-        decoded = decode_value(raw.value)
+    def _list_undecoded(self, raw: RawRecord, place: Place) -> Origin:
+        """A metadata record's origin; if it cannot be decoded, it is listed."""
+        decoded = decode_record(raw, control=False)
         origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
-        undecoded = decoded.undecoded
-        if undecoded is not None:
-            self.problems.append(Problem(origin, undecoded.reason, not undecoded.malformed, undecoded))
-        return decoded, origin
+        if decoded.undecoded is not None:
+            self._undecoded(origin, decoded.undecoded)
+        return origin
 
-    def _replay(self, offset: int, timestamp: int, value: bytes, place: Place) -> None:
-        known = decode_known(value)
+    def _undecoded(self, origin: Origin, undecoded: Undecoded) -> None:
+        self.problems.append(Problem(origin, undecoded.reason, not undecoded.malformed, undecoded))
+
+    def _replay(self, raw: RawRecord, place: Place) -> None:
+        offset, timestamp, key, value = raw
+        known = decode_known(value) if key is None and value is not None else None
         if known is None:
-            self._decode(RawRecord(offset, timestamp, None, value), place)
+            self._list_undecoded(raw, place)
             return
         kind, version, data = known
         origin = Origin(offset, timestamp, kind.name, version, place)
@@ -121,15 +121,12 @@ class Replayer:
             self.problems.append(Problem(origin, str(error), False))
 
     def _control(self, raw: RawRecord, place: Place) -> None:
-        try:
-            number, version, data = decode_control(raw.key, raw.value)
-        except DecodeError as error:
-            origin = Origin(raw.offset, raw.timestamp, "CONTROL", -1, place)
-            undecoded = Undecoded(raw.value or b"", error.reason, False)
-            self.problems.append(Problem(origin, error.reason, True, undecoded))
-            return
-        name = CONTROL_TYPES[number].name
-        control(self._delta, name, data, Origin(raw.offset, raw.timestamp, name, version, place))
+        decoded = decode_record(raw, control=True)
+        origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
+        if decoded.undecoded is not None:
+            self._undecoded(origin, decoded.undecoded)
+        elif decoded.data is not None:
+            control(self._delta, decoded.name, decoded.data, origin)
 
     # --- a snapshot ----------------------------------------------------------------------------------------------
 
@@ -141,13 +138,16 @@ class Replayer:
                 self._control(raw, place)
             return
         buf, start, end = batch.region()
-        for found in self._framer.frame(buf, start, end):
+        for found in self._framer.checked(buf, start, end, batch.last_offset_delta):
             if isinstance(found, Span):
                 value = bytes(buf[found.value : found.value_end])
                 offset, timestamp = batch.base_offset + found.delta, batch.base_timestamp + found.time_delta
-                self._replay(offset, timestamp, value, place)
+                self._replay(RawRecord(offset, timestamp, None, value), place)
                 continue
-            run = Run(buf, found.start, found.end, batch.base_offset, batch.base_timestamp, place)
+            if isinstance(found, OddRecord):
+                self._replay(read_record(buf, found.start, batch)[0], place)
+                continue
+            run = Run(buf, found.start, found.end, batch.base_offset, batch.base_timestamp, place, self._report)
             if isinstance(found, TopicRun):
                 origin = Origin(batch.base_offset + found.delta, batch.base_timestamp, TOPIC.name, 0, place)
                 name = found.name.decode("utf-8", "surrogateescape")
@@ -167,3 +167,15 @@ class Replayer:
     def snapshot_end(self, end_offset: int, epoch: int, timestamp: int) -> None:
         """The snapshot is whole: the image stands at the offset before its end."""
         self._provenance = Provenance(end_offset - 1, epoch, timestamp)
+
+
+def _reporter(problems: list[Problem]) -> Report:
+    """Lists what a snapshot's topics turn out to hold, each record once. It outlives the replayer."""
+    seen: set[tuple[int, str]] = set()
+
+    def report(origin: Origin, reason: str, undecoded: Undecoded | None) -> None:
+        if (origin.offset, reason) not in seen:
+            seen.add((origin.offset, reason))
+            problems.append(Problem(origin, reason, undecoded is not None and not undecoded.malformed, undecoded))
+
+    return report

@@ -95,7 +95,7 @@ def iter_records(batch: Batch) -> Iterator[RawRecord]:
     region = bytes(buf[pos:end]) if batch.codec == 0 else buf
     at = 0
     for index in range(batch.records):
-        record, at = _plain_record(region, at, batch) or _record(region, at, batch)
+        record, at = _plain_record(region, at, batch) or read_record(region, at, batch)
         if record.offset != batch.base_offset + index:
             raise DecodeError(f"record {index} of the batch claims offset {record.offset}", at)
         yield record
@@ -129,7 +129,8 @@ def _plain_record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int
     return RawRecord(batch.base_offset + delta, moment, None, bytes(region[start:end])), end + 1
 
 
-def _record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int]:
+def read_record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int]:
+    """The record of any form at ``at``, and its end. Raises DecodeError if its parts do not fill it."""
     size, start = read_varint(region, at)
     end = start + size
     if size < 0 or end > len(region):
@@ -140,6 +141,8 @@ def _record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int]:
     key, pos = _nullable(body, pos)
     value, pos = _nullable(body, pos)
     headers, pos = read_varint(body, pos)
+    if headers < 0:
+        raise DecodeError(f"a record claims {headers} headers", start + pos)
     for _ in range(headers):
         _, pos = _nullable(body, pos)
         _, pos = _nullable(body, pos)

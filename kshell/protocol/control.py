@@ -67,6 +67,10 @@ KRAFT_VOTERS = Schema(
 )
 
 
+class NewerControlError(DecodeError):
+    """A control record of a type or version that kshell does not know: newer, not broken."""
+
+
 class ControlType(NamedTuple):
     """A control record's number in the key, its name in ``dump``, and its message."""
 
@@ -94,17 +98,35 @@ def control_number(key: bytes | None) -> int:
     return int.from_bytes(key[2:4], "big", signed=True)
 
 
+def control_name(key: bytes | None) -> str:
+    """A control record's type by its key: ``UNKNOWN_CONTROL_<type>`` for one that is not known. Never raises."""
+    try:
+        number = control_number(key)
+    except DecodeError:
+        return "UNKNOWN_CONTROL"
+    return CONTROL_TYPES[number].name if number in CONTROL_TYPES else f"UNKNOWN_CONTROL_{number}"
+
+
+def control_version(value: bytes | None) -> int:
+    """The version in a control record's value; -1 where there is none."""
+    return int.from_bytes(value[:2], "big", signed=True) if value is not None and len(value) > 1 else -1
+
+
 def decode_control(key: bytes | None, value: bytes | None) -> tuple[int, int, Message]:
-    """(type number, version, message) of a control record that :data:`CONTROL_TYPES` knows. Raises DecodeError."""
+    """(type number, version, message) of a control record.
+
+    Raises NewerControlError for what :data:`CONTROL_TYPES` does not know, any other DecodeError for what is malformed.
+    """
     number = control_number(key)
     kind = CONTROL_TYPES.get(number)
     if kind is None:
-        raise DecodeError(f"control record type {number} is not known", 2)
+        raise NewerControlError(f"control record type {number} is not known", 2)
     if value is None or len(value) < 2:
         raise DecodeError("a control record's value has fewer than 2 bytes", 0)
-    version = int.from_bytes(value[:2], "big", signed=True)
+    version = control_version(value)
     if version not in kind.schema.versions:
-        raise DecodeError(f"{kind.name} version {version} is not known (only {kind.schema.versions})", 0)
+        error = NewerControlError if version > 0 else DecodeError
+        raise error(f"{kind.name} version {version} is not known (only {kind.schema.versions})", 0)
     return number, version, decode(kind.schema, version, value)
 
 

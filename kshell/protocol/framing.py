@@ -41,12 +41,21 @@ class Span(NamedTuple):
     time_delta: int
 
 
+class OddRecord(NamedTuple):
+    """A record with a key or headers, or without a value: bytes ``start`` to ``end``, not looked into."""
+
+    start: int
+    end: int
+    delta: int
+
+
 class PartitionRun(NamedTuple):
-    """Partition records of one topic, back to back: bytes ``start`` to ``end``."""
+    """Partition records of one topic, back to back: bytes ``start`` to ``end``; ``delta`` is the first one's."""
 
     topic_id: bytes
     start: int
     end: int
+    delta: int
 
 
 class TopicRun(NamedTuple):
@@ -59,8 +68,20 @@ class TopicRun(NamedTuple):
     end: int
 
 
+Framed = Span | PartitionRun | TopicRun | OddRecord
+_RUNS = (PartitionRun, TopicRun)
+
+
+class NotPlainError(DecodeError):
+    """A record whose length is right, and that is ``odd``."""
+
+    def __init__(self, odd: OddRecord) -> None:
+        super().__init__("a metadata record has a key, headers or no value", odd.start)
+        self.odd = odd
+
+
 def span(buf: Buffer, start: int, limit: int) -> Span:
-    """Frames the record at ``start`` by hand. Raises DecodeError unless it is a plain one: null key, no headers."""
+    """Frames the record at ``start`` by hand. Raises DecodeError: NotPlainError for a key, headers or no value."""
     # Most of these numbers fit one byte; spelled out here because a large snapshot is framed with this.
     first, pos = buf[start], start + 1
     size = first >> 1 if first < 0x80 and not first & 1 else -1
@@ -74,7 +95,7 @@ def span(buf: Buffer, start: int, limit: int) -> Span:
     key, pos = (-1, pos + 1) if buf[pos] == _NULL_KEY else read_varint(buf, pos)
     length, pos = read_varint(buf, pos)
     if key != -1 or length < 0 or pos + length + 1 != end or buf[end - 1] != 0:
-        raise DecodeError("a metadata record has a key, headers or no value", start)
+        raise NotPlainError(OddRecord(start, end, delta))
     return Span(start, pos, pos + length, end, delta, time_delta)
 
 
@@ -99,12 +120,43 @@ class Framer:
         self._topics: list[bytes] = []
         self._name_sizes: set[int] = set()
         self._partitions: list[bytes] = []
+        self._sizes: set[int] = set()
+        """Of partition records, in bytes."""
         self._by_hand = 0
         self._new = False
         self._topic: re.Pattern[bytes] | None = None
         self._runs: dict[int, re.Pattern[bytes]] | None = None
 
-    def frame(self, buf: Buffer, start: int, end: int) -> Iterator[Span | PartitionRun | TopicRun]:
+    def checked(self, buf: Buffer, start: int, end: int, last: int) -> Iterator[Framed]:
+        """As :meth:`frame`, for a batch whose last offset delta is ``last``. Raises DecodeError if offsets do not fit.
+
+        Runs are not walked for that (it would cost what runs save): what follows one only has to be later. The batch's
+        last record is looked for.
+        """
+        due, run = 0, None
+        for found in self.frame(buf, start, end):
+            delta = found.delta
+            if delta < due or (run is None and delta != due):
+                raise DecodeError(f"a record claims offset delta {delta}, {due} was to come", found.start)
+            due = delta + 1
+            run = found if isinstance(found, _RUNS) and found.start < found.end else None
+            yield found
+        if due != last + 1 if run is None else not self._ends_with(buf, run.start, run.end, last):
+            raise DecodeError(f"the batch counts {last + 1} records, its last record is not number {last + 1}", end)
+
+    def _ends_with(self, buf: Buffer, start: int, end: int, delta: int) -> bool:
+        """Whether a run's last record has that offset delta: looked for from behind by the sizes met, else walked."""
+        for size in self._sizes:
+            if start <= end - size:
+                try:
+                    found = span(buf, end - size, end)
+                except (DecodeError, IndexError):
+                    continue
+                if found.end == end and found.delta == delta and _is_partition(buf, found):
+                    return True
+        return [found for found, _ in iter_values(buf, start, end)][-1] == delta
+
+    def frame(self, buf: Buffer, start: int, end: int) -> Iterator[Framed]:
         """Every record between two boundaries; topics and partitions taken together where they follow each other."""
         while start < end:
             match = self._topic.match(buf, start, end) if self._topic else None
@@ -115,11 +167,16 @@ class Framer:
                 start = match.end()
                 yield TopicRun(buf[name_start:name_end], match[2], delta, name_end + _UUID + 2, start)
                 continue
-            found = span(buf, start, end)
+            try:
+                found = span(buf, start, end)
+            except NotPlainError as error:
+                yield error.odd
+                start = error.odd.end
+                continue
             if _is_partition(buf, found):
                 stop = self._run(buf, found, end)
                 place = found.value + _TOPIC_ID
-                yield PartitionRun(buf[place : place + _UUID], start, stop)
+                yield PartitionRun(buf[place : place + _UUID], start, stop, found.delta)
                 start = stop
             else:
                 self._learn_topic(buf, found)
@@ -150,6 +207,7 @@ class Framer:
     def _learn_partition(self, buf: Buffer, found: Span) -> None:
         rest = found.value_end - found.value - _TOPIC_ID - _UUID
         if self._is_new(head := _head(buf, found, _HEAD)):
+            self._sizes.add(found.end - found.start)
             self._partitions.append(head + b".{4}%s.{%d}\x00" % (_BACK, rest))
         self._by_hand += 1
         if self._new and self._by_hand >= self._patience:

@@ -193,17 +193,28 @@ class Chain:
         self.torn = Torn(batch.position, left, claim)
 
 
+_SEARCHED = 64 << 20
+"""Bytes that :func:`find_batch` checks CRCs over. Kafka's batches have a few MiB at most, and by chance next to nothing
+looks like a header; a file made of headers that each claim all of the rest would cost its size squared. Past the limit
+nothing is said to follow: the damage itself was seen already."""
+
+
 def find_batch(buf: Buffer, start: int) -> Batch | None:
     """The first whole batch with a good CRC at or after byte ``start``: used only once damage was found."""
+    budget = _SEARCHED
     for match in re.finditer(re.escape(bytes([MAGIC])), memoryview(buf)[start + _MAGIC_PLACE :]):
         position = start + match.start()
         if position + HEADER_SIZE > len(buf):
             return None
         batch = read_header(buf, position)
         fits = batch.size - LENGTH_END >= MIN_LENGTH and batch.size <= len(buf) - position
-        counts = batch.base_offset >= 0 and batch.records == batch.last_offset_delta + 1
-        if fits and counts and batch.crc_is_good():
-            return batch
+        counts = batch.base_offset >= 0 and 0 < batch.records == batch.last_offset_delta + 1
+        if fits and counts:
+            if batch.crc_is_good():
+                return batch
+            budget -= batch.size
+            if budget <= 0:
+                return None
     return None
 
 

@@ -116,5 +116,6 @@ def _problem(problem: Problem, redaction: Redaction) -> tuple[str, dict[str, Any
     origin = problem.origin
     shown: dict[str, Any] = {"record": origin.record_type, "version": origin.version, "reason": problem.reason}
     if problem.undecoded is not None:
-        shown |= redaction.record(decode_value(problem.undecoded.raw))
+        kept = decode_value(problem.undecoded.raw)._replace(data=None, undecoded=problem.undecoded)
+        shown |= redaction.record(kept)
     return "problem", shown, origin

@@ -7,6 +7,7 @@ damage is believed only when the directory did not change meanwhile.
 from __future__ import annotations
 
 import gc
+import os
 import time
 from typing import NamedTuple
 
@@ -106,7 +107,7 @@ def _load(listing: Listing, until: int | None, progress: Progress | None, from_o
     replayer, facts = _first_whole_snapshot(candidates, listing, until, progress, damage)
     start = facts.end_offset if facts else 0
     joined = _check_start(listing, facts, until, damage)
-    reader = LogReader(listing, start, progress=progress)
+    reader = LogReader(listing, start, until=until, progress=progress)
     end, last_timestamp = _replay_log(reader, replayer, start, until) if joined else (None, -1)
     image = replayer.image()
     loaded = Loaded(
@@ -193,18 +194,17 @@ def _replay_log(reader: LogReader, replayer: Replayer, start: int, until: int | 
     for file, batch in reader:
         if until is not None and batch.base_offset > until:
             break
-        end = (batch.last_offset if until is None else min(batch.last_offset, until)) + 1
-        timestamp = batch.max_timestamp
-        if batch.last_offset < start:
-            continue
         try:
-            replayer.log_batch(batch, file, start)
+            if batch.last_offset >= start:
+                replayer.log_batch(batch, os.path.basename(file), start)
         except DecodeError as error:
-            reader.damage.append(CorruptDataError(reader.path, batch.position, str(error)))
+            reader.damage.append(CorruptDataError(file, batch.position, str(error)))
             break
         except MissingCodecError as error:
-            reader.damage.append(error.at(reader.path, batch.position))
+            reader.damage.append(error.at(file, batch.position))
             break
+        end = (batch.last_offset if until is None else min(batch.last_offset, until)) + 1
+        timestamp = batch.max_timestamp
     return end, timestamp
 
 

@@ -20,7 +20,7 @@ Progress = Callable[[int, int, str], None]
 
 
 class FileBatch(NamedTuple):
-    """A verified batch and the name of its file."""
+    """A verified batch and the path of its file."""
 
     file: str
     batch: Batch
@@ -40,11 +40,18 @@ class LogReader:
     """Walks the batches that hold offsets from ``start`` on; collects damage and a torn tail on the way.
 
     Damage before ``start``, or anywhere with ``resume``, is stepped over at the next whole batch; else the walk ends
-    there, because what follows is no longer known to be a state of the cluster.
+    there, because what follows is no longer known to be a state of the cluster. Nothing is looked at once the offset
+    ``until`` was reached: damage after it is not met.
     """
 
     def __init__(
-        self, listing: Listing, start: int = 0, *, resume: bool = False, progress: Progress | None = None
+        self,
+        listing: Listing,
+        start: int = 0,
+        *,
+        until: int | None = None,
+        resume: bool = False,
+        progress: Progress | None = None,
     ) -> None:
         self.path = ""
         """The segment that is being walked."""
@@ -52,6 +59,7 @@ class LogReader:
         self.torn: tuple[str, Torn] | None = None
         self._segments = _needed(listing.segments, start)
         self._start = start
+        self._until = until
         self._resume = resume
         self._progress = progress
         self._epochs = LeaderEpochs(leader_epochs(listing))
@@ -61,17 +69,22 @@ class LogReader:
         total = sum(segment.size for segment in self._segments)
         done = 0
         for index, segment in enumerate(self._segments):
-            if not self._joins(segment):
+            if self._is_past(segment.base_offset) or not self._joins(segment):
                 return
             is_last = index == len(self._segments) - 1
             self.path = segment.path
             for batch in self._segment(segment, is_last):
-                yield FileBatch(os.path.basename(segment.path), batch)
+                yield FileBatch(segment.path, batch)
                 if self._progress:
                     self._progress(done + batch.end, total, segment.path)
+                if self._is_past(batch.last_offset + 1):
+                    return
             done += segment.size
             if self.damage and not self._continues():
                 return
+
+    def _is_past(self, offset: int | None) -> bool:
+        return self._until is not None and offset is not None and offset > self._until
 
     def _joins(self, segment: Segment) -> bool:
         """Whether a segment starts where the one before it ended."""

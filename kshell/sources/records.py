@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, DataError, MissingCodecError
-from kshell.metadata.records import Decoded, Undecoded, decode_value
+from kshell.metadata.records import Decoded, decode_record
 from kshell.protocol.batches import Batch, RawRecord, iter_records
-from kshell.protocol.control import CONTROL_TYPES, control_number, decode_control
 from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import Torn
 from kshell.sources.directory import DirectorySource
@@ -56,7 +55,7 @@ class BatchWalk:
 
     def __iter__(self) -> Iterator[FileBatch]:
         for attempt in range(_ATTEMPTS):
-            reader = LogReader(self.listing, self._next, resume=True, progress=self._progress)
+            reader = LogReader(self.listing, self._next, until=self._until, resume=True, progress=self._progress)
             try:
                 yield from self._walk(reader, last_try=attempt == _ATTEMPTS - 1)
             except _ChangedError:
@@ -100,6 +99,7 @@ class _ChangedError(Exception):
 class Records:
     """The records of a walk's or a snapshot's batches, decoded; afterwards ``damage`` and ``torn`` say the rest.
 
+    Malformed records are given like others; ``malformed`` counts them, ``first_malformed`` tells where and why.
     ``wanted`` spares the decoding of records that nobody asked for.
     """
 
@@ -113,6 +113,8 @@ class Records:
     ) -> None:
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
+        self.malformed = 0
+        self.first_malformed: str | None = None
         self._batches = batches
         self._start = start
         self._until = until
@@ -120,14 +122,12 @@ class Records:
 
     def __iter__(self) -> Iterator[LogRecord]:
         for file, batch in self._in_files():
-            name = os.path.basename(file)
             try:
-                yield from self._batch(batch, name)
+                yield from self._batch(batch, file)
             except DecodeError as error:
                 self.damage.append(CorruptDataError(file, batch.position, error.reason))
             except MissingCodecError as error:
-                place = f"{file}: byte {batch.position}"
-                self.damage.append(MissingCodecError(f"{place}: {error.message}", hint=error.hint))
+                self.damage.append(error.at(file, batch.position))
         if isinstance(self._batches, BatchWalk):
             self.damage += self._batches.damage
             self.torn = self._batches.torn
@@ -142,7 +142,13 @@ class Records:
         except CorruptDataError as error:
             self.damage.append(error)
 
+    def _note_malformed(self, where: str, decoded: Decoded) -> None:
+        self.malformed += 1
+        if self.first_malformed is None and decoded.undecoded is not None:
+            self.first_malformed = f"{where}: {decoded.undecoded.reason}"
+
     def _batch(self, batch: Batch, file: str) -> Iterator[LogRecord]:
+        name = os.path.basename(file)
         start, until, wanted = self._start, self._until, self._wanted
         control, epoch, position = batch.is_control, batch.epoch, batch.position
         for raw in iter_records(batch):
@@ -152,29 +158,10 @@ class Records:
             if until is not None and offset > until:
                 return
             if wanted is None or wanted(raw, control):
-                decoded = decode_control_record(raw) if control else decode_value(raw.value)
-                yield LogRecord(offset, epoch, raw.timestamp, decoded, file, position)
-
-
-def decode_control_record(raw: RawRecord) -> Decoded:
-    """A control record; what cannot be decoded is kept with the reason, under ``UNKNOWN_CONTROL_<type>``."""
-    try:
-        number, version, data = decode_control(raw.key, raw.value)
-        return Decoded(CONTROL_TYPES[number].name, version, None, data, None)
-    except DecodeError as error:
-        name = control_name(raw.key)
-        value = raw.value or b""
-        version = int.from_bytes(value[:2], "big", signed=True) if len(value) > 1 else -1
-        return Decoded(name, version, None, None, Undecoded(value, error.reason, False))
-
-
-def control_name(key: bytes | None) -> str:
-    """A control record's type by its key."""
-    try:
-        number = control_number(key)
-    except DecodeError:
-        return "UNKNOWN_CONTROL"
-    return CONTROL_TYPES[number].name if number in CONTROL_TYPES else f"UNKNOWN_CONTROL_{number}"
+                decoded = decode_record(raw, control=control)
+                if decoded.undecoded is not None and decoded.undecoded.malformed:
+                    self._note_malformed(f"{file}: offset {offset}: {decoded.name} v{decoded.version}", decoded)
+                yield LogRecord(offset, epoch, raw.timestamp, decoded, name, position)
 
 
 def log_records(

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from kshell.cli import main
 from kshell.errors import CommandError, CorruptDataError, DataError, IncompleteLogError, UsageError
+from kshell.protocol.batches import write_batch
 from kshell.protocol.decoder import UNKNOWN_TAGS
 from kshell.session import Session
 from tests import builders
-from tests.commands.shell import lines, opened, rows, run
+from tests.commands.shell import lines, opened, rows, run, value
 
 
 def topic(number: int) -> bytes:
@@ -211,3 +213,109 @@ def test_lines(sample: Session) -> None:
     assert lines(sample, "dump --from 24 --to 24") == [
         '    24   1 2026-11-21T15:11:05.421Z TOPIC_RECORD v0 {"name":"orders","topicId":"UXb3XJP4SyyIl0xszwYazw"}'
     ]
+
+
+def told(session: Session, line: str = "dump") -> tuple[list[dict[str, Any]], int, list[str]]:
+    """The rows, and afterwards the exit code and the remarks."""
+    result = run(session, line)
+    found = [dict(row) for row in result]  # type: ignore[attr-defined]  # Rows
+    return found, result.exit_code, session.remarks
+
+
+def odd_log(directory: Path) -> Path:
+    """Offsets 0 (LeaderChange), 1 (a key), 2 (no value), 3 (cut short), 4 (sound)."""
+    pairs: list[builders.Pair] = [(b"k", topic(1)), (None, None), (None, topic(3)[:-1]), (None, topic(4))]
+    odd = write_batch(pairs, base_offset=1, epoch=1, timestamp=builders.TIME)
+    return builders.write_log(directory, builders.control_batch([builders.leader_change()]), odd)
+
+
+def test_malformed_records_end_the_command_after_everything_was_printed(tmp_path: Path) -> None:
+    path = odd_log(tmp_path)
+    found, code, remarks = told(opened(tmp_path))
+    assert [row["offset"] for row in found] == [0, 1, 2, 3, 4]
+    assert code == 4
+    assert remarks == [f"{path}: offset 1: TOPIC_RECORD v0: a metadata record has a key (and 2 more malformed)"]
+    # What is not asked for is not complained of.
+    assert told(opened(tmp_path), "dump --from 4")[1:] == (0, [])
+
+
+def test_malformed_records_through_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = odd_log(tmp_path)
+    for fmt in ("json", "text", "wide"):
+        assert main(["-d", str(tmp_path), "dump", "-o", fmt]) == 4
+        captured = capsys.readouterr()
+        assert "a metadata record has a key" in captured.out
+        assert f"{path}: offset 1: TOPIC_RECORD v0" in captured.err
+
+
+def test_malformed_records_are_shown_with_the_words_that_the_log_has_for_them(tmp_path: Path) -> None:
+    odd_log(tmp_path)
+    reasons = {row["offset"]: row["data"].get("reason") for row in rows(opened(tmp_path), "dump")}
+    assert (reasons[1], reasons[2], reasons[4]) == ("a metadata record has a key", "the record has no value", None)
+    session = opened(tmp_path)
+    for offset in (1, 2, 3):
+        assert value(session, f"cat /log/undecoded/{offset}")["reason"] == reasons[offset]
+    assert session.exit_code() == 4
+    assert sum("TOPIC_RECORD skipped: a metadata record has a key" in problem for problem in session.problems()) == 1
+
+
+def test_the_same_in_a_snapshot(tmp_path: Path) -> None:
+    pairs: list[builders.Pair] = [(b"k", topic(1)), (None, topic(2))]
+    odd = write_batch(pairs, base_offset=1, epoch=1, timestamp=builders.TIME)
+    header = builders.control_batch([builders.control(3, lastContainedLogTimestamp=builders.TIME)])
+    path = builders.write_snapshot(tmp_path, header + odd + builders.control_batch([builders.control(4)], 3), 9)
+    found, code, remarks = told(opened(path))
+    assert [row["offset"] for row in found] == [0, 1, 2, 3]
+    assert code == 4
+    assert remarks == [f"{path}: offset 1: TOPIC_RECORD v0: a metadata record has a key"]
+    session = opened(path)
+    assert [row["name"] for row in rows(session, "ls /image/topics/byName")] == ["t2"]
+    assert session.exit_code() == 4
+
+
+def test_a_malformed_control_record_is_damage_and_a_newer_one_is_not(tmp_path: Path) -> None:
+    builders.write_log(tmp_path, builders.control_batch([builders.leader_change(), (b"\0\0\0\x63", b"\0\0")]))
+    assert [row["type"] for row in rows(opened(tmp_path), "dump")] == ["LEADER_CHANGE", "UNKNOWN_CONTROL_99"]
+    session = opened(tmp_path)
+    assert value(session, "cat /log/undecoded/1")["record"] == "UNKNOWN_CONTROL_99"
+    assert session.exit_code() == 0
+    builders.write_log(tmp_path, builders.control_batch([builders.leader_change(), (b"\0\0\0\x05", b"\0\0")]))
+    found, code, remarks = told(opened(tmp_path))
+    assert ([row["type"] for row in found], code) == (["LEADER_CHANGE", "KRAFT_VERSION"], 4)
+    assert "KRAFT_VERSION v0" in remarks[0]
+    session = opened(tmp_path)
+    assert value(session, "cat /log/undecoded/1")["version"] == 0
+    assert session.exit_code() == 4
+
+
+def test_damage_is_named_by_its_full_path(tmp_path: Path) -> None:
+    odd = write_batch([(None, b"a")], base_offset=1, epoch=1, timestamp=builders.TIME, compressed=b"\x7f\x00")
+    path = builders.write_log(tmp_path, builders.control_batch([builders.leader_change()]), odd)
+    _, error = collected(opened(tmp_path))
+    assert error.message.startswith(f"{path}: byte ")
+
+
+def test_damage_after_the_last_offset_asked_for(tmp_path: Path) -> None:
+    path = small_log(tmp_path)
+    raw = bytearray(path.read_bytes())
+    raw[-1] ^= 1
+    path.write_bytes(raw)
+    for line in ("dump --to 4", "dump --as-of 4"):
+        assert [row["offset"] for row in rows(opened(tmp_path), line)] == [0, 1, 2, 3, 4]
+    assert collected(opened(tmp_path), "dump --to 5")[0] == [0, 1, 2, 3, 4]
+
+
+def test_a_malformed_partition_of_a_snapshot_ends_in_4_once_it_is_looked_at(tmp_path: Path) -> None:
+    partitions = [
+        builders.value("PARTITION", partitionId=at, topicId=builders.uuid(1), replicas=[1], isr=[1]) for at in range(2)
+    ]
+    raw = builders.snapshot([topic(1), partitions[0], partitions[1][:-1]])
+    builders.write_snapshot(tmp_path, raw, end_offset=9)
+    session = opened(tmp_path)
+    value(session, "cat /image/topics/byName/t1/0")
+    assert session.exit_code() == 0
+    assert "undecoded" in value(session, "cat /image/topics/byName/t1/1")
+    assert session.exit_code() == 4
+    assert len(session.problems()) == 1
+    run(session, "cat /image/topics/byName/t1/1")
+    assert len(session.problems()) == 1

@@ -144,3 +144,15 @@ def test_zk_migration_state(tmp_path: Path) -> None:
     state = builders.value("ZK_MIGRATION_STATE", zkMigrationState=2)
     builders.write_log(tmp_path, builders.control_batch([builders.leader_change()]), builders.batch([state], 1))
     assert sections(opened(tmp_path), "info")["image"]["zkMigrationState"] == "MIGRATION"
+
+
+def test_malformed_records_are_damage(tmp_path: Path) -> None:
+    topic = builders.value("TOPIC", name="t", topicId=builders.uuid(1))
+    partition = builders.value("PARTITION", topicId=builders.uuid(1), replicas=[1], isr=[1])
+    builders.write_log(tmp_path / "log", builders.batch([topic[:-1]]))
+    builders.write_snapshot(tmp_path / "snapshot", builders.snapshot([topic, partition[:-1]]), 9)
+    for name in ("log", "snapshot"):
+        result = run(opened(tmp_path / name), "info")
+        assert result.exit_code == EXIT_DATA
+        kinds = by_kind(sections(opened(tmp_path / name), "info"))
+        assert [row["count"] for row in kinds["malformed"]] == [1]

@@ -7,7 +7,9 @@ from typing import Any
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.records import Undecoded
 from kshell.metadata.replay import Replayer
-from tests.builders import batches, replayed, snapshot, uuid, value
+from kshell.protocol.batches import write_batch
+from kshell.protocol.primitives import write_varint
+from tests.builders import TIME, batches, parsed, replayed, snapshot, uuid, value
 
 ID = uuid(1)
 TOPIC = value("TOPIC", name="t", topicId=ID)
@@ -15,6 +17,12 @@ TOPIC = value("TOPIC", name="t", topicId=ID)
 
 def partition(number: int, **data: Any) -> bytes:
     return value("PARTITION", partitionId=number, topicId=ID, **({"replicas": [1], "isr": [1]} | data))
+
+
+def framed(one: bytes, delta: int) -> bytes:
+    """A record with an offset delta of its own."""
+    record = b"\x00\x00" + write_varint(delta) + b"\x01" + write_varint(len(one)) + one + b"\x00"
+    return write_varint(len(record)) + record
 
 
 def topic_of(*values: bytes) -> tuple[Topic, Replayer]:
@@ -75,3 +83,32 @@ def test_topics_are_equal_by_content_however_they_are_kept() -> None:
     other, _ = replayed(TOPIC, partition(0), partition(1, leader=7))
     assert waiting != other["topics"][ID]
     assert waiting != "t"
+
+
+def test_a_partition_that_cannot_be_decoded_is_listed_once_when_it_is_looked_at() -> None:
+    topic, replayer = topic_of(TOPIC, partition(0), partition(1)[:-1], partition(2, leaderRecoveryState=9))
+    assert topic.partition_ids() == [0, 1, 2]
+    assert replayer.problems == []
+    for _ in range(2):
+        assert len(list(topic.copy().partitions())) == 3
+        assert [(problem.origin.offset, problem.unknown) for problem in replayer.problems] == [(3, False), (4, False)]
+    broken, refused = replayer.problems
+    assert broken.undecoded is not None
+    assert refused.undecoded is None  # as in a log: decoded, and refused
+    assert refused.reason == "leader recovery state 9 is not known"
+
+
+def test_offsets_that_jump_inside_a_run_are_listed_when_the_topic_is_opened() -> None:
+    records = [TOPIC, *(partition(number) for number in range(60))]
+    deltas = [*range(50), 51, *range(51, 61)]  # by then the records come in runs, which are not walked at load
+    body = b"".join(framed(one, delta) for one, delta in zip(records, deltas, strict=True))
+    raw = write_batch([(None, b"")] * 61, base_offset=1, epoch=1, timestamp=TIME, compressed=body)
+    replayer = Replayer()
+    replayer.snapshot_batch(parsed(raw), "s.checkpoint")
+    topic = replayer.image()["topics"][ID]
+    assert replayer.problems == []
+    assert topic.partition_ids() == topic.copy().partition_ids() == list(range(60))
+    assert [(problem.origin.offset, problem.reason) for problem in replayer.problems] == [
+        (52, "the record claims offset 52, 51 was to come"),
+        (52, "the record claims offset 52, 53 was to come"),
+    ]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.records import (
+    _HEADS,
     _TYPES,
     decode_value,
     encode_value,
@@ -113,6 +114,7 @@ def test_a_new_record_type_takes_one_declaration() -> None:
         assert image["weather"]["Oslo"].origin.record_type == "WEATHER_RECORD"
     finally:
         _TYPES.pop(99, None)
+        _HEADS.pop(b"\x01\x63\x00", None)
 
 
 def test_an_api_key_has_one_declaration() -> None:

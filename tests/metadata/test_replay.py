@@ -11,7 +11,8 @@ from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.replay import Problem, Replayer
 from kshell.metadata.values import Provenance
-from kshell.protocol.primitives import ZERO_UUID
+from kshell.protocol.batches import pack, write_batch
+from kshell.protocol.primitives import ZERO_UUID, DecodeError
 from tests.builders import (
     LOG,
     TIME,
@@ -486,9 +487,19 @@ def test_control_records_are_kept_beside_the_metadata() -> None:
 
 def test_control_records_that_are_newer_are_listed_as_unknown() -> None:
     replayer = Replayer()
-    pairs = [(b"\x00\x00\x00\x09", b"\x00\x00"), (b"\x00\x00\x00\x05", b"\x00\x07"), (None, None)]
+    pairs = [(b"\x00\x00\x00\x09", b"\x00\x00"), (b"\x00\x00\x00\x05", b"\x00\x07")]
     replayer.log_batch(parsed(control_batch(pairs)), LOG)
-    assert [problem.unknown for problem in replayer.problems] == [True] * 3
+    found = [(problem.unknown, problem.origin.record_type, problem.origin.version) for problem in replayer.problems]
+    assert found == [(True, "UNKNOWN_CONTROL_9", 0), (True, "KRAFT_VERSION", 7)]
+    assert replayer.image() == EMPTY
+
+
+def test_malformed_control_records_are_listed_as_damage() -> None:
+    replayer = Replayer()
+    pairs = [(b"\x00\x00\x00\x02", b"\x00\x00\x01"), (b"\x00\x00\x00\x05", None), (None, b"\x00\x00")]
+    replayer.log_batch(parsed(control_batch(pairs)), LOG)
+    found = [(problem.unknown, problem.origin.record_type, problem.origin.version) for problem in replayer.problems]
+    assert found == [(False, "LEADER_CHANGE", 0), (False, "KRAFT_VERSION", -1), (False, "UNKNOWN_CONTROL", 0)]
     assert replayer.image() == EMPTY
 
 
@@ -510,6 +521,51 @@ def test_newer_records_are_listed_as_unknown_and_the_rest_goes_on() -> None:
 def test_a_malformed_record_is_listed_as_damage() -> None:
     _, found = problems(TOPIC[:-1])
     assert [problem.unknown for problem in found] == [False]
+
+
+ODD_PAIRS = [(b"k", TOPIC), (None, None), (None, TOPIC)]
+ODD_REASONS = ["a metadata record has a key", "the record has no value"]
+
+
+def test_a_record_with_a_key_or_without_a_value_is_listed_as_damage() -> None:
+    replayer = Replayer()
+    replayer.log_batch(parsed(write_batch(ODD_PAIRS, base_offset=0, epoch=1, timestamp=TIME)), LOG)
+    assert [(problem.origin.offset, problem.reason, problem.unknown) for problem in replayer.problems] == [
+        (0, ODD_REASONS[0], False),
+        (1, ODD_REASONS[1], False),
+    ]
+    assert replayer.image()["topics"][ID].origin.offset == 2
+
+
+def test_the_same_inside_a_transaction() -> None:
+    pairs = [(None, BEGIN), *ODD_PAIRS, (None, END)]
+    replayer = Replayer()
+    replayer.log_batch(parsed(write_batch(pairs, base_offset=0, epoch=1, timestamp=TIME)), LOG)
+    found = [(problem.origin.offset, problem.reason) for problem in replayer.problems]
+    assert found == [(1, ODD_REASONS[0]), (2, ODD_REASONS[1])]
+    assert replayer.image()["topics"][ID].origin.offset == 3
+
+
+def test_the_same_in_a_snapshot() -> None:
+    replayer = Replayer()
+    odd = [*ODD_PAIRS[:2], (None, TOPIC), (None, partition(0)), (b"k", partition(1)), (None, partition(2))]
+    replayer.snapshot_batch(parsed(write_batch(odd, base_offset=1, epoch=1, timestamp=TIME)), "s.checkpoint")
+    assert [(problem.origin.offset, problem.reason, problem.unknown) for problem in replayer.problems] == [
+        (1, ODD_REASONS[0], False),
+        (2, ODD_REASONS[1], False),
+        (5, ODD_REASONS[0], False),
+    ]
+    assert replayer.image()["topics"][ID].partition_ids() == [0, 2]
+
+
+def test_a_batch_whose_records_are_broken_changes_nothing() -> None:
+    body = pack([(None, TOPIC), (None, config("a", "1"))])[:-1] + b"\x05"
+    broken = write_batch([(None, b"")] * 2, base_offset=0, epoch=1, timestamp=TIME, compressed=body)
+    replayer = Replayer()
+    with pytest.raises(DecodeError):
+        replayer.log_batch(parsed(broken), LOG)
+    assert replayer.image() == EMPTY
+    assert replayer.image().provenance == EMPTY.provenance
 
 
 def test_every_value_knows_the_record_that_wrote_it() -> None:

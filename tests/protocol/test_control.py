@@ -8,6 +8,7 @@ from kshell.protocol.control import (
     CONTROL_TYPES,
     LEADER_CHANGE,
     SNAPSHOT_FOOTER,
+    NewerControlError,
     control_key,
     control_number,
     decode_control,
@@ -61,6 +62,23 @@ def test_the_voters_of_a_dynamic_quorum() -> None:
 def test_what_is_no_control_record(key: bytes | None, body: bytes | None, reason: str) -> None:
     with pytest.raises(DecodeError, match=reason):
         decode_control(key, body)
+
+
+@pytest.mark.parametrize(
+    ("key", "body", "newer"),
+    [
+        (control_key(9), b"\x00\x00", True),
+        (control_key(4), b"\x00\x01\x00", True),
+        (control_key(4), b"\xff\xff", False),
+        (control_key(2), b"\x00\x00\x00", False),
+        (control_key(4), None, False),
+        (None, b"\x00\x00", False),
+    ],
+)
+def test_newer_is_told_from_malformed(key: bytes | None, body: bytes | None, newer: bool) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode_control(key, body)
+    assert isinstance(caught.value, NewerControlError) == newer
 
 
 def test_holds_looks_at_every_record_of_a_control_batch() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from kshell.protocol.batches import HEADER_SIZE, Batch, iter_records, pack
-from kshell.protocol.framing import Framer, PartitionRun, Span, TopicRun, iter_values, span
+from kshell.protocol.framing import Framer, OddRecord, PartitionRun, Span, TopicRun, iter_values, span
 from kshell.protocol.primitives import DecodeError, Uuid, write_varint
 from tests.builders import TIME, batch, parsed, uuid, value
 
@@ -36,6 +36,7 @@ def framed(framer: Framer, found: Batch) -> Found:
     out: Found = []
     at = start
     for part in framer.frame(buf, start, end):
+        assert not isinstance(part, OddRecord)
         if isinstance(part, TopicRun):
             topic = span(buf, at, end)
             assert topic.end == part.start
@@ -234,3 +235,82 @@ def test_as_many_shapes_as_records_cost_no_more_than_their_number() -> None:
 def test_the_region_of_a_batch_starts_after_its_header() -> None:
     found = parsed(batch([partition(0, uuid(1))]))
     assert found.region() == (found.buf, HEADER_SIZE, found.size)
+
+
+def numbered(values: Sequence[bytes], deltas: Sequence[int]) -> bytes:
+    """Records with offset deltas of their own."""
+    out = b""
+    for one, delta in zip(values, deltas, strict=True):
+        record = b"\x00\x00" + write_varint(delta) + b"\x01" + write_varint(len(one)) + one + b"\x00"
+        out += write_varint(len(record)) + record
+    return out
+
+
+T1 = value("TOPIC", name="one", topicId=uuid(1))
+P1 = [partition(number, uuid(1)) for number in range(4)]
+N = value("NO_OP")
+
+
+def offsets_fit(values: Sequence[bytes], deltas: Sequence[int], last: int) -> bool:
+    """Whether framing with and without patterns accepts the offsets; both must say the same."""
+    said = []
+    body = numbered(values, deltas)
+    for patience in (1, 1000):
+        framer = Framer(patience)
+        warm = numbered([T1, *P1, T1, *P1], range(10))
+        list(framer.frame(warm, 0, len(warm)))
+        try:
+            list(framer.checked(body, 0, len(body), last))
+            said.append(True)
+        except DecodeError:
+            said.append(False)
+    assert said[0] == said[1]
+    return said[0]
+
+
+@pytest.mark.parametrize(
+    ("values", "deltas", "last"),
+    [
+        ([N, N, N], [0, 1, 2], 2),
+        ([T1, *P1], [0, 1, 2, 3, 4], 4),
+        ([N, T1, *P1, N], [0, 1, 2, 3, 4, 5, 6], 6),
+        ([*P1, T1, T1], [0, 1, 2, 3, 4, 5], 5),
+        ([T1, *P1[:1], T1, *P1], [0, 1, 2, 3, 4, 5, 6], 6),
+    ],
+)
+def test_offsets_of_a_batch_follow_each_other(values: list[bytes], deltas: list[int], last: int) -> None:
+    assert offsets_fit(values, deltas, last)
+    assert not offsets_fit(values, deltas, last + 1)  # the header counts more than there are
+    assert not offsets_fit(values, deltas, last - 1)
+    assert not offsets_fit(values, [deltas[0] + 1, *deltas[1:]], last)
+    assert not offsets_fit(values, [*deltas[:-1], last + 5], last)
+    assert not offsets_fit(values[:-1], deltas[:-1], last)
+
+
+def test_offsets_that_fall_behind_a_run_are_seen() -> None:
+    assert not offsets_fit([T1, *P1, N], [0, 1, 2, 3, 4, 1], 5)
+    assert not offsets_fit([N, N, N], [0, 2, 2], 2)
+    assert not offsets_fit([], [], 0)
+
+
+def test_odd_records_are_given_as_bytes() -> None:
+    odd = b"\x10\x00\x00\x02\x02k\x02v\x00"  # offset delta 1, a key
+    body = numbered([N], [0]) + odd + numbered([N], [2])
+    parts = list(Framer().checked(body, 0, len(body), 2))
+    assert [type(part) for part in parts] == [Span, OddRecord, Span]
+    assert isinstance(parts[1], OddRecord)
+    assert body[parts[1].start : parts[1].end] == odd
+    assert parts[1].delta == 1
+
+
+def test_the_end_of_a_long_run_is_found_without_walking_it() -> None:
+    values = [T1, *(partition(number, uuid(1)) for number in range(20_000))]
+    body = numbered(values, range(len(values)))
+    framer = Framer()
+    list(framer.frame(body, 0, len(body)))
+    started = time.monotonic()
+    list(framer.checked(body, 0, len(body), len(values) - 1))
+    checked = time.monotonic() - started
+    started = time.monotonic()
+    list(iter_values(body, 0, len(body)))
+    assert checked < (time.monotonic() - started) / 2

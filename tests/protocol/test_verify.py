@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kshell.errors import CorruptDataError
+from kshell.protocol import verify
 from kshell.protocol.batches import Batch
 from kshell.protocol.verify import Chain, FixedEpoch, LeaderEpochs, Torn, find_batch
 from tests.builders import batch, control_batch, leader_change, value
@@ -200,3 +201,19 @@ def test_find_batch_looks_for_a_whole_one() -> None:
     assert find_batch(raw, found.position + 1) is None
     assert find_batch(b"", 0) is None
     assert find_batch(b"\x02" * 500, 0) is None
+
+
+def test_find_batch_gives_up_on_headers_made_to_be_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Headers back to back, each of which claims all the rest of the file: a CRC each would be quadratic."""
+    count, good = 2000, data(0, 1)
+    whole = bytearray()
+    for index in range(count):
+        header = bytearray(good[:61])
+        header[8:12] = ((count - index) * 61 + len(good) - 12).to_bytes(4, "big")
+        whole += header
+    whole += good
+    monkeypatch.setattr(verify, "_SEARCHED", 200 * len(whole))
+    assert find_batch(bytes(whole), 0) is None
+    found = find_batch(bytes(whole), (count - 100) * 61)
+    assert found is not None
+    assert found.position == count * 61

@@ -372,6 +372,45 @@ def test_records_that_do_not_fill_a_good_batch_are_damage(inner: Path) -> None:
     ]
 
 
+def test_a_good_batch_with_broken_records_leaves_the_state_before_it(inner: Path) -> None:
+    whole = batch(configs(0, 2))
+    body = pack([(None, config(2)), (None, config(3))])[:-1] + b"\x05"
+    odd = write_batch([(None, b"")] * 2, base_offset=2, epoch=1, timestamp=TIME, compressed=body)
+    write_log(inner, whole, odd)
+    loaded = load(inner)
+    assert keys(loaded) == [0, 1]
+    assert (loaded.image.provenance.offset, loaded.log_end_offset) == (1, 2)
+    assert len(loaded.damage) == 1
+
+
+def test_damage_after_until_is_nobodys_concern(inner: Path) -> None:
+    bad = batch(configs(4, 6), 4)
+    write_log(inner, batch(configs(0, 2)), batch(configs(2, 4), 2), bad[:-1] + bytes([bad[-1] ^ 1]))
+    assert len(load(inner).damage) == 1
+    for until in range(4):
+        assert keys(clean(load(inner, until=until))) == list(range(until + 1))
+    assert len(load(inner, until=4).damage) == 1
+
+
+def test_damage_right_after_the_snapshot_that_until_names(inner: Path) -> None:
+    write_snapshot(inner, snapshot(configs(0, 4)), 4)
+    bad = batch(configs(4, 6), 4)
+    write_log(inner, bad[:-1] + bytes([bad[-1] ^ 1]), base_offset=4)
+    assert keys(clean(load(inner, until=3))) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("count", "claimed"), [(2, 5), (5, 2), (2, 3)])
+def test_a_snapshot_batch_that_counts_wrong_is_damage(inner: Path, count: int, claimed: int) -> None:
+    """The header counts 5 records over 5 offsets, and there are 2: the CRC is good."""
+    body = pack([(None, one) for one in configs(0, count)])
+    odd = write_batch([(None, b"")] * claimed, base_offset=1, epoch=1, timestamp=TIME, compressed=body)
+    header = control_batch([control(3, lastContainedLogTimestamp=TIME)])
+    path = write_snapshot(inner, header + odd + control_batch([control(4)], 1 + claimed), 9)
+    with pytest.raises(CorruptDataError) as caught:
+        load(path)
+    assert caught.value.position == len(header)
+
+
 def test_a_missing_codec_is_named_with_its_batch(inner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs: list[tuple[bytes | None, bytes | None]] = [(None, config(2))]
     squeezed = write_batch(pairs, base_offset=2, epoch=1, timestamp=TIME, codec=4, compressed=pack(pairs))

@@ -83,3 +83,25 @@ def test_a_batch_that_holds_the_start_is_not_stepped_over(tmp_path: Path) -> Non
     offsets, found = reader(tmp_path, 3)
     assert offsets == [0]
     assert len(found.damage) == 1
+
+
+@pytest.mark.parametrize("until", [1, 2, 3])
+def test_nothing_after_until_is_looked_at(tmp_path: Path, until: int) -> None:
+    write_log(tmp_path, data(0), data(2), broken(data(4)))
+    write_log(tmp_path, broken(data(6)), base_offset=6)
+    found = LogReader(scan(str(tmp_path)), 0, until=until)
+    assert [item.batch.base_offset for item in found] == [0, 2][: 1 + (until > 1)]
+    assert found.damage == []
+
+
+def test_a_segment_after_until_is_not_opened(tmp_path: Path) -> None:
+    write_log(tmp_path, data(0))
+    write_log(tmp_path, broken(data(6)), base_offset=6)
+    found = LogReader(scan(str(tmp_path)), 6, until=5)
+    assert list(found) == []
+    assert found.damage == []
+
+
+def test_batches_come_with_the_full_path(tmp_path: Path) -> None:
+    path = write_log(tmp_path, data(0))
+    assert [found.file for found in LogReader(scan(str(tmp_path)))] == [str(path)]

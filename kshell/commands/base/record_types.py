@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kshell.errors import UsageError
 from kshell.metadata.records import decode_value, record_types
 from kshell.protocol.batches import RawRecord
-from kshell.protocol.control import CONTROL_TYPES
+from kshell.protocol.control import CONTROL_TYPES, control_name
 
 if TYPE_CHECKING:
     from kshell.session import Session
@@ -48,8 +48,6 @@ def complete_record_type(session: Session, typed: str) -> Iterable[str]:
 
 def only(names: frozenset[str]) -> Wanted:
     """A test for records of these types that looks at no more than a record's head."""
-    from kshell.sources.records import control_name
-
     known: dict[bytes, bool] = {}
 
     def wanted(raw: RawRecord, control: bool) -> bool:
