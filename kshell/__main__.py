@@ -8,15 +8,14 @@ from typing import NoReturn
 
 def entry() -> NoReturn:
     """Runs the command line and ends the process with its exit code."""
-    # Importing makes thousands of objects that stay: the collector need not look at them, now or later.
+    # A command makes objects that stay and no cycles to speak of: looking for garbage among them takes longer than
+    # many an answer. The interactive shell turns the collector on again.
     gc.disable()
     try:
         from kshell.cli import main
     except KeyboardInterrupt:
         os._exit(130)
 
-    gc.freeze()
-    gc.enable()
     # Started with a closed stream (`>&-`), Python has none: what would go there goes nowhere.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 
@@ -30,6 +31,8 @@ def run(session: Session, *, input: Input | None = None, output: Output | None =
 
     ``input`` and ``output`` stand in for the terminal in tests.
     """
+    gc.freeze()
+    gc.enable()  # one-shot commands do without
     return Repl(session, input=input, output=output).run()
 
 

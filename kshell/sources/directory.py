@@ -87,17 +87,13 @@ class DirectorySource:
 
 
 def _load_undisturbed(listing: Listing, until: int | None, progress: Progress | None, from_oldest: bool) -> Loaded:
-    """Loading makes many objects and no cycles: the collector would only walk them again and again, so it is off.
-
-    What was made is then out of its sight for good; it goes when nobody refers to it any more.
-    """
+    """Loading makes many objects and no cycles: the collector would only walk them again and again, so it is off."""
     was_on = gc.isenabled()
     gc.disable()
     try:
         return _load(listing, until, progress, from_oldest)
     finally:
         if was_on:
-            gc.freeze()
             gc.enable()
 
 
@@ -150,7 +146,7 @@ def _first_whole_snapshot(
             facts = load_snapshot(file, replayer, progress)
             return replayer, facts
         except CorruptDataError as error:
-            damage.append(error)
+            damage.append(error.with_traceback(None))
     if damage and not listing.segments:
         raise damage[0]
     return Replayer(until=until), None

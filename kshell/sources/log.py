@@ -114,7 +114,7 @@ class LogReader:
                 if chain.torn is not None:
                     position = self._torn(chain.torn, segment, buf, is_last)
             except CorruptDataError as error:
-                self.damage.append(error)
+                self.damage.append(error.with_traceback(None))
                 position = self._step_over(buf, error.position)
             expected = None
 

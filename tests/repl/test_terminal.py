@@ -196,7 +196,7 @@ def long_log(tmp_path: Path) -> str:
         builders.value("CONFIG", resourceType=2, resourceName=f"topic-{number}", name="retention.ms", value="1")
         for number in range(500)
     ]
-    directory = tmp_path / "__cluster_metadata-0"
+    directory = tmp_path / "data" / "__cluster_metadata-0"
     builders.write_log(directory, *(builders.batch(values, 500 * number) for number in range(800)))
     return str(directory)
 
