@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from kshell.commands.base import registry
@@ -23,15 +22,19 @@ def run(session: Session, args: Any) -> Result:
     return Text(help_text(registry.get(name)), markdown=True)
 
 
-def _complete(session: Session, typed: str) -> Iterable[str]:
-    return [name for name in registry.names() if name.startswith(typed)]
-
-
 COMMAND = Command(
     name="help",
     summary="the commands, or how one is used",
     run=run,
-    args=(Arg("command", "a command; all are listed when absent", kind="command", arity="?", complete=_complete),),
+    args=(
+        Arg(
+            "command",
+            "a command; all are listed when absent",
+            kind="command",
+            arity="?",
+            complete=registry.complete_name,
+        ),
+    ),
     examples=(
         Example("help", "the commands"),
         Example("help find", "how find is used"),

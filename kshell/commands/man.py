@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from kshell.commands.base import registry
@@ -17,15 +16,11 @@ def run(session: Session, args: Any) -> Result:
     return Text(man_text(registry.get(args.command)), markdown=True)
 
 
-def _complete(session: Session, typed: str) -> Iterable[str]:
-    return [name for name in registry.names() if name.startswith(typed)]
-
-
 COMMAND = Command(
     name="man",
     summary="everything about a command",
     run=run,
-    args=(Arg("command", "a command", kind="command", complete=_complete),),
+    args=(Arg("command", "a command", kind="command", complete=registry.complete_name),),
     examples=(
         Example("man dump", "its description, options, examples and exit codes"),
         Example("man find -o markdown > find.md", "as a page of its own"),

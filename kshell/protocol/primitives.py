@@ -13,6 +13,7 @@ Buffer = bytes | mmap
 
 MAX_VARINT_BYTES = 5
 """An int32 varint never needs more; a longer one is damage, not a number."""
+MAX_VARLONG_BYTES = 10
 _UUID_CHARS = 22
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _STANDARD = str.maketrans("-_", "+/")
@@ -50,8 +51,8 @@ class Uuid(bytes):
 ZERO_UUID = Uuid(16)
 
 
-def read_uvarint(buf: Buffer, pos: int) -> tuple[int, int]:
-    """Unsigned varint (at most 32 bits) at ``pos``; returns (value, position after it)."""
+def _digits(buf: Buffer, pos: int, most: int) -> tuple[int, int]:
+    """The number in at most ``most`` bytes of seven bits each, the lowest first; and the position after it."""
     value = shift = 0
     start = pos
     while True:
@@ -61,12 +62,18 @@ def read_uvarint(buf: Buffer, pos: int) -> tuple[int, int]:
         pos += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            if value > 0xFFFFFFFF:
-                raise DecodeError("a varint is larger than 32 bits", start)
             return value, pos
         shift += 7
-        if pos - start >= MAX_VARINT_BYTES:
-            raise DecodeError("a varint is longer than 5 bytes", start)
+        if pos - start >= most:
+            raise DecodeError(f"a varint is longer than {most} bytes", start)
+
+
+def read_uvarint(buf: Buffer, pos: int) -> tuple[int, int]:
+    """Unsigned varint (at most 32 bits) at ``pos``; returns (value, position after it)."""
+    value, end = _digits(buf, pos, MAX_VARINT_BYTES)
+    if value > 0xFFFFFFFF:
+        raise DecodeError("a varint is larger than 32 bits", pos)
+    return value, end
 
 
 def read_varint(buf: Buffer, pos: int) -> tuple[int, int]:
@@ -81,20 +88,9 @@ def read_varlong(buf: Buffer, pos: int) -> tuple[int, int]:
     """Zigzag varint, 64 bits (timestamp deltas)."""
     if pos < len(buf) and buf[pos] < 0x80:
         return (buf[pos] >> 1) ^ -(buf[pos] & 1), pos + 1
-    value = shift = 0
-    start = pos
-    while True:
-        if pos >= len(buf):
-            raise DecodeError("a varint runs past the end", start)
-        byte = buf[pos]
-        pos += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            value &= 0xFFFFFFFFFFFFFFFF
-            return (value >> 1) ^ -(value & 1), pos
-        shift += 7
-        if shift > 63:
-            raise DecodeError("a varint is longer than 10 bytes", start)
+    value, pos = _digits(buf, pos, MAX_VARLONG_BYTES)
+    value &= 0xFFFFFFFFFFFFFFFF
+    return (value >> 1) ^ -(value & 1), pos
 
 
 def write_uvarint(value: int) -> bytes:

@@ -20,8 +20,9 @@ from kshell.sources.files import Listing, SnapshotFile, bootstrap_file, locate, 
 from kshell.sources.log import LogReader, Progress
 from kshell.sources.snapshot import SnapshotFacts, load_snapshot
 
-_ATTEMPTS = 6
-_PAUSE = 0.05
+ATTEMPTS = 6
+"""How often a directory is read again that changes while it is read, ``PAUSE`` seconds apart."""
+PAUSE = 0.05
 
 
 class Loaded(NamedTuple):
@@ -68,9 +69,9 @@ class DirectorySource:
         ``from_oldest`` replays as much of the log as there is, instead of starting at the newest snapshot: the same
         image, but more of its values then know the record that wrote them. Raises SourceError, DataError.
         """
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             listing = self.listing()
-            last_try = attempt == _ATTEMPTS - 1
+            last_try = attempt == ATTEMPTS - 1
             try:
                 loaded = _load_undisturbed(listing, until, progress, from_oldest)
             except FileNotFoundError as error:
@@ -82,7 +83,7 @@ class DirectorySource:
             else:
                 if not loaded.damage or last_try or self.listing() == listing:
                     return loaded
-            time.sleep(_PAUSE)
+            time.sleep(PAUSE)
         raise AssertionError("the last attempt returns or raises")
 
 

@@ -16,13 +16,10 @@ from kshell.metadata.records import Decoded, decode_record
 from kshell.protocol.batches import Batch, RawRecord, iter_records
 from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import Torn
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory import ATTEMPTS, PAUSE, DirectorySource
 from kshell.sources.files import Listing, SnapshotFile
 from kshell.sources.log import FileBatch, LogReader, Progress
 from kshell.sources.snapshot import SnapshotReader
-
-_ATTEMPTS = 6
-_PAUSE = 0.05
 
 Wanted = Callable[[RawRecord, bool], bool]
 """(record, whether it is a control record) -> whether to decode it."""
@@ -54,10 +51,10 @@ class BatchWalk:
         self._progress = progress
 
     def __iter__(self) -> Iterator[FileBatch]:
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             reader = LogReader(self.listing, self._next, until=self._until, resume=True, progress=self._progress)
             try:
-                yield from self._walk(reader, last_try=attempt == _ATTEMPTS - 1)
+                yield from self._walk(reader, last_try=attempt == ATTEMPTS - 1)
             except _ChangedError:
                 continue
             self.damage += [error for error in reader.damage if error.message not in {e.message for e in self.damage}]
@@ -88,7 +85,7 @@ class BatchWalk:
         listing = self._source.listing()
         if not last_try and listing != self.listing:
             self.listing = listing
-            time.sleep(_PAUSE)
+            time.sleep(PAUSE)
             raise _ChangedError
 
 

@@ -72,7 +72,7 @@ def inner(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PAUSE", 0.0)
+    monkeypatch.setattr(module, "PAUSE", 0.0)
 
 
 # --- what is found ---------------------------------------------------------------------------------------------------

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import importlib
 from functools import cache
+from typing import TYPE_CHECKING
 
 from kshell.commands.base.spec import Command
 from kshell.discovery import module_names
 from kshell.errors import UsageError
+
+if TYPE_CHECKING:
+    from kshell.session import Session
 
 _PACKAGE = "kshell.commands"
 
@@ -29,6 +33,11 @@ def get(name: str) -> Command:
         raise UsageError(f"{name}: no such command", hint=hint)
     command: Command = importlib.import_module(f"{_PACKAGE}.{name.replace('-', '_')}").COMMAND
     return command
+
+
+def complete_name(session: Session, typed: str) -> list[str]:
+    """The commands that begin like what was typed; aliases are no commands."""
+    return [name for name in names() if name.startswith(typed)]
 
 
 def commands() -> list[Command]:
