@@ -83,6 +83,8 @@ class LeaderEpochs:
         self._epochs = [epoch for epoch, _ in history or ()]
         self._last: Batch | None = None
         self._last_is_proven = False
+        self._announced: int | None = None
+        """The epoch of the last LeaderChange. Kafka 3.3 can write a record of a new epoch before it; never two."""
 
     def fault(self, batch: Batch) -> tuple[Batch, str] | None:
         """Why the batch cannot have its epoch, with the batch to blame (this one or the one before); else ``None``."""
@@ -91,6 +93,8 @@ class LeaderEpochs:
             return self._blame(batch, reason)
         if self._last is not None:
             proven = proven or batch.epoch == self._last.epoch
+        if holds(batch, LEADER_CHANGE):
+            self._announced = batch.epoch
         self._last, self._last_is_proven = batch, proven
         return None
 
@@ -109,9 +113,9 @@ class LeaderEpochs:
             return None, known is not None
         if batch.epoch < last:
             return f"the epoch falls from {last} to {batch.epoch}", False
-        if batch.epoch > last and not leader_change and known != batch.epoch:
+        if batch.epoch > last and not leader_change and known != batch.epoch and not _announced_next(batch):
             return f"the epoch rises from {last} to {batch.epoch} without a LeaderChange record", False
-        if batch.epoch == last and leader_change:
+        if batch.epoch == last == self._announced and leader_change:
             return f"a LeaderChange record does not raise the epoch from {last}", False
         return None, known == batch.epoch
 
@@ -126,10 +130,36 @@ class LeaderEpochs:
         return last, f"the batch has epoch {last.epoch}, the batches after it have {batch.epoch}"
 
 
+class RisingEpochs:
+    """The epochs of what a quorum's leader hands out: it has verified its own log, and they never fall."""
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+
+    def fault(self, batch: Batch) -> tuple[Batch, str] | None:
+        last, self._last = self._last, batch.epoch
+        return (
+            (batch, f"the epoch falls from {last} to {batch.epoch}")
+            if last is not None and batch.epoch < last
+            else None
+        )
+
+
+def _announced_next(batch: Batch) -> bool:
+    """Whether the batch that follows is the LeaderChange of the same epoch."""
+    if batch.end + HEADER_SIZE > len(batch.buf):
+        return False
+    following = read_header(batch.buf, batch.end)
+    if following.epoch != batch.epoch or not following.is_control:
+        return False
+    fits = MIN_LENGTH <= following.size - LENGTH_END and following.end <= len(batch.buf)
+    return fits and following.crc_is_good() and holds(following, LEADER_CHANGE)
+
+
 class Chain:
     """Walks the batches of one file after another, holding each against the rules. ``torn`` is set at a torn end."""
 
-    def __init__(self, epochs: LeaderEpochs | FixedEpoch, next_offset: int | None) -> None:
+    def __init__(self, epochs: LeaderEpochs | FixedEpoch | RisingEpochs, next_offset: int | None) -> None:
         self._epochs = epochs
         self.next_offset = next_offset
         self.torn: Torn | None = None

@@ -7,7 +7,7 @@ import pytest
 from kshell.errors import CorruptDataError
 from kshell.protocol import verify
 from kshell.protocol.batches import Batch
-from kshell.protocol.verify import Chain, FixedEpoch, LeaderEpochs, Torn, find_batch
+from kshell.protocol.verify import Chain, FixedEpoch, LeaderEpochs, RisingEpochs, Torn, find_batch
 from tests.builders import batch, control_batch, leader_change, value
 
 NOTHING = value("NO_OP")
@@ -217,3 +217,19 @@ def test_find_batch_gives_up_on_headers_made_to_be_checked(monkeypatch: pytest.M
     found = find_batch(bytes(whole), (count - 100) * 61)
     assert found is not None
     assert found.position == count * 61
+
+
+def test_a_record_before_the_leader_change_of_its_epoch() -> None:
+    """As in real logs of Kafka 3.3.2: the first record of an epoch before its LeaderChange."""
+    assert walk(data(0, 1), leader(1, 1), data(2, 1), start=0) == ([0, 1, 2], None)
+    assert walk(leader(0, 1), data(1, 2), leader(2, 2), data(3, 2)) == ([0, 1, 2, 3], None)
+    # One of two neighbours is blamed; that something is wrong never goes unsaid.
+    assert damage(data(0, 1), leader(1, 1), leader(2, 1), data(3, 1))[0] in (1, 2)
+    assert damage(leader(0, 1), data(1, 2), data(2, 2), leader(3, 2))[0] in (0, 1)
+
+
+def test_a_leaders_batches_only_rise() -> None:
+    chain = Chain(RisingEpochs(), 0)
+    assert [b.epoch for b in chain.walk(data(0, 1) + data(1, 3) + data(2, 3), "node")] == [1, 3, 3]
+    with pytest.raises(CorruptDataError, match="the epoch falls from 3 to 2"):
+        list(chain.walk(data(3, 2), "node"))
