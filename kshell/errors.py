@@ -10,7 +10,18 @@
     ├── UsageError                  2  the command line is not understood
     ├── SourceError                 3  the source cannot be reached, or refuses
     │   ├── SourceNotFoundError
-    │   └── SourcePermissionError
+    │   ├── SourcePermissionError
+    │   └── NodeError                  … at one node
+    │       ├── ConnectError               it cannot be reached, or the connection ended
+    │       │   └── TlsError               … while TLS was being agreed on
+    │       ├── SourceTimeoutError         no answer within the deadline
+    │       ├── AuthenticationError        who we are was not believed, or the server could not prove who it is
+    │       ├── AuthorizationError         who we are may not do that
+    │       ├── UnsupportedVersionError    an API, or the version of it that is needed, is not there
+    │       ├── WrongEndpointError         a broker where controllers are asked for, or the reverse
+    │       ├── ClusterIdError             another cluster than before, or than the one that is meant
+    │       ├── ServerError                an error code that the server answered with
+    │       └── ProtocolError              an answer that is not what Kafka's protocol says
     ├── DataError                   4  the data is corrupt or incomplete
     │   ├── CorruptDataError           … at a known byte of a file
     │   ├── IncompleteLogError         … records that should be there are not
@@ -80,6 +91,64 @@ class SourceNotFoundError(SourceError):
 
 class SourcePermissionError(SourceError):
     """The operating system does not let this user read a file of the source."""
+
+
+class NodeError(SourceError):
+    """Base of what goes wrong at one node; ``node`` is its ``host:port`` (or its id and that), ``api`` what was asked.
+
+    The reason may quote what a server said; whoever prints it escapes it.
+    """
+
+    def __init__(self, node: str, reason: str, *, api: str | None = None, hint: str | None = None) -> None:
+        what = f"{api}: " if api else ""
+        super().__init__(f"{node}: {what}{reason}", hint=hint)
+        self.node = node
+        self.api = api
+        self.reason = reason
+
+
+class ConnectError(NodeError):
+    """A node cannot be reached, or the connection to it ended."""
+
+
+class TlsError(ConnectError):
+    """TLS could not be agreed on: certificates, names, versions."""
+
+
+class SourceTimeoutError(NodeError):
+    """No answer within the deadline."""
+
+
+class AuthenticationError(NodeError):
+    """Who we are was not believed, or the server could not prove who it is."""
+
+
+class AuthorizationError(NodeError):
+    """Who we are may not do that. The hint names the ACL that is needed."""
+
+
+class UnsupportedVersionError(NodeError):
+    """The node does not offer an API, or no version of it that kshell knows and was not told to leave out."""
+
+
+class WrongEndpointError(NodeError):
+    """A broker where controllers are asked for, or a controller where brokers are (KIP-919)."""
+
+
+class ClusterIdError(NodeError):
+    """The node belongs to another cluster than the one that is meant or that was seen before."""
+
+
+class ServerError(NodeError):
+    """The server answered with an error: ``code`` is its number (``org.apache.kafka.common.protocol.Errors``)."""
+
+    def __init__(self, node: str, code: int, reason: str, *, api: str | None = None, hint: str | None = None) -> None:
+        super().__init__(node, reason, api=api, hint=hint)
+        self.code = code
+
+
+class ProtocolError(NodeError):
+    """An answer that is not what Kafka's protocol says: cut, too large, of another request, or not decodable."""
 
 
 class DataError(KshellError):

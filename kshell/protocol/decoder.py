@@ -165,7 +165,7 @@ class _Emitter:
         if field.array:
             return self.array(field, depth)
         if field.is_struct:
-            return self.struct(field.fields, depth)
+            return self.nullable_struct(field, depth) if field.nullable else self.struct(field.fields, depth)
         if field.type not in ("string", "bytes"):
             return self.unpack([field], depth)[0]
         size = self.length(depth, field.type)
@@ -173,6 +173,15 @@ class _Emitter:
         reader = "text" if field.type == "string" else "blob"
         self.emit(depth, f"if {size} < 0: {name} = {'None' if field.nullable else 'null(p)'}")
         self.emit(depth, f"else: {name} = {reader}(b, p, {size}); p += {size}")
+        return name
+
+    def nullable_struct(self, field: Field, depth: int) -> str:
+        """A byte says whether the struct is there: negative where it is not (KIP-893)."""
+        name = self.fresh("v")
+        self.emit(depth, f"{name}, = unpack('>b', b, p); p += 1")
+        self.emit(depth, f"if {name} < 0: {name} = None")
+        self.emit(depth, "else:")
+        self.emit(depth + 1, f"{name} = {self.struct(field.fields, depth + 1)}")
         return name
 
     def array(self, field: Field, depth: int) -> str:

@@ -50,9 +50,11 @@ def _value(field: Field, value: Any, version: int, flexible: bool) -> bytes:
     if field.array:
         if value is None:
             return _length(-1, "array", flexible)
-        one = field._replace(array=False)
+        one = field._replace(array=False, nullable=False)  # the question mark is the list's, not its elements'
         return _length(len(value), "array", flexible) + b"".join(_value(one, v, version, flexible) for v in value)
     if field.is_struct:
+        if field.nullable:
+            return b"\xff" if value is None else b"\x01" + _struct(field.fields, value, version, flexible)
         return _struct(field.fields, value or {}, version, flexible)
     if field.type == "uuid":
         return bytes(value if value is not None else ZERO_UUID)

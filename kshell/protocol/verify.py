@@ -152,7 +152,7 @@ def _announced_next(batch: Batch) -> bool:
     following = read_header(batch.buf, batch.end)
     if following.epoch != batch.epoch or not following.is_control:
         return False
-    fits = MIN_LENGTH <= following.size - LENGTH_END and following.end <= len(batch.buf)
+    fits = following.size - LENGTH_END >= MIN_LENGTH and following.end <= len(batch.buf)
     return fits and following.crc_is_good() and holds(following, LEADER_CHANGE)
 
 

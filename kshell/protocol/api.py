@@ -1,0 +1,116 @@
+"""An API: a key, a request and a response, and how both travel (KIP-482: headers of flexible versions have tags).
+
+Like a record type, an API is declared once, in :mod:`kshell.protocol.messages`; client, test server, dialects and the
+test against Kafka's own definitions use that declaration.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from kshell.protocol.decoder import Message, decode
+from kshell.protocol.encoder import encode
+from kshell.protocol.primitives import DecodeError, read_uvarint
+from kshell.protocol.schema import Schema, Versions
+
+NEVER = 1 << 15
+"""The first flexible version of an API that has none."""
+
+API_VERSIONS_KEY = 18
+_HEAD = struct.Struct(">hhi")
+_CORRELATION = struct.Struct(">i")
+
+
+class Api(NamedTuple):
+    """A request and its response; both have the same versions."""
+
+    name: str
+    key: int
+    request: Schema
+    response: Schema
+
+    @property
+    def versions(self) -> Versions:
+        """What kshell knows of it."""
+        return self.request.versions
+
+    def is_flexible(self, version: int) -> bool:
+        """Whether headers and bodies of ``version`` carry tagged fields."""
+        return version >= self.request.flexible
+
+
+def api(name: str, key: int, versions: str, *, flexible: int, request: str, response: str) -> Api:
+    """Declares an API; the texts are as in :mod:`kshell.protocol.schema`."""
+    return Api(
+        name,
+        key,
+        Schema(f"{name}Request", versions, request, flexible=flexible),
+        Schema(f"{name}Response", versions, response, flexible=flexible),
+    )
+
+
+class RequestHeader(NamedTuple):
+    """The head of a request; ``body`` is the position after it."""
+
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str | None
+    body: int
+
+
+def encode_request(api: Api, version: int, correlation_id: int, client_id: str, message: Message) -> bytes:
+    """A request without the four bytes of its length: header v1, or v2 where the version is flexible."""
+    name = client_id.encode("utf-8")
+    head = _HEAD.pack(api.key, version, correlation_id) + struct.pack(">h", len(name)) + name
+    return head + (b"\0" if api.is_flexible(version) else b"") + encode(api.request, version, message)
+
+
+def decode_response(api: Api, version: int, frame: bytes) -> tuple[int, Message]:
+    """(correlation id, body). Raises DecodeError. The header of ApiVersions has no tags, whatever the version."""
+    pos = _CORRELATION.size
+    if len(frame) < pos:
+        raise DecodeError("the answer ends inside its header", len(frame))
+    if api.is_flexible(version) and api.key != API_VERSIONS_KEY:
+        pos = _skip_tags(frame, pos)
+    return correlation_of(frame), decode(api.response, version, frame, pos)
+
+
+def correlation_of(frame: bytes) -> int:
+    """The correlation id of a response; the caller has seen four bytes."""
+    found: int = _CORRELATION.unpack_from(frame)[0]
+    return found
+
+
+def decode_header(frame: bytes, flexible: int = NEVER) -> RequestHeader:
+    """The header of a request whose API is flexible from version ``flexible`` on. Raises DecodeError."""
+    try:
+        key, version, correlation = _HEAD.unpack_from(frame)
+        (size,) = struct.unpack_from(">h", frame, _HEAD.size)
+    except struct.error:
+        raise DecodeError("the request ends inside its header", len(frame)) from None
+    pos = _HEAD.size + 2
+    name = frame[pos : pos + size].decode("utf-8", "surrogateescape") if size >= 0 else None
+    pos += max(size, 0)
+    if pos > len(frame):
+        raise DecodeError("the client id runs past the end", pos)
+    return RequestHeader(key, version, correlation, name, _skip_tags(frame, pos) if version >= flexible else pos)
+
+
+def encode_response(api: Api, version: int, correlation_id: int, message: Message) -> bytes:
+    """A response without the four bytes of its length."""
+    tags = b"\0" if api.is_flexible(version) and api.key != API_VERSIONS_KEY else b""
+    return _CORRELATION.pack(correlation_id) + tags + encode(api.response, version, message)
+
+
+def _skip_tags(frame: bytes, pos: int) -> int:
+    """The position after tagged fields, of which no header defines any."""
+    count, pos = read_uvarint(frame, pos)
+    for _ in range(count):
+        _, pos = read_uvarint(frame, pos)
+        size, pos = read_uvarint(frame, pos)
+        pos += size
+        if pos > len(frame):
+            raise DecodeError("a tagged field runs past the end", pos)
+    return pos
