@@ -22,8 +22,11 @@ from tests.kafka.admin import Admin, AdminError
 HOST = "127.0.0.1"
 FIRST_CONTROLLER = 3000
 METADATA = "__cluster_metadata-0"
-SASL_USERS = {"admin": "admin-secret", "alice": "alice-secret"}
+SASL_USERS = {"admin": "admin-secret", "alice": "alice-secret", "bob": "bob-secret"}
 """PLAIN users of a ``sasl=True`` cluster; admin is a super user."""
+
+LOG_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSZ"
+"""How a node writes the time of what it logs (``SimpleDateFormat``)."""
 
 NOT_METADATA = (".index", ".timeindex", ".txnindex", ".snapshot", ".lock", ".part", ".deleted")
 """Suffixes of files that no reader of a metadata directory needs."""
@@ -112,8 +115,13 @@ class Cluster:
         format_args: Sequence[str] = (),
         heap: str = "256m",
         home: Path | None = None,
+        logged: Sequence[str] = (),
     ) -> None:
-        """Describe a cluster. ``props`` are lines for every node; lines for one go into ``node_props``, by id."""
+        """Describe a cluster. ``props`` are lines for every node; lines for one go into ``node_props``, by id.
+
+        ``logged`` are loggers whose debug lines go to each node's ``server.log``, each with its time.
+        """
+        self.logged = list(logged)
         self.version = version
         self.dynamic = dynamic
         self.sasl = sasl
@@ -216,7 +224,13 @@ class Cluster:
 
     def start(self, node: Node, *, wait: bool = True) -> None:
         """Start one node."""
-        command = jars.java(f"{jars.libs(self.version)}/*", "kafka.Kafka", str(node.properties), heap=self.heap)
+        path, flags = f"{jars.libs(self.version)}/*", []
+        if self.logged:
+            path = f"{jars.logging_jar()}:{path}"
+            settings = {"defaultLogLevel": "error", "showDateTime": "true", "dateTimeFormat": LOG_TIME,
+                        **{f"log.{name}": "debug" for name in self.logged}}  # fmt: skip
+            flags = [f"-Dorg.slf4j.simpleLogger.{name}={value}" for name, value in settings.items()]
+        command = jars.java(path, "kafka.Kafka", str(node.properties), heap=self.heap, flags=flags)
         with open(node.home / "server.log", "ab") as log:
             node.process = subprocess.Popen(
                 [*_die_with_parent(), *command],

@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 LATEST = "4.3.1"
@@ -22,6 +22,7 @@ LATEST = "4.3.1"
 
 JAVA_SOURCES = Path(__file__).parent / "java"
 
+_SLF4J = "1.7.36"
 _ARTIFACTS = ("kafka_2.13", "kafka-shell", "kafka-tools")
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>kshell.tests</groupId><artifactId>kafka</artifactId><version>1</version><packaging>pom</packaging>
@@ -75,7 +76,7 @@ def libs(version: str) -> Path:
         (root / version).mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=root / version) as work:
             wanted = [("org.apache.kafka", artifact, version) for artifact in _ARTIFACTS]
-            wanted.append(("org.slf4j", "slf4j-nop", "1.7.36"))
+            wanted.append(("org.slf4j", "slf4j-nop", _SLF4J))
             pom = Path(work, "pom.xml")
             pom.write_text(_POM.format(dependencies="".join(_DEPENDENCY.format(*w) for w in wanted)))
             out = Path(work, "libs")
@@ -114,10 +115,29 @@ def classes(version: str, *sources: str) -> str:
     return f"{path}:{jars}/*"
 
 
-def java(class_path: str, main: str, *args: str, heap: str = "512m") -> list[str]:
+@functools.cache
+def logging_jar() -> Path:
+    """Return the jar that makes Kafka log to standard error; first on the class path, it wins over the silent one."""
+    target = cache() / "logging" / f"slf4j-simple-{_SLF4J}.jar"
+    if not target.exists():
+        with _locked("logging"):
+            target.parent.mkdir(exist_ok=True)
+            artifact = f"org.slf4j:slf4j-simple:{_SLF4J}"
+            goal = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+            done = subprocess.run(
+                [program("mvn"), "-q", "-B", goal, f"-Dartifact={artifact}", f"-DoutputDirectory={target.parent}"],
+                capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+            )  # fmt: skip
+            if done.returncode or not target.exists():
+                raise Unavailable(f"Maven could not fetch {artifact}: {(done.stdout + done.stderr)[-600:]}")
+    return target
+
+
+def java(class_path: str, main: str, *args: str, heap: str = "512m", flags: Sequence[str] = ()) -> list[str]:
     """Return the command line that runs a main class."""
-    return [program("java"), f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8",
-            "-Dsun.stdout.encoding=UTF-8", "-Dsun.stderr.encoding=UTF-8", "-cp", class_path, main, *args]  # fmt: skip
+    return [program("java"), *flags, f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+            "-Dfile.encoding=UTF-8", "-Dsun.stdout.encoding=UTF-8", "-Dsun.stderr.encoding=UTF-8",
+            "-cp", class_path, main, *args]  # fmt: skip
 
 
 def run(class_path: str, main: str, *args: str, heap: str = "512m", check: bool = True) -> str:

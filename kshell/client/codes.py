@@ -1,0 +1,78 @@
+"""Error codes into typed errors, with the next step: one place for all APIs."""
+
+from __future__ import annotations
+
+from kshell.errors import (
+    AuthorizationError,
+    ClusterIdError,
+    NodeError,
+    ServerError,
+    UnsupportedVersionError,
+    WrongEndpointError,
+)
+from kshell.protocol.error_codes import error_name, is_retriable
+
+UNSUPPORTED_VERSION = 35
+INCONSISTENT_CLUSTER_ID = 104
+MISMATCHED_ENDPOINT_TYPE = 114
+UNSUPPORTED_ENDPOINT_TYPE = 115
+NOT_LEADER = 6
+BROKER_NOT_AVAILABLE = 8
+NOT_CONTROLLER = 41
+FENCED_LEADER_EPOCH = 74
+UNKNOWN_LEADER_EPOCH = 75
+OFFSET_OUT_OF_RANGE = 1
+SNAPSHOT_NOT_FOUND = 98
+POSITION_OUT_OF_RANGE = 99
+BROKER_ID_NOT_REGISTERED = 102
+CLUSTER_AUTHORIZATION_FAILED = 31
+
+_LONGEST = 1000
+"""Characters of what a server says that are passed on."""
+_AUTHORIZATION = {29, 30, 31, 53, 65}
+_NEEDED = {
+    "Fetch": "CLUSTER_ACTION on CLUSTER:kafka-cluster",
+    "FetchSnapshot": "CLUSTER_ACTION on CLUSTER:kafka-cluster",
+    "DescribeQuorum": "DESCRIBE on CLUSTER:kafka-cluster",
+    "DescribeCluster": "DESCRIBE on CLUSTER:kafka-cluster at a broker, ALTER on CLUSTER:kafka-cluster at a controller",
+    "DescribeConfigs": "DESCRIBE_CONFIGS on the resource (TOPIC:name, GROUP:name; for all else CLUSTER:kafka-cluster)",
+    # Of log levels; kshell changes nothing else.
+    "IncrementalAlterConfigs": "ALTER_CONFIGS on CLUSTER:kafka-cluster at a broker,"
+    " CLUSTER_ACTION on CLUSTER:kafka-cluster at a controller",
+    "DescribeAcls": "DESCRIBE on CLUSTER:kafka-cluster",
+    "DescribeTopicPartitions": "DESCRIBE on the topic",
+    "DescribeClientQuotas": "DESCRIBE_CONFIGS on CLUSTER:kafka-cluster",
+    "DescribeUserScramCredentials": "DESCRIBE on CLUSTER:kafka-cluster",
+    "Metadata": "DESCRIBE on the topic",
+    "ListPartitionReassignments": "DESCRIBE on CLUSTER:kafka-cluster",
+    "ListConfigResources": "DESCRIBE_CONFIGS on CLUSTER:kafka-cluster",
+    "DescribeDelegationToken": "DESCRIBE on DELEGATION_TOKEN:id",
+}
+"""What StandardAuthorizer asks for, by API (KafkaApis, ControllerApis)."""
+
+
+def may_pass(code: int) -> bool:
+    """Whether the same question may get another answer, after an election or a restart.
+
+    BROKER_NOT_AVAILABLE is what a controller says while it shuts down; Kafka's clients do not retry it, its own
+    observers do (``KafkaRaftClient``).
+    """
+    return code == BROKER_NOT_AVAILABLE or is_retriable(code)
+
+
+def failure(node: str, code: int, api: str, message: str | None = None) -> NodeError:
+    """The typed error for an answer's code; ``message`` is what the server says, which nobody interprets."""
+    name = error_name(code)
+    said = f"{name}: {message[:_LONGEST]}" if message and message != name else name
+    if code in _AUTHORIZATION:
+        said = name  # the server's words are a dump of the request
+        hint = f"the principal needs {_NEEDED[api]}" if api in _NEEDED else None
+        return AuthorizationError(node, said, api=api, hint=hint)
+    if code == UNSUPPORTED_VERSION:
+        return UnsupportedVersionError(node, said, api=api, hint="`api-versions` shows what each node offers")
+    if code == INCONSISTENT_CLUSTER_ID:
+        hint = "is it the cluster that is meant? cluster.id (or the node asked first) says another id"
+        return ClusterIdError(node, said, api=api, hint=hint)
+    if code in (MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE):
+        return WrongEndpointError(node, said, api=api)
+    return ServerError(node, code, said, api=api)

@@ -1,0 +1,158 @@
+"""Named sources (``kshell context``): which they are, and the properties file of each.
+
+They are in ``$XDG_CONFIG_HOME/kshell/contexts.json``, readable by their owner only. No password is: a context holds the
+*path* of a properties file. The file is replaced in one step, so a reader never sees half of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kshell.errors import CommandError, UsageError
+
+DIRECTORY, CONTROLLERS, SERVERS = "directory", "bootstrap_controllers", "bootstrap_servers"
+"""The kinds of sources that a context may name; one without a kind leaves that to its properties file."""
+_KINDS = (DIRECTORY, CONTROLLERS, SERVERS)
+_KEYS = {DIRECTORY: "directory", CONTROLLERS: "bootstrapControllers", SERVERS: "bootstrapServers"}
+_NAME = re.compile(r"[\w.+-][\w.+:@-]*\Z")
+_LARGEST = 1 << 20
+_HINT = "`kshell context list` shows the contexts there are"
+
+
+class Context(NamedTuple):
+    """A name for a source: its kind and value, or neither, and the path of a properties file, or none."""
+
+    name: str
+    kind: str | None
+    value: str | None
+    config: str | None
+
+
+class Contexts:
+    """What the file holds. Methods change this object; :meth:`save` writes it."""
+
+    def __init__(
+        self, path: str | None, current: str | None = None, named: Mapping[str, Context] | None = None
+    ) -> None:
+        self.path = path
+        self.current = current
+        self.named: dict[str, Context] = dict(named or {})
+
+    def get(self, name: str) -> Context:
+        """The context of that name. Raises UsageError, which proposes names that exist."""
+        if name not in self.named:
+            import difflib
+
+            close = difflib.get_close_matches(name, self.named, n=2)
+            raise UsageError(f"{name}: no such context", hint=f"did you mean {' or '.join(close)}?" if close else _HINT)
+        return self.named[name]
+
+    def add(self, context: Context) -> None:
+        """One more. Raises UsageError for a name that is taken or cannot be one."""
+        if not _NAME.match(context.name) or context.name.startswith("-"):
+            raise UsageError(f"{context.name!r} cannot be a context's name", hint="letters, digits, and . + - _ : @")
+        if context.name in self.named:
+            raise UsageError(
+                f"{context.name}: there is a context of that name", hint=f"kshell context remove {context.name}"
+            )
+        self.named[context.name] = context
+
+    def use(self, name: str) -> None:
+        """Makes one the default. Raises UsageError."""
+        self.current = self.get(name).name
+
+    def remove(self, name: str) -> None:
+        """Forgets one. Raises UsageError."""
+        del self.named[self.get(name).name]
+        if self.current == name:
+            self.current = None
+
+    def save(self) -> None:
+        """Writes the file anew, 0600. Raises CommandError."""
+        import tempfile
+
+        if self.path is None:
+            raise CommandError("there is no place for contexts", hint="set HOME or XDG_CONFIG_HOME")
+        stored = {
+            "version": 1,
+            "current": self.current,
+            "contexts": {name: _stored(context) for name, context in self.named.items()},
+        }
+        folder = os.path.dirname(self.path)
+        temporary = None
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            number, temporary = tempfile.mkstemp(prefix="contexts-", dir=folder)  # 0600
+            with open(number, "w", encoding="utf-8") as file:
+                json.dump(stored, file, indent=2)
+                file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, self.path)
+        except OSError as error:
+            if temporary is not None and os.path.exists(temporary):
+                os.unlink(temporary)
+            raise CommandError(f"{self.path}: {error.strerror}") from None
+
+
+def file_path(environment: Mapping[str, str]) -> str | None:
+    """``$XDG_CONFIG_HOME/kshell/contexts.json``, else in ``~/.config``; ``None`` where there is no home."""
+    base = environment.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(base):  # relative ones are to be ignored, says the XDG specification
+        home = environment.get("HOME", "")
+        base = os.path.join(home, ".config") if home else ""
+    return os.path.join(base, "kshell", "contexts.json") if base else None
+
+
+def load(environment: Mapping[str, str]) -> Contexts:
+    """The contexts there are; none where there is no file. Raises UsageError for one that cannot be read."""
+    path = file_path(environment)
+    if path is None:
+        return Contexts(None)
+    try:
+        with open(path, encoding="utf-8") as file:
+            stored = json.loads(file.read(_LARGEST))
+    except (FileNotFoundError, NotADirectoryError):
+        return Contexts(path)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise _damaged(path) from None
+    return _loaded(path, stored)
+
+
+def _loaded(path: str, stored: Any) -> Contexts:
+    made = Contexts(path)
+    if not isinstance(stored, dict) or stored.get("version") != 1 or not isinstance(stored.get("contexts"), dict):
+        raise _damaged(path)
+    for name, fields in stored["contexts"].items():
+        if not isinstance(fields, dict) or not all(
+            value is None or isinstance(value, str) for value in fields.values()
+        ):
+            raise _damaged(path)
+        kind = next((kind for kind in _KINDS if fields.get(_KEYS[kind])), None)
+        made.named[name] = Context(name, kind, fields[_KEYS[kind]] if kind else None, fields.get("config"))
+    current = stored.get("current")
+    made.current = current if current in made.named else None
+    return made
+
+
+def _stored(context: Context) -> dict[str, str]:
+    found = {_KEYS[context.kind]: context.value or ""} if context.kind else {}
+    return found | ({"config": context.config} if context.config else {})
+
+
+def described(context: Context) -> dict[str, str | None]:
+    """The context as a row: what it is called in the file, with ``None`` where it says nothing."""
+    stored = _stored(context)
+    return {"name": context.name} | {key: stored.get(key) for key in (*_KEYS.values(), "config")}
+
+
+def _damaged(path: str) -> UsageError:
+    return UsageError(
+        f"{path}: not a file of contexts that this kshell can read", hint="move it away and add them anew"
+    )

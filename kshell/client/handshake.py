@@ -1,0 +1,165 @@
+"""From an address to a usable connection: TCP, TLS, ApiVersions (KIP-35, KIP-511), then SASL (KIP-43, KIP-152).
+
+A peer that hangs up on ApiVersions may be older than that version of it: it is asked again, then with lower versions,
+and at last taken for the release that ``broker.version.fallback`` names.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from kshell.client.connection import Connection
+from kshell.client.transport import SocketTransport
+from kshell.client.versions import NodeVersions, Range, of_response
+from kshell.errors import ConnectError, ServerError, TlsError, UsageError
+from kshell.protocol.api import Api
+from kshell.protocol.decoder import decoder
+from kshell.protocol.error_codes import error_name
+from kshell.protocol.messages.connection import API_VERSIONS
+from kshell.protocol.primitives import DecodeError
+from kshell.version import __version__
+
+if TYPE_CHECKING:
+    from kshell.client.settings import Settings
+
+_SOFTWARE = {"clientSoftwareName": "kraft-shell", "clientSoftwareVersion": __version__}
+_UNSUPPORTED_VERSION = 35
+_HEADER = 4
+
+
+def connect(host: str, port: int, settings: Settings, *, timeout: float | None = None) -> Connection:
+    """A connection ready for requests. Raises NodeError; ``timeout`` (seconds) is for all of it."""
+    deadline = time.monotonic() + (settings.api_timeout if timeout is None else timeout)
+    connection = _negotiated(host, port, settings, deadline)
+    if settings.sasl is not None:
+        from kshell.client.authenticate import authenticate
+
+        try:
+            authenticate(connection, settings, deadline)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _negotiated(host: str, port: int, settings: Settings, deadline: float) -> Connection:
+    """A connection whose peer has told its versions, or is taken for the release configured as fallback."""
+    tried: list[int] = []
+    while True:
+        connection = _open(host, port, settings, deadline)
+        version = _version_to_try(connection, len(tried))
+        if version is None:
+            return _assumed(connection, settings, tried)
+        tried.append(version)
+        try:
+            connection.versions = _ask(connection, version, deadline)
+            return connection
+        except TlsError:
+            raise
+        except ConnectError:
+            # A peer of another release hangs up without a word. Anything else would be its answer.
+            if time.monotonic() > deadline:
+                raise
+        except BaseException:
+            connection.close()
+            raise
+
+
+def _version_to_try(connection: Connection, attempt: int) -> int | None:
+    """The highest version first and once more, then each one below it; ``None`` when nothing is left."""
+    versions = connection.api(API_VERSIONS).versions
+    banned = connection.excluded.get(API_VERSIONS.name, frozenset())
+    known = [version for version in range(versions.high or 0, versions.low - 1, -1) if version not in banned]
+    order = known[:1] + known
+    return order[attempt] if attempt < len(order) else None
+
+
+def _open(host: str, port: int, settings: Settings, deadline: float) -> Connection:
+    soon = min(deadline, time.monotonic() + settings.connect_timeout)
+    return Connection(
+        SocketTransport(host, port, soon, settings),
+        client_id=settings.client_id,
+        timeout=settings.request_timeout,
+        excluded=settings.excluded,
+        overlay=overlay(settings.dialects),
+    )
+
+
+def overlay(dialects: frozenset[str]) -> dict[int, Api]:
+    """The APIs that the named dialects replace, by key."""
+    if not dialects:
+        return {}
+    from kshell.protocol.messages.drafts import DIALECTS
+
+    return {DIALECTS[name].key: DIALECTS[name] for name in sorted(dialects)}
+
+
+def _ask(connection: Connection, version: int, deadline: float) -> NodeVersions:
+    """One ApiVersions, and a second one at the version that the first answer lists. Raises NodeError."""
+    api = connection.api(API_VERSIONS)
+    left = min(max(deadline - time.monotonic(), 0.0), connection.timeout)
+    frame = connection.exchange_raw(api, version, _SOFTWARE, timeout=left)
+    listed = _refused(api, version, frame)
+    if listed is not None:
+        version = next((v for v in range(min(listed, version - 1), 0, -1) if v in api.versions), 0)
+        frame = connection.exchange_raw(api, version, _SOFTWARE, timeout=left)
+    body = connection.decoded(api, version, frame)
+    code = body.get("errorCode", 0)
+    if code:
+        connection.close()
+        raise ServerError(connection.node, code, error_name(code), api=api.name)
+    return of_response(body)
+
+
+def _refused(api: Api, version: int, frame: bytes) -> int | None:
+    """The highest version to ask with when the peer does not know ``version``; ``None`` when it does.
+
+    Error 35 comes in a body of version 0, whatever was asked; the list in it names the highest version (KIP-511). A
+    peer from before that lists nothing: then it is 0.
+    """
+    error = int.from_bytes(frame[_HEADER : _HEADER + 2], "big", signed=True)
+    if error != _UNSUPPORTED_VERSION or version == 0:
+        return None
+    try:
+        body, _ = decoder(API_VERSIONS.response, 0)(frame, _HEADER)
+    except DecodeError:
+        return 0
+    return of_response(body).ranges.get(API_VERSIONS.key, (0, 0))[1]
+
+
+def _ranges_of(release: str) -> Mapping[int, Range]:
+    """What brokers of a release offer, patch numbers aside. Raises UsageError."""
+    from kshell.client.releases import BROKER, RELEASES, offers
+
+    for offer in offers():
+        if offer.kind == BROKER and offer.patch is None and f"{release}.".startswith(f"{offer.release}."):
+            return offer.ranges
+    hint = f"releases: {', '.join(RELEASES)}"
+    raise UsageError(f"broker.version.fallback: {release} is not a release that is known", hint=hint)
+
+
+def _assumed(connection: Connection, settings: Settings, tried: list[int]) -> Connection:
+    """The peer closes every connection on ApiVersions. Raises ConnectError unless a fallback release is configured."""
+    if settings.fallback_release is not None:
+        try:
+            ranges = _ranges_of(settings.fallback_release)
+        except UsageError:
+            connection.close()
+            raise
+        connection.versions = NodeVersions(ranges, assumed=settings.fallback_release)
+        return connection
+    connection.close()
+    if settings.tls is not None:
+        from kshell.client.tls import explain
+
+        raise explain(EOFError(), connection.node, presents=settings.tls.presents, handshake=False)
+    asked = ", ".join(f"v{version}" for version in dict.fromkeys(tried))
+    raise ConnectError(
+        connection.node,
+        f"the peer closes the connection when it is asked for its versions ({asked or 'all are excluded'})",
+        api=API_VERSIONS.name,
+        hint="does the listener want TLS or SASL (security.protocol)? Does it refuse this machine or its certificate?"
+        " For a broker before 0.10, set broker.version.fallback to its release",
+    )

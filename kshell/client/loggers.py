@@ -1,0 +1,68 @@
+"""Log levels of one node, asked and changed at that node itself (KIP-412; at controllers KIP-919, 3.7 and later)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kshell.client import codes
+from kshell.client.connection import Connection
+from kshell.errors import ProtocolError
+from kshell.protocol.decoder import Message
+from kshell.protocol.messages.configs import DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS
+
+BROKER_LOGGER = 8
+"""The resource type of a node's loggers, controllers' too (``ConfigResource.Type``)."""
+INVALID_REQUEST = 42
+"""Among others: this node has another id."""
+_SET, _DELETE = 0, 1
+_SOURCES = {4: "STATIC_BROKER_CONFIG", 5: "DEFAULT_CONFIG", 6: "DYNAMIC_BROKER_LOGGER_CONFIG"}
+
+
+class Logger(NamedTuple):
+    """A logger of a node. ``level`` is the effective one: its own, or the one it inherits."""
+
+    name: str
+    level: str | None
+    source: str
+    is_read_only: bool
+
+
+def loggers(connection: Connection, node_id: int) -> list[Logger]:
+    """Every logger of the node at the other end, root first, then by name. Raises NodeError.
+
+    A node that has another id refuses (INVALID_REQUEST).
+    """
+    wanted = {"resourceType": BROKER_LOGGER, "resourceName": str(node_id), "configurationKeys": None}
+    body = connection.request(DESCRIBE_CONFIGS, {"resources": [wanted]}).body
+    found = _only(connection, body["results"], DESCRIBE_CONFIGS.name)
+    known = [
+        Logger(
+            item["name"],
+            item["value"],
+            _SOURCES.get(item["configSource"], f"UNKNOWN({item['configSource']})"),
+            item["readOnly"],
+        )
+        for item in found["configs"]
+    ]
+    return sorted(known, key=lambda logger: (logger.name != "root", logger.name))
+
+
+def set_level(connection: Connection, node_id: int, name: str, level: str | None) -> None:
+    """Changes a logger's level at the node at the other end; ``None`` takes it back to what it inherits.
+
+    Raises NodeError. Nothing is written: the node forgets it when it restarts.
+    """
+    change = {"name": name, "configOperation": _DELETE if level is None else _SET, "value": level}
+    wanted = {"resourceType": BROKER_LOGGER, "resourceName": str(node_id), "configs": [change]}
+    body = connection.request(INCREMENTAL_ALTER_CONFIGS, {"resources": [wanted], "validateOnly": False}).body
+    _only(connection, body["responses"], INCREMENTAL_ALTER_CONFIGS.name)
+
+
+def _only(connection: Connection, results: list[Message], api: str) -> dict[str, Any]:
+    if len(results) != 1:
+        connection.close()
+        raise ProtocolError(connection.node, f"the answer holds {len(results)} resources, one was asked for", api=api)
+    found: dict[str, Any] = results[0]
+    if found["errorCode"]:
+        raise codes.failure(connection.node, found["errorCode"], api, found["errorMessage"])
+    return found

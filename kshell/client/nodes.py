@@ -1,0 +1,233 @@
+"""The nodes of one cluster: who can be asked, whether it is the right kind, and whether it is the same cluster still.
+
+KIP-919: a list names controllers or brokers. Entries that cannot be reached are skipped; the first node of the wrong
+kind is an error, for the whole list is then suspect. The first cluster id that is seen is pinned.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from kshell.client import codes
+from kshell.client.connection import Connection
+from kshell.client.handshake import connect
+from kshell.client.transport import name_of
+from kshell.errors import (
+    AuthorizationError,
+    ClusterIdError,
+    ConnectError,
+    NodeError,
+    SourceTimeoutError,
+    UnsupportedVersionError,
+    WrongEndpointError,
+)
+from kshell.protocol.decoder import Message
+from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
+from kshell.protocol.schema import Versions
+
+if TYPE_CHECKING:
+    from kshell.client.settings import Settings
+
+Address = tuple[str, int]
+CONTROLLER, BROKER = "controller", "broker"
+_ENDPOINT_TYPES = {BROKER: 1, CONTROLLER: 2}
+_FLAGS = {BROKER: "--bootstrap-servers", CONTROLLER: "--bootstrap-controllers"}
+_WITH_TYPE = Versions(1, None)
+_DRAFTED = "kip-919-draft"
+
+
+class Node(NamedTuple):
+    """A node that the cluster names: where it says that it can be reached. ``fenced`` is ``None`` where not told."""
+
+    id: int
+    address: Address
+    rack: str | None = None
+    fenced: bool | None = None
+
+
+class Nodes:
+    """Connections to the nodes of a cluster, made on demand and kept; closed with :meth:`close`.
+
+    ``kind`` is ``controller`` or ``broker``. ``cluster_id`` is pinned by ``cluster.id`` or by the first node that tells
+    it. ``notes`` are for people.
+    """
+
+    def __init__(self, kind: str, bootstrap: list[Address], settings: Settings) -> None:
+        self.kind = kind
+        self.bootstrap = bootstrap
+        self.settings = settings
+        self.cluster_id = settings.cluster_id
+        self.known: dict[int, Node] = {}
+        """Nodes by id, as the cluster last told of them."""
+        self.controller_id = -1
+        """The active controller, as a controller last said; a broker names a random broker and is not believed."""
+        self.notes: list[str] = []
+        self._open: dict[Address, Connection] = {}
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    # --- connections ---------------------------------------------------------------------------------------------
+
+    def dial(self, address: Address) -> Connection:
+        """A new connection, the caller's own, to a node of the right kind and cluster. Raises NodeError."""
+        connection = connect(*address, self.settings, timeout=self.settings.connect_timeout * 2)
+        try:
+            self._admit(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def at(self, address: Address) -> Connection:
+        """The connection to an address, kept for later. Raises NodeError."""
+        kept = self._kept(address)
+        if kept is not None:
+            return kept
+        made = self.dial(address)  # without the lock: close() must not wait for it
+        try:
+            kept = self._kept(address, made) or made
+        except ConnectError:
+            made.close()
+            raise
+        if kept is not made:
+            made.close()  # another thread was faster
+        return kept
+
+    def _kept(self, address: Address, made: Connection | None = None) -> Connection | None:
+        """The open connection to an address, or else ``made``, which is kept then. Raises ConnectError once closed."""
+        with self._lock:
+            if self._is_closed:
+                raise ConnectError(name_of(*address), "closed meanwhile")
+            kept = self._open.get(address)
+            if kept is not None and kept.is_usable():
+                return kept
+            if made is not None:
+                self._open[address] = made
+            return made
+
+    def any(self) -> Connection:
+        """A connection to the first node that can be reached. Raises NodeError when none can."""
+        with self._lock:
+            kept = list(self._open.values())
+        return next((connection for connection in kept if connection.is_usable()), None) or next(self.reachable())
+
+    def reachable(self) -> Iterator[Connection]:
+        """Every node of the list, then those that the cluster told of, as far as they can be reached.
+
+        Raises NodeError when no node can, and at once for what no other node would mend.
+        """
+        failures: list[NodeError] = []
+        found = False
+        for address in self.addresses():
+            try:
+                connection = self.at(address)
+            except (ConnectError, SourceTimeoutError) as error:
+                failures.append(error)
+                continue
+            found = True
+            yield connection
+        if not found:
+            raise _unreachable(failures)
+
+    def addresses(self) -> list[Address]:
+        """Every address that is known, those given first."""
+        known = tuple(self.known.values())  # at once: another thread may learn of nodes
+        return list(dict.fromkeys([*self.bootstrap, *(node.address for node in known)]))
+
+    def close(self) -> None:
+        """Closes every connection that was kept; none is made any more."""
+        with self._lock:
+            self._is_closed = True
+            for connection in self._open.values():
+                connection.close()
+            self._open.clear()
+
+    # --- who is there --------------------------------------------------------------------------------------------
+
+    def node(self, node_id: int) -> Connection:
+        """The connection to the node with that id. Raises NodeError; ConnectError names the ids that are known."""
+        if node_id not in self.known:
+            self.describe(self.any())
+        found = self.known.get(node_id)
+        if found is None:
+            there = ", ".join(map(str, sorted(self.known))) or "none"
+            reason = f"no {self.kind} with this id is known"
+            raise ConnectError(f"node {node_id}", reason, hint=f"known {self.kind}s: {there}")
+        return self.at(found.address)
+
+    def describe(self, connection: Connection, *, fenced: bool = False) -> Message | None:
+        """DescribeCluster at a node; ``None`` where that says nothing of this kind. Learns nodes and cluster id.
+
+        With ``fenced``, brokers that are registered and fenced are listed too, where the node can (KIP-1073).
+        Raises NodeError.
+        """
+        body = self._described(connection, fenced)
+        if body is None:
+            return None
+        self._pin(connection, body["clusterId"])
+        if self.kind == CONTROLLER:
+            self.controller_id = body["controllerId"]
+        for item in body["brokers"]:
+            node = Node(item["brokerId"], (item["host"], item["port"]), item["rack"], item.get("isFenced"))
+            self.known[node.id] = node
+        return body
+
+    def _described(self, connection: Connection, fenced: bool) -> Message | None:
+        if _DRAFTED in self.settings.dialects:
+            from kshell.client.drafted_metadata import description
+
+            return description(connection, direct=self.kind == CONTROLLER)
+        if not connection.offers(DESCRIBE_CLUSTER, 0 if self.kind == BROKER else 1):
+            return None
+        wanted = {"endpointType": _ENDPOINT_TYPES[self.kind], "includeFencedBrokers": fenced}
+        needed = None if self.kind == BROKER else _WITH_TYPE
+        body = connection.request(DESCRIBE_CLUSTER, wanted, needed=needed).body
+        code = body["errorCode"]
+        if code in (codes.MISMATCHED_ENDPOINT_TYPE, codes.UNSUPPORTED_ENDPOINT_TYPE):
+            raise self._wrong_kind(connection)
+        if code == codes.UNSUPPORTED_VERSION:
+            return None  # metadata.version is older than the registration of controllers
+        if code:
+            raise codes.failure(connection.node, code, DESCRIBE_CLUSTER.name, body["errorMessage"])
+        return body
+
+    def _admit(self, connection: Connection) -> None:
+        """Raises WrongEndpointError, ClusterIdError. A cluster that does not say its id stays unknown."""
+        if _DRAFTED in self.settings.dialects:
+            self.describe(connection)  # the draft's own answer says what kind of node gave it
+            return
+        if connection.versions.assumed is None and connection.versions.is_broker != (self.kind == BROKER):
+            raise self._wrong_kind(connection)
+        try:
+            self.describe(connection)
+        except UnsupportedVersionError:
+            return  # versions were excluded
+        except AuthorizationError as error:
+            note = f"{error.message}: the cluster's id and its {self.kind}s stay unknown; {error.hint}"
+            if note not in self.notes:
+                self.notes.append(note)
+
+    def _pin(self, connection: Connection, cluster_id: str | None) -> None:
+        if self.cluster_id is None:
+            self.cluster_id = cluster_id
+        elif cluster_id is not None and cluster_id != self.cluster_id:
+            reason = f"the node belongs to cluster {cluster_id}, and {self.cluster_id} is meant"
+            hint = "do all addresses belong to one cluster? Is cluster.id right?"
+            raise ClusterIdError(connection.node, reason, hint=hint)
+
+    def _wrong_kind(self, connection: Connection) -> WrongEndpointError:
+        is_a = CONTROLLER if self.kind == BROKER else BROKER
+        reason = f"this is a {is_a}, and {_FLAGS[self.kind]} takes {self.kind}s"
+        hint = f"use {_FLAGS[is_a]} for it, or give the address of a {self.kind}'s listener"
+        return WrongEndpointError(connection.node, reason, hint=hint)
+
+
+def _unreachable(failures: list[NodeError]) -> NodeError:
+    """One error for a list of which no entry answered: the one failure, or the kinds of them side by side."""
+    if len(failures) == 1:
+        return failures[0]
+    reasons = "; ".join(f"{error.node}: {error.reason}" for error in failures)
+    first = next((error for error in failures if error.hint), failures[0])
+    return type(first)(", ".join(error.node for error in failures), f"none can be reached ({reasons})", hint=first.hint)

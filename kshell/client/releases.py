@@ -1,0 +1,197 @@
+"""What servers of each Kafka release, 0.10.0 to 4.3, say of themselves in ApiVersions.
+
+API versions come from Kafka's own classes (``releases_table.py``), supported features from real servers; both are held
+against running servers by ``tests/client/test_releases.py``. A release is named as people name it, without its patch
+number: ``"0.10.2"``, ``"0.11"``, ``"3.9"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from kshell.errors import UsageError
+from kshell.protocol.apis import API_NAMES
+
+Range = tuple[int, int]
+
+BROKER = "broker"
+CONTROLLER = "controller"
+
+RELEASES: tuple[str, ...] = tuple(
+    """
+    0.10.0 0.10.1 0.10.2 0.11 1.0 1.1 2.0 2.1 2.2 2.3 2.4 2.5 2.6 2.7 2.8
+    3.0 3.1 3.2 3.3 3.4 3.5 3.6 3.7 3.8 3.9 4.0 4.1 4.2 4.3
+    """.split()
+)
+"""Oldest first."""
+
+OPTIONAL: frozenset[int] = frozenset({71, 72})
+"""GetTelemetrySubscriptions and PushTelemetry (KIP-714): offered only where a plugin receives client metrics."""
+
+LAST_KEY = max(API_NAMES)
+FIRST_VENDOR_KEY = 500
+"""Kafka numbers its APIs one after the other; forks number theirs from some hundreds or thousands on."""
+
+METADATA_VERSION = "metadata.version"
+
+_LEVELS = """
+3.3  metadata.version 1-7
+3.4  metadata.version 1-8
+3.5  metadata.version 1-11
+3.6  metadata.version 1-14
+3.7  metadata.version 1-19
+3.8  metadata.version 1-20
+3.9  metadata.version 1-21 kraft.version 0-1
+4.0  metadata.version 7-25 kraft.version 0-1 transaction.version 0-2 group.version 0-1
+     eligible.leader.replicas.version 0-1
+4.1  metadata.version 7-27 kraft.version 0-1 transaction.version 0-2 group.version 0-1
+     eligible.leader.replicas.version 0-1 share.version 0-1
+4.2  metadata.version 7-29 kraft.version 0-1 transaction.version 0-2 group.version 0-1
+     eligible.leader.replicas.version 0-1 share.version 0-1 streams.version 0-1
+4.3  metadata.version 7-30 kraft.version 0-1 transaction.version 0-2 group.version 0-1
+     eligible.leader.replicas.version 0-1 share.version 0-1 streams.version 0-1
+"""
+
+_BEFORE_API_VERSIONS = """
+0.8.2
+    Produce 0, Fetch 0, ListOffsets 0, Metadata 0, OffsetCommit 0-1, OffsetFetch 0-1, FindCoordinator 0
+0.9.0
+    Produce 0-1, Fetch 0-1, UpdateMetadata 0-1, LeaderAndIsr 0, StopReplica 0, ControlledShutdown 1, OffsetCommit 0-2,
+    JoinGroup 0, Heartbeat 0, LeaveGroup 0, SyncGroup 0, DescribeGroups 0, ListGroups 0
+"""
+"""Brokers that do not know ApiVersions: what they understand, for those who say that they have one."""
+
+
+class Offer(NamedTuple):
+    """What one kind of server of one release offers: API key -> (lowest, highest), both ends included.
+
+    ``unstable`` holds what differs with ``unstable.api.versions.enable=true``. ``kraft`` is false for a broker that
+    keeps its metadata in ZooKeeper. ``patch`` names the patch release where it differs from the last one of its line.
+    """
+
+    release: str
+    kind: str
+    kraft: bool
+    ranges: Mapping[int, Range]
+    unstable: Mapping[int, Range]
+    patch: str | None = None
+
+
+def read_text(text: str) -> dict[str, dict[int, Range | None]]:
+    """Return a text of ``releases_table.py`` as release -> API key -> range; ``None`` where the API goes."""
+    keys = {name: key for key, name in API_NAMES.items()}
+    out: dict[str, dict[int, Range | None]] = {}
+    for line in text.split("\n"):
+        if not line.startswith(" "):
+            if line:
+                changes = out[line] = {}
+            continue
+        for word in line.strip().rstrip(",").split(", "):
+            name, versions = word.split(" ")
+            low, _, high = versions.partition("-")
+            changes[keys[name]] = None if low == "none" else (int(low), int(high or low))
+    return out
+
+
+def _apply(ranges: Mapping[int, Range], changes: Mapping[int, Range | None]) -> dict[int, Range]:
+    merged = {**ranges, **changes}
+    return {key: versions for key, versions in merged.items() if versions is not None}
+
+
+def _timeline(kind: str, kraft: bool, table: str, patches: str, unstable: str) -> list[Offer]:
+    exceptions, loose = read_text(patches), read_text(unstable)
+    out: list[Offer] = []
+    ranges: dict[int, Range] = {}
+    for release, changes in read_text(table).items():
+        ranges = _apply(ranges, changes)
+        more = _apply({}, loose.get(release, {}))
+        out.append(Offer(release, kind, kraft, ranges, more))
+        for patch, differing in exceptions.items():
+            if patch.startswith(f"{release}."):
+                out.append(Offer(release, kind, kraft, _apply(ranges, differing), more, patch))
+    return out
+
+
+@cache
+def offers() -> tuple[Offer, ...]:
+    """Return every kind of server of every release: brokers on ZooKeeper, KRaft brokers, controllers; oldest first.
+
+    KRaft before 3.3 was a preview; it is in the table so that it is not taken for something else.
+    """
+    from kshell.client import releases_table as table
+
+    brokers = _timeline(BROKER, True, table.BROKERS, table.BROKERS_PATCHES, table.BROKERS_UNSTABLE)
+    return (
+        *_timeline(BROKER, False, table.ZOOKEEPER_BROKERS, "", table.ZOOKEEPER_BROKERS_UNSTABLE),
+        *brokers,
+        *_timeline(CONTROLLER, True, table.CONTROLLERS, "", ""),
+    )
+
+
+@cache
+def forwarded() -> frozenset[int]:
+    """Return the APIs that a KRaft broker passes on to the active controller.
+
+    It offers the versions that both have, so an older controller narrows them, or hides them (Kafka's
+    ``ApiVersionsResponse.intersectForwardableApis``).
+    """
+    from kshell.client import releases_table as table
+
+    keys = {name: key for key, name in API_NAMES.items()}
+    return frozenset(keys[name] for name in table.FORWARDED.split())
+
+
+@cache
+def supported_features() -> dict[str, dict[str, Range]]:
+    """Return release -> feature -> range of levels that its KRaft servers support, from 3.3 on (KIP-584, KIP-1022).
+
+    An answer of ApiVersions below version 4 leaves out features whose lowest level is 0 (KAFKA-17011); brokers on
+    ZooKeeper name no features.
+    """
+    out: dict[str, dict[str, Range]] = {}
+    for line in _LEVELS.strip().split("\n"):
+        words = line.split()
+        if not line.startswith(" "):
+            levels = out[words.pop(0)] = {}
+        for name, text in zip(words[::2], words[1::2], strict=True):
+            low, _, high = text.partition("-")
+            levels[name] = (int(low), int(high))
+    return out
+
+
+def release_of(version: str) -> str:
+    """Return the release of a version with or without its patch number: ``"3.9.2"`` -> ``"3.9"``.
+
+    Raises UsageError where the table has no such release.
+    """
+    known = (*read_text(_BEFORE_API_VERSIONS), *RELEASES)
+    parts = version.split(".")
+    for length in range(len(parts), 1, -1):
+        if (line := ".".join(parts[:length])) in known and all(part.isdecimal() for part in parts[length:]):
+            return line
+    raise UsageError(f"{version!r} is no release of Kafka that kshell knows", hint=f"known are {', '.join(known)}")
+
+
+def release_ranges(version: str) -> Mapping[int, Range]:
+    """Return what a broker of that version offers: API key -> (lowest, highest).
+
+    For a peer that does not say so itself. Releases that ran both ways, 3.3 to 3.9, are taken as KRaft.
+    Raises UsageError.
+    """
+    release = release_of(version)
+    if release not in RELEASES:
+        ranges: dict[int, Range] = {}
+        for line, changes in read_text(_BEFORE_API_VERSIONS).items():
+            ranges = _apply(ranges, changes)
+            if line == release:
+                break
+        return ranges
+    kraft = position(release) >= position("3.3")
+    return next(offer.ranges for offer in offers() if offer[:3] == (release, BROKER, kraft) and offer.patch is None)
+
+
+def position(release: str) -> int:
+    """Return where a release stands in ``RELEASES``, for comparisons."""
+    return RELEASES.index(release)

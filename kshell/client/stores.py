@@ -1,0 +1,223 @@
+"""Key stores and trust stores as Java's clients take them: JKS, PKCS12, PEM; files, or PEM in the properties.
+
+What a file is decides, not what ``ssl.*.type`` says: Java itself reads JKS and PKCS12 under either name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from kshell.client import jks
+from kshell.client.extra import require
+from kshell.client.secret import Secret
+from kshell.errors import UsageError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+
+    from kshell.client.tls import Tls
+
+_LARGEST = 16 << 20
+_JKS, _JCEKS = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
+_PEM = b"-----BEGIN"
+_CERTIFICATE = re.compile(r"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----\s(.*?)-----END ", re.DOTALL)
+_KEY = re.compile(r"-----BEGIN ((?:[A-Z]+ )?PRIVATE KEY)-----\s(.*?)-----END \1-----", re.DOTALL)
+
+
+class Identity(NamedTuple):
+    """A client's certificates (DER, its own first) and its private key."""
+
+    chain: list[bytes]
+    key: PrivateKeyTypes
+
+    def __repr__(self) -> str:
+        return f"Identity({len(self.chain)} certificates)"
+
+
+def trusted(tls: Tls) -> list[bytes] | None:
+    """The certificates (DER) to trust; ``None`` where no trust store is given. Raises UsageError."""
+    inline, path, password = tls.truststore_certificates, tls.truststore_location, tls.truststore_password
+    if inline is not None and path is not None:
+        raise tls.fault("ssl.truststore.certificates", "and ssl.truststore.location are two trust stores: give one")
+    if inline is not None:
+        return _certificates(tls, "ssl.truststore.certificates", inline)
+    if path is None:
+        if password is not None:
+            raise tls.fault("ssl.truststore.password", "is set, but ssl.truststore.location is not")
+        return None
+    key = "ssl.truststore.location"
+    data = _read(tls, key, path)
+    if data.startswith(_JKS):
+        found = _jks(tls, key, path, data, password).trusted
+    elif _PEM in data:
+        found = _certificates(tls, key, data.decode("latin-1"))
+    else:
+        found = _pkcs12_certificates(tls, path, data, password)
+    if not found:
+        raise tls.fault(key, f"{path} holds no certificate to trust")
+    return found
+
+
+def identity(tls: Tls) -> Identity | None:
+    """The client's own certificate and key; ``None`` where none is given. Raises UsageError."""
+    chain, inline, path = tls.keystore_certificate_chain, tls.keystore_key, tls.keystore_location
+    if inline is not None or chain is not None:
+        if path is not None:
+            raise tls.fault("ssl.keystore.key", "and ssl.keystore.location are two key stores: give one")
+        if inline is None or chain is None:
+            raise tls.fault("ssl.keystore.certificate.chain", "and ssl.keystore.key go together, and one is missing")
+        found = _certificates(tls, "ssl.keystore.certificate.chain", chain)
+        return Identity(found, _pem_key(tls, "ssl.keystore.key", inline.value))
+    if path is None:
+        if tls.keystore_password is not None:
+            raise tls.fault("ssl.keystore.password", "is set, but ssl.keystore.location is not")
+        return None
+    key = "ssl.keystore.location"
+    data = _read(tls, key, path)
+    if data.startswith(_JKS):
+        return _jks_identity(tls, path, data)
+    if _PEM in data:
+        text = data.decode("latin-1")
+        return Identity(_certificates(tls, key, text), _pem_key(tls, key, text))
+    return _pkcs12_identity(tls, path, data)
+
+
+def _read(tls: Tls, key: str, path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_LARGEST + 1)
+    except (OSError, ValueError) as error:
+        raise tls.fault(key, f"{path}: {getattr(error, 'strerror', None) or 'cannot be a path'}") from None
+    if len(data) > _LARGEST:
+        raise tls.fault(key, f"{path} is too large to be a key store")
+    if data.startswith(_JCEKS):
+        raise tls.fault(key, f"{path} is a JCEKS store, which is not supported", hint=_CONVERT)
+    if not data.startswith((_JKS, b"\x30")) and _PEM not in data:
+        raise tls.fault(key, f"{path} is neither JKS nor PKCS12 nor PEM", hint="is it cut, or another file?")
+    return data
+
+
+_CONVERT = "keytool -importkeystore -srckeystore … -destkeystore … -deststoretype PKCS12 makes one that is"
+
+
+# --- PEM -------------------------------------------------------------------------------------------------------------
+
+
+def _certificates(tls: Tls, key: str, text: str) -> list[bytes]:
+    import base64
+    import binascii
+
+    try:
+        found = [base64.b64decode("".join(one.split()), validate=True) for one in _CERTIFICATE.findall(text)]
+    except binascii.Error:
+        raise tls.fault(key, "a certificate in it is not valid base64") from None
+    if not found:
+        raise tls.fault(key, "no PEM certificate in it", hint="-----BEGIN CERTIFICATE----- begins one")
+    return found
+
+
+def _pem_key(tls: Tls, key: str, text: str) -> PrivateKeyTypes:
+    require("cryptography", "a private key")
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    found = _KEY.findall(text)
+    if len(found) != 1:
+        raise tls.fault(key, f"{len(found) or 'no'} private key{'s' if found else ''} in it, where one is needed")
+    kind, body = found[0]
+    password = tls.key_password
+    encrypted = "ENCRYPTED" in kind + body
+    if encrypted and password is None:
+        raise tls.fault(key, "the private key is encrypted", hint="set ssl.key.password")
+    if ":" not in body:  # but for OpenSSL's own headers, a properties file may have it all in one line
+        body = "\n".join(body.split()) + "\n"
+    pem = f"-----BEGIN {kind}-----\n{body}-----END {kind}-----\n".encode("latin-1", "replace")
+    try:
+        # A password for a key that is not encrypted is an error to the library, and to nobody else.
+        return load_pem_private_key(pem, password.utf8() if password and encrypted else None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        hint = "check ssl.key.password" if encrypted else None
+        raise tls.fault(key, "the private key cannot be read", hint=hint) from None
+
+
+# --- PKCS12 ----------------------------------------------------------------------------------------------------------
+
+
+def _pkcs12_certificates(tls: Tls, path: str, data: bytes, password: Secret | None) -> list[bytes]:
+    require("cryptography", "a PKCS12 store")
+    from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
+
+    key = "ssl.truststore.location"
+    try:
+        found = pkcs12.load_pkcs12(data, password.utf8() if password else None)
+    except Exception as error:
+        raise _pkcs12_fault(tls, key, path, "ssl.truststore.password", password, error) from None
+    # Java trusts what is marked as trusted; a store made with OpenSSL has no such marks, and holds nothing else.
+    entries = [one for one in (found.cert, *found.additional_certs) if one is not None]
+    return [entry.certificate.public_bytes(Encoding.DER) for entry in entries]
+
+
+def _pkcs12_identity(tls: Tls, path: str, data: bytes) -> Identity:
+    require("cryptography", "a PKCS12 store")
+    from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
+
+    key = "ssl.keystore.location"
+    password = tls.keystore_password
+    try:
+        found = pkcs12.load_pkcs12(data, password.utf8() if password else None)
+    except Exception as error:
+        raise _pkcs12_fault(tls, key, path, "ssl.keystore.password", password, error) from None
+    if found.key is None or found.cert is None:
+        raise tls.fault(key, f"{path} holds no private key with its certificate", hint="is it a trust store?")
+    chain = [found.cert, *found.additional_certs]
+    return Identity([one.certificate.public_bytes(Encoding.DER) for one in chain], found.key)
+
+
+def _pkcs12_fault(
+    tls: Tls, key: str, path: str, password_key: str, password: Secret | None, error: Exception
+) -> UsageError:
+    """The library's own words do not tell a wrong password from a cut file for certain, so both are named."""
+    if password is None:
+        return tls.fault(key, f"{path} is a PKCS12 store that needs a password", hint=f"set {password_key}")
+    if "password" in str(error).lower():
+        return tls.fault(key, f"{path}: the password is wrong, or the file is damaged", hint=f"check {password_key}")
+    return tls.fault(
+        key, f"{path} cannot be read as PKCS12", hint=f"is the file whole? {password_key} was not the problem so far"
+    )
+
+
+# --- JKS -------------------------------------------------------------------------------------------------------------
+
+
+def _jks(tls: Tls, key: str, path: str, data: bytes, password: Secret | None) -> jks.Store:
+    try:
+        return jks.read(data, password)
+    except jks.WrongPasswordError:
+        hint = f"check {key.replace('location', 'password')}"
+        raise tls.fault(key, f"{path}: the password is wrong, or the file is damaged", hint=hint) from None
+    except jks.JksError as error:
+        raise tls.fault(key, f"{path}: {error}") from None
+
+
+def _jks_identity(tls: Tls, path: str, data: bytes) -> Identity:
+    require("cryptography", "a private key")
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_der_private_key
+
+    key = "ssl.keystore.location"
+    password = tls.keystore_password
+    if password is None:
+        raise tls.fault(key, f"{path} is a JKS store that needs a password", hint="set ssl.keystore.password")
+    store = _jks(tls, key, path, data, password)
+    if not store.keys:
+        raise tls.fault(key, f"{path} holds no private key", hint="is it a trust store?")
+    entry = store.keys[0]
+    try:
+        plain = jks.unprotect(entry.protected, tls.key_password or password)
+        return Identity(entry.chain, load_der_private_key(plain, None))
+    except jks.WrongPasswordError:
+        raise tls.fault(key, f"{path}: the password of the key is wrong", hint="check ssl.key.password") from None
+    except (jks.JksError, ValueError, TypeError, UnsupportedAlgorithm) as error:
+        reason = str(error) if isinstance(error, jks.JksError) else "the private key in it cannot be read"
+        raise tls.fault(key, f"{path}: {reason}") from None

@@ -1,0 +1,293 @@
+"""OAUTHBEARER: its messages, and where tokens come from (a real https server in this process, files, commands)."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import shlex
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from kshell.client.sasl import mechanism
+from kshell.client.sasl.tokens import unsecured
+from kshell.client.secret import Secret
+from kshell.client.settings import Settings
+from kshell.errors import AuthenticationError, UsageError
+from tests.kafka.certificates import Authority
+
+NODE = "controller-1:9093"
+MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
+
+
+def settings(jaas: str = "", **keys: str) -> Settings:
+    given = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": f"{MODULE} {jaas};"}
+    return Settings.of(given | {key.replace("_", "."): value for key, value in keys.items()})
+
+
+def first_of(made: Settings) -> bytes:
+    return next(mechanism(made, NODE, tls=True).exchange())
+
+
+class TestMessages:
+    def test_token_and_extensions(self, tmp_path: Path) -> None:
+        (tmp_path / "t").write_text("abc.def\n")
+        made = settings('extension_logicalCluster="lkc 1"', sasl_oauthbearer_token_file=str(tmp_path / "t"))
+        exchange = mechanism(made, NODE, tls=True).exchange()
+        assert next(exchange) == b"n,,\x01auth=Bearer abc.def\x01logicalCluster=lkc 1\x01\x01"
+        with pytest.raises(StopIteration):
+            exchange.send(b"")
+
+    @pytest.mark.parametrize(
+        "option", ['extension_auth="x"', 'extension_a1="x"', 'extension_a="\\1"', 'extension_a=""']
+    )
+    def test_extensions_that_are_not_valid(self, tmp_path: Path, option: str) -> None:
+        (tmp_path / "t").write_text("abc")
+        with pytest.raises(UsageError, match="extension"):
+            first_of(settings(option, sasl_oauthbearer_token_file=str(tmp_path / "t")))
+
+    @pytest.mark.parametrize(
+        ("answer", "said"),
+        [
+            (b'{"status":"invalid_token","scope":""}', "status=invalid_token"),
+            (b"no JSON", "no JSON"),
+            (b"[" * 5000, "[[["),
+            (b"\xff", "\ufffd"),
+        ],
+    )
+    @pytest.mark.parametrize("how", ["send", "throw"])
+    def test_a_refusal_is_acknowledged_and_quoted(self, tmp_path: Path, answer: bytes, said: str, how: str) -> None:
+        (tmp_path / "t").write_text("abc")
+        exchange = mechanism(settings(sasl_oauthbearer_token_file=str(tmp_path / "t")), NODE, tls=True).exchange()
+        next(exchange)
+        assert exchange.send(answer) == b"\x01"
+        with pytest.raises(AuthenticationError, match="the token was refused") as raised:
+            exchange.send(b"") if how == "send" else exchange.throw(AuthenticationError(NODE, "code 58"))
+        assert said in raised.value.message
+        assert len(raised.value.message) < 1200
+        assert raised.value.node == NODE
+
+
+class TestFilesAndCommands:
+    def test_a_file_url_as_javas_file_token_retriever(self, tmp_path: Path) -> None:
+        (tmp_path / "my token").write_text(" abc \n")
+        url = f"file://{tmp_path}/my%20token"
+        assert b"Bearer abc\x01" in first_of(settings(sasl_oauthbearer_token_endpoint_url=url))
+
+    def test_a_command(self) -> None:
+        command = f"{shlex.quote(sys.executable)} -c 'print(\"a.b\")'"
+        assert b"Bearer a.b\x01" in first_of(settings(sasl_oauthbearer_token_command=command))
+
+    @pytest.mark.parametrize(
+        ("command", "reason"),
+        [
+            ("/nonexistent/program", "No such file"),
+            ("'", "cannot be split"),
+            (f"{shlex.quote(sys.executable)} -c 'print(\"hunter2\"); raise SystemExit(3)'", "ended with code 3"),
+            (f"{shlex.quote(sys.executable)} -c 'print(\"hunter2 x\")'", "no bearer token"),
+            (f"{shlex.quote(sys.executable)} -c 'import time; time.sleep(60)'", "did not end within 0.3 s"),
+        ],
+    )
+    def test_commands_that_give_none(self, command: str, reason: str) -> None:
+        timeout = {"request_timeout_ms": "300"} if "sleep" in command else {}
+        with pytest.raises((AuthenticationError, UsageError), match=reason) as raised:
+            first_of(settings(sasl_oauthbearer_token_command=command, **timeout))
+        assert "hunter2" not in raised.value.message
+
+    def test_files_that_hold_none(self, tmp_path: Path) -> None:
+        (tmp_path / "t").write_text("hunter2 hunter3")
+        with pytest.raises(AuthenticationError, match="no bearer token") as raised:
+            first_of(settings(sasl_oauthbearer_token_file=str(tmp_path / "t")))
+        assert "hunter" not in raised.value.message
+        with pytest.raises(UsageError, match="No such file"):
+            first_of(settings(sasl_oauthbearer_token_file=str(tmp_path / "none")))
+
+
+class TestUnsecured:
+    def test_as_java_makes_it(self) -> None:
+        options = {
+            "StringClaim_sub": "älice", "NumberClaim_n": "1.5", "ListClaim_scope": "|a|b", "LifetimeSeconds": "60",
+        }  # fmt: skip
+        head, claims, signature = unsecured({k: Secret(v) for k, v in options.items()}, 1000.5009).split(".")
+        assert signature == ""
+        assert json.loads(base64.urlsafe_b64decode(head + "==")) == {"alg": "none"}
+        found = json.loads(base64.urlsafe_b64decode(claims + "=="))
+        assert found == {"sub": "älice", "n": 1.5, "scope": ["a", "b"], "exp": 1060.5, "iat": 1000.5}
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"StringClaim_x": "1"}, {"StringClaim_sub": "a", "NumberClaim_n": "x"}, {"StringClaim_exp": "1"}],
+    )
+    def test_faults(self, options: dict[str, str]) -> None:
+        with pytest.raises(UsageError):
+            unsecured({name: Secret(value) for name, value in options.items()}, 0)
+
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+class Endpoint:
+    """A token endpoint; ``answer`` does what it is told to."""
+
+    def __init__(self, folder: Path) -> None:
+        authority = Authority()
+        self.ca = folder / "ca.pem"
+        self.ca.write_text(authority.pem)
+        pair = authority.server("localhost")
+        (folder / "server.pem").write_text(pair.key_pem() + pair.pem)
+        self.answer: Answer = lambda handler: None
+        self.requests: list[tuple[dict[str, str], str]] = []
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def handle(self) -> None:
+                with contextlib.suppress(OSError):  # a client that does not like the certificate
+                    super().handle()
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                endpoint.requests.append((dict(self.headers), body))
+                endpoint.answer(self)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(folder / "server.pem")
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def settings(self, host: str = "localhost", trust: bool = True, **keys: str) -> Settings:
+        url = f"https://user:hunter4@{host}:{self.server.server_address[1]}/token?x=hunter5"
+        more = {"ssl_truststore_location": str(self.ca)} if trust else {}
+        jaas = 'clientId="my id" clientSecret="hunter2:ü" scope="a b"'
+        return settings(jaas, sasl_oauthbearer_token_endpoint_url=url, **more, **keys)
+
+
+@pytest.fixture
+def endpoint(tmp_path: Path) -> Iterator[Endpoint]:
+    made = Endpoint(tmp_path)
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def reply(status: int, body: bytes, **headers: str) -> Answer:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, value in headers.items():
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return answer
+
+
+class TestEndpoint:
+    def test_client_credentials(self, endpoint: Endpoint) -> None:
+        endpoint.answer = reply(200, b'{"access_token": "abc.def", "expires_in": 60}')
+        assert b"Bearer abc.def\x01" in first_of(endpoint.settings())
+        ((headers, body),) = endpoint.requests
+        assert body == "grant_type=client_credentials&scope=a+b"
+        assert headers["Authorization"] == "Basic " + base64.b64encode("my id:hunter2:ü".encode()).decode()
+        assert headers["Content-Type"] == "application/x-www-form-urlencoded"
+
+    def test_a_token_is_presented_again_until_it_is_old_or_refused(
+        self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        endpoint.answer = reply(200, b'{"access_token": "abc", "expires_in": 100}')
+        made = endpoint.settings()
+        clock = time.monotonic
+        for _ in range(3):
+            assert b"Bearer abc\x01" in first_of(made)
+        assert len(endpoint.requests) == 1
+        monkeypatch.setattr(time, "monotonic", lambda: clock() + 81)
+        first_of(made)
+        assert len(endpoint.requests) == 2
+        exchange = mechanism(made, NODE, tls=True).exchange()
+        next(exchange)
+        exchange.send(b"{}")
+        first_of(made)
+        assert len(endpoint.requests) == 3
+
+    @pytest.mark.parametrize("lifetime", [b"", b', "expires_in": 0', b', "expires_in": "9"', b', "expires_in": 1e99'])
+    def test_a_token_of_unknown_lifetime_is_not_kept(self, endpoint: Endpoint, lifetime: bytes) -> None:
+        endpoint.answer = reply(200, b'{"access_token": "abc"%s}' % lifetime)
+        made = endpoint.settings()
+        first_of(made)
+        first_of(made)
+        assert len(endpoint.requests) == 2
+
+    def test_encoded_header(self, endpoint: Endpoint) -> None:
+        endpoint.answer = reply(200, b'{"access_token": "abc"}')
+        first_of(endpoint.settings(sasl_oauthbearer_header_urlencode="true"))
+        assert (
+            endpoint.requests[0][0]["Authorization"] == "Basic " + base64.b64encode(b"my+id:hunter2%3A%C3%BC").decode()
+        )
+
+    @pytest.mark.parametrize(
+        ("answer", "reason"),
+        [
+            (reply(401, b'{"error": "invalid_client", "error_description": "no"}'), "answered 401: invalid_client: no"),
+            (reply(500, b"<html>"), "answered 500"),
+            (reply(302, b"", Location="http://127.0.0.1:1/"), "answered 302"),
+            (reply(200, b"{}"), "without an access_token"),
+            (reply(200, b"[1"), "without an access_token"),
+            (reply(200, b'{"access_token": 1}'), "without an access_token"),
+            (reply(200, b'{"access_token": "a b"}'), "no bearer token"),
+            (reply(200, b'{"access_token": "' + b"a" * (1 << 21) + b'"}'), "ValueError"),
+        ],
+    )
+    def test_answers_that_are_no_token(self, endpoint: Endpoint, answer: Answer, reason: str) -> None:
+        endpoint.answer = answer
+        with pytest.raises(AuthenticationError) as raised:
+            first_of(endpoint.settings())
+        assert reason in raised.value.message
+        assert raised.value.node == NODE
+        assert "hunter" not in raised.value.message
+        assert len(endpoint.requests) == 1
+
+    @pytest.mark.parametrize("drops", [False, True])
+    def test_a_slow_answer_ends_at_the_deadline(self, endpoint: Endpoint, drops: bool) -> None:
+        def answer(handler: BaseHTTPRequestHandler) -> None:
+            handler.send_response(200)
+            handler.send_header("Content-Length", "1000")
+            handler.end_headers()
+            for _ in range(100):
+                try:
+                    handler.wfile.write(b" " if drops else b"")
+                except OSError:
+                    return
+                time.sleep(0.05)
+
+        endpoint.answer = answer
+        begin = time.monotonic()
+        with pytest.raises(AuthenticationError):
+            first_of(endpoint.settings(sasl_login_read_timeout_ms="400"))
+        assert time.monotonic() - begin < 3
+
+    def test_its_certificate_is_checked(self, endpoint: Endpoint) -> None:
+        for made in (
+            endpoint.settings(trust=False),
+            endpoint.settings(host="127.0.0.1"),
+            endpoint.settings(host="127.0.0.1", ssl_endpoint_identification_algorithm=""),
+        ):
+            with pytest.raises(AuthenticationError, match="certificate") as raised:
+                first_of(made)
+            assert "hunter" not in raised.value.message
+        assert endpoint.requests == []
+
+    def test_nobody_there(self, endpoint: Endpoint) -> None:
+        endpoint.server.server_close()
+        with pytest.raises(AuthenticationError, match="the token endpoint https://localhost:"):
+            first_of(endpoint.settings())

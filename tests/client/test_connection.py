@@ -1,0 +1,123 @@
+"""Requests in order, each answered within its deadline, and never an answer taken for another one's."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kshell.client.connection import Connection
+from kshell.client.handshake import connect
+from kshell.errors import ConnectError, NodeError, ProtocolError, SourceTimeoutError
+from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
+from tests.server import Quorum, faults, settings
+from tests.server.faults import Fault
+
+ASK = {"endpointType": 2}
+
+
+@pytest.fixture
+def quorum() -> Iterator[Quorum]:
+    with Quorum() as made:
+        yield made
+
+
+def dial(quorum: Quorum, **properties: str) -> Connection:
+    return quorum.keep(connect("127.0.0.1", quorum.leader.port, settings(**properties)))
+
+
+def test_answers_come_in_the_order_of_the_questions(quorum: Quorum) -> None:
+    connection = dial(quorum)
+    answers = [connection.request(DESCRIBE_CLUSTER, ASK) for _ in range(5)]
+    assert {answer.body["clusterId"] for answer in answers} == {quorum.cluster_id}
+    assert quorum.leader.connections == 1
+
+
+def test_threads_take_turns(quorum: Quorum) -> None:
+    connection = dial(quorum)
+    wrong: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            for _ in range(20):
+                assert connection.request(DESCRIBE_CLUSTER, ASK).body["controllerId"] == 1
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert not wrong
+    assert len(quorum.asked_for("DescribeCluster")) == 160
+
+
+SPOILT: list[tuple[str, Fault, type[NodeError], str]] = [
+    ("hang up", faults.hang_up, ConnectError, "closed the connection"),
+    ("cut in the length", faults.cut(2), ConnectError, "after 2 of 4 bytes"),
+    ("cut in the frame", faults.cut(20), ConnectError, "after 16 of"),
+    ("reset", faults.cut(20, reset=True), ConnectError, "ended|closed"),
+    ("oversize", faults.length(0x7FFFFFFF), ProtocolError, "2147483647 bytes is claimed"),
+    ("negative", faults.length(-5), ProtocolError, "-5 bytes is claimed"),
+    ("no header", faults.raw(b"\0\0\0\2ab"), ProtocolError, "2 bytes has no header"),
+    ("empty frame", faults.raw(b"\0\0\0\0"), ProtocolError, "0 bytes has no header"),
+    ("wrong correlation id", faults.wrong_correlation, ProtocolError, "the answer is to request 3, and request 2"),
+    ("garbage", faults.frame(b"\xff" * 40), ProtocolError, "not a DescribeClusterResponse v2"),
+    ("nothing after the header", faults.frame(b""), ProtocolError, "not a DescribeClusterResponse v2"),
+    ("another version", faults.other_version(0), ProtocolError, "not a DescribeClusterResponse v2"),
+    ("slow", faults.slow(3), SourceTimeoutError, "no answer in time"),
+    ("slow inside", faults.slow(3, after=9), SourceTimeoutError, "no answer in time"),
+]
+
+
+@pytest.mark.parametrize(("fault", "kind", "words"), [case[1:] for case in SPOILT], ids=[case[0] for case in SPOILT])
+def test_a_spoilt_answer_is_a_typed_error_and_ends_the_connection(
+    quorum: Quorum, fault: Fault, kind: type[NodeError], words: str
+) -> None:
+    connection = dial(quorum, request_timeout_ms="200")
+    quorum.on("DescribeCluster", fault)
+    begin = time.monotonic()
+    with pytest.raises(kind, match=words) as caught:
+        connection.request(DESCRIBE_CLUSTER, ASK)
+    assert time.monotonic() - begin < 1
+    assert (caught.value.node, caught.value.api) == (quorum.leader.address, "DescribeCluster")
+    assert not connection.is_open
+    with pytest.raises(ConnectError):
+        connection.request(DESCRIBE_CLUSTER, ASK)  # never used again: a late answer would be taken for this one's
+
+
+def test_a_late_answer_names_the_setting(quorum: Quorum) -> None:
+    connection = dial(quorum, request_timeout_ms="50")
+    quorum.on("DescribeCluster", faults.slow(3))
+    with pytest.raises(SourceTimeoutError) as caught:
+        connection.request(DESCRIBE_CLUSTER, ASK)
+    assert caught.value.hint == "request.timeout.ms sets how long one answer may take"
+
+
+def test_unknown_tagged_fields_of_a_later_release_are_read_over(quorum: Quorum) -> None:
+    later = [{"tag": 77, "data": b"later"}]
+    quorum.on("DescribeCluster", faults.change(lambda body: body.update(unknownTaggedFields=later)))
+    assert dial(quorum).request(DESCRIBE_CLUSTER, ASK).body["clusterId"] == quorum.cluster_id
+
+
+def test_an_interrupt_ends_the_connection(quorum: Quorum, monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = dial(quorum)
+
+    def interrupted(deadline: float) -> bytes:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(connection._transport, "receive", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        connection.request(DESCRIBE_CLUSTER, ASK)
+    assert not connection.is_open
+
+
+def test_correlation_ids_begin_again_before_they_overflow(quorum: Quorum) -> None:
+    connection = dial(quorum)
+    connection._next_id = 0x7FFFFFFF
+    for _ in range(2):
+        connection.request(DESCRIBE_CLUSTER, ASK)
+    assert connection._next_id == 2

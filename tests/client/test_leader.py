@@ -1,0 +1,104 @@
+"""Who leads: found by asking, in each release's way."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from kshell.client.leader import find_leader
+from kshell.client.nodes import CONTROLLER, Nodes
+from kshell.client.settings import addresses
+from kshell.errors import AuthorizationError, ConnectError, NodeError, ServerError, SourceTimeoutError
+from tests.server import Quorum, faults, settings
+
+RELEASES = ["3.3", "3.5", "3.7", "3.9", "4.0", "4.3"]
+
+
+def nodes_of(quorum: Quorum, *ids: int) -> Nodes:
+    text = ",".join(quorum.node(one).address for one in ids) if ids else quorum.bootstrap
+    return quorum.keep(Nodes(CONTROLLER, addresses(text), settings()))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("leader", [1, 2, 3])
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_the_leader_is_found(release: str, leader: int, epochs: int) -> None:
+    with Quorum(3, release=release) as quorum:
+        quorum.elect(leader)
+        for known in (0, quorum.epoch - epochs):
+            found = find_leader(nodes_of(quorum), timeout=1, known_epoch=known)
+            assert found == (leader, quorum.epoch, ("127.0.0.1", quorum.leader.port))
+
+
+@pytest.mark.parametrize("release", ["3.7", "3.9", "4.3"])
+def test_the_leader_need_not_be_in_the_list(release: str) -> None:
+    with Quorum(3, release=release) as quorum:
+        quorum.elect(3)
+        assert find_leader(nodes_of(quorum, 1), timeout=1).id == 3
+
+
+def test_from_3_9_on_the_answer_tells_the_leaders_address() -> None:
+    with Quorum(3, release="3.9") as quorum:
+        for node in quorum.controllers:
+            del node.ranges[60]
+        quorum.elect(3)
+        assert find_leader(nodes_of(quorum, 1), timeout=1).id == 3
+
+
+@pytest.mark.parametrize("release", ["3.3", "3.6"])
+def test_below_3_7_a_leader_outside_the_list_is_named(release: str) -> None:
+    with Quorum(3, release=release) as quorum:
+        quorum.elect(3)
+        with pytest.raises(ConnectError, match="controller 3 leads") as caught:
+            find_leader(nodes_of(quorum, 1, 2), timeout=0.05)
+        assert caught.value.hint == "name every controller in the list"
+
+
+def test_an_election_is_waited_for() -> None:
+    with Quorum(3) as quorum:
+        quorum.elect(None)
+        threading.Timer(0.1, quorum.elect, (2,)).start()
+        assert find_leader(nodes_of(quorum), timeout=5).id == 2
+
+
+def test_an_election_that_does_not_end_ends_at_the_deadline() -> None:
+    with Quorum(3) as quorum:
+        quorum.elect(None)
+        begin = time.monotonic()
+        with pytest.raises(SourceTimeoutError, match="an election goes on"):
+            find_leader(nodes_of(quorum), timeout=0.2)
+        assert time.monotonic() - begin < 1
+
+
+def test_a_node_that_missed_an_election_is_not_believed() -> None:
+    with Quorum(3) as quorum, pytest.raises(NodeError):
+        find_leader(nodes_of(quorum), timeout=0.05, known_epoch=quorum.epoch + 1)
+
+
+@pytest.mark.parametrize("code", [7, 8, 5, 78])
+def test_codes_that_may_pass_are_waited_for(code: int) -> None:
+    for whole in (False, True):
+        with Quorum(1) as quorum:
+            quorum.on("Fetch", faults.error(code, whole=whole), times=3)
+            assert find_leader(nodes_of(quorum), timeout=2).id == 1
+            assert len(quorum.asked_for("Fetch")) > 3
+
+
+def test_a_code_that_does_not_pass_is_raised_at_once() -> None:
+    with Quorum(1) as quorum:
+        quorum.on("Fetch", faults.error(31, whole=True))
+        with pytest.raises(AuthorizationError):
+            find_leader(nodes_of(quorum), timeout=5)
+        quorum.well()
+        quorum.on("Fetch", faults.error(-1))
+        with pytest.raises(ServerError):
+            find_leader(nodes_of(quorum), timeout=5)
+
+
+def test_the_reason_is_kept_when_time_is_up() -> None:
+    with Quorum(1) as quorum:
+        quorum.on("Fetch", faults.error(8))
+        with pytest.raises(ServerError, match="BROKER_NOT_AVAILABLE"):
+            find_leader(nodes_of(quorum), timeout=0.05)
