@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 from kshell.errors import EXIT_DATA, EXIT_OK
 from kshell.metadata.image import Image
+from kshell.metadata.partial import NOT_AVAILABLE
 from kshell.metadata.redaction import Redaction
 from kshell.metadata.values import Origin
-from kshell.sources.directory import DirectorySource, Loaded
 from kshell.sources.files import META, METADATA_DIRECTORY
 from kshell.sources.log import Progress
+from kshell.sources.source import Loaded, Source
 from kshell.tree.globs import expand, is_glob, unescape
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
@@ -32,7 +34,7 @@ class Session:
 
     def __init__(
         self,
-        source: DirectorySource,
+        source: Source,
         *,
         show_secrets: bool = False,
         until: int | None = None,
@@ -49,6 +51,10 @@ class Session:
         self.history: list[str] = []
         self.sourcing: list[str] = []
         """The files whose lines are being run (``source``), the outermost first."""
+        self.announce: Callable[[], None] | None = None
+        """Says notes at once, while a command runs for long; front ends that can, set it."""
+        self.ask: Callable[[str], bool] | None = None
+        """Asks the person who is there a question that is answered with yes or no; ``None`` where nobody is."""
         self.remarks: list[str] = []
         """What the last command that read the source by itself (``dump``) leaves to say to a person."""
 
@@ -87,16 +93,18 @@ class Session:
     # What describes a source is imported late: most commands look at the image alone.
 
     def _quorum(self) -> Facts:
-        from kshell.sources.describe import quorum
+        return _facts(self.source.quorum(self.loaded))
 
-        return _facts(quorum(self.loaded))
-
-    def _snapshots(self) -> Facts:
+    def _snapshots(self) -> Fact | Facts:
+        if self.source.kind == "brokers":
+            return Fact("unavailable", NOT_AVAILABLE)
         from kshell.sources.describe import snapshots
 
         return _facts(snapshots(self.source.listing()))
 
-    def _log(self) -> Facts:
+    def _log(self) -> Fact | Facts:
+        if self.source.kind == "brokers":
+            return Fact("unavailable", NOT_AVAILABLE)
         from kshell.sources.describe import log
 
         return _facts(log(self.loaded, self.redaction))
@@ -119,8 +127,9 @@ class Session:
     def knows_more(self) -> bool:
         """Whether the directory still has log from before the snapshot that was loaded."""
         loaded = self.loaded
-        segments = loaded.listing.segments
-        first = segments[0].base_offset if segments else None
+        segments, first = loaded.listing.segments, loaded.listing.log_start
+        if first is None and segments:
+            first = segments[0].base_offset
         return loaded.snapshot is not None and first is not None and first < loaded.snapshot.end_offset
 
     @cached_property
@@ -141,6 +150,13 @@ class Session:
             is_kafkas = os.path.basename(around) == METADATA_DIRECTORY
         return (path, around) if is_kafkas else (path,)
 
+    def refresh(self) -> bool:
+        """Brings in what a live source has committed since; whether there is anything. A moment asked for stays."""
+        if self.until is not None or not self.is_loaded or not self.source.refresh():
+            return False
+        self.reload()
+        return True
+
     def reload(self) -> None:
         """Forgets what was read: the next command reads the source again."""
         for name in ("loaded", "root", "_from_oldest"):
@@ -158,7 +174,8 @@ class Session:
             progress=self.progress,
         )
         twin.cwd, twin.previous, twin.settings, twin.aliases = self.cwd, self.previous, self.settings, self.aliases
-        twin.history, twin.sourcing = self.history, self.sourcing
+        twin.history, twin.sourcing, twin.announce = self.history, self.sourcing, self.announce
+        twin.ask = self.ask
         if twin.until == self.until and self.is_loaded:
             twin.__dict__["loaded"] = self.loaded
         return twin
@@ -206,9 +223,10 @@ class Session:
 
     def notes(self) -> list[str]:
         """What a person should know though nothing is wrong: a torn tail, unknown records, an old copy."""
+        notes = self.source.notes()
         if not self.is_loaded:
-            return list(self.remarks)
-        notes = list(self.loaded.notes) + [remark for remark in self.remarks if remark not in self.loaded.notes]
+            return notes + self.remarks
+        notes += self.loaded.notes + [remark for remark in self.remarks if remark not in self.loaded.notes]
         unknown = [problem for problem in self.loaded.problems if problem.unknown]
         if unknown:
             kinds = sorted({f"{p.origin.record_type} v{p.origin.version}" for p in unknown})

@@ -6,16 +6,24 @@ however records are batched, the same image comes out.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from kshell.metadata.image import Image
 from kshell.metadata.values import Entry, Origin, Provenance
 
 
+class Touch(NamedTuple):
+    """What a record wrote or removed: a family's name and the keys on the way to an entry, or to a table of them."""
+
+    family: str
+    keys: tuple[Any, ...]
+
+
 class Delta:
-    """Mutable; made from an image, gives the next one with :meth:`apply`."""
+    """Mutable; made from an image, gives the next one with :meth:`apply`. ``touched`` collects, once it is a list."""
 
     def __init__(self, image: Image) -> None:
+        self.touched: list[Touch] | None = None
         self._tables: dict[str, Any] = dict(image.tables)
         self._owned: set[str] = set()
         self._owned_inner: set[tuple[str, Any]] = set()
@@ -49,30 +57,40 @@ class Delta:
         self._owned_inner.add((family, key))
         return False
 
+    def touch(self, family: str, *keys: Any) -> None:
+        """Notes what is being changed. The methods below do it themselves."""
+        if self.touched is not None:
+            self.touched.append(Touch(family, keys))
+
     def put(self, family: str, key: Any, value: Any, origin: Origin) -> None:
         """Sets one entry."""
+        self.touch(family, key)
         self.table(family)[key] = Entry(value, origin)
 
     def drop(self, family: str, key: Any) -> bool:
         """Removes a key; whether it was there."""
         if key not in self.peek(family):
             return False
+        self.touch(family, key)
         del self.table(family)[key]
         self._owned_inner.discard((family, key))
         return True
 
     def put_inner(self, family: str, key: Any, name: Any, value: Any, origin: Origin) -> None:
         """Sets one entry of a family with two levels."""
+        self.touch(family, key, name)
         self.inner(family, key)[name] = Entry(value, origin)
 
     def drop_inner(self, family: str, key: Any, name: Any) -> bool:
         """Removes one entry of a family with two levels, and the table around it when it was the last."""
         if name not in self.peek(family).get(key, ()):
             return False
+        self.touch(family, key, name)
         inner = self.inner(family, key)
         del inner[name]
         if not inner:
-            self.drop(family, key)
+            del self.table(family)[key]
+            self._owned_inner.discard((family, key))
         return True
 
     def apply(self, provenance: Provenance) -> Image:

@@ -45,8 +45,10 @@ class Replayer:
         self._report = _reporter(self.problems)
 
     def image(self) -> Image:
-        """The image so far; an open transaction is left out. The replayer must not be used afterwards."""
-        return self._delta.apply(self._provenance if self._held is None else self._before_transaction)
+        """The image so far; an open transaction is left out. Replaying may go on: the image stays as it is."""
+        image = self._delta.apply(self._provenance if self._held is None else self._before_transaction)
+        self._delta = Delta(image)
+        return image
 
     @property
     def open_transaction(self) -> int | None:

@@ -1,17 +1,23 @@
-"""Which source a command line, the environment and the configuration mean.
+"""Which source a command line, the environment and the configuration mean, and how to connect to it.
 
-Flags > environment; a source given at a higher level discards the ones of lower levels, two at one level are an error.
+Flags > environment > context > properties file; a source given at a higher level discards the ones of lower levels, two
+at one level are an error. A discarded context takes its properties file with it: its passwords are for its own source.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.errors import UsageError
 from kshell.sources.directory import DirectorySource
 from kshell.sources.files import Listing
+from kshell.sources.source import Source
+
+if TYPE_CHECKING:
+    from kshell.client.contexts import Context
+    from kshell.client.settings import Settings
 
 DIRECTORY, CONTROLLERS, SERVERS, CONTEXT, DEMO = (
     "directory",
@@ -33,42 +39,118 @@ ENVIRONMENT = {
     SERVERS: "KSHELL_BOOTSTRAP_SERVERS",
     CONTEXT: "KSHELL_CONTEXT",
 }
+_PROPERTIES = {CONTROLLERS: "bootstrap.controllers", SERVERS: "bootstrap.servers"}
 NO_SOURCE = "no source was given"
-_HOW = "kshell -d DIRECTORY …, or kshell --demo … for the sample"
+_HOW = "kshell -d DIRECTORY …, kshell -q HOST:PORT …, or kshell --demo … for the sample"
+
+
+class TwoSourcesError(UsageError):
+    """Two sources at one level: wrong for every command, also for one that needs none."""
 
 
 class Choice(NamedTuple):
-    """A kind of source (a key of :data:`FLAGS`) and what was given for it."""
+    """A kind of source (a key of :data:`FLAGS` but ``context``), what was given for it, and how to connect."""
 
     kind: str
     value: str
+    settings: Settings | None = None
+    """``None`` where nothing is connected to and no properties were asked for."""
+    warnings: tuple[str, ...] = ()
+    """Sentences for a person, once, about the properties; no values of theirs."""
 
 
-def choose(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Choice:
-    """The source that is meant. Raises UsageError when there is none, or two at one level."""
+def choose(
+    flags: Mapping[str, str | None],
+    environment: Mapping[str, str],
+    config: str | None = None,
+    above: Iterable[str] = (),
+) -> Choice:
+    """The source that is meant.
+
+    ``config`` is the properties file that a flag names, ``above`` are ``key=value`` lines that win over what is in it.
+    Raises UsageError when there is no source, or two at one level, or for properties that cannot be used.
+    """
+    above = list(above)
+    given = _given(flags, environment)
+    context = _context(given, environment)
+    path = config or environment.get("KSHELL_CONFIG") or (context.config if context else None)
+    if given is not None and given.kind == CONTEXT:
+        given = None
+    if context is not None and context.kind is not None and context.value is not None:
+        given = Choice(context.kind, context.value)
+    if given is not None and given.kind in (DIRECTORY, DEMO) and not config and not above:
+        return given  # nothing is connected to: no file is read that nobody asked to read
+    if given is None and path is None and not above:
+        raise UsageError(NO_SOURCE, hint=_HOW)
+    return _configured(given, path, above, context)
+
+
+def _given(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Choice | None:
+    """The source of the highest level that has one. Raises UsageError for two."""
     for level, names in ((flags, FLAGS), (_named(environment), ENVIRONMENT)):
         given = [Choice(kind, value) for kind in names if (value := level.get(kind))]
         if len(given) > 1:
-            raise UsageError(f"{' and '.join(names[choice.kind] for choice in given)} are two sources: give one")
+            raise TwoSourcesError(f"{' and '.join(names[choice.kind] for choice in given)} are two sources: give one")
         if given:
             return given[0]
-    raise UsageError(NO_SOURCE, hint=_HOW)
+    return None
 
 
 def _named(environment: Mapping[str, str]) -> dict[str, str]:
     return {kind: environment[name] for kind, name in ENVIRONMENT.items() if environment.get(name)}
 
 
-def open_source(choice: Choice) -> DirectorySource:
+def _context(given: Choice | None, environment: Mapping[str, str]) -> Context | None:
+    """The context that is meant: by name, or the default one where no source is given. Raises UsageError."""
+    if given is not None and given.kind != CONTEXT:
+        return None
+    from kshell.client import contexts
+
+    known = contexts.load(environment)
+    if given is not None:
+        return known.get(given.value)
+    return known.get(known.current) if known.current is not None else None
+
+
+def _configured(given: Choice | None, path: str | None, above: list[str], context: Context | None) -> Choice:
+    """The choice with its settings; its source from the properties where none is given. Raises UsageError."""
+    from kshell.client.properties import read
+    from kshell.client.settings import Settings, source_of
+
+    settings = Settings.of(read(path, above))
+    warnings = list(settings.warnings)
+    if given is None:
+        found = source_of(settings)
+        if found is None:
+            raise UsageError(NO_SOURCE, hint=f"{path or '-X'} sets neither bootstrap.controllers nor bootstrap.servers")
+        given = Choice(*found)
+    elif context is not None and path != context.config:
+        # Only here is it easy to expect the other thing: the file was named, the context perhaps long ago.
+        unused = [name for kind, name in _PROPERTIES.items() if getattr(settings, kind)]
+        warnings += [f"{name} in {path} is not used: the context {context.name} names the source" for name in unused]
+    # The other list is cleared (KIP-919), and ours is what was given.
+    own = {CONTROLLERS: None, SERVERS: None} | ({given.kind: given.value} if given.kind in _PROPERTIES else {})
+    settings = settings._replace(bootstrap_controllers=own[CONTROLLERS], bootstrap_servers=own[SERVERS])
+    return Choice(given.kind, given.value, settings, tuple(warnings))
+
+
+def open_source(choice: Choice) -> Source:
     """The source behind a choice. Raises SourceError, UsageError."""
     if choice.kind == DIRECTORY:
         return DirectorySource(choice.value)
     if choice.kind == DEMO:
         return DirectorySource(demo_directory(), name="demo")
-    raise UsageError(
-        f"{FLAGS[choice.kind]}: this release reads directories and files only",
-        hint="copy the controller's metadata directory, or run kshell beside it, and use --directory",
-    )
+    from kshell.client.settings import Settings
+
+    settings = choice.settings or Settings.of({})
+    # Late: most commands read a directory, and neither sockets nor TLS are for them.
+    if choice.kind == CONTROLLERS:
+        from kshell.sources.quorum import QuorumSource
+
+        return QuorumSource(choice.value, settings)
+    from kshell.sources.brokers import BrokerSource
+
+    return BrokerSource(choice.value, settings)
 
 
 class NoSource(DirectorySource):
@@ -79,7 +161,7 @@ class NoSource(DirectorySource):
         self.name = "no source"
         self.is_sample = False
 
-    def listing(self) -> Listing:
+    def listing(self, *, whole: bool = False) -> Listing:
         """Raises UsageError."""
         raise UsageError(NO_SOURCE, hint=_HOW)
 

@@ -9,8 +9,8 @@ from kshell.metadata.records import decode_value
 from kshell.metadata.redaction import Redaction, record_plain
 from kshell.metadata.replay import Problem
 from kshell.metadata.values import Entry
-from kshell.sources.directory import Loaded
 from kshell.sources.files import Listing, Segment, SnapshotFile, leader_epochs, quorum_state
+from kshell.sources.source import Loaded
 
 NOT_AVAILABLE = "not available from a directory"
 
@@ -100,6 +100,8 @@ def log(loaded: Loaded, redaction: Redaction) -> dict[str, Any]:
 
 def log_start(listing: Listing) -> int | None:
     """The log's start: inside the first segment kept, when retention moved it there (``leader-epoch-checkpoint``)."""
+    if listing.log_start is not None:
+        return listing.log_start
     if not listing.segments:
         return None
     base = listing.segments[0].base_offset

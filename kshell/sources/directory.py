@@ -6,42 +6,28 @@ damage is believed only when the directory did not change meanwhile.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import time
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
-from kshell.metadata.image import Image
-from kshell.metadata.replay import Problem, Replayer
+from kshell.metadata.replay import Replayer
 from kshell.protocol.primitives import DecodeError
-from kshell.protocol.verify import Torn
 from kshell.sources.files import Listing, SnapshotFile, bootstrap_file, locate, scan
-from kshell.sources.log import LogReader, Progress
+from kshell.sources.log import FileBatch, LogReader, Progress
 from kshell.sources.snapshot import SnapshotFacts, load_snapshot
+from kshell.sources.source import Loaded, Source
 
 ATTEMPTS = 6
 """How often a directory is read again that changes while it is read, ``PAUSE`` seconds apart."""
 PAUSE = 0.05
+_POLL = 0.25
+"""Seconds between two looks at a directory that is followed."""
 
 
-class Loaded(NamedTuple):
-    """An image and everything there is to say about how it came to be."""
-
-    image: Image
-    listing: Listing
-    snapshot: SnapshotFacts | None
-    log_end_offset: int | None
-    """The offset after the last record read (control records included); ``None`` when no log was read."""
-    last_timestamp: int
-    problems: list[Problem]
-    torn: tuple[str, Torn] | None
-    open_transaction: int | None
-    damage: list[DataError]
-    notes: list[str]
-
-
-class DirectorySource:
+class DirectorySource(Source):
     """Reads ``path``: a metadata directory, a log directory around one, or one ``.log`` or ``.checkpoint`` file."""
 
     kind = "directory"
@@ -52,16 +38,26 @@ class DirectorySource:
         self.is_sample = name is not None
         """The sample's age is nobody's concern."""
 
-    def listing(self) -> Listing:
+    def listing(self, *, whole: bool = False) -> Listing:
         """The files as they are now."""
         return scan(self.path)
 
-    def offset_of(self, point: str) -> int | None:
-        """The offset that ``point`` means; ``None`` for now. Raises UsageError, DataError."""
-        from kshell.sources.points import offset_at, parse_point  # late: few lines name a point
+    def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
+        """As the files grow. What a follower's directory holds past its newest snapshot may yet be taken back."""
+        from kshell.sources.records import BatchWalk  # late: it reads directories
 
-        moment = parse_point(point)
-        return offset_at(self.listing(), moment.time_ms) if moment.time_ms is not None else moment.offset
+        if start is None:
+            end = self.load().log_end_offset
+            start = 0 if end is None else end
+        while True:
+            walk = BatchWalk(self, start)
+            for found in walk:
+                start = found.batch.last_offset + 1
+                yield found
+            if walk.damage:
+                raise walk.damage[0]
+            yield None
+            time.sleep(_POLL)
 
     def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
         """The image at the end of the log, or with every record up to offset ``until``.
@@ -73,7 +69,7 @@ class DirectorySource:
             listing = self.listing()
             last_try = attempt == ATTEMPTS - 1
             try:
-                loaded = _load_undisturbed(listing, until, progress, from_oldest)
+                loaded = load_listing(listing, until, progress, from_oldest=from_oldest)
             except FileNotFoundError as error:
                 if last_try:
                     raise CorruptDataError(str(error.filename), 0, "the file vanishes again and again") from None
@@ -87,12 +83,21 @@ class DirectorySource:
         raise AssertionError("the last attempt returns or raises")
 
 
-def _load_undisturbed(listing: Listing, until: int | None, progress: Progress | None, from_oldest: bool) -> Loaded:
+def load_listing(
+    listing: Listing, until: int | None, progress: Progress | None, *, from_oldest: bool = False
+) -> Loaded:
+    """As :meth:`DirectorySource.load`, from what is listed."""
+    with without_collector():
+        return _load(listing, until, progress, from_oldest)
+
+
+@contextlib.contextmanager
+def without_collector() -> Iterator[None]:
     """Loading makes many objects and no cycles: the collector would only walk them again and again, so it is off."""
     was_on = gc.isenabled()
     gc.disable()
     try:
-        return _load(listing, until, progress, from_oldest)
+        yield
     finally:
         if was_on:
             gc.enable()
@@ -126,7 +131,7 @@ def _load(listing: Listing, until: int | None, progress: Progress | None, from_o
 def _before_the_log(listing: Listing) -> tuple[SnapshotFile, ...]:
     """The snapshots to replay all of the log from, best first: none when it starts at 0, else the oldest it joins."""
     start = listing.segments[0].base_offset if listing.segments else None
-    if start == 0:
+    if start is not None and start <= listing.unseen:
         return ()
     return tuple(file for file in listing.snapshots if not start or (file.end_offset or 0) >= start)
 
@@ -165,7 +170,7 @@ def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | Non
     first = listing.segments[0]
     base = first.base_offset
     end = facts.end_offset if facts else 0
-    if listing.directory is None or base is None or base <= end:
+    if listing.directory is None or base is None or base <= max(end, listing.unseen):
         return True
     reason = f"{first.path}: the log starts at offset {base}, and no whole snapshot reaches it"
     if empty or until is not None:
@@ -178,7 +183,7 @@ def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | Non
 
 def _oldest(listing: Listing) -> int:
     """The first offset whose state can be built: from offset 0 of the log, or at the end of the oldest snapshot."""
-    if listing.segments and not listing.segments[0].base_offset:
+    if listing.segments and (listing.segments[0].base_offset or 0) <= listing.unseen:
         return 0
     ends = [file.end_offset for file in listing.snapshots if file.end_offset]
     return min(ends) - 1 if ends else 0

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kshell.errors import SourceError, SourceNotFoundError, SourcePermissionError
+from kshell.protocol.primitives import Buffer
 
 METADATA_DIRECTORY = "__cluster_metadata-0"
 META = "meta.properties"
@@ -27,6 +29,8 @@ class Segment(NamedTuple):
     base_offset: int | None
     size: int
     changed: int
+    data: bytes | None = None
+    """Its bytes, where it is no file: what an observer has fetched."""
 
 
 class SnapshotFile(NamedTuple):
@@ -37,14 +41,24 @@ class SnapshotFile(NamedTuple):
     epoch: int | None
     size: int
     changed: int
+    data: Buffer | None = None
+    """Its bytes, where it is no file: what an observer has fetched."""
 
 
 class Listing(NamedTuple):
-    """What there is to read, oldest first. ``directory`` is ``None`` for a lone file."""
+    """What there is to read, oldest first. ``directory`` is ``None`` for a lone file.
+
+    ``beside`` stands in for the small text files of a directory, by name, where there is none: a live source's.
+    ``unseen``: offsets below it are not given by a live source, and hold nothing of the image. ``log_start``: where the
+    log begins, if the segments here are only its end.
+    """
 
     directory: str | None
     segments: tuple[Segment, ...]
     snapshots: tuple[SnapshotFile, ...]
+    beside: Mapping[str, str] | None = None
+    unseen: int = 0
+    log_start: int | None = None
 
 
 def locate(path: str) -> str:
@@ -173,13 +187,15 @@ def meta_properties(listing: Listing) -> dict[str, str]:
 
 def bootstrap_file(listing: Listing) -> str | None:
     """The ``bootstrap.checkpoint`` in the log directory, if there is one."""
-    if listing.directory is None:
+    if listing.directory is None or listing.beside is not None:
         return None
     path = os.path.normpath(os.path.join(listing.directory, os.pardir, BOOTSTRAP))
     return path if os.path.exists(path) else None
 
 
 def _beside(listing: Listing, name: str) -> str:
+    if listing.beside is not None:
+        return listing.beside.get(name, "")
     folder = listing.directory or _folder_of_file(listing)
     try:
         with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:

@@ -28,6 +28,8 @@ class FileBatch(NamedTuple):
 
 def read_segment(segment: Segment) -> bytes:
     """The bytes of a segment as they are now. Raises FileNotFoundError (list again), SourceError."""
+    if segment.data is not None:
+        return segment.data
     descriptor = open_read(segment.path)
     try:
         with os.fdopen(descriptor, "rb", buffering=0) as file:

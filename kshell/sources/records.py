@@ -16,10 +16,11 @@ from kshell.metadata.records import Decoded, decode_record
 from kshell.protocol.batches import Batch, RawRecord, iter_records
 from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import Torn
-from kshell.sources.directory import ATTEMPTS, PAUSE, DirectorySource
+from kshell.sources.directory import ATTEMPTS, PAUSE
 from kshell.sources.files import Listing, SnapshotFile
 from kshell.sources.log import FileBatch, LogReader, Progress
 from kshell.sources.snapshot import SnapshotReader
+from kshell.sources.source import Source
 
 Wanted = Callable[[RawRecord, bool], bool]
 """(record, whether it is a control record) -> whether to decode it."""
@@ -40,11 +41,11 @@ class BatchWalk:
     """The verified batches with offsets from ``start`` to ``until``; ``damage`` and ``torn`` tell of the rest."""
 
     def __init__(
-        self, source: DirectorySource, start: int = 0, until: int | None = None, progress: Progress | None = None
+        self, source: Source, start: int = 0, until: int | None = None, progress: Progress | None = None
     ) -> None:
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
-        self.listing = source.listing()
+        self.listing = source.listing(whole=True)
         self._source = source
         self._next = start
         self._until = until
@@ -82,7 +83,7 @@ class BatchWalk:
 
     def _believe(self, last_try: bool) -> None:
         """What looks like damage is damage only when the directory did not change meanwhile. Raises _ChangedError."""
-        listing = self._source.listing()
+        listing = self._source.listing(whole=True)
         if not last_try and listing != self.listing:
             self.listing = listing
             time.sleep(PAUSE)
@@ -162,7 +163,7 @@ class Records:
 
 
 def log_records(
-    source: DirectorySource,
+    source: Source,
     *,
     start: int = 0,
     until: int | None = None,

@@ -58,7 +58,7 @@ class SnapshotReader:
 
     def __iter__(self) -> Iterator[Batch]:
         path = self.file.path
-        buf = map_file(path)
+        buf = map_file(path) if self.file.data is None else self.file.data
         chain = Chain(self._epoch, 0)
         last: Batch | None = None
         for batch in chain.walk(buf, path):

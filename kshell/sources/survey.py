@@ -13,11 +13,11 @@ from kshell.metadata.records import Decoded
 from kshell.protocol.batches import Batch
 from kshell.protocol.decoder import UNKNOWN_TAGS
 from kshell.protocol.verify import Torn
-from kshell.sources.directory import DirectorySource
 from kshell.sources.files import Listing, SnapshotFile
 from kshell.sources.log import FileBatch, Progress
 from kshell.sources.records import BatchWalk, Records
 from kshell.sources.snapshot import SnapshotFacts, SnapshotReader
+from kshell.sources.source import Source
 
 
 @dataclass
@@ -112,7 +112,7 @@ class _Noted(BatchWalk):
             yield found
 
 
-def survey_log(source: DirectorySource, until: int | None = None, progress: Progress | None = None) -> LogSurvey:
+def survey_log(source: Source, until: int | None = None, progress: Progress | None = None) -> LogSurvey:
     """Reads and decodes the whole log, up to offset ``until``."""
     walk = _Noted(source, 0, until, progress)
     walk.survey = LogSurvey()

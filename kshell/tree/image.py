@@ -8,6 +8,7 @@ from typing import Any
 from kshell.metadata.families.producer_ids import NEXT
 from kshell.metadata.image import Family, Image, families
 from kshell.metadata.metadata_version import FEATURE, version_name
+from kshell.metadata.partial import MISSING
 from kshell.metadata.redaction import Redaction
 from kshell.metadata.values import Entry
 from kshell.tree.node import Directory, IndexedDirectory, Leaf, Node, Plain, StaticDirectory
@@ -16,15 +17,20 @@ from kshell.tree.topics import topics
 Makers = dict[str, Callable[[], Node]]
 
 
-def image_directory(image: Image, redaction: Redaction) -> StaticDirectory:
-    """``/image`` as the Java shell lays it out."""
+def image_directory(image: Image, redaction: Redaction) -> Directory:
+    """``/image`` as the Java shell lays it out; sentences stand where the source cannot know a subtree."""
     root: dict[str, Any] = {
         "provenance": lambda: Leaf("provenance", lambda: provenance(image)),
         "topics": lambda: topics(image, redaction),
     }
     for family in families().values():
         _place(root, family.path, _maker(image, family, redaction))
-    return StaticDirectory(_makers(root))
+    whole = StaticDirectory(_makers(root))
+    if not image[MISSING]:
+        return whole
+    from kshell.tree.partial import partial_directory  # late: only what brokers tell is partial
+
+    return partial_directory(whole, image, redaction)
 
 
 def _maker(image: Image, family: Family, redaction: Redaction) -> Callable[[], Node]:

@@ -25,7 +25,7 @@ Facts = Mapping[str, "Fact | Facts"]
 
 
 def root_directory(
-    image: Callable[[], Image], redaction: Redaction, facts: Mapping[str, Callable[[], Facts]]
+    image: Callable[[], Image], redaction: Redaction, facts: Mapping[str, Callable[[], Fact | Facts]]
 ) -> Directory:
     """The root; the image is asked for only when somebody walks into ``/image``."""
     children: Makers = {"image": lambda: image_directory(image(), redaction)}
@@ -34,8 +34,12 @@ def root_directory(
     return StaticDirectory(children)
 
 
-def _deferred(make: Callable[[], Facts]) -> Callable[[], Node]:
-    return lambda: facts_directory(make())
+def _deferred(make: Callable[[], Fact | Facts]) -> Callable[[], Node]:
+    def node() -> Node:
+        made = _node(make())
+        return made()
+
+    return node
 
 
 def facts_directory(facts: Facts) -> StaticDirectory:

@@ -13,7 +13,8 @@ import pytest
 from kshell.errors import CorruptDataError, IncompleteLogError
 from kshell.metadata.image import Image
 from kshell.protocol.batches import LENGTH_END, read_header
-from kshell.sources.directory import DirectorySource, Loaded
+from kshell.sources.directory import DirectorySource
+from kshell.sources.source import Loaded
 from tests.builders import FIXTURES, batches, copy_of, metadata, recorded
 
 ROLLED = FIXTURES / "4.2.1-rolled/controller-3002/__cluster_metadata-0"

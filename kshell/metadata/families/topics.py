@@ -29,6 +29,7 @@ def writable(delta: Delta, topic_id: Uuid) -> Topic:
 
 def create(delta: Delta, name: str, topic_id: Uuid, origin: Origin) -> Topic:
     """A new topic, without partitions."""
+    delta.touch(TOPICS, topic_id, name)
     delta.owns(TOPICS, topic_id)
     made = delta.table(TOPICS)[topic_id] = Topic(name, topic_id, origin)
     delta.table(NAMES)[name] = topic_id
@@ -75,7 +76,7 @@ TOPIC = topic
 def partition(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     """A new partition, or all of an old one."""
     value = from_record(data)
-    writable(delta, data["topicId"]).put(data["partitionId"], Entry(value, origin))
+    _put(delta, writable(delta, data["topicId"]), data["partitionId"], Entry(value, origin))
 
 
 @record(
@@ -102,7 +103,7 @@ def partition_change(delta: Delta, data: dict[str, Any], origin: Origin) -> None
     entry = owner.partition(data["partitionId"])
     if entry is None or not isinstance(entry.value, Partition):
         raise ReplayError(f"topic {owner.name} has no partition {data['partitionId']}")
-    owner.put(data["partitionId"], Entry(merge(entry.value, data), origin))
+    _put(delta, owner, data["partitionId"], Entry(merge(entry.value, data), origin))
 
 
 @record(9, "RemoveTopicRecord", "0", "  topicId  uuid")
@@ -111,6 +112,7 @@ def remove_topic(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     gone = delta.peek(TOPICS).get(data["topicId"])
     if gone is None:
         raise ReplayError(f"there is no topic with id {data['topicId']}")
+    delta.touch(TOPICS, gone.id, gone.name)
     delta.drop(TOPICS, data["topicId"])
     if delta.peek(NAMES).get(gone.name) == data["topicId"]:
         delta.drop(NAMES, gone.name)
@@ -129,4 +131,9 @@ def clear_elr(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
             value = entry.value
             if isinstance(value, Partition) and (value.elr or value.last_known_elr):
                 cleared = merge(value, {"eligibleLeaderReplicas": [], "lastKnownElr": []})
-                writable(delta, topic_id).put(number, Entry(cleared, origin))
+                _put(delta, writable(delta, topic_id), number, Entry(cleared, origin))
+
+
+def _put(delta: Delta, owner: Topic, number: int, entry: Entry[Partition]) -> None:
+    delta.touch(TOPICS, owner.id, owner.name, number)
+    owner.put(number, entry)

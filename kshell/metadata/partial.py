@@ -1,0 +1,28 @@
+"""Images of sources that cannot tell everything: what stands where a value is not known.
+
+Brokers answer for much of the metadata and not for all of it. A field of a leaf that they do not tell is the string
+:data:`NOT_AVAILABLE`; a whole subtree is named in the table :data:`MISSING` with a sentence that says why, and the tree
+shows that sentence in its place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.metadata.values import Origin, Place
+
+NOT_AVAILABLE = "not available from brokers"
+UNTOLD: Any = NOT_AVAILABLE
+"""The same, for a field that is declared with another type."""
+MISSING = "missing"
+"""Table: segments below ``/image`` -> the sentence that stands there."""
+
+
+def told_by(node: str, api: str, version: int) -> Origin:
+    """The origin of a value that no record is known of: which node told it, in the answer of which API."""
+    return Origin(-1, -1, api, version, Place(node, -1, -1, False))
+
+
+def is_told(origin: Origin) -> bool:
+    """Whether a node told the value, so that the record that wrote it is not known (:func:`told_by`)."""
+    return origin.offset < 0

@@ -1,0 +1,36 @@
+"""Which values of the image a record writes or removes: what ties the log's records to paths of the tree.
+
+Found by replaying each record on a delta of its own that takes notes, so a record type says it nowhere twice.
+"""
+
+from __future__ import annotations
+
+from kshell.metadata.delta import Delta, Touch
+from kshell.metadata.families.quorum import control
+from kshell.metadata.image import Image
+from kshell.metadata.records import Decoded, ReplayError
+from kshell.metadata.values import Origin
+
+
+class Tracker:
+    """Begins at an image and must be given every record after it, in order.
+
+    Records of an open metadata transaction are taken as they come: they are in the log, whatever becomes of them.
+    """
+
+    def __init__(self, image: Image) -> None:
+        self._delta = Delta(image)
+
+    def touched(self, decoded: Decoded, origin: Origin) -> list[Touch]:
+        """What the record touches; nothing for one that changes nothing, is not known, or does not fit."""
+        if decoded.data is None:
+            return []
+        self._delta.touched = []
+        try:
+            if decoded.type is not None:
+                decoded.type.replay(self._delta, decoded.data, origin)
+            else:
+                control(self._delta, decoded.name, decoded.data, origin)
+        except ReplayError:
+            return []
+        return self._delta.touched

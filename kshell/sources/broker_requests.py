@@ -1,0 +1,94 @@
+"""Questions to the brokers of a cluster: asked again while an error may pass, typed when it does not."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
+
+from kshell.client import codes
+from kshell.client.backoff import Backoff
+from kshell.client.connection import Connection
+from kshell.client.nodes import Nodes
+from kshell.errors import ConnectError, NodeError, SourceTimeoutError
+from kshell.metadata.partial import told_by
+from kshell.metadata.values import Origin
+from kshell.protocol.api import Api
+from kshell.protocol.decoder import Message
+from kshell.protocol.error_codes import is_retriable
+from kshell.protocol.schema import Versions
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+_TOGETHER = 16
+
+
+class Told(NamedTuple):
+    """An answer's body, and who gave it: the origin of the values that are taken from it."""
+
+    body: Message
+    origin: Origin
+
+    @property
+    def node(self) -> str:
+        """The ``host:port`` that answered."""
+        return self.origin.place.file
+
+
+def ask(nodes: Nodes, api: Api, message: Message, needed: Versions | None = None) -> Told:
+    """What any node answers. Asks again, elsewhere if need be, until ``default.api.timeout.ms``. Raises NodeError."""
+    settings = nodes.settings
+    backoff = Backoff(settings.retry_backoff, settings.retry_backoff_max, time.monotonic() + settings.api_timeout)
+    while True:
+        try:
+            told = ask_at(nodes.any(), api, message, needed)
+            code = told.body.get("errorCode", 0)
+            if not code:
+                return told
+            failure: NodeError = codes.failure(told.node, code, api.name, told.body.get("errorMessage"))
+            if not is_retriable(code):
+                raise failure
+        except (ConnectError, SourceTimeoutError) as error:
+            failure = error
+        if backoff.is_over:
+            raise failure
+        backoff.wait()
+
+
+def ask_at(connection: Connection, api: Api, message: Message, needed: Versions | None = None) -> Told:
+    """What one node answers, its error code included. Raises NodeError."""
+    answer = connection.request(api, message, needed=needed)
+    return Told(answer.body, told_by(connection.node, api.name, answer.version))
+
+
+def at_once(work: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
+    """What ``work`` gives for each item, in their order; many are worked on at the same time. Raises what it raises."""
+    waiting: queue.SimpleQueue[tuple[int, Item]] = queue.SimpleQueue()
+    count = 0
+    for count, item in enumerate(items, 1):
+        waiting.put((count - 1, item))
+    found: dict[int, Found] = {}
+    failures: list[Exception] = []
+
+    def take() -> None:
+        while not failures:
+            try:
+                number, item = waiting.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                found[number] = work(item)
+            except Exception as error:  # raised below, in the caller's own thread
+                failures.append(error)
+
+    # Daemons: an interrupt must not wait for a node that does not answer.
+    threads = [threading.Thread(target=take, daemon=True) for _ in range(min(count, _TOGETHER))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return [found[number] for number in range(count)]

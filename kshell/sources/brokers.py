@@ -1,0 +1,171 @@
+"""Brokers as a source: an image of what they answer, for those who may not reach the controllers.
+
+The image is partial. What brokers do not tell is the string ``not available from brokers``, as a field, a leaf or in
+place of a subtree; what they refuse names the ACL that is needed. Nothing is followed: every load asks anew.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from kshell.client.nodes import BROKER, Nodes
+from kshell.client.settings import addresses
+from kshell.client.transport import name_of
+from kshell.errors import AuthorizationError, ServerError, SourceError, SourceTimeoutError, UnsupportedVersionError
+from kshell.metadata.delta import Delta
+from kshell.metadata.image import EMPTY, Image
+from kshell.metadata.partial import MISSING, NOT_AVAILABLE
+from kshell.metadata.values import Provenance
+from kshell.sources.files import Listing
+from kshell.sources.log import FileBatch, Progress
+from kshell.sources.source import Loaded, Source
+
+if TYPE_CHECKING:
+    from kshell.client.settings import Settings
+
+_ONLY_NOW = "brokers tell only what is now, and no records"
+_HOW = "the metadata log has its past: -q for the controllers, -d for a directory"
+_UNTOLD: tuple[tuple[str, ...], ...] = (("provenance",), ("producerIds",), ("cluster", "controllers"))
+"""Where in the image brokers tell nothing at all."""
+_NOT_FOR_HERE = {54, 61, 64}
+"""SECURITY_DISABLED, DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: nothing is wrong."""
+
+_FRESH = 5.0
+"""Seconds for which an answer is as good as a new one."""
+
+Part = Callable[[Nodes, Delta, list[str]], Any]
+
+
+class BrokerSource(Source):
+    """Asks the brokers that ``bootstrap`` lists (``host:port,…``), and those that they tell of."""
+
+    kind = "brokers"
+    is_live = True
+
+    def __init__(self, bootstrap: str, settings: Settings) -> None:
+        given = addresses(bootstrap)
+        self.name = ",".join(name_of(*address) for address in given)
+        self.nodes = Nodes(BROKER, given, settings)
+        self._kraft_version: int | None = None
+        self._asked = float("-inf")
+        self._lock = threading.Lock()
+
+    def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
+        """The image now. Raises SourceError where no broker answers, and for another moment than now."""
+        if until is not None:
+            raise SourceError(_ONLY_NOW, hint=_HOW)
+        partial = [f"{self.name}: the image is partial: it has what brokers tell, and what the principal may see"]
+        image, notes = self.image(progress=progress)
+        self._asked = time.monotonic()
+        return Loaded(
+            image=image,
+            listing=Listing(self.name, (), (), {}),
+            snapshot=None,
+            log_end_offset=None,
+            last_timestamp=-1,
+            problems=[],
+            torn=None,
+            open_transaction=None,
+            damage=[],
+            notes=partial + notes,
+        )
+
+    def image(self, *only: str, progress: Progress | None = None) -> tuple[Image, list[str]]:
+        """The image now, and what a person should know of it. Raises NodeError where no broker answers.
+
+        ``only`` names families: nothing is asked for any other, and nothing is there of it.
+        """
+        parts = [one for one in _parts() if not only or one[0][-1] in only]
+        notes: list[str] = []
+        with self._lock:
+            delta = Delta(EMPTY)
+            for path in _UNTOLD:
+                delta.table(MISSING)[path] = NOT_AVAILABLE
+            for number, (path, part) in enumerate(parts):
+                if progress is not None:
+                    progress(number, len(parts), "asking brokers")
+                self._ask(path, part, delta, notes)
+            return delta.apply(Provenance(-1, -1, -1)), notes
+
+    def _ask(self, path: tuple[str, ...], part: Part, delta: Delta, notes: list[str]) -> None:
+        """One part of the image. Who is refused learns why where the part would be; the rest goes on."""
+        try:
+            found = part(self.nodes, delta, notes)
+        except (AuthorizationError, UnsupportedVersionError) as error:
+            needed = f" ({error.hint})" if error.hint else ""
+            delta.table(MISSING)[path] = f"{NOT_AVAILABLE}: {error.api}: {error.reason}{needed}"
+            notes.append(f"/image/{'/'.join(path)} is not in the image: {error.message}{needed}")
+        except (ServerError, SourceTimeoutError) as error:
+            delta.table(MISSING)[path] = f"{NOT_AVAILABLE}: {error.api}: {error.reason}"
+            if isinstance(error, SourceTimeoutError) or error.code not in _NOT_FOR_HERE:
+                notes.append(f"/image/{'/'.join(path)} is not in the image: {error.message}")
+        else:
+            if isinstance(found, dict):
+                self._kraft_version = found.get("kraft.version", 0)
+
+    def listing(self, *, whole: bool = False) -> Listing:
+        """Brokers have neither snapshots nor log: raises SourceError."""
+        raise SourceError(_ONLY_NOW, hint=_HOW)
+
+    def offset_of(self, point: str) -> int | None:
+        """``None`` for ``now``. Raises SourceError for any other moment, UsageError for what is none."""
+        from kshell.sources.points import parse_point  # late: few lines name a point
+
+        moment = parse_point(point)
+        if moment.time_ms is not None or moment.offset is not None:
+            raise SourceError(_ONLY_NOW, hint=_HOW)
+        return None
+
+    def quorum(self, loaded: Loaded) -> dict[str, Any]:
+        """``/quorum``, as the brokers learn it from the controllers."""
+        from kshell.sources.quorum_facts import describe_quorum
+
+        names = ("leaderId", "leaderEpoch", "highWatermark", "voters", "observers")
+        try:
+            told = describe_quorum(self.nodes)
+        except (AuthorizationError, UnsupportedVersionError, ServerError) as error:
+            needed = f" ({error.hint})" if error.hint else ""
+            facts: dict[str, Any] = dict.fromkeys(names, ("quorum", f"{NOT_AVAILABLE}: {error.message}{needed}", None))
+        else:
+            facts = {name: ("quorum", told[name], None) for name in names[:3]}
+            facts["voters"] = {str(voter["id"]): ("voter", voter, None) for voter in told["voters"]}
+            facts["observers"] = {str(one["id"]): ("observer", one, None) for one in told["observers"]}
+        kraft = NOT_AVAILABLE if self._kraft_version is None else self._kraft_version
+        return facts | {"kraftVersion": ("quorum", kraft, None)}
+
+    def notes(self) -> list[str]:
+        """What the connections had to say."""
+        return list(self.nodes.notes)
+
+    def refresh(self) -> bool:
+        """Whether the last answer is old: brokers do not say whether anything changed."""
+        return time.monotonic() - self._asked > _FRESH
+
+    def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
+        """Brokers have no log of the metadata: raises SourceError."""
+        raise SourceError(_ONLY_NOW, hint=_HOW)
+
+    def close(self) -> None:
+        """Lets go of connections."""
+        self.nodes.close()
+
+
+def _parts() -> tuple[tuple[tuple[str, ...], Part], ...]:
+    """Where in the image each part belongs, and who asks for it; configs come after the topics that they belong to."""
+    from kshell.sources import broker_access as access
+    from kshell.sources.broker_configs import configs
+    from kshell.sources.broker_registrations import brokers
+    from kshell.sources.broker_topics import topics
+
+    return (
+        (("cluster", "brokers"), brokers),
+        (("topics",), topics),
+        (("configs",), configs),
+        (("acls",), access.acls),
+        (("clientQuotas",), access.quotas),
+        (("scram",), access.scram),
+        (("delegationToken",), access.tokens),
+    )

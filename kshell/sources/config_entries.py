@@ -1,0 +1,71 @@
+"""Configs as nodes tell them (KIP-226, KIP-569): values, sources and types, before anybody asks or shows them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kshell.errors import NodeError
+from kshell.metadata.families.configs import Resource
+from kshell.metadata.values import Origin
+
+SOURCES = {
+    1: "DYNAMIC_TOPIC_CONFIG", 2: "DYNAMIC_BROKER_CONFIG", 3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    4: "STATIC_BROKER_CONFIG", 5: "DEFAULT_CONFIG", 6: "DYNAMIC_BROKER_LOGGER_CONFIG",
+    7: "DYNAMIC_CLIENT_METRICS_CONFIG", 8: "DYNAMIC_GROUP_CONFIG",
+}  # fmt: skip
+"""``org.apache.kafka.clients.admin.ConfigEntry.ConfigSource`` by its number on the wire."""
+TYPES = {
+    1: "BOOLEAN", 2: "STRING", 3: "INT", 4: "SHORT", 5: "LONG", 6: "DOUBLE", 7: "LIST", 8: "CLASS", 9: "PASSWORD",
+}  # fmt: skip
+"""``org.apache.kafka.clients.admin.ConfigEntry.ConfigType`` by its number on the wire."""
+UNKNOWN = "UNKNOWN"
+DEFAULT = "DEFAULT_CONFIG"
+
+
+class Synonym(NamedTuple):
+    """Where else a value may come from; the first that is set wins. ``value`` is ``None`` where it is sensitive."""
+
+    name: str
+    value: str | None
+    source: str
+
+
+class Entry(NamedTuple):
+    """One config as a node tells it. ``value`` is ``None`` where it is sensitive, or unset.
+
+    ``valid_values`` is told by the earlier draft of KIP-569 alone; ``case_sensitive`` belongs to it.
+    """
+
+    name: str
+    value: str | None
+    source: str
+    is_sensitive: bool
+    is_read_only: bool
+    synonyms: tuple[Synonym, ...]
+    type: str
+    documentation: str | None
+    valid_values: tuple[str, ...] | None = None
+    case_sensitive: bool = True
+
+
+class Described(NamedTuple):
+    """The configs of one resource, or why there are none."""
+
+    resource: Resource
+    entries: tuple[Entry, ...]
+    failure: NodeError | None
+    origin: Origin
+
+
+def dynamic_source(resource: Resource) -> str:
+    """The source of what was set for just this resource."""
+    kind, name = resource
+    return "DYNAMIC_DEFAULT_BROKER_CONFIG" if kind == "BROKER" and not name else f"DYNAMIC_{kind}_CONFIG"
+
+
+def own_setting(resource: Resource, entry: Entry) -> Synonym | None:
+    """The setting of that key at just that resource, if there is one."""
+    source = dynamic_source(resource)
+    if entry.synonyms:
+        return next((s for s in entry.synonyms if s.source == source and s.name == entry.name), None)
+    return Synonym(entry.name, entry.value, source) if entry.source == source else None

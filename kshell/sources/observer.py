@@ -1,0 +1,249 @@
+"""An observer of the metadata quorum: snapshot and batches from the leader, only what is committed (KIP-595, KIP-630).
+
+It is a state machine that asks one question at a time and survives elections, restarts and truncation. What a leader
+hands out may not be committed yet: batches wait here until the high watermark has passed them.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from kshell.client import codes
+from kshell.client.backoff import Backoff
+from kshell.client.connection import Connection
+from kshell.client.leader import Leader, find_leader
+from kshell.client.nodes import Nodes
+from kshell.client.observe import MAX_BYTES, Fetched, Position, fetch
+from kshell.client.transport import MAX_FRAME
+from kshell.errors import ConnectError, CorruptDataError, NodeError, ProtocolError, ServerError, SourceTimeoutError
+from kshell.protocol.batches import Batch
+from kshell.protocol.error_codes import error_name
+from kshell.protocol.messages.quorum import FETCH, FETCH_SNAPSHOT
+from kshell.protocol.verify import Chain, RisingEpochs
+from kshell.sources.download import Downloader
+from kshell.sources.files import SnapshotFile
+
+_GRACE = 3.0
+"""Seconds that an answer may take beyond the wait that was asked for; a leader that is gone does not say so."""
+_HURRY = 0.005
+"""The wait while batches are here whose commit is not known: before 4.1 a moved high watermark ends no wait."""
+_KNOWS_WATERMARK = 18
+"""From this version of Fetch on a moved high watermark ends the wait (KIP-1166)."""
+
+
+class Step(NamedTuple):
+    """What one question brought: a snapshot that replaces all, or batches that were committed; or neither.
+
+    ``lost``: offsets that nobody gives any more lie between what was given and the snapshot, or committed records were
+    taken back, so that all is begun anew.
+    """
+
+    snapshot: SnapshotFile | None = None
+    batches: tuple[Batch, ...] = ()
+    lost: str | None = None
+
+
+class Observer:
+    """``committed`` is the offset after the last batch that was given; ``high_watermark`` is -1 until it is known.
+
+    ``trouble`` is why the last question failed, ``None`` when it did not; ``silent_since`` when trouble began.
+    """
+
+    def __init__(self, nodes: Nodes) -> None:
+        self.nodes = nodes
+        self.leader: Leader | None = None
+        self.epoch = 0
+        self.high_watermark = -1
+        self.log_start = 0
+        self.committed = 0
+        self.trouble: NodeError | None = None
+        self.silent_since: float | None = None
+        self.downloader = Downloader()
+        self._connection: Connection | None = None
+        self._committed_epoch = 0
+        self._pending: list[Batch] = []
+        self._chain = Chain(RisingEpochs(), None)
+        self._max_bytes = MAX_BYTES
+        self._version = 0
+        settings = nodes.settings
+        self._backoff = Backoff(settings.reconnect_backoff, settings.reconnect_backoff_max)
+
+    # --- one question --------------------------------------------------------------------------------------------
+
+    def step(self, wait: float = 0.0) -> Step:
+        """Asks the leader once; it may wait ``wait`` seconds for news. Raises NodeError, CorruptDataError.
+
+        Errors that pass (elections, nodes that restart) are not raised: they are ``trouble``, after a pause.
+        """
+        try:
+            connection = self._to_leader()
+            step = self._settle(self._fetch(connection, wait), connection)
+        except (ConnectError, SourceTimeoutError) as error:
+            self._failed(error)
+            return Step()
+        except ServerError as error:
+            if not codes.may_pass(error.code):
+                raise
+            self._failed(error)
+            return Step()
+        if self.trouble is None:
+            self.silent_since = None
+            self._backoff.reset()
+        else:
+            self._failed(self.trouble)
+        return step
+
+    def stalled(self, source: str, end: int) -> SourceTimeoutError:
+        """The error for a leader that answers, and brings nothing though offset ``end`` is not the last."""
+        told = self.high_watermark
+        reason = "the leader does not say what is committed" if told < 0 else f"nothing comes after offset {end}"
+        hint = "do most voters run? default.api.timeout.ms sets how long to wait"
+        return SourceTimeoutError(source, reason, api=FETCH.name, hint=hint)
+
+    def close(self) -> None:
+        """Ends the connection; a step that waits in another thread ends too."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _to_leader(self) -> Connection:
+        if self._connection is not None and self._connection.is_usable():
+            return self._connection
+        if self.leader is None:
+            self.leader = find_leader(self.nodes, timeout=0.0, known_epoch=self.epoch)
+            self.epoch = self.leader.epoch
+        try:
+            self._connection = self.nodes.dial(self.leader.address)
+        except (ConnectError, SourceTimeoutError):
+            self.leader = None
+            raise
+        return self._connection
+
+    def _fetch(self, connection: Connection, wait: float) -> Fetched:
+        if self._pending and self._version < _KNOWS_WATERMARK:
+            wait = min(wait, _HURRY)
+        last = self._pending[-1] if self._pending else None
+        at = Position(
+            self.epoch,
+            last.last_offset + 1 if last else self.committed,
+            last.epoch if last else self._committed_epoch,
+            self.high_watermark,
+        )
+        timeout = min(wait + _GRACE, self.nodes.settings.request_timeout)
+        answer = fetch(
+            connection, at, self.nodes.cluster_id, wait=wait, max_bytes=self._max_bytes, timeout=timeout
+        )  # fmt: skip
+        self._version = answer.version
+        return answer
+
+    def _failed(self, error: NodeError) -> None:
+        """Remembers the trouble, lets go of the leader, and pauses."""
+        self.trouble = error
+        if self.silent_since is None:
+            self.silent_since = time.monotonic()
+        self.close()
+        self.leader = None
+        self._backoff.wait()
+
+    # --- what an answer means ------------------------------------------------------------------------------------
+
+    def _settle(self, answer: Fetched, connection: Connection) -> Step:
+        quorum = answer.quorum
+        if quorum.error:
+            return self._refused(answer)
+        self.trouble = None
+        self.log_start = answer.log_start
+        if answer.snapshot is not None:
+            return self._snapshot(answer, connection)
+        if answer.diverging is not None:
+            return self._diverged(*answer.diverging)
+        self.high_watermark = max(self.high_watermark, answer.high_watermark)
+        self._take(answer.records, connection.node)
+        return Step(batches=self._commit())
+
+    def _refused(self, answer: Fetched) -> Step:
+        quorum = answer.quorum
+        if quorum.error == codes.OFFSET_OUT_OF_RANGE:
+            return self._begin_anew(f"the leader has no log from offset {self.committed} on")
+        self.epoch = max(self.epoch, quorum.leader_epoch)
+        if quorum.error not in (codes.NOT_LEADER, codes.FENCED_LEADER_EPOCH, codes.UNKNOWN_LEADER_EPOCH):
+            raise codes.failure(quorum.node, quorum.error, FETCH.name)
+        self.trouble = ConnectError(quorum.node, f"is not the leader now ({error_name(quorum.error)})", api=FETCH.name)
+        return Step()
+
+    def _snapshot(self, answer: Fetched, connection: Connection) -> Step:
+        assert answer.snapshot is not None
+        before = self.committed
+        file = self.downloader.get(connection, self.epoch, answer.snapshot, self.nodes.cluster_id)
+        if file is None:  # the next fetch names another; but not at once, for ever
+            self.trouble = ConnectError(connection.node, "the snapshot is gone again", api=FETCH_SNAPSHOT.name)
+            return Step()
+        self._restart(answer.snapshot.end_offset, answer.snapshot.epoch)
+        lost = None
+        if 0 < before < answer.snapshot.end_offset:
+            lost = f"offsets {before} to {answer.snapshot.end_offset - 1} are only in a snapshot by now"
+        return Step(snapshot=file, lost=lost)
+
+    def _diverged(self, epoch: int, end_offset: int) -> Step:
+        """Drops what the leader does not have. Committed records never go; if they do, all is begun anew."""
+        keep = [batch for batch in self._pending if batch.epoch <= epoch and batch.last_offset < end_offset]
+        if len(keep) < len(self._pending):
+            self._pending = keep
+            self._chain = Chain(RisingEpochs(), keep[-1].last_offset + 1 if keep else self.committed)
+            return Step()
+        return self._begin_anew(f"committed records from offset {end_offset} on are not what they were")
+
+    def _begin_anew(self, why: str) -> Step:
+        if self.committed == 0 and not self._pending:
+            raise ProtocolError("quorum", f"{why}, and there is nothing before it", api=FETCH.name)
+        self.begin_anew()
+        return Step(lost=why)
+
+    def begin_anew(self) -> None:
+        """The next step asks from offset 0 on: for a snapshot, or all of the log."""
+        self._restart(0, 0)
+
+    def _restart(self, offset: int, epoch: int) -> None:
+        self.committed, self._committed_epoch = offset, epoch
+        self._pending = []
+        self._chain = Chain(RisingEpochs(), offset)
+
+    def _take(self, records: bytes, node: str) -> None:
+        """Verifies batches and lets them wait. The last may be cut: then it comes again, whole."""
+        if not records:
+            return
+        chain, taken = self._chain, 0
+        try:
+            for batch in chain.walk(records, node):
+                if batch.epoch > self.epoch:  # no CRC covers it, and we would ask with it
+                    reason = f"the batch has epoch {batch.epoch}, the leader's is {self.epoch}"
+                    raise CorruptDataError(node, batch.position, reason)
+                self._pending.append(batch)
+                taken += 1
+        except CorruptDataError:
+            self._chain = Chain(RisingEpochs(), self._next_offset())
+            raise
+        if chain.torn is None:
+            self._max_bytes = MAX_BYTES
+        elif not taken:
+            if self._max_bytes >= MAX_FRAME // 2:
+                raise ProtocolError(node, "a batch is larger than an answer may be", api=FETCH.name)
+            self._max_bytes *= 2
+        chain.torn = None
+
+    def _next_offset(self) -> int:
+        return self._pending[-1].last_offset + 1 if self._pending else self.committed
+
+    def _commit(self) -> tuple[Batch, ...]:
+        """The batches that the high watermark has passed: they never change again."""
+        count = 0
+        for batch in self._pending:
+            if batch.last_offset >= self.high_watermark:
+                break
+            count += 1
+        if not count:
+            return ()
+        done, self._pending = tuple(self._pending[:count]), self._pending[count:]
+        self.committed, self._committed_epoch = done[-1].last_offset + 1, done[-1].epoch
+        return done

@@ -1,0 +1,300 @@
+"""A running quorum as a source: the same tree as on a directory, following every committed change.
+
+An observer keeps a copy of the log's end in memory; images are made of it as they are of a directory's files. One-shot
+commands ask until they have what was committed when they began; the interactive shell follows in a thread.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from kshell.client.nodes import CONTROLLER, Nodes
+from kshell.client.settings import addresses
+from kshell.client.transport import name_of
+from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
+from kshell.metadata.replay import Replayer
+from kshell.protocol.batches import Batch
+from kshell.protocol.primitives import DecodeError
+from kshell.sources.directory import load_listing, without_collector
+from kshell.sources.files import Listing, SnapshotFile
+from kshell.sources.history import older_log
+from kshell.sources.log import FileBatch, Progress
+from kshell.sources.mirror import Mirror
+from kshell.sources.observer import Observer, Step
+from kshell.sources.snapshot import SnapshotFacts, load_snapshot
+from kshell.sources.source import Following, Loaded, Source
+
+if TYPE_CHECKING:
+    from kshell.client.settings import Settings
+
+_WAIT = 0.5
+"""Seconds that a leader may keep a question when there is nothing new."""
+_PAUSE = 0.1
+"""The same, while we wait for what must come: the high watermark after an election."""
+
+
+class QuorumSource(Source):
+    """Observes the quorum whose controllers ``bootstrap`` lists (``host:port,…``)."""
+
+    kind = "quorum"
+    is_live = True
+
+    def __init__(self, bootstrap: str, settings: Settings) -> None:
+        given = addresses(bootstrap)
+        self.name = ",".join(name_of(*address) for address in given)
+        self.nodes = Nodes(CONTROLLER, given, settings)
+        self.observer = Observer(self.nodes)
+        self._notes: list[str] = []
+        self._mirror = Mirror(self.name, 0)
+        self._replayer = Replayer()
+        self._facts: SnapshotFacts | None = None
+        self._snapshot: SnapshotFile | None = None
+        self._timestamp = -1
+        self._loaded: Loaded | None = None
+        self._changed = threading.Condition(threading.RLock())
+        self._thread: threading.Thread | None = None
+        self._failure: Exception | None = None
+        self._over = threading.Event()
+        self._repairs = 0
+        self._told: Callable[[], None] | None = None
+
+    # --- what a source does --------------------------------------------------------------------------------------
+
+    def listing(self, *, whole: bool = False) -> Listing:
+        """Snapshot and log in memory; with ``whole``, the log from before the snapshot is fetched as well."""
+        self.catch_up()
+        if whole:
+            self._fetch_older()
+        with self._changed:
+            return self._listing()
+
+    def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
+        """The image of what is committed now, or of every record up to offset ``until``. Raises KshellError."""
+        if until is not None or from_oldest:
+            self.catch_up(progress)
+            with self._changed:
+                covered = self._facts.end_offset if self._facts else 0
+            older = from_oldest or (until is not None and until < covered)
+            return load_listing(self.listing(whole=older), until, progress, from_oldest=from_oldest)
+        self.catch_up(progress)
+        with self._changed:
+            return self._publish()
+
+    def refresh(self) -> bool:
+        """Whether records were committed since the last image."""
+        if self._thread is None:
+            self.catch_up()
+        with self._changed:
+            return self._loaded is None or self._loaded.log_end_offset != self._mirror.end
+
+    def quorum(self, loaded: Loaded) -> dict[str, Any]:
+        """``/quorum``, with what the controllers themselves say of voters and observers."""
+        from kshell.sources.quorum_facts import quorum
+
+        return quorum(self, loaded)
+
+    def close(self) -> None:
+        """Ends the observer and its thread."""
+        self._over.set()
+        self.observer.close()
+        self.nodes.close()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join(2.0)
+            self.observer.close()  # it may have been connecting
+
+    # --- following -----------------------------------------------------------------------------------------------
+
+    def following(self) -> Following:
+        """Leader, epoch, offset and lag as the observer has them."""
+        observer = self.observer
+        trouble = observer.trouble.reason if observer.trouble is not None else None
+        leader = observer.leader.id if observer.leader is not None else -1
+        end = self._mirror.end
+        return Following(leader, observer.epoch, end, max(observer.high_watermark - end, 0), trouble)
+
+    def notes(self) -> list[str]:
+        """Of nodes that told less than they could, and of history that was lost."""
+        return [*self.nodes.notes, *self._notes]
+
+    def start(self, changed: Callable[[], None] | None = None) -> None:
+        """Follows in a thread from now on."""
+        self._told = changed
+        if self._thread is None and not self._over.is_set():
+            self._thread = threading.Thread(target=self._follow, name="kshell observer", daemon=True)
+            self._thread.start()
+
+    def catch_up(self, progress: Progress | None = None) -> None:
+        """Until everything is here that was committed when the leader was first asked. Raises NodeError, DataError."""
+        self.observer.downloader.progress = progress
+        observer, follows = self.observer, self._thread is not None
+        target = observer.high_watermark if follows else -1
+        end, wait, since = -1, 0.0, time.monotonic()
+        while not 0 <= target <= self._mirror.end:
+            if time.monotonic() - since > self.nodes.settings.api_timeout:
+                raise observer.stalled(self.name, self._mirror.end)
+            self.advance(_WAIT if follows else wait)
+            if follows or (target < 0 and observer.trouble is None):
+                target = observer.high_watermark
+            wait = _PAUSE
+            if self._mirror.end != end:
+                end, wait, since = self._mirror.end, 0.0, time.monotonic()
+
+    def advance(self, wait: float = _WAIT) -> None:
+        """One question to the leader, or a wait for the thread that asks. Raises NodeError after a long silence."""
+        if self._thread is None:
+            self._take(self.observer.step(wait))
+        else:
+            with self._changed:
+                before = self._mirror.end
+                self._changed.wait_for(lambda: self._mirror.end != before or self._failure is not None, wait)
+                if self._failure is not None:
+                    raise self._failure
+        self._check_silence()
+
+    def batches(self, start: int) -> Iterator[Batch]:
+        """The committed batches from offset ``start`` on that are here now."""
+        with self._changed:
+            found = list(self._mirror.batches(start))
+        return iter(found)
+
+    def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
+        """Every committed batch once, in order, through elections and reconnects. Raises NodeError, DataError."""
+        self.catch_up()
+        position = self._mirror.end if start is None else start
+        if position < self._mirror.start:
+            self._fetch_older()
+        while not self._over.is_set():
+            if position < self._mirror.start:
+                if position >= max(self.observer.log_start, 1) or start is None:
+                    self._notes.append(f"offsets {position} to {self._mirror.start - 1} are only in a snapshot by now")
+                position = self._mirror.start
+            for batch in self.batches(position):
+                position = batch.last_offset + 1
+                yield FileBatch(f"{batch.base_offset:020d}.log", batch)
+            yield None
+            self.advance()
+
+    def _follow(self) -> None:
+        while not self._over.is_set():
+            try:
+                self._take(self.observer.step(_WAIT))
+            except Exception as error:
+                if self._over.is_set():
+                    return
+                with self._changed:
+                    self._failure = error
+                    self._changed.notify_all()
+                self._over.wait(1.0)
+
+    def _check_silence(self) -> None:
+        since, trouble = self.observer.silent_since, self.observer.trouble
+        if since is not None and trouble is not None and time.monotonic() - since > self.nodes.settings.api_timeout:
+            raise trouble
+
+    # --- what came -----------------------------------------------------------------------------------------------
+
+    def _take(self, step: Step) -> None:
+        with self._changed:
+            if step.lost is not None:
+                self._notes.append(f"{self.name}: {step.lost}")
+            try:
+                if step.snapshot is not None:
+                    self._begin(step.snapshot)
+                elif step.lost is not None:
+                    self._reset(0)
+                if step.batches:
+                    self._apply(step.batches)
+            except DataError:
+                self._begin_anew()  # what is here has a hole now: nobody may go on from it
+                raise
+            self._failure = None
+            if step != Step():
+                self._changed.notify_all()
+        if self._told is not None:
+            self._told()
+
+    def _begin(self, file: SnapshotFile) -> None:
+        """A snapshot replaces everything. One that is not whole is fetched once more."""
+        replayer = Replayer()
+        try:
+            with without_collector():
+                facts = load_snapshot(file, replayer, self.observer.downloader.progress)
+        except CorruptDataError:
+            self._repairs += 1
+            if self._repairs > 1:
+                raise
+            self._begin_anew()
+            return
+        self._repairs = 0
+        self._reset(facts.end_offset)
+        self._replayer, self._facts, self._snapshot = replayer, facts, file
+        self._timestamp = facts.timestamp
+
+    def _begin_anew(self) -> None:
+        self.observer.begin_anew()
+        self._reset(0)
+
+    def _reset(self, start: int) -> None:
+        self._mirror = Mirror(self.name, start)
+        self._replayer = Replayer()
+        self._facts = self._snapshot = self._loaded = None
+
+    def _apply(self, batches: tuple[Batch, ...]) -> None:
+        self._mirror.append(list(batches))
+        for batch in batches:
+            file = f"{batch.base_offset:020d}.log"
+            try:
+                self._replayer.log_batch(batch, file)
+            except DecodeError as error:
+                raise CorruptDataError(f"{self.name}/{file}", batch.position, str(error)) from None
+            except MissingCodecError as error:
+                raise error.at(f"{self.name}/{file}", batch.position) from None
+            self._timestamp = batch.max_timestamp
+
+    def _publish(self) -> Loaded:
+        if self._loaded is not None and self._loaded.log_end_offset == self._mirror.end:
+            return self._loaded
+        image = self._replayer.image()
+        self._loaded = Loaded(
+            image=image,
+            listing=self._listing(),
+            snapshot=self._facts,
+            log_end_offset=self._mirror.end,
+            last_timestamp=max(self._timestamp, image.provenance.timestamp),
+            problems=self._replayer.problems,
+            torn=None,
+            open_transaction=self._replayer.open_transaction,
+            damage=[],
+            notes=[],
+        )
+        return self._loaded
+
+    def _listing(self) -> Listing:
+        observer = self.observer
+        leader = observer.leader.id if observer.leader else -1
+        beside = {
+            "quorum-state": json.dumps({"leaderId": leader, "leaderEpoch": observer.epoch}),
+            "meta.properties": f"cluster.id={self.nodes.cluster_id or 'unknown'}\n",
+        }
+        snapshots = (self._snapshot,) if self._snapshot is not None else ()
+        unseen = 1 if observer.log_start == 0 else 0
+        return Listing(self.name, self._mirror.segments(), snapshots, beside, unseen, observer.log_start)
+
+    def _fetch_older(self) -> None:
+        """The log from its start up to what is here, as far as the leader still has it."""
+        with self._changed:
+            mirror, start = self._mirror, self.observer.log_start
+        if mirror.start <= max(start, 1):
+            return
+        older = older_log(self.observer, self.nodes, max(start, 1), mirror.start)
+        with self._changed:
+            if older.end != mirror.start:
+                raise IncompleteLogError(
+                    f"{self.name}: the leader's log ends at {older.end}, {mirror.start} was to come"
+                )
+            mirror.prepend(older)

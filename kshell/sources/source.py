@@ -1,0 +1,98 @@
+"""What every source can do: list what it holds, load an image of it, and say where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from kshell.errors import DataError
+from kshell.metadata.image import Image
+from kshell.metadata.replay import Problem
+from kshell.protocol.verify import Torn
+from kshell.sources.files import Listing
+from kshell.sources.log import FileBatch, Progress
+from kshell.sources.snapshot import SnapshotFacts
+
+
+class Loaded(NamedTuple):
+    """An image and everything there is to say about how it came to be."""
+
+    image: Image
+    listing: Listing
+    snapshot: SnapshotFacts | None
+    log_end_offset: int | None
+    """The offset after the last record read (control records included); ``None`` when no log was read."""
+    last_timestamp: int
+    problems: list[Problem]
+    torn: tuple[str, Torn] | None
+    open_transaction: int | None
+    damage: list[DataError]
+    notes: list[str]
+
+
+class Following(NamedTuple):
+    """How a live source stands: ``lag`` in offsets behind the high watermark; ``trouble`` is why there is no news."""
+
+    leader_id: int
+    leader_epoch: int
+    end_offset: int
+    lag: int
+    trouble: str | None
+
+
+class Source:
+    """Base of the sources. ``kind``: ``directory``, ``quorum`` or ``brokers``; ``path`` is empty if there is none."""
+
+    kind = ""
+    path = ""
+    name = ""
+    is_sample = False
+    is_live = False
+
+    def listing(self, *, whole: bool = False) -> Listing:
+        """Snapshots and log as they are now. ``whole``: with as much of the log as there is, not only what an image
+        needs. Raises SourceError, UnsupportedVersionError where the source has neither.
+        """
+        raise NotImplementedError
+
+    def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
+        """The image now, or with every record up to offset ``until``. Raises SourceError, DataError."""
+        raise NotImplementedError
+
+    def offset_of(self, point: str) -> int | None:
+        """The offset that ``point`` means; ``None`` for now. Raises UsageError, DataError."""
+        from kshell.sources.points import offset_at, parse_point  # late: few lines name a point
+
+        moment = parse_point(point)
+        return offset_at(self.listing(whole=True), moment.time_ms) if moment.time_ms is not None else moment.offset
+
+    def quorum(self, loaded: Loaded) -> dict[str, Any]:
+        """``/quorum`` as nested facts: (type, value, origin) or a dictionary of them."""
+        from kshell.sources import describe
+
+        return describe.quorum(loaded)
+
+    def notes(self) -> list[str]:
+        """What a person should know of the source itself: of connections, not of data."""
+        return []
+
+    def start(self, changed: Callable[[], None] | None = None) -> None:
+        """Follows in the background from now on, where that is possible; ``changed`` is told of news."""
+
+    def following(self) -> Following | None:
+        """How a live source stands; ``None`` for one that is not followed."""
+        return None
+
+    def refresh(self) -> bool:
+        """Whether a live source has newer committed records than the image it gave last."""
+        return False
+
+    def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
+        """The log's batches from offset ``start`` (``None``: now) on, for ever; ``None`` whenever there is no news.
+
+        A live source gives what is committed. Raises SourceError, DataError.
+        """
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Lets go of connections."""
