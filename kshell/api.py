@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -106,16 +106,29 @@ def open(
     *,
     bootstrap_controllers: str | None = None,
     bootstrap_servers: str | None = None,
+    context: str | None = None,
+    config: str | None = None,
+    properties: Mapping[str, str] | None = None,
     as_of: str | int | None = None,
     show_secrets: bool = False,
 ) -> Session:
-    """Opens a source; without one, the environment's (``KSHELL_DIRECTORY``). Raises KshellError."""
+    """Opens a source; without one, the environment's (``KSHELL_DIRECTORY``), the default context's, the config's.
+
+    ``config`` is a Java client properties file, ``properties`` win over what is in it. What is odd about them is warned
+    about (:class:`UserWarning`). Raises KshellError.
+    """
     import os
+    import warnings
 
     flags = {
         "directory": directory,
         "bootstrap_controllers": bootstrap_controllers,
         "bootstrap_servers": bootstrap_servers,
+        "context": context,
     }
-    shell = Shell(open_source(choose(flags, os.environ)), show_secrets=show_secrets)
+    above = [f"{key}={value}" for key, value in (properties or {}).items()]
+    choice = choose(flags, os.environ, config, above)
+    for warning in choice.warnings:
+        warnings.warn(warning, stacklevel=2)
+    shell = Shell(open_source(choice), show_secrets=show_secrets)
     return Session(shell if as_of is None else shell.reshape(point=str(as_of)))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
+from kshell.commands.base import registry
 from kshell.commands.base.arguments import SHAPING, parse_options
 from kshell.commands.base.execute import Call, prepare, prepare_words
 from kshell.commands.base.result import Exit, Text
@@ -20,8 +21,9 @@ from kshell.render.answer import answer, deadline
 from kshell.render.color import use_color
 from kshell.render.escape import terminal as escape_terminal
 from kshell.render.output import OutputClosed, describe_error, emit
+from kshell.render.question import asker
 from kshell.session import Session
-from kshell.sources.choose import NO_SOURCE, NoSource, choose, open_source
+from kshell.sources.choose import NO_SOURCE, NoSource, TwoSourcesError, choose, open_source
 from kshell.version import __version__
 
 if TYPE_CHECKING:
@@ -99,7 +101,7 @@ def _main(argv: list[str]) -> int:
         raise UsageError(f"{command[0]}: a command beside -c or -f", hint="give every command with -c, or one without")
     scripted = bool(command or options.c or options.f) or not sys.stdin.isatty()
     progress = _progress()
-    runner = Runner(_session(options, scripted, progress), progress)
+    runner = Runner(_session(options, command, scripted, progress), progress)
     if command:
         return runner.words(command)
     if scripted:
@@ -124,7 +126,7 @@ def _progress() -> Progress | None:
     return Progress()
 
 
-def _session(options: SimpleNamespace, scripted: bool, progress: Progress | None) -> Session:
+def _session(options: SimpleNamespace, command: list[str], scripted: bool, progress: Progress | None) -> Session:
     flags = {
         "directory": _only(options.directory, "--directory", options.snapshot, "--snapshot"),
         "bootstrap_controllers": _only(options.bootstrap_controllers, "--bootstrap-controllers"),
@@ -132,13 +134,17 @@ def _session(options: SimpleNamespace, scripted: bool, progress: Progress | None
         "context": _only(options.context, "--context"),
         "demo": "demo" if options.demo else None,
     }
-    if options.config or options.X:
-        raise UsageError("--config and -X configure connections, and this release reads directories and files only")
     try:
-        source = open_source(choose(flags, os.environ))
+        choice = choose(flags, os.environ, options.config, options.X or ())
+        source = open_source(choice)
+        # Said now, once, and whatever the command does: a wrong key may be why it fails.
+        for warning in choice.warnings:
+            print(f"kshell: warning: {escape_terminal(warning)}", file=sys.stderr)
     except UsageError as error:
-        # A script may consist of commands that need no source; one that does need it will say so.
-        if not scripted or error.message != NO_SOURCE:
+        # A script may consist of commands that need no source; one that does need it will say so. And a context that
+        # cannot be opened must not be in the way of the command that removes it.
+        is_free = _needs_none(command) and not isinstance(error, TwoSourcesError) and not any(flags.values())
+        if not is_free and (not scripted or error.message != NO_SOURCE):
             raise
         source = NoSource()
     session = Session(source, show_secrets=options.show_secrets, progress=progress)
@@ -151,6 +157,10 @@ def _session(options: SimpleNamespace, scripted: bool, progress: Progress | None
     }
     session.settings |= {name: value for name, value in given.items() if value is not None}
     return session if options.as_of is None else session.reshape(point=options.as_of)
+
+
+def _needs_none(command: list[str]) -> bool:
+    return bool(command) and command[0] in registry.names() and not registry.get(command[0]).needs_source
 
 
 def _only(*given: list[str] | str | None) -> str | None:
@@ -168,6 +178,8 @@ class Runner:
         self.session = session
         self._progress = progress
         self._said: set[str] = set()
+        session.announce = lambda: self._say(session)
+        session.ask = asker(progress.clear if progress is not None else lambda: None)
 
     def words(self, words: list[str]) -> int:
         """One command in words that the operating system's shell has split."""

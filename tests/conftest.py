@@ -10,6 +10,22 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("kshell", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("kshell")
 
+_SETTINGS = (
+    "KSHELL_DIRECTORY",
+    "KSHELL_BOOTSTRAP_CONTROLLERS",
+    "KSHELL_BOOTSTRAP_SERVERS",
+    "KSHELL_CONFIG",
+    "KSHELL_CONTEXT",
+)
+
+
+@pytest.fixture(autouse=True)
+def nobodys_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A developer's own contexts and ``KSHELL_…`` settings are no business of a test."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-configuration"))
+    for name in [name for name in os.environ if name in _SETTINGS]:
+        monkeypatch.delenv(name)
+
 
 @pytest.fixture(scope="session")
 def soak_count() -> int:

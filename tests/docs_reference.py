@@ -51,22 +51,23 @@ def sample_session() -> Session:
 @contextmanager
 def place_for_examples() -> Iterator[None]:
     """A current directory and a home with the files that examples name."""
-    before, home = os.getcwd(), os.environ.get("HOME")
+    before, saved = os.getcwd(), {name: os.environ.get(name) for name in ("HOME", "XDG_CONFIG_HOME")}
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder, ".config", "kshell")
         config.mkdir(parents=True)
         (config / "kshellrc").write_text("alias brokers='ls -l /image/cluster/brokers'\n")
         Path(folder, "checks.kshell").write_text("cat /image/features/metadataVersion\ngrep RECOVERING /image/topics\n")
         os.environ["HOME"] = folder
+        os.environ.pop("XDG_CONFIG_HOME", None)
         os.chdir(folder)
         try:
             yield
         finally:
             os.chdir(before)
-            if home is None:
-                del os.environ["HOME"]
-            else:
-                os.environ["HOME"] = home
+            for name, value in saved.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
 
 
 def run_example(session: Session, line: str) -> tuple[str, int]:

@@ -19,14 +19,14 @@ FIXTURE = ROOT / "tests/fixtures/4.3.1/controller-3001"
 
 
 def run(*words: str, stdin: str | None = "", **env: str) -> subprocess.CompletedProcess[str]:
-    """One process; standard input is a pipe, and the environment names no source."""
+    """One process; standard input is a pipe, and neither the environment nor a context names a source."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("KSHELL_")}
     return subprocess.run(
         [sys.executable, "-P", "-m", "kshell", *words],
         input=stdin,
         capture_output=True,
         text=True,
-        env=clean | {"PYTHONPATH": str(ROOT)} | env,
+        env=clean | {"PYTHONPATH": str(ROOT), "XDG_CONFIG_HOME": os.devnull} | env,
         timeout=60,
         check=False,
     )
@@ -94,7 +94,7 @@ def test_nothing_is_written_beside_the_data(tmp_path: Path) -> None:
         (["ls"], 2, "no source was given"),
         (["-d", "/nowhere/at/all", "ls"], 3, "no such file or directory"),
         (["-d", str(ROOT / "docs"), "ls"], 3, "holds no metadata log"),
-        (["-q", "localhost:9093", "ls"], 2, "directories and files only"),
+        (["-q", "localhost", "ls"], 2, "character 10: the port is missing"),
         (["--demo", "exit", "7"], 7, ""),
     ],
 )

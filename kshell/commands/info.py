@@ -16,8 +16,8 @@ from kshell.metadata.image import Image, families
 from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.session import Session
 from kshell.sources import describe
-from kshell.sources.directory import Loaded
 from kshell.sources.files import Listing, bootstrap_file, leader_epochs, meta_properties, quorum_state
+from kshell.sources.source import Loaded
 from kshell.sources.survey import LogSurvey, SegmentSurvey, SnapshotSurvey, survey_log, survey_snapshot
 from kshell.tree.image import iso, provenance
 
@@ -42,12 +42,12 @@ def run(session: Session, args: Any) -> Result:
     sections = [
         Section("source", "Source", _source(session, listing)),
         Section("image", "Image", _image(loaded) if loaded else {"error": failure.message if failure else None}),
-        Section("quorum", "Quorum", _quorum(loaded, listing)),
+        Section("quorum", "Quorum", _quorum(session, loaded, listing)),
         Section("log", "Log", offsets),
         Section("segments", "Segments", _segments(listing, log)),
         Section("snapshots", "Snapshots", _snapshots(snapshots)),
         Section("epochs", "Epochs", _epochs(listing, log)),
-        Section("commit", "Commit status", _commit(snapshots, offsets)),
+        Section("commit", "Commit status", _commit(session, snapshots, offsets)),
         Section("records", "Records in the log", type_rows(log.types)),
     ]
     if inside is not None:
@@ -77,9 +77,12 @@ def _source(session: Session, listing: Listing) -> dict[str, Any]:
     properties = meta_properties(listing)
     lone = "log file" if listing.segments else "snapshot file"
     node = properties.get("node.id", properties.get("broker.id"))
+    source = session.source
+    named = source.is_sample or source.is_live
+    kind = source.kind if source.is_live else lone if listing.directory is None else "metadata directory"
     return {
-        "path": os.path.abspath(session.source.path) if not session.source.is_sample else session.source.name,
-        "kind": lone if listing.directory is None else "metadata directory",
+        "path": source.name if named else os.path.abspath(source.path),
+        "kind": kind,
         "clusterId": properties.get("cluster.id") or quorum_state(listing).get("clusterId") or None,
         "nodeId": int(node) if node is not None and node.lstrip("-").isdigit() else None,
         "directoryId": properties.get("directory.id"),
@@ -114,7 +117,11 @@ def _counts(image: Image) -> dict[str, int]:
     return counts
 
 
-def _quorum(loaded: Loaded | None, listing: Listing) -> dict[str, Any]:
+def _quorum(session: Session, loaded: Loaded | None, listing: Listing) -> dict[str, Any]:
+    if session.source.is_live and loaded is not None:
+        facts = session.source.quorum(loaded)
+        told = {"leaderId": facts["leaderId"][1], "leaderEpoch": facts["leaderEpoch"][1]}
+        return told | {"voters": [_replica(fact[1]) for fact in facts["voters"].values()]}
     state = quorum_state(listing)
     if loaded is None:
         return {"leaderId": state.get("leaderId"), "leaderEpoch": state.get("leaderEpoch"), "voters": []}
@@ -124,6 +131,11 @@ def _quorum(loaded: Loaded | None, listing: Listing) -> dict[str, Any]:
         "leaderEpoch": known["leaderEpoch"][1],
         "voters": [_voter(voter) for voter in describe.voters(loaded)],
     }
+
+
+def _replica(replica: dict[str, Any]) -> dict[str, Any]:
+    points = [f"{point['name']}://{point['host']}:{point['port']}" for point in replica["endpoints"]]
+    return {"id": replica["id"], "directoryId": replica["directoryId"], "endpoints": points}
 
 
 def _voter(voter: dict[str, Any]) -> dict[str, Any]:
@@ -195,8 +207,16 @@ def _epochs(listing: Listing, log: LogSurvey) -> Rows:
     return _table(("epoch", "startOffset", "firstRecordOffset"), rows)
 
 
-def _commit(snapshots: list[SnapshotSurvey], log: dict[str, Any]) -> dict[str, Any]:
-    """Kafka makes snapshots of committed records only, and cuts the log only up to one; the rest may or may not be."""
+def _commit(session: Session, snapshots: list[SnapshotSurvey], log: dict[str, Any]) -> dict[str, Any]:
+    """Kafka makes snapshots of committed records only, and cuts the log only up to one; the rest may or may not be.
+
+    A running quorum tells its high watermark, and nothing beyond it is read.
+    """
+    following = session.source.following()
+    if following is not None:
+        end = following.end_offset
+        note = "everything that is shown is committed"
+        return {"highWatermark": end + following.lag, "committedEndOffset": end, "logEndOffset": end, "note": note}
     ends = [found.file.end_offset for found in snapshots if found.facts and found.file.end_offset is not None]
     committed = max([*ends, log["startOffset"] or 0])
     end = max(log["endOffset"] or 0, committed)

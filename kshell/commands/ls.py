@@ -7,6 +7,7 @@ from typing import Any
 
 from kshell.commands.base.result import Column, Result, Row, Rows
 from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.metadata.partial import is_told
 from kshell.metadata.values import Origin
 from kshell.session import Session
 from kshell.tree.image import iso
@@ -74,7 +75,7 @@ def _row(session: Session | None, segments: Segments, node: Node, directory: str
 
 def _written(origin: Origin | None) -> dict[str, Any]:
     """A snapshot keeps what was written and not when: offset and time are the log's, or unknown."""
-    if origin is None:
+    if origin is None or is_told(origin):
         return {}
     facts: dict[str, Any] = {"record": origin.record_type, "version": origin.version}
     if origin.place.in_snapshot:

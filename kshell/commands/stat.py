@@ -7,6 +7,7 @@ from typing import Any
 from kshell.commands.base.result import Report, Result, Section
 from kshell.commands.base.spec import Arg, Command, Example
 from kshell.commands.base.walk import kind
+from kshell.metadata.partial import is_told
 from kshell.metadata.values import Origin
 from kshell.session import Session
 from kshell.sources.describe import snapshot_named_by
@@ -34,6 +35,10 @@ def _facts(session: Session, segments: Segments, node: Node) -> dict[str, Any]:
     if origin is None:
         return facts | dict.fromkeys(_FIELDS) | {"written": "by no single record"}
     place = origin.place
+    if is_told(origin):
+        api = f"{origin.record_type} v{origin.version}"
+        told = f"not known: {place.file} told the value ({api})"
+        return facts | dict.fromkeys(_FIELDS) | {"written": told}
     facts |= _in_snapshot(session, origin) if place.in_snapshot else _in_log(origin)
     return facts | {"file": place.file, "position": place.position}
 

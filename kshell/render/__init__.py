@@ -47,6 +47,8 @@ def render(
     stand one a line. (``csv`` may hold newlines and tabs inside quotes.) The parts of a ``Many`` are for the front end
     to render one by one. Raises UsageError for a format that does not exist; what the rows raise comes through.
     """
+    if result.for_people is not None and MODULES.get(fmt) == "text":
+        result = result.for_people
     function = _function(renderers(fmt), type(result))
     return function(result, Look(header=header, width=width, color=color, wide=fmt == "wide"))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import NoReturn, TextIO
 
 from kshell.commands.base.execute import Call
-from kshell.commands.base.result import Many, Nothing, Result
+from kshell.commands.base.result import Frames, Many, Nothing, Result, Rows
 from kshell.errors import EXIT_OK, DeadlineError, KshellError
 from kshell.render.color import use_color
 from kshell.render.output import emit
@@ -23,11 +23,17 @@ def answer(call: Call, complain: Callable[[KshellError], None], *, stdout: TextI
 
 
 def _print(call: Call, result: Result, complain: Callable[[KshellError], None], out: TextIO) -> int:
+    if isinstance(result, Frames):
+        from kshell.render.frames import show  # late: only watch has them
+
+        return show(call, result, complain, out)
     if isinstance(result, Many):
         return _print_parts(result, complain, out)
     if isinstance(result, Nothing):
         return max(result.exit_code, call.session.exit_code())
     shape, line = call.shape, call.line
+    if isinstance(result, Rows) and result.live:
+        unpaged(out)
     written = emit(
         result,
         shape.output or "text",
@@ -53,6 +59,13 @@ def _print_parts(many: Many, complain: Callable[[KshellError], None], out: TextI
         elif part.call is not None and part.result is not None:
             code = max(code, _print(part.call, part.result, complain, out))
     return max(code, many.exit_code)
+
+
+def unpaged(out: TextIO) -> None:
+    """Tells a stream that may page long answers (the interactive shell's) that this one has no end."""
+    direct = getattr(out, "direct", None)
+    if direct is not None:
+        direct()
 
 
 def terminal_width(out: TextIO) -> int | None:

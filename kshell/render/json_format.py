@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kshell.commands.base.result import Nothing, Report, Result, Rows, Text, Tree, Value
+from kshell.errors import KshellError
 from kshell.render import plain
 from kshell.render.color import highlight
 from kshell.render.look import Look, Renderer, Renderers, nothing
@@ -36,12 +37,28 @@ def _line(result: Result) -> Iterator[str]:
 
 def _array(rows: Rows) -> Iterator[str]:
     """An array that is written while its rows are made; one row is kept back, for the comma after it."""
+    if rows.live:
+        yield from _live_array(rows)
+        return
     kept = None
     for item in plain.objects(rows):
         yield "[\n" if kept is None else kept + ",\n"
         # Newlines inside strings are escaped: those that are left are the layout's.
         kept = "  " + to_json(item, _INDENT).replace("\n", "\n  ")
     yield "[]\n" if kept is None else kept + "\n]\n"
+
+
+def _live_array(rows: Rows) -> Iterator[str]:
+    """Each row at once, with the comma before it; the array is closed when somebody or something ends the rows, too."""
+    lead, end = "[\n  ", "[]\n"
+    try:
+        for item in plain.objects(rows):
+            yield lead + to_json(item, _INDENT).replace("\n", "\n  ") + "\n"
+            lead, end = ", ", "]\n"
+    except (KeyboardInterrupt, KshellError):
+        yield end
+        raise
+    yield end
 
 
 def _lines(rows: Rows) -> Iterator[str]:

@@ -7,13 +7,19 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any, TextIO
 
-from kshell.commands.base.result import Result
+from kshell.commands.base.result import Result, Rows
 from kshell.errors import EXIT_FAILED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
 from kshell.render import escape, render
 from kshell.render.cells import cells
 from kshell.render.color import paint
+
+if TYPE_CHECKING:
+    import subprocess
+
+_LAST_ANSWER = 2.0
+"""Seconds that a program has for its last words after Ctrl-C or a deadline ended what it reads."""
 
 
 class OutputClosed(Exception):
@@ -47,29 +53,56 @@ def emit(
     Raises CommandError with the operating system's reason, OutputClosed when nobody reads standard output any more,
     and what the result's rows raise while they are made.
     """
+    plain = target is not None or program is not None
+    return pour(
+        render(result, fmt, header=header, width=None if plain else width, color=color and not plain),
+        stdout=stdout,
+        target=target,
+        append=append,
+        program=program,
+        forbidden=forbidden,
+        before=before,
+        live=isinstance(result, Rows) and result.live,
+    )
+
+
+def pour(
+    chunks: Iterator[str],
+    *,
+    stdout: TextIO | None = None,
+    target: str | None = None,
+    append: bool = False,
+    program: str | None = None,
+    forbidden: Iterable[str] = (),
+    before: Callable[[], None] | None = None,
+    live: bool = False,
+) -> int:
+    """As :func:`emit`, with what is rendered already. ``live``: every chunk is to arrive before the next is made.
+
+    Then ``chunks`` may be a generator that has a last word to say when Ctrl-C or a deadline ends it.
+    """
     out = sys.stdout if stdout is None else stdout
-    if target is None and program is None:
-        _to_stdout(render(result, fmt, header=header, width=width, color=color), out, before)
-        return EXIT_OK
-    chunks = render(result, fmt, header=header, width=None, color=False)
     if target is not None:
-        _to_file(chunks, target, append=append, forbidden=forbidden)
+        _to_file(chunks, target, append=append, forbidden=forbidden, live=live)
         return EXIT_OK
-    assert program is not None
-    return _to_program(chunks, program, out)
+    if program is not None:
+        return _to_program(chunks, program, out, live=live)
+    _to_stdout(chunks, out, before, live=live)
+    return EXIT_OK
 
 
-def _to_stdout(chunks: Iterator[str], out: TextIO, before: Callable[[], None] | None) -> None:
+def _to_stdout(chunks: Iterator[str], out: TextIO, before: Callable[[], None] | None, *, live: bool) -> None:
     if (out.encoding or "utf-8").lower().replace("-", "") != "utf8" and hasattr(out, "reconfigure"):
         # Names are UTF-8 in Kafka; a locale that cannot say them must not end in a traceback.
         out.reconfigure(encoding="utf-8")
-    # What is loaded for the answer is loaded while its first chunk is made.
-    first = list(itertools.islice(chunks, 1))
-    if before is not None:
-        before()
     try:
-        _write(itertools.chain(first, chunks), out, "standard output")
-    except BrokenPipeError:
+        with while_read(out) if live else contextlib.nullcontext():
+            # What is loaded for the answer is loaded while its first chunk is made.
+            first = list(itertools.islice(chunks, 1))
+            if before is not None:
+                before()
+            _write(first, chunks, out, "standard output", live=live)
+    except (BrokenPipeError, OutputClosed):
         _abandon(out)
         raise OutputClosed from None
 
@@ -84,31 +117,58 @@ def _abandon(out: TextIO) -> None:
             os.close(nowhere)
 
 
-def _write(chunks: Iterable[str], stream: IO[str], name: str) -> None:
+def _write(first: list[str], rest: Iterator[str], stream: IO[str], name: str, *, live: bool = False) -> None:
     """Only what writing raises becomes a CommandError; what making a chunk raises comes through."""
-    for chunk in chunks:
-        try:
-            stream.write(chunk)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise _failed(name, error) from None
     try:
-        stream.flush()
+        for chunk in itertools.chain(first, rest):
+            _put(chunk, stream, name, flush=live)
+    except (KeyboardInterrupt, DeadlineError) as stop:
+        for chunk in _last_words(rest, stop) if live else ():
+            _put(chunk, stream, name, flush=True)
+        raise
+    _put("", stream, name, flush=True)
+
+
+def _put(chunk: str, stream: IO[str], name: str, *, flush: bool) -> None:
+    try:
+        stream.write(chunk)
+        if flush:
+            stream.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
         raise _failed(name, error) from None
 
 
+def _last_words(chunks: Iterator[str], stop: BaseException) -> Iterator[str]:
+    """What a generator has to say before it ends; nothing when it was the one that ended."""
+    throw = getattr(chunks, "throw", None)
+    if throw is not None:
+        with contextlib.suppress(type(stop), StopIteration):
+            yield throw(stop)
+
+
 def _failed(name: str, error: OSError) -> CommandError:
     return CommandError(f"{name}: {error.strerror or error}")
+
+
+@contextlib.contextmanager
+def while_read(stream: IO[str]) -> Iterator[None]:
+    """Raises OutputClosed inside, at once, when nobody reads a pipe any more: rows may be long in coming.
+
+    A write would tell the same, and only at the next row. Nothing is watched where there is no pipe, or outside the
+    main thread, where no signal can be handled.
+    """
+    from kshell.render.reader import watched
+
+    with watched(stream, OutputClosed):
+        yield
 
 
 # --- a file ----------------------------------------------------------------------------------------------------------
 
 
-def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Iterable[str]) -> None:
+def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Iterable[str], live: bool) -> None:
     path = os.path.expanduser(target)
     if any(is_inside(path, place) for place in forbidden):
         raise CommandError(
@@ -125,7 +185,7 @@ def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Ite
     except OSError as error:
         raise _failed(target, error) from None
     try:
-        _write(itertools.chain(first, chunks), stream, target)
+        _write(first, chunks, stream, target, live=live)
     except BrokenPipeError as error:
         raise _failed(target, error) from None
     finally:
@@ -151,7 +211,7 @@ def is_inside(path: str, place: str) -> bool:
 # --- a program -------------------------------------------------------------------------------------------------------
 
 
-def _to_program(chunks: Iterator[str], program: str, out: TextIO) -> int:
+def _to_program(chunks: Iterator[str], program: str, out: TextIO, *, live: bool) -> int:
     """0, or 1 when the program failed. It says itself why, on standard error, as in any shell."""
     import subprocess
 
@@ -164,18 +224,31 @@ def _to_program(chunks: Iterator[str], program: str, out: TextIO) -> int:
             assert process.stdin is not None
             try:
                 # A program that has read enough (head) is no failure of ours.
-                with contextlib.suppress(BrokenPipeError):
-                    _write(chunks, process.stdin, program)
+                with contextlib.suppress(BrokenPipeError, OutputClosed):
+                    with while_read(process.stdin) if live else contextlib.nullcontext():
+                        _write([], chunks, process.stdin, program, live=live)
                     process.stdin.close()
                     process.wait()
             except (DeadlineError, KeyboardInterrupt):
                 # A deadline or Ctrl-C ends the program, too: leaving the block would wait for it.
-                process.terminate()
+                _end(process, patience=_LAST_ANSWER if live else 0)
                 raise
             finally:
                 with contextlib.suppress(OSError):
                     process.stdin.close()
     return EXIT_OK if process.returncode == 0 else EXIT_FAILED
+
+
+def _end(process: subprocess.Popen[str], *, patience: float) -> None:
+    """Ends a program; one that gets rows without end may first say what it made of them."""
+    import subprocess
+
+    if patience:
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            assert process.stdin is not None
+            process.stdin.close()
+            process.wait(patience)
+    process.terminate()
 
 
 @contextlib.contextmanager
@@ -202,9 +275,11 @@ def _inheritable(out: TextIO) -> Iterator[Any]:
 def describe_error(error: KshellError, *, color: bool = False, line: str | None = None) -> str:
     """What is said of an error on standard error: the message, the faulty place in ``line``, the hint.
 
-    ``line`` is what was typed; it is shown, with a caret below the fault, when the error knows its column. Lines are
-    escaped; there is no newline at the end.
+    ``line`` is what was typed; it is shown, with a caret below the fault, when the error knows its column. An error
+    within an expression brings that along, and its column counts there. Lines are escaped; there is no newline at the
+    end.
     """
+    line = getattr(error, "text", line)
     said = [paint(escape.terminal(error.message), "error", color)]
     column = error.column if isinstance(error, UsageError) else None
     if line is not None and column is not None:

@@ -30,10 +30,17 @@ class _Column(NamedTuple):
     """The width that values are cut to when a line does not fit otherwise; ``None``: never."""
 
 
-def table(rows: Iterable[Row], names: Sequence[str], look: Look, *, header: bool | None = None) -> Iterator[str]:
+def table(
+    rows: Iterable[Row],
+    names: Sequence[str],
+    look: Look,
+    *,
+    header: bool | None = None,
+    seen_first: int = SEEN_FIRST,
+) -> Iterator[str]:
     """A header line (unless ``header``, or else the look, says no) and a line a row. ``names`` are keys of the rows."""
     rest = iter(rows)
-    first = list(islice(rest, SEEN_FIRST))
+    first = list(islice(rest, seen_first))
     layout = _layout(first, names, look)
     if look.header if header is None else header:
         yield _line([(column.name, "bold") for column in layout], layout, look)

@@ -53,13 +53,13 @@ def _block(result: Rows, block: Iterator[Row], look: Look) -> Iterator[str]:
         line, column = result.line, result.line_column
         return (_as_line(row.get(column) if line is None else line(row)) for row in block)
     if result.style == "names" and not look.wide:
-        if look.width is None or result.one_per_line:
+        if look.width is None or result.one_per_line or result.live:
             return (_name(row, look)[1] + "\n" for row in block)
         return _in_columns([_name(row, look) for row in block], look.width)
-    from kshell.render.table import table
+    from kshell.render.table import SEEN_FIRST, table
 
     names = [column.name for column in result.columns if look.wide or not column.wide]
-    return table(block, names, look)
+    return table(block, names, look, seen_first=1 if result.live else SEEN_FIRST)
 
 
 def _as_line(line: Any) -> str:

@@ -61,12 +61,13 @@ def _whole(result: Result) -> Iterator[str]:
 
 def _list(result: Rows) -> Iterator[str]:
     items = plain.objects(result)
-    some = list(islice(items, _AT_ONCE))
+    at_once = 1 if result.live else _AT_ONCE
+    some = list(islice(items, at_once))
     if not some:
         yield "[]\n"
     while some:
         yield to_yaml(some)
-        some = list(islice(items, _AT_ONCE))
+        some = list(islice(items, at_once))
 
 
 def _render(result: Result, look: Look) -> Iterator[str]:

@@ -72,6 +72,8 @@ class Repl:
             return asked.code
         except EOFError:
             return self._lines.status
+        finally:
+            self._session.source.close()
 
     def _survive_turn(self) -> None:
         """Ctrl-C at the prompt clears the line; one more while a command is ending must not end the shell."""

@@ -16,6 +16,7 @@ from kshell.render.answer import answer, deadline
 from kshell.render.color import paint, use_color
 from kshell.render.escape import terminal as clean
 from kshell.render.output import OutputClosed, describe_error
+from kshell.render.question import asker
 from kshell.repl.loading import Loader, Meter
 from kshell.repl.pager import PagerQuit, Screen
 from kshell.session import Session
@@ -30,6 +31,8 @@ class Lines:
         self._meter = meter
         self._said: set[str] = set()
         self.status = EXIT_OK
+        session.announce = lambda: self.say(session)
+        session.ask = asker(meter.clear)
 
     def run(self, line: str) -> None:
         """Runs one line. Raises Exit when it asks to leave, or nobody reads the answers any more."""
@@ -60,6 +63,7 @@ class Lines:
         self._meter.begin()
         if self._needs_data(line):
             self._loader.wait()
+            self._session.refresh()
         call = prepare(self._session, line)
         if call is None:
             return self.status

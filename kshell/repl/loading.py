@@ -35,6 +35,10 @@ class Meter:
         elif self.percent() != before:
             self.changed()
 
+    def tell(self) -> None:
+        """There is news of a live source."""
+        self.changed()
+
     def percent(self) -> int:
         """Of the bytes of what is being read."""
         done, total, _ = self._last
@@ -80,6 +84,7 @@ class Loader:
     def _load(self) -> None:
         try:
             _ = self._session.loaded
+            self._session.source.start(self._meter.tell)
         except KshellError as error:
             self.error = error
         except Exception as error:

@@ -72,6 +72,11 @@ class Screen:
         """What is held back stays so."""
         self._out.flush()
 
+    def direct(self) -> None:
+        """From now on nothing is held back or paged: the answer has no end, or draws the whole screen."""
+        with self._lock:
+            self._command = ""
+
     def write(self, text: str) -> int:
         """Raises PagerQuit."""
         self._before()

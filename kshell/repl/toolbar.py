@@ -12,7 +12,7 @@ from kshell.errors import KshellError
 from kshell.repl.loading import Loader
 from kshell.repl.terminal import clean, shortened, width_of
 from kshell.session import Session
-from kshell.sources.directory import Loaded
+from kshell.sources.source import Following, Loaded
 from kshell.tree.image import provenance
 from kshell.tree.node import Leaf
 
@@ -54,7 +54,12 @@ class Toolbar:
         session = self._session
         if not session.is_loaded:
             return [self._loader.words()]
+        following = session.source.following() if session.until is None else None
+        if following is not None:
+            return _live_facts(following)
         last = provenance(session.image)
+        if session.source.kind == "brokers":
+            return [fact for fact in ("what brokers tell", self._metadata_version()) if fact]
         if last["offset"] < 0:
             return ["empty"]
         facts = [f"as of offset {last['offset']}", str(last["time"] or "").replace("T", " "), f"epoch {last['epoch']}"]
@@ -93,6 +98,18 @@ class Toolbar:
         if self._said is None or self._said[0] is not session.loaded or now - self._said[1] > _FRESH:
             self._said = (session.loaded, now, session.problems(), session.notes())
         return self._said[2], self._said[3]
+
+
+def _live_facts(following: Following) -> list[str]:
+    """Of a live source; without a leader, why there is none."""
+    if following.trouble is not None or following.leader_id < 0:
+        return ["no leader", f"offset {following.end_offset - 1}", clean(following.trouble or "looking for one")]
+    return [
+        f"leader {following.leader_id}",
+        f"epoch {following.leader_epoch}",
+        f"offset {following.end_offset - 1}",
+        f"lag {following.lag}",
+    ]
 
 
 def _fitted(text: str, columns: int) -> str:

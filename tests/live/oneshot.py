@@ -12,12 +12,17 @@ ROOT = Path(__file__).parents[2]
 FIND = ("find", "/image", "--values", "-o", "jsonl", "--show-secrets")
 
 
-def command(source: Path, *words: str) -> list[str]:
-    """Return the command line that asks one question of a directory or file."""
-    return [sys.executable, "-m", "kshell", "-d", str(source), *words]
+Source = Path | tuple[str, ...]
+"""A directory or file, or the flags that name another source, such as ``("-q", "localhost:9093")``."""
 
 
-def run(source: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def command(source: Source, *words: str) -> list[str]:
+    """Return the command line that asks one question of a source."""
+    flags = source if isinstance(source, tuple) else ("-d", str(source))
+    return [sys.executable, "-m", "kshell", *flags, *words]
+
+
+def run(source: Source, *words: str) -> subprocess.CompletedProcess[str]:
     """Ask one question, with a home directory of its own."""
     with tempfile.TemporaryDirectory(prefix="kshell-home-") as home:
         env = {name: value for name, value in os.environ.items() if not name.startswith(("KSHELL_", "XDG_"))}
@@ -27,7 +32,7 @@ def run(source: Path, *words: str) -> subprocess.CompletedProcess[str]:
         )  # fmt: skip
 
 
-def lines(source: Path, *words: str) -> list[str]:
+def lines(source: Source, *words: str) -> list[str]:
     """Ask one question that must be answered with exit code 0 and without a complaint; return the lines."""
     done = run(source, *words)
     assert done.returncode == 0, (

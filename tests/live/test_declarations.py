@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import pytest
 
 from kshell.metadata.records import record_types
+from kshell.protocol.api import NEVER, Api
+from kshell.protocol.apis import API_NAMES
 from kshell.protocol.control import CONTROL_TYPES
+from kshell.protocol.error_codes import error_codes, error_name, is_retriable
 from kshell.protocol.schema import Field, Schema, Versions
 from tests.kafka import jars, messages
+from tests.server.apis import apis
 
 pytestmark = pytest.mark.live
 
@@ -77,7 +82,7 @@ def _default(text: str | None, kind: str) -> object:
         return text or ""
     if kind == "uuid":
         return None
-    return int(text or "0", 0)
+    return int(str(text or "0"), 0)
 
 
 def wire_order(shapes: Iterator[Shape]) -> tuple[list[Shape], set[Shape]]:
@@ -126,6 +131,95 @@ def test_nothing_is_declared_that_kafka_does_not_have() -> None:
         if kind.schema.name in metadata:
             assert str(kind.schema.versions) == str(Versions.parse(metadata[kind.schema.name]["validVersions"]))
     assert {kind.schema.name for kind in CONTROL_TYPES.values()} == messages.control_records(jars.LATEST).keys()
+
+
+Pair = tuple[int, Shape | None, Shape | None]
+
+
+def differences(schema: Schema, message: messages.Message, *, defaults: bool) -> list[Pair]:
+    """Return (version, our field, Kafka's field) where a request or response differs at the versions that both have.
+
+    Ours may be null where Kafka's is not, may have tagged fields of later releases, and calls ``records`` bytes.
+    """
+    valid = Versions.parse(message["validVersions"])
+    assert message["flexibleVersions"] == ("none" if schema.flexible == NEVER else f"{schema.flexible}+")
+    found: list[Pair] = []
+    for version in range(schema.versions.low, (schema.versions.high or 0) + 1):
+        if version not in valid:
+            continue
+        mine, my_tags = wire_order(ours(schema.fields, version))
+        kafkas, their_tags = wire_order(theirs(message, version))
+        names = {shape.path for shape in their_tags}
+        tagged = sorted(shape for shape in my_tags if shape.path in names)
+        pairs = [*zip_longest(mine, kafkas), *zip_longest(tagged, sorted(their_tags))]
+        found += [(version, *pair) for pair in pairs if not same(*pair, defaults=defaults)]
+    return found
+
+
+def same(mine: Shape | None, kafkas: Shape | None, *, defaults: bool) -> bool:
+    """Return whether a field of ours reads what Kafka's writes, and writes what it reads."""
+    if mine is None or kafkas is None or (kafkas.nullable and not mine.nullable):
+        return False
+    if kafkas.type == "records":
+        kafkas = kafkas._replace(type="bytes", default=mine.default)
+    if not defaults:
+        kafkas = kafkas._replace(default=mine.default)
+    return mine == kafkas._replace(nullable=mine.nullable)
+
+
+RENAMED = {("ListConfigResources", "3.9.2")}
+"""Declared by the later name; before, the fields had other names too."""
+
+
+CASES = [(api, release) for api in apis().values() for release in RELEASES if (api.name, release) not in RENAMED]
+
+
+@pytest.mark.parametrize(("api", "release"), CASES, ids=[f"{api.name}-{release}" for api, release in CASES])
+def test_requests_and_responses(api: Api, release: str) -> None:
+    jars.require(release)
+    by_key = {message["apiKey"]: message for message in messages.requests(release).values()}
+    if api.key not in by_key:
+        assert release != jars.LATEST
+        return
+    request, latest = by_key[api.key], release == jars.LATEST
+    assert request["name"] == api.request.name
+    assert differences(api.request, request, defaults=latest) == []
+    assert differences(api.response, messages.responses(release)[api.response.name], defaults=latest) == []
+
+
+def test_every_version_of_the_latest_release_is_known() -> None:
+    jars.require()
+    for name, request in messages.requests(jars.LATEST).items():
+        made = apis().get(request["apiKey"])
+        if made is not None and name == made.request.name:
+            high = Versions.parse(request["validVersions"]).high
+            assert high is not None
+            assert made.versions.high == high - request.get("latestVersionUnstable", False), name
+
+
+def test_error_codes_and_apis_are_kafkas_own() -> None:
+    jars.require()
+    lines = jars.run(jars.classes(jars.LATEST, "ProtocolNames"), "ProtocolNames").split("\n")
+    rows = [line.split(" ") for line in lines if line]
+    errors = {int(row[1]): (row[2], row[3] == "true") for row in rows if row[0] == "error"}
+    assert {code: (error_name(code), is_retriable(code)) for code in error_codes()} == errors
+    assert {int(row[1]): row[2] for row in rows if row[0] == "api"} == API_NAMES
+
+
+def test_a_difference_of_a_message_is_seen() -> None:
+    message = {
+        "name": "X", "flexibleVersions": "1+", "validVersions": "0-1", "fields": [
+            {"name": "A", "versions": "0+", "type": "records"},
+            {"name": "B", "versions": "1+", "type": "string", "taggedVersions": "1+", "tag": "0", "default": "b"},
+        ],
+    }  # fmt: skip
+    for right in ("a bytes\nb string 1+ tag 0 = b", "a bytes?\nb string? 1+ tag 0 = b\nc int8 1+ tag 1"):
+        assert differences(Schema("X", "0-1", right, flexible=1), message, defaults=True) == []
+    for wrong in (
+        "a string\nb string 1+ tag 0 = b", "a bytes\nb string 1+ tag 1 = b", "a bytes\nb string 1+ tag 0 = c",
+        "a bytes", "a bytes\nb string 1+ = b", "a bytes\nc int8\nb string 1+ tag 0 = b", "b string 1+ tag 0 = b",
+    ):  # fmt: skip
+        assert differences(Schema("X", "0-1", wrong, flexible=1), message, defaults=True)
 
 
 def test_a_difference_is_seen() -> None:

@@ -22,6 +22,10 @@ _MASKS = (
     (re.compile(r"kshell \d+\.\d+\S*"), "kshell VERSION"),
     (re.compile(r"as of offset \d+ · \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z"), "as of offset N · TIME"),
     (re.compile(r"epoch \d+"), "epoch N"),
+    (re.compile(r"\S*\.0\.1:\d+\S*"), "ADDRESSES"),
+    (re.compile(r" +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "  TIME"),
+    (re.compile(r"offset \d+"), "offset N"),
+    (re.compile(r"leader 300\d"), "leader ID"),
 )
 
 
@@ -98,7 +102,7 @@ class Terminal:
     def _is_prompt(self, prompt: str) -> bool:
         column, row = map(int, self._run("display-message", "-p", "-t", "t", "#{cursor_x} #{cursor_y}").split())
         lines = self.screen().split("\n")
-        if row >= len(lines) or not any(" · as of offset" in line for line in lines):
+        if row >= len(lines) or not any(re.search(r" · as of offset| · lag \d", line) for line in lines):
             return False
         return lines[row] == prompt and column == len(prompt) + 1
 

@@ -78,10 +78,13 @@ def _untaken(command: Command, flags: Iterable[Flag]) -> list[Flag]:
 
 
 def parse(command: Command, words: list[str]) -> SimpleNamespace:
-    """The typed arguments in ``words``, flags and others in any order. Raises UsageError."""
+    """The typed arguments in ``words``, flags and others in any order. Raises UsageError.
+
+    Where the last argument is a command line (``watch``), its first word ends the flags: the rest are that line's.
+    """
     hint = f"`help {command.name}` shows how it is used"
     reader = _Reader(command.name, flags_of(command), hint)
-    rest = reader.read(words, intermixed=True)
+    rest = reader.read(words, intermixed=not command.takes_line)
     missing = None
     for arg in command.args:
         if arg.arity in "1?":

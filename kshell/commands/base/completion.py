@@ -56,9 +56,21 @@ def complete(session: Session, before: str) -> Completions:
     if not earlier:
         return _offer(word, 0, _commands(session, word.text))
     command = resolve(session, earlier)
+    while command is not None and (line := _line_in(*command)):
+        command = resolve(session, [Part(Kind.WORD, 0, 0, text) for text in line])
     if command is None:
         return Completions(len(before))
     return _arguments(session, command[0], command[1], word)
+
+
+def _line_in(command: Command, words: list[str]) -> list[str]:
+    """The words that belong to a line which is an argument of the command (``watch``)."""
+    state = State(command, [])
+    for number, word in enumerate(words):
+        state.take(word)
+        if state.in_line:
+            return words[number:]
+    return []
 
 
 def _under_cursor(before: str) -> tuple[Part, list[Part], Kind]:
@@ -131,7 +143,7 @@ def _arguments(session: Session, command: Command, words: list[str], word: Part)
         return _offer(word, 0, _asked(session, arg.complete, word.text, ready))
     if arg.kind == "path":
         return _paths(session, word)
-    return _offer(word, 0, _commands(session, word.text) if arg.kind == "command" else [])
+    return _offer(word, 0, _commands(session, word.text) if arg.kind in ("command", "line") else [])
 
 
 class State:
@@ -143,6 +155,8 @@ class State:
         self.used: set[str] = set()
         self.pending: Flag | None = None
         self.ended = False
+        self.in_line = False
+        """Whether the words are those of a line which is the command's last argument."""
         self._arguments = 0
         for word in words:
             self.take(word)
@@ -152,7 +166,10 @@ class State:
         if self.pending is not None:
             self.pending = None
         elif self.ended or not word.startswith("-") or word == "-":
+            arg = self.arg()
             self._arguments += 1
+            if arg is not None and arg.kind == "line":
+                self.in_line = self.ended = True
         elif word == "--":
             self.ended = True
         elif word.partition("=")[0] in self.flags:

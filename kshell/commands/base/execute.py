@@ -59,8 +59,11 @@ def prepare(session: Session, text: str) -> Call | None:
 
 
 def prepare_words(session: Session, words: list[str]) -> Call:
-    """A command whose words the operating system's shell has split; pipes and redirections are its business."""
-    return _call(session, Line([Word.of_argument(word) for word in words]))
+    """A command whose words the operating system's shell has split; pipes and redirections are its business.
+
+    A word of a line that was parsed (:class:`Typed`) keeps its pattern.
+    """
+    return _call(session, Line([Word(word, getattr(word, "pattern", word), 0) for word in words]))
 
 
 def _call(session: Session, line: Line) -> Call:

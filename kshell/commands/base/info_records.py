@@ -6,7 +6,7 @@ from typing import Any
 
 from kshell.commands.base.result import Column, Row, Rows
 from kshell.errors import DataError
-from kshell.sources.directory import Loaded
+from kshell.sources.source import Loaded
 from kshell.sources.survey import LogSurvey, SnapshotSurvey, Types
 
 _COLUMNS = tuple(Column(name) for name in ("type", "version", "count", "undecoded", "unknownTags"))

@@ -20,6 +20,7 @@ _OTHERS = {
     "offset": "an offset of the log",
     "segment": "a segment's file: base offset, size",
     "problem": "a record that is not in the image, and why",
+    "unavailable": "why a live source cannot say what would be there",
 }
 """Types of leaves that no family declares, and what they hold."""
 

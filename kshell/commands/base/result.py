@@ -20,9 +20,14 @@ Row = Mapping[str, Any]
 
 
 class Result:
-    """Base of the kinds. ``exit_code`` is the command's own (a predicate's finding: 1)."""
+    """Base of the kinds. ``exit_code`` is the command's own (a predicate's finding: 1).
+
+    ``for_people`` is what ``text`` and ``wide`` show instead, where the exact answer does not read well (ages beside
+    times, a column a node); every other format shows the result itself.
+    """
 
     exit_code: int
+    for_people: Result | None = None
 
     def __init__(self, *, exit_code: int = 0) -> None:
         self.exit_code = exit_code
@@ -71,7 +76,8 @@ class Rows(Result):
 
     ``group`` is a column whose changes start a new block with a heading (``ls`` of several directories). With ``json``
     and ``jsonl``, the column ``bare`` stands for the whole row (``ls``: names). Rows may hold more keys than there are
-    columns; only columns are shown, in their order.
+    columns; only columns are shown, in their order. ``live`` rows come as things happen, perhaps for ever: each is
+    printed at once, and no pager stands between.
     """
 
     def __init__(
@@ -85,9 +91,11 @@ class Rows(Result):
         group: str | None = None,
         bare: str | None = None,
         *,
+        live: bool = False,
         exit_code: int = 0,
     ) -> None:
         super().__init__(exit_code=exit_code)
+        self.live = live
         self.columns = columns
         self.rows = rows
         self.style = style
@@ -162,6 +170,19 @@ class Many(Result):
         super().__init__(exit_code=exit_code)
         self.parts = parts
         self.keep_going = keep_going
+
+
+class Frames(Many):
+    """What one command gives whenever it is run again (``watch``): a part for each run, made when it is due.
+
+    At a terminal the newest stands in the place of the one before, below a header with ``title`` (the command) and how
+    often it runs; anywhere else those that differ from the one before are printed. ``exit_code`` counts at the end.
+    """
+
+    def __init__(self, parts: Iterable[Part], title: str, every: float, *, exit_code: int = 0) -> None:
+        super().__init__(parts, keep_going=True, exit_code=exit_code)
+        self.title = title
+        self.every = every
 
 
 class Exit(Exception):

@@ -39,7 +39,8 @@ class Flag(NamedTuple):
 
 
 class Arg(NamedTuple):
-    """A positional argument. ``kind``: ``path`` (globs are expanded, paths are completed), ``text`` or ``command``.
+    """A positional argument. ``kind``: ``path`` (globs are expanded, paths are completed), ``text``, ``command`` or
+    ``line`` (a command with its arguments and options; the last argument of all).
 
     ``arity``: ``1``, ``?`` (optional), ``*`` (any number) or ``+`` (at least one). ``after`` completes a word whose
     candidates depend on the words before it.
@@ -73,3 +74,8 @@ class Command(NamedTuple):
     description: str = ""
     needs_source: bool = True
     aliases: tuple[str, ...] = ()
+
+    @property
+    def takes_line(self) -> bool:
+        """Whether its last argument is another command's line."""
+        return bool(self.args) and self.args[-1].kind == "line"

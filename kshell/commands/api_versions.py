@@ -1,0 +1,106 @@
+"""``api-versions``: which versions of which APIs each node offers, and which all of them share (KIP-35)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.arguments import count
+from kshell.commands.base.result import Column, Result, Rows
+from kshell.commands.base.spec import Command, Example, Flag
+from kshell.errors import UsageError
+from kshell.protocol.apis import api_name
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+Range = tuple[int, int]
+_COLUMNS = tuple(Column(name) for name in ("apiKey", "apiName", "minVersion", "maxVersion", "nodes"))
+_DIFFERS = " *"
+
+
+def run(session: Session, args: Any) -> Result:
+    """A row for every API that some node offers. Raises NodeError when no node answers."""
+    if args.node is not None and args.all:
+        raise UsageError("api-versions: --node asks one node, --all every one: give one of them")
+    session.remarks[:] = []
+    from kshell.client.compatibility import shared
+    from kshell.commands.base.members import live_nodes
+    from kshell.commands.base.node_versions import survey
+
+    found = survey(session, live_nodes(session, "api-versions"), node_id=args.node, everyone=args.all)
+    ranges = found.ranges
+    common = shared(ranges)
+    result = Rows(_COLUMNS, [_row(key, span, ranges) for key, span in common.items()])
+    kinds = {name: member.kind for name, member in found.members.items()}
+    result.for_people = _for_people(common, ranges, kinds)
+    return result
+
+
+def _row(key: int, span: Range | None, ranges: Mapping[str, Mapping[int, Range]]) -> dict[str, Any]:
+    low, high = span or (None, None)
+    offered = {node: ranges[node][key] for node in ranges if key in ranges[node]}
+    nodes = {node: {"min": first, "max": last} for node, (first, last) in offered.items()}
+    return {"apiKey": key, "apiName": api_name(key), "minVersion": low, "maxVersion": high, "nodes": nodes}
+
+
+def _for_people(
+    common: Mapping[int, Range | None], ranges: Mapping[str, Mapping[int, Range]], kinds: Mapping[str, str]
+) -> Rows:
+    """APIs x nodes. Nodes that offer the same share a column; what differs among nodes of one kind is marked."""
+    from kshell.client.compatibility import shared
+
+    groups: dict[tuple[str, frozenset[tuple[int, Range]]], list[str]] = {}
+    for node, offered in ranges.items():
+        groups.setdefault((kinds[node], frozenset(offered.items())), []).append(node)
+    of_kind = {
+        kind: shared({node: offered for node, offered in ranges.items() if kinds[node] == kind})
+        for kind in {kind for kind, _ in groups}
+    }
+    rows = []
+    for key, span in common.items():
+        row = {"apiKey": key, "apiName": api_name(key), "shared": _text(span) if span else "none"}
+        for (kind, _), names in groups.items():
+            row[",".join(names)] = _cell(ranges[names[0]].get(key), of_kind[kind].get(key))
+        rows.append(row)
+    return Rows(tuple(Column(name) for name in ("apiKey", "apiName", "shared", *map(",".join, groups.values()))), rows)
+
+
+def _cell(span: Range | None, common: Range | None) -> str | None:
+    if span is None:
+        return None
+    return _text(span) + ("" if span == common else _DIFFERS)
+
+
+def _text(span: Range) -> str:
+    return f"{span[0]}-{span[1]}" if span[0] != span[1] else str(span[0])
+
+
+def complete_node(session: Session, typed: str) -> Iterable[str]:
+    """The ids of the controllers and brokers in the image."""
+    known = {*session.image["controllers"], *session.image["brokers"]}
+    return [str(node_id) for node_id in sorted(known)]
+
+
+COMMAND = Command(
+    name="api-versions",
+    summary="which versions of which APIs each node offers, and which all of them share",
+    run=run,
+    flags=(
+        Flag(("--node",), "ask only that node", metavar="ID", convert=count, complete=complete_node),
+        Flag(("--all",), "ask controllers and brokers, whichever the source lists"),
+    ),
+    examples=(
+        Example("api-versions", "every controller (-q) or broker (-b); the sample does not run", 3),
+        Example("api-versions --node 3000 -o jsonl", "one node, for a script", 3),
+    ),
+    description=(
+        "Every node is asked itself, all at once, each over a connection of its own. minVersion and maxVersion are"
+        " what all that answered share: the highest minimum to the lowest maximum, null if that is nothing or if one of"
+        " them has no such API. In text, nodes that offer the same are one column, and a range is marked with * where"
+        " it differs from what all nodes of its kind share. Nodes that do not answer are named on standard error; the"
+        " exit code is 3 when none does. Controllers are named by address where the cluster does not tell their ids"
+        " (below 3.7). --all takes brokers from their registrations (-q), and controllers from the quorum (-b, 3.9 and"
+        " later); a node that is both has two entries, broker-ID and controller-ID."
+    ),
+)

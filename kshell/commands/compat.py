@@ -1,0 +1,171 @@
+"""``compat``: what a cluster can do, and which node is in the way (KIP-35)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.result import Column, Report, Result, Rows, Section
+from kshell.commands.base.spec import Arg, Command, Example
+from kshell.errors import EXIT_FAILED, EXIT_OK, UsageError
+from kshell.protocol.apis import api_name
+
+if TYPE_CHECKING:
+    from kshell.client.compatibility import Blocker, Verdict
+    from kshell.client.features import Feature
+    from kshell.commands.base.node_versions import Survey
+    from kshell.session import Session
+
+_COLUMNS = (
+    Column("feature"),
+    Column("kip"),
+    Column("usable"),
+    Column("required", wide=True),
+    Column("shared", wide=True),
+    Column("inTheWay"),
+    Column("reason"),
+    Column("about", wide=True),
+)
+_USABLE = {True: "yes", False: "no", None: "unknown"}
+
+
+def run(session: Session, args: Any) -> Result:
+    """A row a feature. Raises UsageError for a feature that is not known, NodeError when no node answers."""
+    session.remarks[:] = []
+    wanted = _wanted(args.feature)
+    from kshell.client.compatibility import check
+    from kshell.commands.base.members import live_nodes
+    from kshell.commands.base.node_versions import survey
+
+    found = survey(session, live_nodes(session, "compat"), everyone=True)
+    verdicts = [check(feature, found.ranges, found.finalized) for feature in wanted]
+    rows = [_row(verdict, found) for verdict in verdicts]
+    one = args.feature is not None
+    unusable = one and any(row["usable"] is not True for row in rows)
+    result = Rows(_COLUMNS, rows, exit_code=EXIT_FAILED if unusable else EXIT_OK)
+    result.for_people = _page(rows) if one else Rows(_COLUMNS, [row | _for_people(row) for row in rows])
+    return result
+
+
+def _wanted(word: str | None) -> list[Feature]:
+    from kshell.client.features import features, find
+
+    if word is None:
+        return list(features().values())
+    found = find(word)
+    if not found:
+        import difflib  # late: only mistakes need it
+
+        close = difflib.get_close_matches(word.lower(), [*features(), *_kips()], n=2)
+        hint = f"did you mean {' or '.join(close)}?" if close else "`compat` without a name lists all features"
+        raise UsageError(f"compat: {word} is no feature or KIP that is known", hint=hint)
+    return found
+
+
+def _row(verdict: Verdict[str], found: Survey) -> dict[str, Any]:
+    feature = verdict.feature
+    blockers = verdict.blockers
+    # A level that is too low is in the way whoever was asked.
+    usable = False if blockers else verdict.usable
+    reasons = _reasons(blockers)
+    # Who was not asked may be in the way: yes would be a guess, no would not.
+    silent = [name for name in found.silent if found.members[name].kind in feature.kinds]
+    if usable is True and silent:
+        usable = None
+    if usable is None:
+        reasons += [f"{what} is not told" for what in verdict.unknown]
+        reasons += [f"{found.members[name].kind} {name} was not asked" for name in silent]
+        if not verdict.nodes and not silent:
+            reasons.append(f"no {' or '.join(sorted(feature.kinds))} is known")
+    levels = {name: {"min": level, "max": None} for name, level in feature.levels.items()}
+    finalized = {name: _level(found.finalized, name) for name in feature.levels}
+    return {
+        "feature": feature.name,
+        "kip": feature.kip,
+        "usable": usable,
+        "required": {api_name(key): _span(span) for key, span in feature.requires.items()} | levels,
+        "shared": {one.api_name: _span(one.shared) for one in verdict.requirements} | finalized,
+        "inTheWay": list(dict.fromkeys(one.node for one in blockers if one.node is not None)),
+        "reason": "; ".join(reasons) or None,
+        "about": feature.about,
+    }
+
+
+def _level(finalized: Mapping[str, int] | None, name: str) -> dict[str, int | None] | None:
+    return None if finalized is None else {"min": finalized.get(name, 0), "max": finalized.get(name, 0)}
+
+
+def _span(span: tuple[int, int | None] | None) -> dict[str, int | None] | None:
+    return None if span is None else {"min": span[0], "max": span[1]}
+
+
+def _reasons(blockers: Iterable[Blocker[str]]) -> list[str]:
+    """Each reason once, with the nodes that it holds for."""
+    found: dict[str, list[str]] = {}
+    for one in blockers:
+        found.setdefault(one.reason, []).extend([one.node] if one.node is not None else [])
+    return [f"{', '.join(nodes)}: {reason}" if nodes else reason for reason, nodes in found.items()]
+
+
+def _for_people(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "usable": _USABLE[row["usable"]],
+        "required": [f"{name} {_words(span)}" for name, span in row["required"].items()],
+        "shared": [f"{name} {_words(span)}" for name, span in row["shared"].items()],
+        "inTheWay": row["inTheWay"] or None,
+    }
+
+
+def _page(rows: Iterable[Mapping[str, Any]]) -> Report:
+    """Everything about each feature: the verdict, and what it needs beside what there is."""
+    columns = tuple(Column(name) for name in ("name", "required", "shared"))
+    sections = []
+    for row in rows:
+        facts = {"about": row["about"], "usable": _USABLE[row["usable"]], "inTheWay": row["inTheWay"] or None}
+        sections.append(Section(row["feature"], f"{row['feature']} ({row['kip']})", facts | {"reason": row["reason"]}))
+        needs = [
+            {"name": name, "required": _words(span), "shared": _words(row["shared"][name])}
+            for name, span in row["required"].items()
+        ]
+        sections.append(Section("needs", f"What {row['feature']} needs", Rows(columns, needs)))
+    return Report(sections)
+
+
+def _words(span: Mapping[str, int | None] | None) -> str:
+    if span is None:
+        return "none"
+    if span["max"] is None:
+        return f"{span['min']}+"
+    return str(span["min"]) if span["min"] == span["max"] else f"{span['min']}-{span['max']}"
+
+
+def _kips() -> list[str]:
+    from kshell.client.features import features
+
+    return list(dict.fromkeys(feature.kip for feature in features().values()))
+
+
+def _complete(session: Session, typed: str) -> Iterable[str]:
+    from kshell.client.features import features
+
+    return [*features(), *_kips()]
+
+
+COMMAND = Command(
+    name="compat",
+    summary="what the cluster can do, and which node is in the way",
+    run=run,
+    args=(Arg("feature", "a feature or a KIP; all that are known when absent", arity="?", complete=_complete),),
+    examples=(
+        Example("compat", "every feature that is known; the sample does not run", 3),
+        Example("compat KIP-932", "whether share groups can be used, with what they need", 3),
+        Example("compat dynamic-quorum -o json", "one feature by its name, for a script", 3),
+    ),
+    description=(
+        "Controllers and brokers are asked which versions they offer (as api-versions --all does). A feature is usable"
+        " when the versions that each of its APIs needs overlap with what all nodes of the kind that matters share, and"
+        " when the levels that it needs are finalized. Else inTheWay names the nodes that keep it from being usable,"
+        " and reason says why. usable is null (unknown) where nobody knows: a node was not asked, or a level is not"
+        " told. With a FEATURE the exit code is 1 unless it is usable."
+    ),
+)

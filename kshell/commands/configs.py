@@ -1,0 +1,186 @@
+"""``configs``: configs of topics, brokers, groups, with what nodes know of them; ``configs check`` judges values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.result import Column, Result, Rows
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.errors import EXIT_FAILED, EXIT_OK, KshellError, NodeError, UsageError
+from kshell.metadata.families.configs import Resource, resource_segment
+
+if TYPE_CHECKING:
+    from kshell.client.nodes import Nodes
+    from kshell.session import Session
+    from kshell.sources.config_entries import Described
+
+_COLUMNS = (
+    Column("resourceType"),
+    Column("resourceName"),
+    Column("name"),
+    Column("value"),
+    Column("source"),
+    Column("isSensitive", wide=True),
+    Column("isReadOnly", wide=True),
+    Column("synonyms", wide=True),
+    Column("type"),
+    Column("documentation", wide=True),
+)
+_CHECKED = tuple(map(Column, ("resourceType", "resourceName", "name", "value", "valid", "type", "expected", "reason")))
+_CHECK = "check"
+_TELLS_TYPES = 3
+"""The version of DescribeConfigs that tells types (KIP-569)."""
+_BY_TABLES = "judged by what Kafka 3.3 to 4.3 define"
+
+
+def run(session: Session, args: Any) -> Result:
+    """Rows of the entities, or of everything that the log holds; or what there is to say of values."""
+    session.remarks[:] = []
+    if args.overridden and args.effective:
+        raise UsageError("configs: --overridden and --effective exclude each other")
+    if args.entity[:1] == [_CHECK]:
+        if args.docs or args.overridden or args.effective:
+            raise UsageError("configs check takes no options")
+        return _check(session, args.entity[1:])
+    from kshell.commands.base.config_entities import expand
+    from kshell.commands.base.config_rows import for_people
+
+    words: list[str] = args.entity or []
+    resources = [one for word in words for one in expand(session, word)] if words else sorted(session.image["configs"])
+    rows = _rows(session, resources, args)
+    columns = tuple(column._replace(wide=False) if args.docs and column.wide and column.name == "documentation"
+                    else column for column in _COLUMNS)  # fmt: skip
+    result = Rows(columns, rows)
+    result.for_people = Rows(columns, list(map(for_people, rows)))
+    return result
+
+
+def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[str, Any]]:
+    from kshell.commands.base.config_entities import ask, failure_of
+    from kshell.commands.base.config_rows import rows_of_log, rows_told
+    from kshell.sources.config_entries import UNKNOWN
+
+    nodes: Nodes | None = getattr(session.source, "nodes", None)
+    extended = args.docs or args.effective or args.overridden
+    if nodes is None or session.until is not None or not (args.entity or extended):
+        if extended:
+            session.remarks.append("the log holds what was set, and neither defaults nor documentation: needs -q or -b")
+        return list(rows_of_log(session.image["configs"], resources, session.redaction))
+    rows: list[dict[str, Any]] = []
+    failures: list[KshellError] = []
+    for described in ask(session, nodes, resources, docs=args.docs):
+        failure = failure_of(described)
+        if failure is None:
+            rows += rows_told(described, session.redaction, overridden=args.overridden, effective=args.effective)
+            _note_old(session, described)
+            continue
+        failures.append(failure)
+        has_log = nodes.kind == "controller" and isinstance(failure, NodeError)
+        unknown = "only what was set is known, and the rest is unknown: " if has_log else ""
+        hint = f" ({failure.hint})" if failure.hint else ""
+        session.remarks.append(f"{resource_segment(described.resource)}: {unknown}{failure.message}{hint}")
+        if has_log:
+            rows += rows_of_log(session.image["configs"], [described.resource], session.redaction, type=UNKNOWN)
+    if failures and len(failures) == len(resources) and not rows:
+        session.remarks[:] = []
+        raise failures[0]
+    return rows
+
+
+def _note_old(session: Session, described: Described) -> None:
+    if described.origin.version < _TELLS_TYPES:
+        node = described.origin.place.file
+        said = f"{node}: too old to tell types and documentation (Kafka 2.6 and later do): they are unknown"
+        if said not in session.remarks:
+            session.remarks.append(said)
+
+
+# --- check -----------------------------------------------------------------------------------------------------------
+
+
+def _check(session: Session, words: list[str]) -> Rows:
+    from kshell.commands.base.config_check import check
+    from kshell.commands.base.config_entities import parse_entity
+    from kshell.metadata.redaction import REDACTED, config_is_secret
+
+    if len(words) < 2:
+        raise UsageError(
+            "configs check: an entity and KEY=VALUE are needed", hint="configs check TOPIC:orders retention.ms=1"
+        )
+    kind, name = resource = parse_entity(words[0])
+    told = _told_keys(session, resource)
+    rows = []
+    for word in words[1:]:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            raise UsageError(f"{key or '='}: not KEY=VALUE")
+        verdict = check(kind, key, value, told(key))
+        hidden = not session.redaction.show_secrets and config_is_secret(kind, key)
+        facts = {"resourceType": kind, "resourceName": name, "name": key, "value": REDACTED if hidden else value}
+        rows.append(facts | verdict._asdict())
+    return Rows(_CHECKED, rows, exit_code=EXIT_OK if all(row["valid"] for row in rows) else EXIT_FAILED)
+
+
+def _told_keys(session: Session, resource: Resource) -> Callable[[str], Any]:
+    """Key -> what a node says of it, where one can be asked; a remark says when our tables alone judge."""
+    from kshell.commands.base.config_entities import ask, failure_of
+
+    nodes: Nodes | None = getattr(session.source, "nodes", None)
+    found: dict[str, Any] = {}
+    if nodes is None:
+        session.remarks.append(f"{_BY_TABLES}; a running cluster (-q, -b) also says what it has")
+        return found.get
+    for described in ask(session, nodes, [resource], docs=False):
+        failure = failure_of(described)
+        if isinstance(failure, NodeError):
+            session.remarks.append(f"{_BY_TABLES}: {failure.message}")
+        elif failure is not None:
+            raise failure
+        found |= {entry.name: entry for entry in described.entries}
+    return found.get
+
+
+def _complete(session: Session, typed: str) -> Iterable[str]:
+    from kshell.commands.base.config_entities import complete_entity
+
+    return [*complete_entity(session, typed), *([_CHECK] if _CHECK.startswith(typed) else [])]
+
+
+COMMAND = Command(
+    name="configs",
+    summary="configs of topics, brokers and groups, with types, sources and documentation",
+    run=run,
+    args=(
+        Arg(
+            "entity",
+            "TYPE:NAME (TOPIC:orders, BROKER:1, GROUP:readers, CLIENT_METRICS:name, BROKER_LOGGER:1), BROKER for the"
+            " default of all brokers; NAME may be a glob; everything that was set when absent; or check TYPE:NAME"
+            " KEY=VALUE …",
+            arity="*",
+            complete=_complete,
+        ),
+    ),
+    flags=(
+        Flag(("--docs",), "with documentation; needs -q or -b"),
+        Flag(("--overridden",), "whatever is not a default, wherever it was set; needs -q or -b"),
+        Flag(("--effective",), "every config that is in force, defaults too; needs -q or -b"),
+    ),
+    examples=(
+        Example("configs", "everything that was set"),
+        Example("configs TOPIC:orders", "what was set for one topic"),
+        Example("configs 'TOPIC:*' BROKER -o csv", "of every topic, and the default of all brokers"),
+        Example(
+            "configs check TOPIC:orders retention.ms=86400000 cleanup.policy=compact", "whether values would be taken"
+        ),
+        Example("configs check TOPIC:orders min.insync.replicas=0", "why a value would not be taken", exit_code=1),
+    ),
+    description=(
+        "A directory holds what was set; a running cluster (-q, -b) is asked for the rest: types, synonyms (where else"
+        " the value may come from), what is sensitive or read-only, documentation. A broker is asked about itself;"
+        " controllers answer from Kafka 3.7 on, and before that types are UNKNOWN. Sensitive values, and those of keys"
+        " that no Kafka from 3.3 to 4.3 defines, are redacted. The ACL that is needed is DESCRIBE_CONFIGS on the topic"
+        " or group, else on CLUSTER:kafka-cluster. configs check changes nothing and asks no node to: it judges by type"
+        " and by the valid values that are known, and ends with 1 when a value would not be taken."
+    ),
+)

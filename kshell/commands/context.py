@@ -1,0 +1,152 @@
+"""``context``: names for sources, each with its client properties."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from kshell.client import contexts
+from kshell.client.contexts import CONTROLLERS, DIRECTORY, SERVERS, Context, Contexts
+from kshell.commands.base.result import Column, Nothing, Report, Result, Rows, Section
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.errors import UsageError
+from kshell.session import Session
+
+_ACTIONS = ("list", "add", "use", "show", "remove")
+_COLUMNS = (
+    Column("name"),
+    Column("current"),
+    Column("directory", wide=True),
+    Column("bootstrapControllers"),
+    Column("bootstrapServers"),
+    Column("config"),
+)
+
+
+def run(session: Session, args: Any) -> Result:
+    """The action is the first word; all of them read the file of contexts anew."""
+    action = args.action or "list"
+    if action not in _ACTIONS:
+        raise UsageError(
+            f"context: {action} is none of {', '.join(_ACTIONS)}", hint="`help context` shows how it is used"
+        )
+    if action == "list" and args.name is not None:
+        raise UsageError("context: list takes no name", hint=f"context show {args.name}")
+    if action != "list" and args.name is None:
+        raise UsageError(f"context: {action} needs a name")
+    given = {DIRECTORY: args.directory, CONTROLLERS: args.bootstrap_controllers, SERVERS: args.bootstrap_servers}
+    if action != "add" and (args.config or any(given.values())):
+        raise UsageError(f"context: {action} takes no options", hint="only add does")
+    known = contexts.load(os.environ)
+    if action == "list":
+        return _list(known)
+    if action == "show":
+        return _show(known, args.name)
+    if action == "add":
+        known.add(_new(args.name, args.config, given))
+    elif action == "use":
+        known.use(args.name)
+    else:
+        known.remove(args.name)
+    known.save()
+    return Nothing()
+
+
+def _list(known: Contexts) -> Rows:
+    rows = [contexts.described(one) | {"current": one.name == known.current} for one in known.named.values()]
+    return Rows(columns=_COLUMNS, rows=sorted(rows, key=lambda row: str(row["name"])))
+
+
+def _show(known: Contexts, name: str) -> Report:
+    """The context, and of its properties file what is no secret: which keys it sets, and how it connects."""
+    found = known.get(name)
+    shown: dict[str, Any] = contexts.described(found) | {"current": known.current == name}
+    if found.config is not None:
+        shown |= _of_properties(found.config)
+    return Report([Section("", found.name, shown)])
+
+
+def _of_properties(path: str) -> dict[str, Any]:
+    from kshell.client.properties import read
+    from kshell.client.settings import Settings
+
+    properties = read(path)
+    settings = Settings.of(properties)
+    return {
+        "securityProtocol": settings.security_protocol,
+        "saslMechanism": settings.sasl.mechanism if settings.sasl else None,
+        "keys": sorted(properties),
+        "warnings": settings.warnings,
+    }
+
+
+def _new(name: str, config: str | None, given: dict[str, str | None]) -> Context:
+    """Checked now as far as no connection is needed: a context that cannot work is not kept."""
+    from kshell.client.properties import read
+    from kshell.client.settings import Settings, addresses, source_of
+
+    sources = [(kind, value) for kind, value in given.items() if value]
+    if len(sources) > 1:
+        raise UsageError("context: one source is needed, and there are two: -d, -q and -b exclude each other")
+    if not sources and config is None:
+        raise UsageError("context: a source (-d, -q, -b), a properties file (--config) or both are needed")
+    kind, value = sources[0] if sources else (None, None)
+    if kind in (CONTROLLERS, SERVERS) and value is not None:
+        addresses(value)
+    if kind == DIRECTORY and value is not None:
+        value = os.path.abspath(os.path.expanduser(value))
+    if config is not None:
+        config = os.path.abspath(os.path.expanduser(config))
+        properties = read(config)
+        settings = Settings.of(properties)
+        if kind is None and source_of(settings) is None:
+            raise UsageError(
+                f"{config}: sets neither bootstrap.controllers nor bootstrap.servers", hint="add -q LIST or -b LIST"
+            )
+    return Context(name, kind, value, config)
+
+
+def _complete_action(session: Session, typed: str) -> Iterable[str]:
+    return [action for action in _ACTIONS if action.startswith(typed)]
+
+
+def _names(words: list[str]) -> Iterable[str]:
+    """The contexts there are, after an action that takes one of them."""
+    if not words or words[-1] not in ("use", "show", "remove"):
+        return ()
+    try:
+        return sorted(contexts.load(os.environ).named)
+    except UsageError:
+        return ()
+
+
+COMMAND = Command(
+    name="context",
+    summary="names for sources, each with its client properties",
+    run=run,
+    args=(
+        Arg("action", "list (the default), add, use, show or remove", arity="?", complete=_complete_action),
+        Arg("name", "the context", arity="?", after=_names),
+    ),
+    flags=(
+        Flag(("--config",), "add: the Java client properties file to connect with; its path is kept", "FILE"),
+        Flag(("-q", "--bootstrap-controllers"), "add: the controllers, host:port,…", "LIST"),
+        Flag(("-b", "--bootstrap-servers"), "add: the brokers, host:port,…", "LIST"),
+        Flag(("-d", "--directory"), "add: a metadata directory", "DIR"),
+    ),
+    examples=(
+        Example("context add prod -q controller-1:9093,controller-2:9093", "a name for a quorum"),
+        Example("context use prod", "the source from now on, where no other is given"),
+        Example("context list", "every context"),
+        Example("context show prod", "one of them; passwords are not shown"),
+        Example("context remove prod", "forget it"),
+    ),
+    description=(
+        "A context is a name for a source and a client properties file. kshell --context NAME opens it; the one that"
+        " context use names is the default, below flags and environment. They are kept in"
+        " $XDG_CONFIG_HOME/kshell/contexts.json, which holds the path of the properties file and never what is in it."
+        " Without a source of its own, a context takes bootstrap.controllers or bootstrap.servers from that file."
+    ),
+    needs_source=False,
+)

@@ -1,0 +1,165 @@
+"""``follow``: the records that are being committed, as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kshell.commands.base.arguments import count
+from kshell.commands.base.record_types import complete_record_type, record_type
+from kshell.commands.base.result import Column, Result, Row, Rows
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.walk import one_line
+from kshell.errors import UsageError
+from kshell.metadata.delta import Touch
+from kshell.metadata.image import EMPTY
+from kshell.metadata.records import decode_record
+from kshell.metadata.tracking import Tracker
+from kshell.metadata.values import Origin, Place
+from kshell.protocol.batches import iter_records
+from kshell.session import Session
+from kshell.sources.log import FileBatch
+from kshell.tree.globs import is_glob, unescape
+from kshell.tree.image import iso
+from kshell.tree.paths import Segments, join, split
+from kshell.tree.touched import is_under, paths
+
+_COLUMNS = tuple(Column(name) for name in ("offset", "epoch", "timestampMs", "type", "version", "data"))
+_NO_OP = "NO_OP_RECORD"
+
+
+def run(session: Session, args: Any) -> Result:
+    """Rows without end, unless ``--count`` says how many."""
+    events = _Events(session, _place(session, args.path), frozenset(args.type or ()))
+    start = None if args.since is None else session.source.offset_of(args.since)
+    rows = events.rows(start)
+    if args.count is not None:
+        rows = _some(rows, args.count)
+    result = Rows(_COLUMNS, rows, "lines", line=_line, live=True)
+    if not args.noop:
+        result.for_people = Rows(_COLUMNS, (r for r in rows if r["type"] != _NO_OP), "lines", line=_line, live=True)
+    return result
+
+
+def _place(session: Session, path: str | None) -> Segments | None:
+    if path is None:
+        return None
+    if is_glob(path):
+        raise UsageError(f"{path}: follow takes one path, without a glob", hint="follow the directory around it")
+    return split(unescape(path), session.cwd)
+
+
+def _some(rows: Iterator[Row], most: int) -> Iterator[Row]:
+    """Up to ``most`` rows; records that change nothing come along and do not count."""
+    left = most
+    for row in rows:
+        if row["type"] != _NO_OP:
+            left -= 1
+        if left < 0:
+            return
+        yield row
+        if left == 0:
+            return
+
+
+class _Events:
+    """Rows of the records that touch a place and have a type; without either, of all."""
+
+    def __init__(self, session: Session, place: Segments | None, types: frozenset[str]) -> None:
+        self._session = session
+        self._place = place
+        self._types = types
+        self._tracker = Tracker(EMPTY)
+
+    def rows(self, start: int | None) -> Iterator[Row]:
+        """From offset ``start`` on; ``None``: from now on."""
+        session = self._session
+        before = session.until if start is None else start - 1
+        loaded = session.loaded if before is None else None
+        if loaded is not None:
+            self._tracker = Tracker(loaded.image)
+            start = loaded.log_end_offset
+        elif start is None and before is not None:
+            start = before + 1
+        self._known_up_to(start or 0, loaded is not None)
+        for found in session.source.follow(start):
+            if found is not None:
+                yield from self._batch(found, start or 0)
+            elif session.announce is not None:
+                session.announce()
+
+    def _known_up_to(self, start: int, known: bool) -> None:
+        """The names of what is there before ``start``, so that later records can be told where they belong."""
+        if known or start <= 0:
+            return
+        from kshell.errors import DataError
+
+        try:
+            self._tracker = Tracker(self._session.source.load(until=start - 1, progress=self._session.progress).image)
+        except DataError:
+            if self._place is not None:
+                raise
+
+    def _batch(self, found: FileBatch, start: int) -> Iterator[Row]:
+        file, batch = found
+        place = Place(file, batch.position, batch.epoch, False)
+        for raw in iter_records(batch):
+            if raw.offset < start:
+                continue
+            decoded = decode_record(raw, control=batch.is_control)
+            origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
+            touched = self._tracker.touched(decoded, origin)
+            if self._is_wanted(decoded.name, touched):
+                yield {
+                    "offset": raw.offset,
+                    "epoch": batch.epoch,
+                    "timestampMs": raw.timestamp,
+                    "type": decoded.name,
+                    "version": decoded.version,
+                    "data": self._session.redaction.record(decoded),
+                    "path": next((join(path) for touch in touched for path in paths(touch)), None),
+                }
+
+    def _is_wanted(self, name: str, touched: list[Touch]) -> bool:
+        if self._types and name not in self._types:
+            return False
+        place = self._place
+        return place is None or any(is_under(path, place) for touch in touched for path in paths(touch))
+
+
+def _line(row: Row) -> str:
+    when = iso(row["timestampMs"]) or row["timestampMs"]
+    where = f" {row['path']}" if row["path"] else ""
+    return f"{when} {row['offset']:>6} {row['type']}{where} {one_line(row['data'])}"
+
+
+COMMAND = Command(
+    name="follow",
+    summary="the records that are committed, as they come",
+    run=run,
+    args=(Arg("path", "only what concerns this part of the tree", arity="?"),),
+    flags=(
+        Flag(("--since",), "begin at that offset or time, not now", metavar="POINT", dashed=True),
+        Flag(
+            ("--type",),
+            "only records of that type; may be given several times",
+            metavar="TYPE",
+            convert=record_type,
+            complete=complete_record_type,
+            repeat=True,
+        ),
+        Flag(("--count",), "end after so many records (NoOp records do not count)", metavar="N", convert=count),
+        Flag(("--noop",), "show NoOp records in text, too"),
+    ),
+    examples=(
+        Example("follow --since 0 --count 3", "the first records of the log; without --count it goes on for ever"),
+        Example("follow /image/topics --since 0 --count 2 -o jsonl", "what happens to topics, for a script"),
+    ),
+    description=(
+        "On a running quorum, prints every record once it is committed: once each, in the order of the log, through"
+        " elections and reconnects. Ctrl-C ends it; so does --timeout (exit code 1). On a directory it prints what a"
+        " server appends; what is past the newest snapshot there may yet be taken back."
+        " The rows are those of dump. Text leaves out NoOp records (controllers write two a second, and they change"
+        " nothing) unless --noop is given, and names the path that a record touches; other formats hold every record."
+    ),
+)

@@ -1,0 +1,162 @@
+"""``loggers``: log levels of one node, and the one call of kshell that changes anything."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.api_versions import complete_node
+from kshell.commands.base.arguments import count
+from kshell.commands.base.result import Column, Result, Rows
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.errors import CommandError, UsageError
+
+if TYPE_CHECKING:
+    from kshell.client.connection import Connection
+    from kshell.client.loggers import Logger
+    from kshell.client.nodes import Nodes
+    from kshell.commands.base.members import Member
+    from kshell.session import Session
+
+_SET, _UNSET = "set", "unset"
+_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+"""What Kafka takes (``LogLevelConfig``); OFF it refuses."""
+_COLUMNS = (Column("name"), Column("level"), Column("source", wide=True), Column("isReadOnly", wide=True))
+_CHANGE = (Column("node"), Column("name"), Column("before"), Column("after"))
+_ROOT = "root"
+
+
+def run(session: Session, args: Any) -> Result:
+    """Lists, or changes one logger after asking. Raises NodeError, UsageError; CommandError when the answer is no."""
+    session.remarks[:] = []
+    node_id, level = _checked(args)
+    from kshell.commands.base.members import live_nodes
+
+    nodes = live_nodes(session, "loggers")
+    if args.action is not None and not args.yes and session.ask is None:
+        raise UsageError("loggers: nobody is at a terminal to be asked", hint="--yes changes the level without asking")
+    member, connection, known = _found(session, nodes, node_id)
+    with contextlib.closing(connection):
+        if args.action is not None:
+            return _change(session, args, member, connection, known, level)
+    rows = [
+        {"name": one.name, "level": one.level, "source": one.source, "isReadOnly": one.is_read_only} for one in known
+    ]
+    return Rows(_COLUMNS, rows)
+
+
+def _found(session: Session, nodes: Nodes, node_id: int) -> tuple[Member, Connection, list[Logger]]:
+    """The node, a connection to it, and its loggers.
+
+    Where the cluster does not say who has that id (the principal may not ask it), every address that was given is asked
+    as if it were the one: the others refuse.
+    """
+    from kshell.client.loggers import INVALID_REQUEST, loggers
+    from kshell.commands.base.members import connection_to, find_members
+    from kshell.errors import ServerError
+
+    failure: ServerError | None = None
+    for member in find_members(session, nodes, node_id):
+        connection = connection_to(nodes, member)
+        try:
+            return member._replace(id=node_id), connection, loggers(connection, node_id)
+        except ServerError as error:
+            connection.close()
+            if error.code != INVALID_REQUEST:
+                raise
+            failure = error
+        except BaseException:
+            connection.close()
+            raise
+    assert failure is not None
+    raise failure
+
+
+def _checked(args: Any) -> tuple[int, str | None]:
+    """(node id, level) of a line that makes sense. Raises UsageError."""
+    hint = "`help loggers` shows how it is used"
+    try:
+        node_id = count(args.node)
+    except ValueError as error:
+        raise UsageError(f"loggers: {args.node}: a node's id is {error}", hint=hint) from None
+    action, name, level = args.action, args.name, args.level
+    if action is None:
+        return node_id, None
+    if action not in (_SET, _UNSET):
+        raise UsageError(f"loggers: {action} is neither set nor unset", hint=hint)
+    if name is None or (level is None) == (action == _SET):
+        needs = "a logger and a level" if action == _SET else "a logger, and no level"
+        raise UsageError(f"loggers: {action} takes {needs}", hint=hint)
+    if action == _UNSET and name == _ROOT:
+        raise UsageError("loggers: root has nothing to inherit its level from: it cannot be unset", hint=hint)
+    if level is not None and level.upper() not in _LEVELS:
+        raise UsageError(f"loggers: {level} is no level that Kafka takes", hint=f"levels: {', '.join(_LEVELS)}")
+    return node_id, level.upper() if level is not None else None
+
+
+def _change(
+    session: Session, args: Any, member: Member, connection: Connection, known: list[Logger], level: str | None
+) -> Rows:
+    """What the node had and what it has now; it is asked again, not believed to have done it."""
+    from kshell.client.loggers import loggers, set_level
+
+    before = _level_of(known, args.name, member)
+    if not args.yes:
+        assert session.ask is not None  # seen before anything was connected to
+        to = f"to {level}" if level is not None else "back to what it inherits"
+        where = f"{member.title} ({connection.node})"
+        if not session.ask(f"Change {args.name} at {where} from {before} {to}, until the node restarts?"):
+            raise CommandError("loggers: nothing was changed")
+    assert member.id is not None
+    set_level(connection, member.id, args.name, level)
+    after = _level_of(loggers(connection, member.id), args.name, member)
+    session.remarks.append(f"{member.title} keeps this level until it restarts: nothing is written down")
+    return Rows(_CHANGE, [{"node": member.id, "name": args.name, "before": before, "after": after}])
+
+
+def _level_of(known: Iterable[Logger], name: str, member: Member) -> str | None:
+    levels = {logger.name: logger.level for logger in known}
+    if name in levels:
+        return levels[name]
+    import difflib  # late: only mistakes need it
+
+    close = difflib.get_close_matches(name, levels, n=2)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"`loggers {member.name}` lists those there are"
+    raise CommandError(f"loggers: {member.title} has no logger {name}", hint=hint)
+
+
+def _complete_action(session: Session, typed: str) -> Iterable[str]:
+    return [_SET, _UNSET]
+
+
+def _levels(words: list[str]) -> Iterable[str]:
+    return _LEVELS if _SET in words else ()
+
+
+COMMAND = Command(
+    name="loggers",
+    summary="log levels of one controller or broker; set changes one until the node restarts",
+    run=run,
+    args=(
+        Arg("node", "the node's id", complete=complete_node),
+        Arg("action", "set or unset; the loggers are listed when absent", arity="?", complete=_complete_action),
+        Arg("name", "the logger to change", arity="?"),
+        Arg("level", "the level to set: TRACE, DEBUG, INFO, WARN, ERROR or FATAL", arity="?", after=_levels),
+    ),
+    flags=(Flag(("-y", "--yes"), "change the level without asking"),),
+    examples=(
+        Example("loggers 3000", "the loggers of a controller; the sample does not run", 3),
+        Example("loggers 1 set kafka.server.KafkaApis DEBUG --yes", "more words from one broker, in a script", 3),
+        Example("loggers 1 unset kafka.server.KafkaApis --yes", "back to the level that it inherits", 3),
+    ),
+    description=(
+        "The node itself is asked and told, whichever leads (KIP-412, KIP-919); controllers can from Kafka 3.7 on."
+        " level is the one in effect: the logger's own, or the one that it inherits. Only loggers that exist in the"
+        " running node are listed and can be changed. set and unset are the only calls of kshell that change anything:"
+        " they ask first, and without a terminal they need --yes. The change lasts until the node restarts; what is"
+        " printed is what the node says before and after. The principal needs DESCRIBE_CONFIGS on CLUSTER to list; to"
+        " change, ALTER_CONFIGS on CLUSTER at a broker, CLUSTER_ACTION on CLUSTER at a controller. With -q, brokers are"
+        " found by their registrations, at the listener with the security protocol of the client properties."
+    ),
+)

@@ -1,0 +1,165 @@
+"""``quorum``: leader, epoch, high watermark, and how voters and observers keep up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.arguments import parse, seconds
+from kshell.commands.base.result import Column, Report, Result, Rows, Section
+from kshell.commands.base.spec import Command, Example, Flag
+from kshell.errors import UsageError
+from kshell.protocol.primitives import ZERO_UUID
+
+if TYPE_CHECKING:
+    from kshell.client.nodes import Nodes
+    from kshell.session import Session
+
+_REPLICA = (
+    "id",
+    "directoryId",
+    "logEndOffset",
+    "lag",
+    "lastFetchTimestamp",
+    "lastCaughtUpTimestamp",
+    "endpoints",
+)
+_SHOWN = ("role", "id", "lag", "lastFetch", "lastCaughtUp", "endpoints")
+_SHOWN_WIDE = ("logEndOffset", "directoryId", "lastFetchTimestamp", "lastCaughtUpTimestamp")
+
+
+def run(session: Session, args: Any) -> Result:
+    """A live source is asked, and no image is loaded; of a directory, and of a moment, the log tells what it knows."""
+    if args.watch:
+        return _watched(session, args)
+    if args.interval is not None:
+        raise UsageError("quorum: -n is for --watch", hint="quorum --watch -n 1")
+    session.remarks[:] = []
+    nodes: Nodes | None = getattr(session.source, "nodes", None)
+    told = _of_log(session) if nodes is None or session.until is not None else _of_nodes(nodes)
+    result = Report([Section("", "", told)])
+    result.for_people = _for_people(told)
+    return result
+
+
+def _watched(session: Session, args: Any) -> Result:
+    """As ``watch quorum`` does it, with the options that were given to this line."""
+    from kshell.commands.watch import COMMAND as WATCH
+
+    given = (("-o", args.output), ("--color", args.color))
+    line = ["quorum", *(word for name, value in given if value is not None for word in (name, value))]
+    line += ["--no-header"] if args.no_header else []
+    asked = parse(WATCH, line[:1])
+    asked.command = line
+    asked.interval = args.interval or asked.interval
+    return WATCH.run(session, asked)
+
+
+def _of_nodes(nodes: Nodes) -> dict[str, Any]:
+    """What the leader says, as the interface has it. Raises NodeError."""
+    from kshell.sources.quorum_facts import describe_quorum
+
+    if nodes.cluster_id is None and nodes.kind == "broker":
+        nodes.describe(nodes.any())
+    return describe_quorum(nodes)
+
+
+def _of_log(session: Session) -> dict[str, Any]:
+    """What the control records and the files beside the log say; who follows, and how far, is not on disk."""
+    from kshell.sources import describe
+    from kshell.sources.files import meta_properties, quorum_state
+
+    loaded = session.loaded
+    state = quorum_state(loaded.listing)
+    known = describe.quorum(loaded)
+    cluster = meta_properties(loaded.listing).get("cluster.id") or state.get("clusterId") or None
+    return {
+        "clusterId": None if cluster == "unknown" else cluster,
+        "leaderId": known["leaderId"][1],
+        "leaderEpoch": known["leaderEpoch"][1],
+        "highWatermark": None,
+        "voters": [_voter(voter) for voter in describe.voters(loaded)],
+        "observers": None,
+    }
+
+
+def _voter(voter: Mapping[str, Any]) -> dict[str, Any]:
+    points = [{name: point[name] for name in ("name", "host", "port")} for point in voter.get("endpoints", ())]
+    directory = voter.get("voterDirectoryId")
+    known = {
+        "id": voter["voterId"],
+        "directoryId": None if directory == str(ZERO_UUID) else directory,
+        "endpoints": points,
+    }
+    return {name: known.get(name) for name in _REPLICA}
+
+
+# --- for people ------------------------------------------------------------------------------------------------------
+
+
+def _for_people(told: Mapping[str, Any]) -> Report:
+    head = {name: told[name] for name in ("clusterId", "leaderId", "leaderEpoch", "highWatermark")}
+    # Ages are between two times of the leader's own clock where it says when it answered.
+    leader = next((one for one in told["voters"] if one["id"] == told["leaderId"]), None)
+    now = (leader["lastFetchTimestamp"] if leader else None) or int(time.time() * 1000)
+    rows = [_row("leader" if one is leader else "voter", one, now) for one in _by_id(told["voters"])]
+    rows += [_row("observer", one, now) for one in _by_id(told["observers"] or ())]
+    columns = (*(Column(name) for name in _SHOWN), *(Column(name, wide=True) for name in _SHOWN_WIDE))
+    title = "Voters and observers" if told["observers"] is not None else "Voters"
+    return Report([Section("", "Quorum", head), Section("replicas", title, Rows(columns, rows))])
+
+
+def _by_id(replicas: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return sorted(replicas, key=lambda replica: replica["id"])
+
+
+def _row(role: str, replica: Mapping[str, Any], now: int) -> dict[str, Any]:
+    return {
+        **replica,
+        "role": role,
+        "lastFetch": _age(replica["lastFetchTimestamp"], now),
+        "lastCaughtUp": _age(replica["lastCaughtUpTimestamp"], now),
+        "endpoints": [_endpoint(point) for point in replica["endpoints"]] or None,
+    }
+
+
+def _endpoint(point: Mapping[str, Any]) -> str:
+    host = f"[{point['host']}]" if ":" in point["host"] else point["host"]
+    return f"{point['name']}://{host}:{point['port']}"
+
+
+def _age(timestamp: int | None, now: int) -> str | None:
+    """Tenths of a second while they matter: a follower fetches twice a second."""
+    if timestamp is None:
+        return None
+    seconds = max(now - timestamp, 0) / 1000
+    if seconds < 10:
+        return f"{seconds:.1f} s ago"
+    from kshell.session import ago
+
+    return ago(seconds)
+
+
+COMMAND = Command(
+    name="quorum",
+    summary="leader, epoch and high watermark of the metadata quorum, and how its voters and observers keep up",
+    run=run,
+    flags=(
+        Flag(("--watch",), "ask again and again, and show what changes"),
+        Flag(("-n", "--interval"), "with --watch: every so many seconds, 2 when absent", "SECONDS", convert=seconds),
+    ),
+    examples=(
+        Example("quorum", "who leads, who votes"),
+        Example("quorum -o json", "as one object, for a script"),
+        Example("watch --until 'leaderEpoch > 1' quorum -o jsonl", "wait for an election"),
+    ),
+    description=(
+        "On a running quorum the leader is asked (DescribeQuorum; the principal needs DESCRIBE on CLUSTER), and"
+        " nothing else is loaded. lag is in offsets behind the leader's log; text shows lastFetchTimestamp and"
+        " lastCaughtUpTimestamp as ages by the leader's clock, -o wide and every other format as Kafka has them (epoch"
+        " milliseconds). What nobody told is null or empty: endpoints and directory ids below 3.9, the cluster's id at"
+        " controllers below 3.7. A directory, and a moment (--as-of), know leader, epoch and voters; the high watermark"
+        " and observers are not in the log."
+    ),
+)

@@ -1,0 +1,255 @@
+"""``watch``: a command that runs again and again, until something is so."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kshell.commands.base.arguments import count, seconds
+from kshell.commands.base.execute import Call, prepare_words
+from kshell.commands.base.language import quote
+from kshell.commands.base.result import Branch, Frames, Many, Nothing, Part, Report, Result, Row, Rows, Tree, Value
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.where import Predicate, compile_where
+from kshell.commands.base.where_kinds import fields_of
+from kshell.errors import EXIT_FAILED, EXIT_OK, DeadlineError, KshellError, SourceError, UsageError
+from kshell.session import Session
+
+_LOOK = 0.1
+"""Seconds between two looks at whether the source changed."""
+_UNWATCHED = ("alias", "cd", "exit", "reload", "set", "source", "unalias", "watch")
+
+
+def run(session: Session, args: Any) -> Result:
+    """A line that is not understood is refused now; everything else happens when its frame is asked for."""
+    call = prepare_words(session, args.command)
+    if call.command.name in _UNWATCHED:
+        raise UsageError(f"watch: {call.command.name} gives no answer that could change")
+    if getattr(call.arguments, "action", None) is not None:
+        raise UsageError(f"watch: {call.command.name} {call.arguments.action} changes something: run it once")
+    title = " ".join(quote(word) if " " in word or not word else str(word) for word in args.command)
+    frames = Frames((), title, args.interval)
+    frames.parts = _frames(session, args, frames)
+    return frames
+
+
+def _frames(session: Session, args: Any, frames: Frames) -> Iterator[Part]:
+    source, ends, number = _Source(session), _End(), 0
+    while True:
+        begun = time.monotonic()
+        part = _run(session, args.command)
+        number += 1
+        if part.error is not None and (isinstance(part.error, UsageError) or _is_first_contact(part.error, number)):
+            raise part.error
+        fulfilled = args.until is not None and part.result is not None and _fulfils(args.until, part.result)
+        yield part
+        if fulfilled:
+            frames.exit_code = EXIT_OK
+            return
+        if number == args.times:
+            frames.exit_code = _exit_code(part) if args.until is None else EXIT_FAILED
+            return
+        ends.limit = part.call.shape.timeout if part.call is not None else ends.limit
+        failed = _wait(source, ends, args.interval, spent=time.monotonic() - begun)
+        if failed is not None:
+            yield Part(part.call, None, failed)
+
+
+def _is_first_contact(error: KshellError, number: int) -> bool:
+    """A source that could never be read is told at once; one that is away for a while comes back."""
+    return number == 1 and isinstance(error, SourceError)
+
+
+def _run(session: Session, words: list[str]) -> Part:
+    """One run, to its end. The line is prepared anew each time: its own session is made from what is there now."""
+    call: Call | None = None
+    try:
+        call = prepare_words(session, words)
+        return Part(call, _whole(call, call.run()))
+    except DeadlineError:
+        raise
+    except KshellError as error:
+        return Part(call, None, error)
+
+
+def _whole(call: Call, result: Result) -> Result:
+    """The result with all its rows read, so that errors come here, and each row can be looked at twice."""
+    if isinstance(result, Many | Nothing) or (isinstance(result, Rows) and result.live):
+        raise UsageError(f"watch: {call.command.name} gives no answer that could change")
+    if getattr(call.arguments, "action", None) is not None:
+        raise UsageError(f"watch: {call.command.name} {call.arguments.action} changes something: run it once")
+    bodies = [section.body for section in result.sections] if isinstance(result, Report) else [result]
+    for body in bodies:
+        if isinstance(body, Rows):
+            body.rows = list(body)
+    return result
+
+
+def _exit_code(part: Part) -> int:
+    if part.error is not None:
+        return part.error.exit_code
+    return part.result.exit_code if part.result is not None else EXIT_OK
+
+
+# --- when to run again -----------------------------------------------------------------------------------------------
+
+
+class _End:
+    """When ``--timeout`` of the watched line ends the watch; the one of ``watch`` itself is the front end's."""
+
+    def __init__(self) -> None:
+        self.limit: float | None = None
+        self._begun = time.monotonic()
+
+    def check(self) -> None:
+        """Raises DeadlineError."""
+        if self.limit is not None and time.monotonic() - self._begun >= self.limit:
+            raise DeadlineError(f"gave up after {self.limit:g} s", hint="--timeout sets how long a command may take")
+
+
+class _Source:
+    """Tells whether the session's source changed, and sees to it that the next command sees that."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._seen: Any = None
+
+    def changed(self) -> bool:
+        """Whether there is something new since the last time. Raises KshellError when the source cannot be asked."""
+        session = self._session
+        refresh = getattr(session, "refresh", None)
+        if refresh is not None and refresh():
+            return True
+        if getattr(session.source, "is_live", False):
+            return False
+        try:
+            listing = session.source.listing()
+        except UsageError:
+            return False  # there is no source, and the command needs none
+        if self._seen is None:
+            self._seen = session.loaded.listing if session.is_loaded else listing
+        if listing == self._seen:
+            return False
+        self._seen = listing
+        session.reload()
+        return True
+
+
+def _wait(source: _Source, ends: _End, every: float, *, spent: float) -> KshellError | None:
+    """Until the source changed, or the time is over. What costs long is not run more than half of the time.
+
+    Returns why the source could not be asked in all that time.
+    """
+    now = time.monotonic()
+    due, soonest = now + every, now + min(spent, every)
+    failed: KshellError | None = None
+    while now < due:
+        ends.check()
+        time.sleep(min(_LOOK, due - now))
+        now = time.monotonic()
+        if now < soonest:
+            continue
+        try:
+            failed = None
+            if source.changed():
+                return None
+        except DeadlineError:
+            raise
+        except KshellError as error:
+            failed = error
+    return failed
+
+
+# --- until something is so -------------------------------------------------------------------------------------------
+
+
+def _fulfils(until: Predicate, result: Result) -> bool:
+    """Whether any row of an answer does; an answer that is no rows is one object. Raises UsageError."""
+    rows, names = _objects(result)
+    return any(map(compile_where(until.text, fields_of(rows, names)), rows))
+
+
+def _objects(result: Result) -> tuple[list[Row], list[str]]:
+    """(the answer as objects, as ``-o json`` has them; the names they have in any case)."""
+    if isinstance(result, Rows):
+        names = [column.name for column in result.columns] + ([result.group] if result.group else [])
+        return [{name: row.get(name) for name in names} for row in result], names
+    if isinstance(result, Value):
+        return [result.value if isinstance(result.value, Mapping) else {"value": result.value}], []
+    if isinstance(result, Tree):
+        below = _nested(result.root)
+        return [below if isinstance(below, Mapping) else {"value": below}], []
+    if isinstance(result, Report):
+        return [_report(result)], []
+    return [{"text": getattr(result, "text", None)}], []
+
+
+def _nested(branch: Branch) -> Any:
+    if branch.children is None:
+        return branch.value
+    return {child.name: _nested(child) for child in branch.children}
+
+
+def _report(report: Report) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for section in report.sections:
+        body = _objects(section.body)[0] if isinstance(section.body, Rows) else dict(section.body)
+        if section.key or isinstance(body, list):
+            out[section.key] = body
+        else:
+            out |= body
+    return out
+
+
+def _times(text: str) -> int:
+    """A whole number, 1 or more."""
+    found = count(text)
+    if not found:
+        raise ValueError("a number of 1 or more")
+    return found
+
+
+COMMAND = Command(
+    name="watch",
+    summary="run a command again and again, and show what changes",
+    run=run,
+    args=(Arg("command", "the command, with its arguments and options", kind="line", arity="+"),),
+    flags=(
+        Flag(
+            ("-n", "--interval"),
+            "run at least every so many seconds, 2 when absent; and whenever the source changes",
+            metavar="SECONDS",
+            convert=lambda text: max(seconds(text), _LOOK),
+            default=2.0,
+        ),
+        Flag(
+            ("--until",),
+            "end, with exit code 0, when a row of the answer fulfils the condition",
+            metavar="EXPR",
+            convert=compile_where,
+        ),
+        Flag(("--times",), "end after so many runs; with --until, exit code 1 then", metavar="N", convert=_times),
+    ),
+    examples=(
+        Example("watch --times 1 ls /image/topics/byName -o wide", "the topics, as they come and go"),
+        Example("watch --until 'len(isr) >= 2' cat /image/topics/byName/orders/0", "wait for two replicas in sync"),
+        Example(
+            "watch --until \"path ~ '/refunds$'\" --times 1 find /image/topics/byName -maxdepth 1",
+            "a topic that is not there yet",
+            1,
+        ),
+        Example("watch --times 1 -n 10 ls /image/cluster/brokers -o jsonl >> brokers.jsonl", "each change, to a file"),
+    ),
+    description=(
+        "Everything after the command's name is the command's; the options of watch come before it. At a terminal the"
+        " newest answer takes the place of the one before, with what changed in reverse video, and Ctrl-C ends it"
+        " (exit code 130). Anywhere else each answer that differs from the one before is printed after it. An error of"
+        " the command is shown like an answer, and the watch goes on; --timeout ends it (exit code 1).\n\n"
+        "Conditions compare fields by their names in -o json: `partitions > 3 and name ~ '^orders'`,"
+        " `len(isr) < len(replicas)`, `not 3 in isr`, `any(listeners, port == 9093)`, `state in [offline, fenced]`,"
+        " `rack == null`. Dots lead into objects. An answer that is no list of rows is one object; a value that is"
+        " neither is the field `value`."
+    ),
+    needs_source=True,
+)

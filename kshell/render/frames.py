@@ -1,0 +1,159 @@
+"""The answers of ``watch``: at a terminal each in the place of the one before, elsewhere those that differ."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TextIO
+
+from kshell.commands.base.execute import Call
+from kshell.commands.base.result import Frames, Part
+from kshell.errors import KshellError
+from kshell.render import escape, render
+from kshell.render.answer import terminal_width, unpaged
+from kshell.render.cells import cells, clip
+from kshell.render.changes import changed_words, fitted, uncolored
+from kshell.render.color import paint, use_color
+from kshell.render.output import describe_error, pour
+from kshell.tree.image import iso
+
+Complain = Callable[[KshellError], None]
+
+_COUNTED = 10_000
+"""Lines below the screen that are counted, at most."""
+_HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
+_HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
+_ONE_HEADER = ("csv", "tsv")
+_BETWEEN = {"text": "\n", "wide": "\n", "markdown": "\n", "yaml": "---\n"}
+"""What parts two answers in a stream; in the other formats they need nothing."""
+
+
+def show(call: Call, frames: Frames, complain: Complain, out: TextIO) -> int:
+    """Shows every frame; returns the exit code. Raises what ends them: KeyboardInterrupt, KshellError, OutputClosed."""
+    unpaged(out)
+    line = call.line
+    if line.target is None and line.program is None and out.isatty() and os.environ.get("TERM") != "dumb":
+        _draw(call, frames, out)
+    else:
+        pour(
+            _changes(call, frames, complain, terminal_width(out)),
+            stdout=out,
+            target=line.target,
+            append=line.append,
+            program=line.program,
+            forbidden=call.session.protected,
+            live=True,
+        )
+    return max(frames.exit_code, call.session.exit_code())
+
+
+def _rendered(call: Call, part: Part, *, header: bool, width: int | None, color: bool) -> Iterator[str]:
+    """The chunks of a frame; the options of the watched line win over those of the line that watches."""
+    if part.call is None or part.result is None:
+        return iter(())
+    own = part.call.shape
+    fmt = own.output or call.shape.output or "text"
+    header = header and not (own.no_header or call.shape.no_header)
+    return render(part.result, fmt, header=header, width=width, color=color)
+
+
+# --- a stream --------------------------------------------------------------------------------------------------------
+
+
+def _changes(call: Call, frames: Frames, complain: Complain, width: int | None) -> Iterator[str]:
+    """Every answer, or error, that differs from the one before."""
+    last: list[str] | None = None
+    told = ""
+    for part in frames.parts:
+        if part.error is not None:
+            if part.error.message != told:
+                complain(part.error)
+            told = part.error.message
+            continue
+        told = ""
+        fmt = (part.call.shape.output if part.call else None) or call.shape.output or "text"
+        chunks = list(_rendered(call, part, header=True, width=width, color=False))
+        if chunks == last:
+            continue
+        if last is None:
+            yield from chunks
+        else:
+            yield _BETWEEN.get(fmt, "")
+            yield from _rendered(call, part, header=fmt not in _ONE_HEADER, width=width, color=False)
+        last = chunks
+
+
+# --- a terminal ------------------------------------------------------------------------------------------------------
+
+
+def _draw(call: Call, frames: Frames, out: TextIO) -> None:
+    """Draws each frame with one write, so that nothing flickers; the last one stays on the screen."""
+    stop = getattr(call.session.progress, "stop", None)
+    color = use_color(call.shape.color or "auto", out)
+    last: list[str] | None = None
+    row = 0
+    try:
+        for part in frames.parts:
+            if stop is not None:
+                stop()
+            columns, rows = shutil.get_terminal_size()
+            columns = call.shape.width or columns
+            body, left_out = _body(call, part, columns, max(rows - 3, 1), color)
+            marked = [set[int]() for _ in body] if last is None else changed_words(last, [plain for plain, _ in body])
+            shown = [
+                fitted(text, places if color else set(), columns)
+                for (_, text), places in zip(body, marked, strict=True)
+            ]
+            more = [paint(clip(left_out, columns), "dim", color)] if left_out else []
+            lines = [_header(frames, part, columns, color), "", *shown, *more]
+            # What was on the screen before the first frame scrolls up, and is not lost.
+            begin = _HIDE + ("\n" * (rows - 1) if last is None else "") + _HOME
+            out.write(begin + "".join(f"{line}{_CLEAR_LINE}\r\n" for line in lines[: rows - 1]) + _CLEAR_BELOW)
+            out.flush()
+            last, row = [plain for plain, _ in body], 1
+    finally:
+        if row:
+            out.write(_SHOW)
+            out.flush()
+
+
+def _body(call: Call, part: Part, columns: int, most: int, color: bool) -> tuple[list[tuple[str, str]], str]:
+    """((the line without colours, the line) of what fits on the screen, what to say of the rest)."""
+    if part.error is not None:
+        text = describe_error(part.error, color=color).split("\n")
+        return [(uncolored(line), line) for line in text[:most]], ""
+    lines: list[str] = []
+    more = 0
+    for line in _lines(_rendered(call, part, header=True, width=columns, color=color)):
+        if len(lines) < most:
+            lines.append(line)
+            continue
+        more += 1
+        if more > _COUNTED:
+            break
+    if more:
+        # The line that says so takes the place of one.
+        lines.pop()
+        more += 1
+    said = f"… {'more than ' if more > _COUNTED else ''}{min(more, _COUNTED)} more lines" if more else ""
+    return [(uncolored(line), line) for line in lines], said
+
+
+def _lines(chunks: Iterable[str]) -> Iterator[str]:
+    for chunk in chunks:
+        yield from chunk.removesuffix("\n").split("\n")
+
+
+def _header(frames: Frames, part: Part, columns: int, color: bool) -> str:
+    """The command on the left, when it ran and the offset of its image on the right; the command is cut first."""
+    session = part.call.session if part.call is not None else None
+    offset = f" · offset {session.image.provenance.offset}" if session is not None and session.is_loaded else ""
+    right = f"{(iso(int(time.time()) * 1000) or '').replace('.000', '')}{offset}"
+    left = escape.terminal(f"every {frames.every:g} s: {frames.title}")
+    room = columns - cells(right) - 2
+    if room < 10:
+        return paint(clip(left, columns), "bold", color)
+    left = clip(left, room)
+    return paint(left, "bold", color) + " " * (columns - cells(left) - cells(right)) + paint(right, "dim", color)

@@ -1,0 +1,57 @@
+"""Whether somebody still reads a pipe that is written to rarely (``follow | head -3``)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import IO, NoReturn
+
+
+@contextlib.contextmanager
+def watched(stream: IO[str], closed: type[Exception]) -> Iterator[None]:
+    """Raises ``closed`` in the main thread, inside, as soon as the other end of the stream's pipe is closed."""
+    fd = _fileno(stream)
+    if fd is None or threading.current_thread() is not threading.main_thread() or not hasattr(select, "poll"):
+        yield
+        return
+
+    def gone(number: int, frame: FrameType | None) -> NoReturn:
+        raise closed
+
+    before = signal.signal(signal.SIGPIPE, gone)
+    told, tell = os.pipe()
+    thread = threading.Thread(target=_wait, args=(fd, told, threading.get_ident()), name="kshell output", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        # A signal that came meanwhile is raised by the first of these, and is late; none is raised after the second.
+        with contextlib.suppress(closed):
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        os.close(tell)
+        thread.join()
+        os.close(told)
+        if before is not None:
+            signal.signal(signal.SIGPIPE, before)
+
+
+def _fileno(stream: IO[str]) -> int | None:
+    try:
+        return stream.fileno()
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _wait(fd: int, told: int, thread: int) -> None:
+    """Until the pipe's reader is gone, or ``told`` is closed."""
+    poll = select.poll()
+    poll.register(fd, 0)
+    poll.register(told, 0)
+    if any(number == fd and event & (select.POLLERR | select.POLLHUP) for number, event in poll.poll()):
+        signal.pthread_kill(thread, signal.SIGPIPE)

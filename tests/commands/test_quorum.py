@@ -1,0 +1,133 @@
+"""quorum: the leader's own words on a live source, the log's on a directory."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kshell.commands.base.result import Frames, Report
+from kshell.errors import AuthorizationError, UsageError
+from kshell.render import render
+from kshell.session import Session
+from kshell.sources.brokers import BrokerSource
+from kshell.sources.quorum import QuorumSource
+from tests import builders
+from tests.commands.shell import lines, run, sections
+from tests.server import Quorum, faults, settings
+
+KEYS = {"id", "directoryId", "logEndOffset", "lag", "lastFetchTimestamp", "lastCaughtUpTimestamp", "endpoints"}
+
+
+def live(quorum: Quorum, **properties: str) -> Session:
+    """A session at the controllers."""
+    return Session(quorum.keep(QuorumSource(quorum.bootstrap, settings(**properties))))
+
+
+def test_one_object_as_the_interface_has_it() -> None:
+    with Quorum(controllers=2, brokers=1) as quorum:
+        session = live(quorum)
+        told = json.loads("".join(render(run(session, "quorum"), "json")))
+        assert list(told) == ["clusterId", "leaderId", "leaderEpoch", "highWatermark", "voters", "observers"]
+        assert (told["clusterId"], told["leaderId"], told["leaderEpoch"]) == (quorum.cluster_id, 1, quorum.epoch)
+        assert told["highWatermark"] == quorum.log.high_watermark
+        assert [set(one) for one in told["voters"] + told["observers"]] == [KEYS] * 3
+        assert [one["id"] for one in told["voters"]] == [1, 2]
+        assert [one["id"] for one in told["observers"]] == [101]
+        assert told["voters"][1]["directoryId"] == str(builders.uuid(2))
+        port = quorum.controllers[0].port
+        assert told["voters"][0]["endpoints"] == [{"name": "CONTROLLER", "host": "127.0.0.1", "port": port}]
+
+
+def test_no_image_is_loaded() -> None:
+    with Quorum(controllers=3) as quorum:
+        quorum.elect(2)
+        quorum.commit()
+        session = live(quorum)
+        assert sections(session, "quorum")[""]["leaderId"] == 2
+        assert not session.is_loaded
+        assert quorum.asked_for("Fetch") == quorum.asked_for("FetchSnapshot") == []
+
+
+def test_lags_and_ages_by_the_leaders_clock() -> None:
+    """What the leader answered is an hour off this machine's clock; ages are not."""
+
+    def behind(body: dict) -> None:  # type: ignore[type-arg]
+        one, two = body["topics"][0]["partitions"][0]["currentVoters"]
+        one["lastFetchTimestamp"] = 1_700_000_003_600
+        two |= {"logEndOffset": one["logEndOffset"] - 7, "lastFetchTimestamp": 1_700_000_000_000}
+        two["lastCaughtUpTimestamp"] = 1_699_999_900_000
+
+    with Quorum(controllers=2) as quorum:
+        quorum.append(*(builders.value("TOPIC", name=f"t{n}", topicId=builders.uuid(n)) for n in range(1, 20)))
+        quorum.on("DescribeQuorum", faults.change(behind))
+        session = live(quorum)
+        row = lines(session, "quorum")[-1].split()
+        assert row[:2] == ["voter", "2"]
+        assert row[2:9] == ["7", "3.6", "s", "ago", "2", "min", "ago"]
+        assert sections(session, "quorum")[""]["voters"][1]["lag"] == 7
+
+
+def test_what_is_not_told_is_null() -> None:
+    """Controllers of 3.3 have no cluster id, endpoints or directory ids to tell."""
+    with Quorum(controllers=2, release="3.3") as quorum:
+        told = sections(live(quorum), "quorum")[""]
+        assert told["clusterId"] is None
+        assert [(one["directoryId"], one["endpoints"]) for one in told["voters"]] == [(None, [])] * 2
+
+
+def test_brokers_are_asked_the_same() -> None:
+    with Quorum(controllers=1, brokers=2) as quorum:
+        session = Session(quorum.keep(BrokerSource(quorum.bootstrap_servers, settings())))
+        told = sections(session, "quorum")[""]
+        assert (told["clusterId"], told["leaderId"]) == (quorum.cluster_id, 1)
+        assert not session.is_loaded
+
+
+def test_a_denied_question_names_the_acl() -> None:
+    with Quorum() as quorum:
+        quorum.on("DescribeQuorum", faults.error(31))
+        with pytest.raises(AuthorizationError) as raised:
+            run(live(quorum), "quorum")
+        assert raised.value.hint == "the principal needs DESCRIBE on CLUSTER:kafka-cluster"
+
+
+def test_a_directory_knows_leader_and_voters(sample: Session) -> None:
+    told = sections(sample, "quorum")[""]
+    assert (told["leaderId"], told["highWatermark"], told["observers"]) == (3000, None, None)
+    assert [one["id"] for one in told["voters"]] == [3000, 3001, 3002]
+    assert {one["lag"] for one in told["voters"]} == {None}
+    assert {name: set(one) for name, one in enumerate(told["voters"])} == dict.fromkeys(range(3), KEYS)
+
+
+def test_the_state_of_a_moment_is_the_logs() -> None:
+    with Quorum() as quorum:
+        quorum.append(builders.value("TOPIC", name="t", topicId=builders.uuid(1)))
+        session = live(quorum)
+        told = sections(session, "quorum --as-of 0")[""]
+        assert (told["highWatermark"], told["clusterId"]) == (None, quorum.cluster_id)
+        assert quorum.asked_for("DescribeQuorum") == []
+
+
+class TestWatch:
+    def test_is_watch_with_the_same_options(self) -> None:
+        """An election between two runs is seen; the format is the line's own."""
+        with Quorum(controllers=2) as quorum:
+            session = live(quorum)
+            watched = run(session, "quorum --watch -n 0.1 -o json")
+            assert isinstance(watched, Frames)
+            assert watched.every == 0.1
+            parts = iter(watched.parts)
+            for leader in (1, 2):
+                quorum.elect(leader)
+                quorum.commit()
+                part = next(parts)
+                assert part.call is not None and part.call.shape.output == "json"
+                assert isinstance(part.result, Report)
+                body = part.result.sections[0].body
+                assert isinstance(body, dict)
+                assert body["leaderId"] == leader
+
+    def test_the_interval_is_for_watching(self, sample: Session) -> None:
+        with pytest.raises(UsageError):
+            run(sample, "quorum -n 1")

@@ -1,0 +1,83 @@
+"""The shell on a running quorum, in a real terminal: connect, look, watch, and the leader is killed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kafka import jars
+from tests.kafka.cluster import Cluster
+from tests.repl.tmux import Terminal
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(
+        shutil.which("tmux") is None and os.environ.get("KSHELL_REQUIRE_LIVE") != "1", reason="tmux is not installed"
+    ),
+]
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """Three controllers and a broker that write nothing unless somebody asks them to: the screen stays still."""
+    jars.require()
+    with Cluster(controllers=3, props=["metadata.max.idle.interval.ms=0"]) as running:
+        yield running
+
+
+@pytest.fixture
+def shell(cluster: Cluster, tmp_path: Path) -> Iterator[Terminal]:
+    """kshell on that quorum."""
+    opened = Terminal(tmp_path, "-q", cluster.bootstrap_controllers, columns=100)
+    yield opened
+    opened.close()
+
+
+def test_a_session_on_a_running_quorum(cluster: Cluster, shell: Terminal) -> None:
+    admin = cluster.admin()
+    admin.create_topic("orders", 3)
+    shell.wait_for_prompt("/")
+    shell.wait(r"leader \d+ · epoch \d+ · offset \d+ · lag 0")
+    shell.shows("live-start")
+    shell.type("ls /image/topics/byName")
+    shell.press("Enter")
+    shell.wait(r"^orders/$")
+    admin.create_topic("payments", 1)
+    shell.type("ls /image/topics/byName")
+    shell.press("Enter")
+    shell.wait(r"^orders/ +payments/$")
+    shell.shows("live-ls")
+    shell.type("watch --times 200 -n 0.3 ls /image/topics/byName")
+    shell.press("Enter")
+    shell.wait(r"payments")
+    admin.create_topic("refunds", 1)
+    shell.wait(r"refunds")
+    shell.shows("live-watch")
+    shell.press("C-c")
+    shell.wait_for_prompt("/")
+    kill_the_leader(cluster, shell)
+
+
+def kill_the_leader(cluster: Cluster, shell: Terminal) -> None:
+    """The toolbar says that there is no leader, then names the next one; the shell goes on."""
+    shell.type("pwd")
+    shell.press("Enter")
+    shell.wait_for_prompt("/")
+    old = cluster.leader()
+    epoch = int(shell.wait(rf"leader {old.id} · epoch (\d+)")[1])
+    cluster.kill(old)
+    shell.wait(r" · no leader · ")
+    found = shell.wait(rf"leader (?!{old.id})(\d+) · epoch (\d+) · offset \d+ · lag 0")
+    assert int(found[2]) > epoch
+    shell.press("C-l")
+    shell.shows("live-next-leader")
+    cluster.admin().create_topic("returns", 1)
+    shell.type("ls /image/topics/byName")
+    shell.press("Enter")
+    shell.wait(r"returns/")
+    assert re.search(r"^orders/ +payments/ +refunds/ +returns/$", shell.screen(), re.MULTILINE)
