@@ -234,7 +234,7 @@ class Session:
             notes.append(f"{count} newer than this kshell and not in the image: {', '.join(kinds)}")
         notes += self._worth()
         age = self.age()
-        if age is not None and age > OLD_AFTER and not self.source.is_sample:
+        if age is not None and age > OLD_AFTER and not (self.source.is_sample or self.source.is_live):
             notes.append(f"last record {ago(age)}")
         return notes
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kshell.commands.base.arguments import count
-from kshell.commands.base.record_types import complete_record_type, only, record_type
+from kshell.commands.base.record_types import TYPE_FLAG, only
 from kshell.commands.base.result import Column, Result, Row, Rows
 from kshell.commands.base.spec import Command, Example, Flag
 from kshell.commands.base.walk import one_line
@@ -99,14 +99,7 @@ COMMAND = Command(
     summary="the records of the log, or of a snapshot",
     run=run,
     flags=(
-        Flag(
-            ("--type",),
-            "only records of that type; may be given several times",
-            metavar="TYPE",
-            convert=record_type,
-            complete=complete_record_type,
-            repeat=True,
-        ),
+        TYPE_FLAG,
         Flag(("--from",), "begin at that offset", metavar="OFFSET", convert=count),
         Flag(("--to",), "end with that offset", metavar="OFFSET", convert=count),
         Flag(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kshell.commands.base.arguments import count
-from kshell.commands.base.record_types import complete_record_type, record_type
+from kshell.commands.base.record_types import TYPE_FLAG
 from kshell.commands.base.result import Column, Result, Row, Rows
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.walk import one_line
@@ -140,14 +140,7 @@ COMMAND = Command(
     args=(Arg("path", "only what concerns this part of the tree", arity="?"),),
     flags=(
         Flag(("--since",), "begin at that offset or time, not now", metavar="POINT", dashed=True),
-        Flag(
-            ("--type",),
-            "only records of that type; may be given several times",
-            metavar="TYPE",
-            convert=record_type,
-            complete=complete_record_type,
-            repeat=True,
-        ),
+        TYPE_FLAG,
         Flag(("--count",), "end after so many records (NoOp records do not count)", metavar="N", convert=count),
         Flag(("--noop",), "show NoOp records in text, too"),
     ),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from kshell.commands.base.spec import Flag
 from kshell.errors import UsageError
 from kshell.metadata.records import decode_value, record_types
 from kshell.protocol.batches import RawRecord
@@ -44,6 +45,16 @@ def record_type(word: str) -> str:
 def complete_record_type(session: Session, typed: str) -> Iterable[str]:
     """The types that begin like what was typed."""
     return [name for name in type_names() if name.startswith(typed.upper())]
+
+
+TYPE_FLAG = Flag(
+    ("--type",),
+    "only records of that type; may be given several times",
+    metavar="TYPE",
+    convert=record_type,
+    complete=complete_record_type,
+    repeat=True,
+)
 
 
 def only(names: frozenset[str]) -> Wanted:
