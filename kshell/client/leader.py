@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kshell.client.backoff import Backoff
 from kshell.client.codes import FENCED_LEADER_EPOCH, NOT_LEADER, UNKNOWN_LEADER_EPOCH, failure, may_pass
-from kshell.client.nodes import Address, Node, Nodes
+from kshell.client.nodes import Address, Node, Nodes, unreachable
 from kshell.client.observe import Answered, Position, fetch
 from kshell.client.transport import name_of
 from kshell.errors import ConnectError, NodeError, ServerError, SourceTimeoutError
@@ -56,11 +56,12 @@ class _Search:
         self._id = -1
         self._epoch = max(known_epoch, 0)
         self._last: NodeError | None = None
+        self._silent: list[NodeError] = []
 
     def round(self) -> Leader | None:
         """Asks every address, and again once the epoch is known. Raises NodeError for what waiting does not mend."""
         asked: set[tuple[Address, int]] = set()
-        self._last = None
+        self._last, self._silent = None, []
         waiting = self._addresses()
         while waiting:
             address = waiting.pop(0)
@@ -73,6 +74,7 @@ class _Search:
                 answer = fetch(connection, Position(epoch), self._nodes.cluster_id, max_bytes=_SMALL).quorum
             except (ConnectError, SourceTimeoutError) as error:
                 self._last = error
+                self._silent.append(error)
                 continue
             except ServerError as error:
                 if not may_pass(error.code):
@@ -113,6 +115,8 @@ class _Search:
     def failed(self) -> NodeError:
         """Why no leader was found."""
         there = ", ".join(name_of(*address) for address in self._nodes.addresses())
+        if self._silent and not self._nodes.was_reached:
+            return unreachable(self._silent)
         if self._last is not None:
             return self._last
         if self._id >= 0:

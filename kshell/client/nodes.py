@@ -63,6 +63,8 @@ class Nodes:
         """Nodes by id, as the cluster last told of them."""
         self.controller_id = -1
         """The active controller, as a controller last said; a broker names a random broker and is not believed."""
+        self.was_reached = False
+        """Whether any node has ever answered: one that has will come back; else the list may be wrong."""
         self.notes: list[str] = []
         self._open: dict[Address, Connection] = {}
         self._lock = threading.Lock()
@@ -73,6 +75,7 @@ class Nodes:
     def dial(self, address: Address) -> Connection:
         """A new connection, the caller's own, to a node of the right kind and cluster. Raises NodeError."""
         connection = connect(*address, self.settings, timeout=self.settings.connect_timeout * 2)
+        self.was_reached = True
         try:
             self._admit(connection)
         except BaseException:
@@ -129,7 +132,7 @@ class Nodes:
             found = True
             yield connection
         if not found:
-            raise _unreachable(failures)
+            raise unreachable(failures)
 
     def addresses(self) -> list[Address]:
         """Every address that is known, those given first."""
@@ -224,7 +227,7 @@ class Nodes:
         return WrongEndpointError(connection.node, reason, hint=hint)
 
 
-def _unreachable(failures: list[NodeError]) -> NodeError:
+def unreachable(failures: list[NodeError]) -> NodeError:
     """One error for a list of which no entry answered: the one failure, or the kinds of them side by side."""
     if len(failures) == 1:
         return failures[0]

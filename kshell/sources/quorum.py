@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _WAIT = 0.5
 """Seconds that a leader may keep a question when there is nothing new."""
+_FIRST_CONTACT = 1.0
+"""Seconds of trying when no node has answered yet: the addresses may be wrong, and the person should know."""
 _PAUSE = 0.1
 """The same, while we wait for what must come: the high watermark after an election."""
 
@@ -192,8 +194,12 @@ class QuorumSource(Source):
                 self._over.wait(1.0)
 
     def _check_silence(self) -> None:
+        """A quorum that was there is waited for; addresses where nobody ever answered are not, or hardly."""
         since, trouble = self.observer.silent_since, self.observer.trouble
-        if since is not None and trouble is not None and time.monotonic() - since > self.nodes.settings.api_timeout:
+        patience = self.nodes.settings.api_timeout
+        if not self.nodes.was_reached:
+            patience = min(patience, _FIRST_CONTACT)
+        if since is not None and trouble is not None and time.monotonic() - since > patience:
             raise trouble
 
     # --- what came -----------------------------------------------------------------------------------------------

@@ -224,12 +224,11 @@ class Cluster:
 
     def start(self, node: Node, *, wait: bool = True) -> None:
         """Start one node."""
-        path, flags = f"{jars.libs(self.version)}/*", []
-        if self.logged:
-            path = f"{jars.logging_jar()}:{path}"
-            settings = {"defaultLogLevel": "error", "showDateTime": "true", "dateTimeFormat": LOG_TIME,
-                        **{f"log.{name}": "debug" for name in self.logged}}  # fmt: skip
-            flags = [f"-Dorg.slf4j.simpleLogger.{name}={value}" for name, value in settings.items()]
+        # Errors are always logged: a node that ends says why.
+        path = f"{jars.logging_jar()}:{jars.libs(self.version)}/*"
+        settings = {"defaultLogLevel": "error", "showDateTime": "true", "dateTimeFormat": LOG_TIME,
+                    **{f"log.{name}": "debug" for name in self.logged}}  # fmt: skip
+        flags = [f"-Dorg.slf4j.simpleLogger.{name}={value}" for name, value in settings.items()]
         command = jars.java(path, "kafka.Kafka", str(node.properties), heap=self.heap, flags=flags)
         with open(node.home / "server.log", "ab") as log:
             node.process = subprocess.Popen(

@@ -21,6 +21,7 @@ from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from tests.kafka import certificates, jars
 from tests.kafka.certificates import PASSWORD, Authority
 from tests.kafka.cluster import HOST, Cluster, _free_ports
+from tests.live import oneshot
 
 pytestmark = pytest.mark.live
 
@@ -247,3 +248,6 @@ def test_a_file_for_javas_tools_works_unchanged(place: Place, tmp_path: Path) ->
     settings = Settings.of(read(str(path)))
     assert settings.warnings == []
     assert _connect(place, "good", settings) > 10
+    done = oneshot.run(("-q", f"localhost:{place.ports['saslgood']}", "--config", str(path)), "ls", "/image")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "topics" in done.stdout
