@@ -16,7 +16,7 @@ from kshell.commands.base.arguments import SHAPING, parse_options
 from kshell.commands.base.execute import Call, prepare, prepare_words
 from kshell.commands.base.result import Exit, Text
 from kshell.commands.base.spec import Flag
-from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, KshellError, UsageError
+from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
 from kshell.render.answer import answer, deadline
 from kshell.render.color import use_color
 from kshell.render.escape import terminal as escape_terminal
@@ -206,6 +206,8 @@ class Runner:
         try:
             with deadline(call.shape.timeout):
                 return answer(call, complain)
+        except DeadlineError as error:
+            raise call.session.why(error) from None
         finally:
             if self._progress is not None:
                 self._progress.clear()

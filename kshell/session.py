@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from kshell.errors import EXIT_DATA, EXIT_OK
+from kshell.errors import EXIT_DATA, EXIT_OK, DeadlineError, KshellError, SourceTimeoutError
 from kshell.metadata.image import Image
 from kshell.metadata.partial import NOT_AVAILABLE
 from kshell.metadata.redaction import Redaction
@@ -253,6 +253,13 @@ class Session:
         """Seconds since the last record was written, by this machine's clock; ``None`` when there is none."""
         timestamp = self.loaded.last_timestamp
         return None if timestamp <= 0 else time.time() - timestamp / 1000
+
+    def why(self, error: DeadlineError) -> KshellError:
+        """The error to tell when time is over: that the source cannot be reached, if that is what it went into."""
+        following = self.source.following()
+        if following is None or following.trouble is None:
+            return error
+        return SourceTimeoutError(self.source.name, f"{error.message}: {following.trouble}", hint=error.hint)
 
     def exit_code(self) -> int:
         """4 when what was loaded is damaged or incomplete, else 0."""

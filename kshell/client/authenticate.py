@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kshell.client.settings import Settings
 
 _UNSUPPORTED_MECHANISM = 33
+_ILLEGAL_STATE = 34
 _FAILED = 58
 _FRAMED = Versions(1, None)
 """From version 1 on the tokens travel inside SaslAuthenticate; before (Kafka below 1.0) they had no frame."""
@@ -71,6 +72,9 @@ def _step(connection: Connection, name: str, token: bytes, deadline: float) -> b
 def _refused(node: str, name: str, answer: dict[str, object]) -> AuthenticationError | ServerError:
     code = answer["errorCode"]
     assert isinstance(code, int)
+    if code == _ILLEGAL_STATE:
+        hint = "does this listener want SASL at all? Set security.protocol to what it speaks, or use another port"
+        return AuthenticationError(node, "the listener does not want SASL now", api=SASL_HANDSHAKE.name, hint=hint)
     if code != _UNSUPPORTED_MECHANISM:
         return ServerError(node, code, error_name(code), api=SASL_HANDSHAKE.name)
     there = answer["mechanisms"]

@@ -34,7 +34,7 @@ _NEEDED = {
     "Fetch": "CLUSTER_ACTION on CLUSTER:kafka-cluster",
     "FetchSnapshot": "CLUSTER_ACTION on CLUSTER:kafka-cluster",
     "DescribeQuorum": "DESCRIBE on CLUSTER:kafka-cluster",
-    "DescribeCluster": "DESCRIBE on CLUSTER:kafka-cluster at a broker, ALTER on CLUSTER:kafka-cluster at a controller",
+    "DescribeCluster": "ALTER on CLUSTER:kafka-cluster at a controller",
     "DescribeConfigs": "DESCRIBE_CONFIGS on the resource (TOPIC:name, GROUP:name; for all else CLUSTER:kafka-cluster)",
     # Of log levels; kshell changes nothing else.
     "IncrementalAlterConfigs": "ALTER_CONFIGS on CLUSTER:kafka-cluster at a broker,"
@@ -75,4 +75,5 @@ def failure(node: str, code: int, api: str, message: str | None = None) -> NodeE
         return ClusterIdError(node, said, api=api, hint=hint)
     if code in (MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE):
         return WrongEndpointError(node, said, api=api)
-    return ServerError(node, code, said, api=api)
+    hint = "the same may go well a moment later" if may_pass(code) else "the node's own log may say more"
+    return ServerError(node, code, said, api=api, hint=hint)

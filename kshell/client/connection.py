@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kshell.client.transport import Transport
 from kshell.client.versions import NodeVersions, choose
 from kshell.errors import NodeError, ProtocolError, SourceTimeoutError
-from kshell.protocol.api import Api, correlation_of, decode_response, encode_request
+from kshell.protocol.api import API_VERSIONS_KEY, Api, correlation_of, decode_response, encode_request
 from kshell.protocol.decoder import Message
 from kshell.protocol.primitives import DecodeError
 from kshell.protocol.schema import Versions
@@ -130,7 +130,8 @@ class Connection:
             return error
         hint = error.hint
         if hint is None and isinstance(error, SourceTimeoutError):
-            hint = "request.timeout.ms sets how long one answer may take"
+            key = "socket.connection.setup" if api.key == API_VERSIONS_KEY else "request"
+            hint = f"{key}.timeout.ms sets how long to wait"
         if hint is None and api.key in self._overlay:
             hint = _DIALECT  # Kafka hangs up on a request that it cannot read
         return type(error)(error.node, error.reason, api=api.name, hint=hint)

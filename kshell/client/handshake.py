@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kshell.client.connection import Connection
 from kshell.client.transport import SocketTransport
 from kshell.client.versions import NodeVersions, Range, of_response
-from kshell.errors import ConnectError, ServerError, TlsError, UsageError
+from kshell.errors import ConnectError, ServerError, TlsError, UnsupportedVersionError, UsageError
 from kshell.protocol.api import Api
 from kshell.protocol.decoder import decoder
 from kshell.protocol.error_codes import error_name
@@ -103,7 +103,7 @@ def _ask(connection: Connection, version: int, deadline: float) -> NodeVersions:
     frame = connection.exchange_raw(api, version, _SOFTWARE, timeout=left)
     listed = _refused(api, version, frame)
     if listed is not None:
-        version = next((v for v in range(min(listed, version - 1), 0, -1) if v in api.versions), 0)
+        version = _next_version(connection, api, max(min(listed, version - 1), 0))
         frame = connection.exchange_raw(api, version, _SOFTWARE, timeout=left)
     body = connection.decoded(api, version, frame)
     code = body.get("errorCode", 0)
@@ -111,6 +111,17 @@ def _ask(connection: Connection, version: int, deadline: float) -> NodeVersions:
         connection.close()
         raise ServerError(connection.node, code, error_name(code), api=api.name)
     return of_response(body)
+
+
+def _next_version(connection: Connection, api: Api, highest: int) -> int:
+    """The highest version up to that which may be asked with. Raises UnsupportedVersionError when all are excluded."""
+    banned = connection.excluded.get(api.name, frozenset())
+    for version in range(highest, -1, -1):
+        if version in api.versions and version not in banned:
+            return version
+    connection.close()
+    reason = f"the node knows no version above {highest}, and api.versions.exclude leaves out the rest"
+    raise UnsupportedVersionError(connection.node, reason, api=api.name)
 
 
 def _refused(api: Api, version: int, frame: bytes) -> int | None:

@@ -12,12 +12,14 @@ from typing import NamedTuple
 
 from kshell.client.backoff import Backoff
 from kshell.client.codes import FENCED_LEADER_EPOCH, NOT_LEADER, UNKNOWN_LEADER_EPOCH, failure, may_pass
-from kshell.client.nodes import Address, Node, Nodes, unreachable
+from kshell.client.nodes import Address, Node, Nodes
 from kshell.client.observe import Answered, Position, fetch
 from kshell.client.transport import name_of
 from kshell.errors import ConnectError, NodeError, ServerError, SourceTimeoutError
 from kshell.protocol.messages.quorum import FETCH
 
+_PATIENCE = 5.0
+"""Seconds for one answer, which a node has in memory: one that hangs must not keep us from the next."""
 _SMALL = 1 << 10
 """Bytes of records that a question about the leader may bring along."""
 _EPOCH_CODES = (NOT_LEADER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH)
@@ -56,12 +58,16 @@ class _Search:
         self._id = -1
         self._epoch = max(known_epoch, 0)
         self._last: NodeError | None = None
-        self._silent: list[NodeError] = []
 
     def round(self) -> Leader | None:
         """Asks every address, and again once the epoch is known. Raises NodeError for what waiting does not mend."""
         asked: set[tuple[Address, int]] = set()
-        self._last, self._silent = None, []
+        self._last = None
+        try:
+            self._nodes.any()
+        except (ConnectError, SourceTimeoutError) as error:
+            self._last = error
+            return None
         waiting = self._addresses()
         while waiting:
             address = waiting.pop(0)
@@ -71,10 +77,11 @@ class _Search:
             asked.add((address, epoch))
             try:
                 connection = self._nodes.at(address)
-                answer = fetch(connection, Position(epoch), self._nodes.cluster_id, max_bytes=_SMALL).quorum
+                answer = fetch(
+                    connection, Position(epoch), self._nodes.cluster_id, max_bytes=_SMALL, timeout=_PATIENCE
+                ).quorum
             except (ConnectError, SourceTimeoutError) as error:
                 self._last = error
-                self._silent.append(error)
                 continue
             except ServerError as error:
                 if not may_pass(error.code):
@@ -115,8 +122,6 @@ class _Search:
     def failed(self) -> NodeError:
         """Why no leader was found."""
         there = ", ".join(name_of(*address) for address in self._nodes.addresses())
-        if self._silent and not self._nodes.was_reached:
-            return unreachable(self._silent)
         if self._last is not None:
             return self._last
         if self._id >= 0:

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.client import codes
 from kshell.client.connection import Connection
 from kshell.client.handshake import connect
+from kshell.client.race import first
 from kshell.client.transport import name_of
 from kshell.errors import (
     AuthorizationError,
     ClusterIdError,
     ConnectError,
     NodeError,
+    ServerError,
     SourceTimeoutError,
     UnsupportedVersionError,
     WrongEndpointError,
@@ -67,6 +70,8 @@ class Nodes:
         """Whether any node has ever answered: one that has will come back; else the list may be wrong."""
         self.notes: list[str] = []
         self._open: dict[Address, Connection] = {}
+        self._silent: set[Address] = set()
+        """Where a node accepted and did not answer in time: nobody should wait for it again while others are there."""
         self._lock = threading.Lock()
         self._is_closed = False
 
@@ -74,7 +79,7 @@ class Nodes:
 
     def dial(self, address: Address) -> Connection:
         """A new connection, the caller's own, to a node of the right kind and cluster. Raises NodeError."""
-        connection = connect(*address, self.settings, timeout=self.settings.connect_timeout * 2)
+        connection = connect(*address, self.settings, timeout=self.settings.connect_timeout)
         self.was_reached = True
         try:
             self._admit(connection)
@@ -88,7 +93,12 @@ class Nodes:
         kept = self._kept(address)
         if kept is not None:
             return kept
-        made = self.dial(address)  # without the lock: close() must not wait for it
+        try:
+            made = self.dial(address)  # without the lock: close() must not wait for it
+        except SourceTimeoutError:
+            self._silent.add(address)
+            raise
+        self._silent.discard(address)
         try:
             kept = self._kept(address, made) or made
         except ConnectError:
@@ -114,7 +124,8 @@ class Nodes:
         """A connection to the first node that can be reached. Raises NodeError when none can."""
         with self._lock:
             kept = list(self._open.values())
-        return next((connection for connection in kept if connection.is_usable()), None) or next(self.reachable())
+        usable = next((connection for connection in kept if connection.is_usable()), None)
+        return usable or first([partial(self.at, address) for address in self.addresses()], unreachable)
 
     def reachable(self) -> Iterator[Connection]:
         """Every node of the list, then those that the cluster told of, as far as they can be reached.
@@ -135,9 +146,14 @@ class Nodes:
             raise unreachable(failures)
 
     def addresses(self) -> list[Address]:
-        """Every address that is known, those given first."""
+        """Every address that is known: those given first, but those of nodes that were silent last."""
         known = tuple(self.known.values())  # at once: another thread may learn of nodes
-        return list(dict.fromkeys([*self.bootstrap, *(node.address for node in known)]))
+        found = dict.fromkeys([*self.bootstrap, *(node.address for node in known)])
+        return sorted(found, key=self._rank)
+
+    def _rank(self, address: Address) -> int:
+        kept = self._open.get(address)
+        return 0 if kept is not None and kept.is_open else 2 if address in self._silent else 1
 
     def close(self) -> None:
         """Closes every connection that was kept; none is made any more."""
@@ -172,9 +188,9 @@ class Nodes:
         self._pin(connection, body["clusterId"])
         if self.kind == CONTROLLER:
             self.controller_id = body["controllerId"]
-        for item in body["brokers"]:
-            node = Node(item["brokerId"], (item["host"], item["port"]), item["rack"], item.get("isFenced"))
-            self.known[node.id] = node
+        told = [Node(n["brokerId"], (n["host"], n["port"]), n["rack"], n.get("isFenced")) for n in body["brokers"]]
+        if told:
+            self.known = {node.id: node for node in told}  # who left is forgotten
         return body
 
     def _described(self, connection: Connection, fenced: bool) -> Message | None:
@@ -207,8 +223,10 @@ class Nodes:
             self.describe(connection)
         except UnsupportedVersionError:
             return  # versions were excluded
-        except AuthorizationError as error:
-            note = f"{error.message}: the cluster's id and its {self.kind}s stay unknown; {error.hint}"
+        except (AuthorizationError, ServerError) as error:
+            # What the node serves beside that is as good as ever.
+            why = f"; {error.hint}" if error.hint else ""
+            note = f"{error.message}: the cluster's id and its {self.kind}s stay unknown{why}"
             if note not in self.notes:
                 self.notes.append(note)
 

@@ -27,6 +27,8 @@ _PASSED_OVER = (
 )
 """Keys that choose among Java's own implementations. Only the engine's and the providers' may change an outcome."""
 
+_STORES = ("JKS", "PKCS12", "PEM")
+
 
 class Tls(NamedTuple):
     """What ``ssl.*`` keys say. Nothing is read from files before a context is made of it."""
@@ -53,6 +55,9 @@ class Tls(NamedTuple):
                 "ssl.endpoint.identification.algorithm is empty: the names in server certificates are NOT checked,"
                 " so any server with a trusted certificate can pretend to be this one"
             )
+        for key in ("ssl.truststore.type", "ssl.keystore.type"):
+            if (properties.filled(key) or "PEM").upper() not in _STORES:
+                raise properties.fault(key, "is no kind of store that is known", hint=f"one of {', '.join(_STORES)}")
         for key in _PASSED_OVER:
             if properties.filled(key) and (key.startswith("ssl.engine") or key.startswith("security")):
                 warnings.append(f"{key} names Java classes and has no effect here")

@@ -69,6 +69,7 @@ def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[s
         return list(rows_of_log(session.image["configs"], resources, session.redaction))
     rows: list[dict[str, Any]] = []
     failures: list[KshellError] = []
+    has_log = False
     for described in ask(session, nodes, resources, docs=args.docs):
         failure = failure_of(described)
         if failure is None:
@@ -82,9 +83,11 @@ def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[s
         session.remarks.append(f"{resource_segment(described.resource)}: {unknown}{failure.message}{hint}")
         if has_log:
             rows += rows_of_log(session.image["configs"], [described.resource], session.redaction, type=UNKNOWN)
-    if failures and len(failures) == len(resources) and not rows:
+    if failures and len(failures) == len(resources) and not rows and not has_log:
         session.remarks[:] = []
         raise failures[0]
+    if not rows and not failures:
+        session.remarks.append("nothing is set there: --effective shows what is in force")
     return rows
 
 

@@ -21,7 +21,7 @@ from kshell.session import Session
 from kshell.sources.log import FileBatch
 from kshell.tree.globs import is_glob, unescape
 from kshell.tree.image import iso
-from kshell.tree.paths import Segments, join, split
+from kshell.tree.paths import Segments, join, resolve, split, walk
 from kshell.tree.touched import is_under, paths
 
 _COLUMNS = tuple(Column(name) for name in ("offset", "epoch", "timestampMs", "type", "version", "data"))
@@ -46,7 +46,11 @@ def _place(session: Session, path: str | None) -> Segments | None:
         return None
     if is_glob(path):
         raise UsageError(f"{path}: follow takes one path, without a glob", hint="follow the directory around it")
-    return split(unescape(path), session.cwd)
+    place = split(unescape(path), session.cwd)
+    if walk(session.root, place) is None:
+        resolve(session.root, place[:-1])  # what is around it must be there
+        session.remarks.append(f"{join(place)} is not there yet")
+    return place
 
 
 def _some(rows: Iterator[Row], most: int) -> Iterator[Row]:
@@ -137,7 +141,7 @@ COMMAND = Command(
     name="follow",
     summary="the records that are committed, as they come",
     run=run,
-    args=(Arg("path", "only what concerns this part of the tree", arity="?"),),
+    args=(Arg("path", "only what concerns this part of the tree", kind="path", arity="?"),),
     flags=(
         Flag(("--since",), "begin at that offset or time, not now", metavar="POINT", dashed=True),
         TYPE_FLAG,

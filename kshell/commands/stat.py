@@ -40,6 +40,8 @@ def _facts(session: Session, segments: Segments, node: Node) -> dict[str, Any]:
         told = f"not known: {place.file} told the value ({api})"
         return facts | dict.fromkeys(_FIELDS) | {"written": told}
     facts |= _in_snapshot(session, origin) if place.in_snapshot else _in_log(origin)
+    if session.source.is_live:
+        return facts | {"file": None, "position": None}  # its batch came over the wire
     return facts | {"file": place.file, "position": place.position}
 
 

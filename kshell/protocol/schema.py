@@ -150,11 +150,11 @@ class Schema:
         self.name = name
         self.versions = Versions.parse(versions)
         self.flexible = flexible
-        self._text = text
+        self.text = text
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
-        return parse_fields(self._text)
+        return parse_fields(self.text)
 
     def fields_at(self, version: int) -> tuple[Field, ...]:
         """The top-level fields that exist at ``version``."""

@@ -33,9 +33,12 @@ class Progress:
         if now - self._started < _PATIENCE or now - self._drawn < _EVERY or not sys.stderr.isatty():
             return
         self._drawn, self._shown = now, True
-        share = min(done / total, 1.0) if total else 1.0
-        bar = "#" * int(share * _WIDTH)
-        line = f"[{bar:<{_WIDTH}}] {share:4.0%} of {total / 1e6:.1f} MB  {terminal(os.path.basename(what))}"
+        if total:
+            share = min(done / total, 1.0)
+            bar = "#" * int(share * _WIDTH)
+            line = f"[{bar:<{_WIDTH}}] {share:4.0%} of {total / 1e6:.1f} MB  {terminal(os.path.basename(what))}"
+        else:
+            line = terminal(what)  # nothing that could be measured: waiting for somebody
         # In one row, and not in its last column: what wraps cannot be written over.
         room = max(shutil.get_terminal_size().columns - 1, 1)
         sys.stderr.write(f"\r{clip(line, room)}\x1b[K")

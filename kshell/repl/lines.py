@@ -11,7 +11,7 @@ from kshell.commands.base.completion import resolve
 from kshell.commands.base.execute import prepare
 from kshell.commands.base.result import Exit
 from kshell.commands.base.scan import Kind, scan
-from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, KshellError
+from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DeadlineError, KshellError
 from kshell.render.answer import answer, deadline
 from kshell.render.color import paint, use_color
 from kshell.render.escape import terminal as clean
@@ -71,6 +71,8 @@ class Lines:
         try:
             with deadline(call.shape.timeout):
                 return answer(call, self.complain, stdout=cast("TextIO", screen))
+        except DeadlineError as error:
+            raise call.session.why(error) from None
         finally:
             screen.finish()
             self.say(call.session)

@@ -52,11 +52,11 @@ class Toolbar:
     def _facts(self) -> list[str]:
         """What matters most first: the last are left out where there is no room."""
         session = self._session
+        following = session.source.following() if session.until is None else None
+        if following is not None and (session.is_loaded or following.end_offset or following.trouble):
+            return _live_facts(following)
         if not session.is_loaded:
             return [self._loader.words()]
-        following = session.source.following() if session.until is None else None
-        if following is not None:
-            return _live_facts(following)
         last = provenance(session.image)
         if session.source.kind == "brokers":
             return [fact for fact in ("what brokers tell", self._metadata_version()) if fact]
@@ -103,7 +103,8 @@ class Toolbar:
 def _live_facts(following: Following) -> list[str]:
     """Of a live source; without a leader, why there is none."""
     if following.trouble is not None or following.leader_id < 0:
-        return ["no leader", f"offset {following.end_offset - 1}", clean(following.trouble or "looking for one")]
+        offset = [f"offset {following.end_offset - 1}"] if following.end_offset else []
+        return ["no leader", *offset, clean(following.trouble or "looking for one")]
     return [
         f"leader {following.leader_id}",
         f"epoch {following.leader_epoch}",

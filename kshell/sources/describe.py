@@ -75,12 +75,14 @@ def snapshot_named_by(file: str) -> str:
 
 def snapshot_facts(file: SnapshotFile) -> dict[str, Any]:
     """What the file's name and size say; nothing is read."""
-    return {"endOffset": file.end_offset, "epoch": file.epoch, "sizeBytes": file.size, "file": file.path}
+    path = file.path if file.data is None else None
+    return {"endOffset": file.end_offset, "epoch": file.epoch, "sizeBytes": file.size, "file": path}
 
 
 def segment_facts(segment: Segment) -> dict[str, Any]:
     """What the file's name and size say; nothing is read."""
-    return {"baseOffset": segment.base_offset, "sizeBytes": segment.size, "file": segment.path}
+    file = segment.path if segment.data is None else None
+    return {"baseOffset": segment.base_offset, "sizeBytes": segment.size, "file": file}
 
 
 def log(loaded: Loaded, redaction: Redaction) -> dict[str, Any]:

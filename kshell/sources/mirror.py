@@ -14,6 +14,8 @@ from kshell.sources.files import Segment
 
 _SEGMENT_BYTES = 4 << 20
 """Chunks are joined up to about this size when somebody wants segments."""
+_SMALL = 1 << 16
+"""A chunk of fewer bytes takes in the next one at once."""
 MOST_BYTES = 1 << 30
 """What is kept at most; then the oldest goes. Kafka itself keeps 100 MiB of log by default."""
 
@@ -44,8 +46,11 @@ class Mirror:
         if not batches:
             return
         data = b"".join(bytes(batch.buf[batch.position : batch.end]) for batch in batches)
-        self._chunks.append(_Chunk(batches[0].base_offset, batches[-1].last_offset + 1, data))
         self._bytes += len(data)
+        made = _Chunk(batches[0].base_offset, batches[-1].last_offset + 1, data)
+        if self._chunks and len(self._chunks[-1].data) < min(_SMALL, self._most // 16):
+            made = _together([self._chunks.pop(), made])  # a quiet cluster commits two records a second, for weeks
+        self._chunks.append(made)
         while self._bytes > self._most and len(self._chunks) > 1:
             self._bytes -= len(self._chunks.pop(0).data)
             self.start = self._chunks[0].base
@@ -81,7 +86,7 @@ class Mirror:
     def batches(self, start: int) -> Iterator[Batch]:
         """The batches with offsets from ``start`` on that are there now."""
         chunks = self._chunks
-        first = max(bisect_right([chunk.base for chunk in chunks], start) - 1, 0)
+        first = max(bisect_right(chunks, start, key=lambda chunk: chunk.base) - 1, 0)
         for chunk in chunks[first:]:
             position = 0
             while position < len(chunk.data):

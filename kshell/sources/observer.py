@@ -66,6 +66,8 @@ class Observer:
         self._chain = Chain(RisingEpochs(), None)
         self._max_bytes = MAX_BYTES
         self._version = 0
+        self._damaged = 0
+        """Damaged answers one after another: the first is asked for again, over another connection."""
         settings = nodes.settings
         self._backoff = Backoff(settings.reconnect_backoff, settings.reconnect_backoff_max)
 
@@ -87,6 +89,13 @@ class Observer:
                 raise
             self._failed(error)
             return Step()
+        except CorruptDataError as error:
+            self._damaged += 1
+            if self._damaged > 1:
+                raise
+            self._failed(ProtocolError(error.file, f"a damaged answer: {error.reason}", api=FETCH.name))
+            return Step()
+        self._damaged = 0
         if self.trouble is None:
             self.silent_since = None
             self._backoff.reset()
@@ -158,7 +167,8 @@ class Observer:
             return self._snapshot(answer, connection)
         if answer.diverging is not None:
             return self._diverged(*answer.diverging)
-        self.high_watermark = max(self.high_watermark, answer.high_watermark)
+        if answer.high_watermark >= 0:
+            self.high_watermark = answer.high_watermark
         self._take(answer.records, connection.node)
         return Step(batches=self._commit())
 
@@ -201,7 +211,8 @@ class Observer:
         return Step(lost=why)
 
     def begin_anew(self) -> None:
-        """The next step asks from offset 0 on: for a snapshot, or all of the log."""
+        """The next step asks from offset 0 on: for a snapshot, or all of the log. What was committed is open again."""
+        self.high_watermark = -1
         self._restart(0, 0)
 
     def _restart(self, offset: int, epoch: int) -> None:

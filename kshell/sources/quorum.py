@@ -140,6 +140,8 @@ class QuorumSource(Source):
             if time.monotonic() - since > self.nodes.settings.api_timeout:
                 raise observer.stalled(self.name, self._mirror.end)
             self.advance(_WAIT if follows else wait)
+            if progress is not None and observer.trouble is not None:
+                progress(0, 0, f"waiting for a leader: {observer.trouble.message}")
             if follows or (target < 0 and observer.trouble is None):
                 target = observer.high_watermark
             wait = _PAUSE
@@ -172,7 +174,7 @@ class QuorumSource(Source):
             self._fetch_older()
         while not self._over.is_set():
             if position < self._mirror.start:
-                if position >= max(self.observer.log_start, 1) or start is None:
+                if self._mirror.start > 1:  # offset 0 alone is the first LeaderChange, which leaders keep
                     self._notes.append(f"offsets {position} to {self._mirror.start - 1} are only in a snapshot by now")
                 position = self._mirror.start
             for batch in self.batches(position):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.client import codes
 from kshell.client.backoff import Backoff
+from kshell.client.connection import Connection
 from kshell.client.leader import find_leader
 from kshell.client.nodes import CONTROLLER, Nodes
 from kshell.client.observe import TOPIC
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _ASKED = {"topics": [{"topicName": TOPIC, "partitions": [{"partitionIndex": 0}]}]}
 _NEVER = -1
+_PATIENCE = 5.0
+"""Seconds for one answer, which a leader has in memory: one that hangs must not keep us from the next leader."""
 
 
 def quorum(source: QuorumSource, loaded: Loaded) -> dict[str, Any]:
@@ -50,6 +53,7 @@ def describe_quorum(nodes: Nodes) -> dict[str, Any]:
             body, node = _ask(nodes)
         except (ConnectError, SourceTimeoutError) as error:
             failure = error
+            nodes.controller_id = -1  # it may be the leader that went: the others know the next one
         else:
             partitions = [partition for topic in body["topics"] for partition in topic["partitions"]]
             found = partitions[0] if partitions else {}
@@ -76,7 +80,7 @@ def _ask(nodes: Nodes) -> tuple[dict[str, Any], str]:
         if known is None:
             return _ask_each(nodes)
         connection = nodes.at(known.address)
-    return connection.request(DESCRIBE_QUORUM, _ASKED).body, connection.node
+    return _asked(connection), connection.node
 
 
 def _ask_each(nodes: Nodes) -> tuple[dict[str, Any], str]:
@@ -85,12 +89,16 @@ def _ask_each(nodes: Nodes) -> tuple[dict[str, Any], str]:
     Only a leader that is not in the list is searched for with Fetch, which needs CLUSTER_ACTION.
     """
     for connection in nodes.reachable():
-        body = connection.request(DESCRIBE_QUORUM, _ASKED).body
+        body = _asked(connection)
         refused = [part["errorCode"] for topic in body["topics"] for part in topic["partitions"]]
         if codes.NOT_LEADER not in (body["errorCode"], *refused):
             return body, connection.node
     connection = nodes.at(find_leader(nodes, timeout=nodes.settings.api_timeout).address)
-    return connection.request(DESCRIBE_QUORUM, _ASKED).body, connection.node
+    return _asked(connection), connection.node
+
+
+def _asked(connection: Connection) -> dict[str, Any]:
+    return connection.request(DESCRIBE_QUORUM, _ASKED, timeout=min(_PATIENCE, connection.timeout)).body
 
 
 def _object(nodes: Nodes, found: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
@@ -99,7 +107,7 @@ def _object(nodes: Nodes, found: dict[str, Any], body: dict[str, Any]) -> dict[s
     )
     endpoints = {node["nodeId"]: [_endpoint(point) for point in node["listeners"]] for node in body.get("nodes", ())}
     return {
-        "clusterId": nodes.cluster_id,
+        "clusterId": nodes.cluster_id or "unknown",
         "leaderId": found["leaderId"],
         "leaderEpoch": found["leaderEpoch"],
         "highWatermark": found["highWatermark"],

@@ -94,7 +94,7 @@ def test_a_late_answer_names_the_setting(quorum: Quorum) -> None:
     quorum.on("DescribeCluster", faults.slow(3))
     with pytest.raises(SourceTimeoutError) as caught:
         connection.request(DESCRIBE_CLUSTER, ASK)
-    assert caught.value.hint == "request.timeout.ms sets how long one answer may take"
+    assert caught.value.hint == "request.timeout.ms sets how long to wait"
 
 
 def test_unknown_tagged_fields_of_a_later_release_are_read_over(quorum: Quorum) -> None:

@@ -115,6 +115,14 @@ def test_error_35_leads_to_the_highest_version_listed(node: Node, high: int) -> 
     assert connection.versions.ranges[FETCH.key] == node.ranges[FETCH.key]
 
 
+def test_error_35_does_not_lead_to_an_excluded_version(node: Node) -> None:
+    node.ranges[API_VERSIONS.key] = (0, 3)
+    dial(node, api_versions_exclude="ApiVersions:3")
+    assert versions_asked(node) == [4, 2]
+    with pytest.raises(UnsupportedVersionError, match=r"api\.versions\.exclude leaves out the rest"):
+        dial(node, api_versions_exclude="ApiVersions:0-3")
+
+
 def test_error_35_without_a_list_leads_to_version_0(quorum: Quorum, node: Node) -> None:
     quorum.lists_versions = False
     node.ranges[API_VERSIONS.key] = (0, 2)

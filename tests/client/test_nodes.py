@@ -10,7 +10,7 @@ import pytest
 
 from kshell.client.nodes import BROKER, CONTROLLER, Nodes
 from kshell.client.settings import addresses
-from kshell.errors import ClusterIdError, ConnectError, NodeError, ServerError, SourceTimeoutError
+from kshell.errors import ClusterIdError, ConnectError, NodeError, SourceTimeoutError, WrongEndpointError
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from tests.server import Quorum, faults, settings
 
@@ -88,10 +88,15 @@ def test_a_node_that_is_slow_is_skipped(quorum: Quorum, nodes: Nodes) -> None:
     assert nodes.any().node == quorum.controllers[1].address
 
 
-def test_a_node_that_refuses_is_an_error(quorum: Quorum, nodes: Nodes) -> None:
-    quorum.controllers[0].on("DescribeCluster", faults.error(42))
-    with pytest.raises(ServerError, match="INVALID_REQUEST"):
-        nodes.any()
+@pytest.mark.parametrize("code", [42, 8, -1, 4711])
+def test_a_node_that_does_not_describe_the_cluster_can_be_asked_all_else(
+    quorum: Quorum, nodes: Nodes, code: int
+) -> None:
+    quorum.controllers[0].on("DescribeCluster", faults.error(code))
+    assert nodes.any().node == quorum.controllers[0].address
+    assert "the cluster's id and its controllers stay unknown" in nodes.notes[0]
+    assert nodes.at(nodes.bootstrap[1]).is_usable()
+    assert nodes.cluster_id is not None
 
 
 def test_when_all_are_slow_the_error_is_of_time(quorum: Quorum, nodes: Nodes) -> None:
@@ -164,6 +169,6 @@ def test_threads_that_ask_at_once_share_a_connection(quorum: Quorum, nodes: Node
 
 
 def test_nothing_stays_open_when_a_node_is_not_admitted(quorum: Quorum, nodes: Nodes) -> None:
-    quorum.on("DescribeCluster", faults.error(4711))
-    with pytest.raises(NodeError):
+    quorum.on("DescribeCluster", faults.error(114))
+    with pytest.raises(WrongEndpointError):
         nodes.dial(nodes.bootstrap[0])  # an open socket would be a ResourceWarning

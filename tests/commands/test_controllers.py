@@ -45,8 +45,8 @@ def test_voters_that_never_registered_have_their_ids() -> None:
     with Quorum(controllers=2, release="3.3") as quorum:
         session = Session(quorum.keep(QuorumSource(quorum.bootstrap, settings())))
         found = rows(session, "controllers")
-        # The pretend log's LeaderChange names the leader alone.
-        assert [(row["id"], row["listeners"], row["isLeader"]) for row in found] == [(1, None, True)]
+        # The pretend log's LeaderChange names the leader alone; the quorum knows its voters.
+        assert [(row["id"], row["listeners"], row["isLeader"]) for row in found] == [(1, None, True), (2, None, False)]
         assert found[0]["address"] == quorum.leader.address
 
 

@@ -69,10 +69,10 @@ def test_lags_and_ages_by_the_leaders_clock() -> None:
 
 
 def test_what_is_not_told_is_null() -> None:
-    """Controllers of 3.3 have no cluster id, endpoints or directory ids to tell."""
+    """Controllers of 3.3 have no endpoints or directory ids to tell; their cluster is unknown."""
     with Quorum(controllers=2, release="3.3") as quorum:
         told = sections(live(quorum), "quorum")[""]
-        assert told["clusterId"] is None
+        assert told["clusterId"] == "unknown"
         assert [(one["directoryId"], one["endpoints"]) for one in told["voters"]] == [(None, [])] * 2
 
 

@@ -211,16 +211,17 @@ def test_damage_in_a_batch_is_named_and_never_given(quorum: Quorum, place: int) 
 
     def flip(body: dict[str, list[dict[str, list[dict[str, bytes]]]]]) -> None:
         partition = body["responses"][0]["partitions"][0]
-        if len(partition["records"]) > place:
+        at = partition["records"].find(quorum.log.entries[1].raw)
+        if at >= 0:
             data = bytearray(partition["records"])
-            at = len(quorum.log.entries[0].raw) + place
-            data[at] ^= 0x40
+            data[at + place] ^= 0x40
             partition["records"] = bytes(data)
 
     quorum.on("Fetch", faults.change(flip))
     with pytest.raises((CorruptDataError, ProtocolError)):
         for _ in range(10):
             seen.step()
+    assert len(quorum.asked_for("Fetch")) >= 2  # once more, before anybody is told
     assert seen.position <= 1
     quorum.well()
     seen.to_the_end()
@@ -615,3 +616,31 @@ def test_and_with_a_log_that_is_compacted(script: list[Named], release: str) -> 
 @given(script=scripts(COMPACT), release=st.sampled_from(RELEASES))
 def test_and_for_a_long_time(script: list[Named], release: str) -> None:
     play(script, release)
+
+
+def test_what_was_taken_back_is_open_again(quorum: Quorum) -> None:
+    """Most voters lost their disks: what the next leader has beyond its own high watermark is not committed."""
+    quorum.append(*(topic(number) for number in range(10)))
+    observer = observer_of(quorum)
+    while observer.committed < quorum.log.end:
+        observer.step()
+    with quorum.changed:
+        quorum.log.truncate(3)
+        quorum.log.high_watermark = 3
+    quorum.elect(quorum.leader.id)
+    quorum.commit(3)
+    quorum.append(*(topic(number) for number in range(20, 25)), commit=False)
+    steps = [observer.step() for _ in range(8)]
+    assert any(step.lost for step in steps)
+    assert observer.committed <= observer.high_watermark == 3
+
+
+def test_an_observer_is_no_replica(quorum: Quorum) -> None:
+    """An id of 0 or more would make state at the leader; a voter's could move the high watermark."""
+    snapshotted(quorum)
+    seen = Seen(observer_of(quorum), quorum)
+    seen.to_the_end()
+    fetches = quorum.asked_for("Fetch")
+    assert {asked.body.get("replicaId", -1) for asked in fetches} == {-1}
+    assert {asked.body.get("replicaState", {"replicaId": -1})["replicaId"] for asked in fetches} == {-1}
+    assert {asked.body["replicaId"] for asked in quorum.asked_for("FetchSnapshot")} == {-1}

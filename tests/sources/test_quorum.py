@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from hypothesis import given
 from hypothesis import settings as search
 from hypothesis import strategies as st
 
+from kshell.client.nodes import CONTROLLER, Nodes
+from kshell.client.settings import addresses
 from kshell.errors import (
     ConnectError,
     CorruptDataError,
@@ -576,3 +579,29 @@ def test_every_dialect_is_spoken_by_the_server() -> None:
         with Quorum(2, brokers=1, dialects=[name]) as quorum:
             fill(quorum)
             assert len(ask_all(quorum, dialect=name)) == 5
+
+
+@pytest.mark.parametrize("release", ["3.3", "3.7", "4.3"])
+def test_the_quorum_is_described_by_the_next_leader(release: str) -> None:
+    """The leader is gone, a kept connection to another node is not: it must not be the dead one that is asked again."""
+    with Quorum(3, release=release) as quorum:
+        nodes = quorum.keep(Nodes(CONTROLLER, addresses(",".join(reversed(quorum.bootstrap.split(",")))), settings()))
+        assert describe_quorum(nodes)["leaderId"] == quorum.leader.id
+        quorum.leader.stop()
+        quorum.elect(2)
+        quorum.commit()
+        begun = time.monotonic()
+        assert describe_quorum(nodes)["leaderId"] == 2
+        assert time.monotonic() - begun < nodes.settings.api_timeout / 2
+
+
+def test_following_from_before_the_log_says_so() -> None:
+    with Quorum(1) as quorum:
+        quorum.append(*(topic(number) for number in range(50)))
+        quorum.snapshot([topic(number) for number in range(50)], delete=True)
+        quorum.append(topic(51))
+        source = QuorumSource(quorum.bootstrap, settings())
+        with contextlib.closing(source):
+            found = next(source.follow(0))
+            assert found is not None and found.batch.base_offset == quorum.log.start
+            assert source.notes() == [f"offsets 0 to {quorum.log.start - 1} are only in a snapshot by now"]

@@ -67,8 +67,10 @@ def _names(session: Session, kind: str) -> Iterator[str]:
 
 
 def complete_entity(session: Session, typed: str) -> Iterable[str]:
-    """Resources that have configs, then the types."""
-    known = [":".join(filter(None, resource)) for resource in session.image["configs"]]
+    """Resources that have configs, topics and brokers without any, then the types."""
+    named = {*session.image["configs"], *(("TOPIC", name) for name in session.image[NAMES])}
+    named |= {("BROKER", str(number)) for number in session.image["brokers"]}
+    known = [":".join(filter(None, resource)) for resource in named]
     return [word for word in (*sorted(known), *(f"{kind}:" for kind in KINDS)) if word.startswith(typed)]
 
 

@@ -1,12 +1,18 @@
 """Messages as drafts of KIPs had them, where Kafka then did something else. Each is a dialect: off unless named.
 
-Their numbers mean other layouts in Kafka's releases, so a dialect is for a peer that is known to speak it.
+Their numbers mean other layouts in Kafka's releases, so a dialect is for a peer that is known to speak it. Each says
+only what it changes in the message that landed.
 """
 
 from __future__ import annotations
 
+import re
+
 from kshell.protocol.api import NEVER, Api, api
 from kshell.protocol.decoder import UNKNOWN_TAGS, Message
+from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER, METADATA
+from kshell.protocol.messages.configs import DESCRIBE_CONFIGS
+from kshell.protocol.messages.connection import API_VERSIONS
 
 _KIP_35 = api(
     "ApiVersions",
@@ -24,139 +30,87 @@ _KIP_35 = api(
 """,
 )
 
-_KIP_885 = api(
-    "DescribeCluster",
-    60,
+
+def _edited(text: str, *, without: tuple[str, ...] = (), after: str = "", add: str = "") -> str:
+    """A declaration with lines taken out, and others put in behind the field ``after`` and what is nested below it.
+
+    Fields are named with their indentation, as they stand in the text. Raises ValueError for one that is not there.
+    """
+    lines: list[str] = []
+    missing = {*without, *([after] if after else ())}
+    inside = False
+    for line in [*text.strip("\n").split("\n"), ""]:
+        name = re.match(r" *\w*", line)
+        field = name[0] if name else ""
+        deeper = len(field) - len(field.lstrip()) > len(after) - len(after.lstrip())
+        if inside and not deeper:
+            lines.append(add.strip("\n"))
+            inside = False
+        missing.discard(field)
+        inside = inside or (bool(after) and field == after)
+        if field not in without:
+            lines.append(line)
+    if missing:
+        raise ValueError(f"no such fields: {sorted(missing)}")
+    return "\n".join(lines)
+
+
+def _draft(landed: Api, versions: str, request: str, response: str, *, flexible: int | None = None) -> Api:
+    first = landed.request.flexible if flexible is None else flexible
+    return api(landed.name, landed.key, versions, flexible=first, request=request, response=response)
+
+
+_SOFTWARE = """
+  brokerSoftwareName     string?  {0}+  = null
+  brokerSoftwareVersion  string?  {0}+  = null
+"""
+
+_KIP_885 = _draft(
+    DESCRIBE_CLUSTER,
     "0-1",
-    flexible=0,
-    request="""
-  includeClusterAuthorizedOperations  bool
-""",
-    response="""
-  throttleTimeMs               int32
-  errorCode                    int16
-  errorMessage                 string?                    = null
-  clusterId                    string
-  controllerId                 int32                      = -1
-  brokers                      []DescribeClusterBroker
-    brokerId                   int32
-    host                       string
-    port                       int32
-    rack                       string?                    = null
-  brokerSoftwareName           string?                1+  = null
-  brokerSoftwareVersion        string?                1+  = null
-  clusterAuthorizedOperations  int32                      = -2147483648
-""",
+    _edited(DESCRIBE_CLUSTER.request.text, without=("  endpointType",)),
+    _edited(DESCRIBE_CLUSTER.response.text, without=("  endpointType",), after="  brokers", add=_SOFTWARE.format(1)),
 )
 
-_KIP_885_API_VERSIONS = api(
-    "ApiVersions",
-    18,
+_KIP_885_API_VERSIONS = _draft(
+    API_VERSIONS,
     "0-4",
-    flexible=3,
-    request="""
-  clientSoftwareName     string  3+
-  clientSoftwareVersion  string  3+
-""",
-    response="""
-  errorCode               int16
-  apiKeys                 []ApiVersion
-    apiKey                int16
-    minVersion            int16
-    maxVersion            int16
-  throttleTimeMs          int32                  1+
-  brokerSoftwareName      string?                4+         = null
-  brokerSoftwareVersion   string?                4+         = null
-  supportedFeatures       []SupportedFeatureKey  3+  tag 0
-    name                  string
-    minVersion            int16
-    maxVersion            int16
-  finalizedFeaturesEpoch  int64                  3+  tag 1  = -1
-  finalizedFeatures       []FinalizedFeatureKey  3+  tag 2
-    name                  string
-    maxVersionLevel       int16
-    minVersionLevel       int16
-""",
+    API_VERSIONS.request.text,
+    _edited(API_VERSIONS.response.text, after="  throttleTimeMs", add=_SOFTWARE.format(4)),
 )
 
-_KIP_919 = api(
-    "Metadata",
-    3,
+_KIP_919 = _draft(
+    METADATA,
     "1-13",
-    flexible=9,
-    request="""
-  topics                              []MetadataRequestTopic?
-    topicId                           uuid                     10+
-    name                              string?
-  allowAutoTopicCreation              bool                     4+    = true
-  includeClusterAuthorizedOperations  bool                     8-10
-  includeTopicAuthorizedOperations    bool                     8+
-  directToKRaftControllerQuorum       bool                     13+
-""",
-    response="""
-  throttleTimeMs               int32                        3+
-  brokers                      []MetadataResponseBroker
-    nodeId                     int32
-    host                       string
-    port                       int32
-    rack                       string?                             = null
-  clusterId                    string?                      2+     = null
-  controllerId                 int32                               = -1
-  topics                       []MetadataResponseTopic
-    errorCode                  int16
-    name                       string?
-    topicId                    uuid                         10+
-    isInternal                 bool
-    partitions                 []MetadataResponsePartition
-      errorCode                int16
-      partitionIndex           int32
-      leaderId                 int32
-      leaderEpoch              int32                        7+     = -1
-      replicaNodes             []int32
-      isrNodes                 []int32
-      offlineReplicas          []int32                      5+
-    topicAuthorizedOperations  int32                        8+     = -2147483648
-  clusterAuthorizedOperations  int32                        8-10   = -2147483648
-  fromKRaftController          bool                         13+    tag 0
-""",
+    _edited(
+        METADATA.request.text,
+        after="  includeTopicAuthorizedOperations",
+        add="  directToKRaftControllerQuorum  bool  13+",
+    ),
+    _edited(
+        METADATA.response.text,
+        without=("  errorCode",),
+        after="  clusterAuthorizedOperations",
+        add="  fromKRaftController  bool  13+  tag 0",
+    ),
 )
 
-_KIP_569 = api(
-    "DescribeConfigs",
-    32,
+_KIP_569 = _draft(
+    DESCRIBE_CONFIGS,
     "1-3",
-    flexible=NEVER,
-    request="""
-  resources             []DescribeConfigsResource
-    resourceType        int8
-    resourceName        string
-    configurationKeys   []string?
-  includeSynonyms       bool
-  includeDocumentation  bool                       3+
-""",
-    response="""
-  throttleTimeMs     int32
-  results            []DescribeConfigsResult
-    errorCode        int16
-    errorMessage     string?
-    resourceType     int8
-    resourceName     string
-    configs          []DescribeConfigsResourceResult
-      name           string
-      value          string?
-      readOnly       bool
-      configSource   int8                                 = -1
-      isSensitive    bool
-      synonyms       []DescribeConfigsSynonym
-        name         string
-        value        string?
-        source       int8
-      type           string?                          3+  = null
-      validator      Validator?                       3+  = null
+    DESCRIBE_CONFIGS.request.text,
+    _edited(
+        DESCRIBE_CONFIGS.response.text,
+        without=("      configType",),
+        after="      synonyms",
+        add="""
+      type             string?     3+  = null
+      validator        Validator?  3+  = null
         caseSensitive  bool
-        values       []string
-      documentation  string?                          3+  = null
+        values         []string
 """,
+    ),
+    flexible=NEVER,
 )
 
 DIALECTS: dict[str, Api] = {
