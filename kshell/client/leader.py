@@ -77,9 +77,9 @@ class _Search:
             asked.add((address, epoch))
             try:
                 connection = self._nodes.at(address)
-                answer = fetch(
-                    connection, Position(epoch), self._nodes.cluster_id, max_bytes=_SMALL, timeout=_PATIENCE
-                ).quorum
+                patience = min(_PATIENCE, connection.timeout)
+                at, cluster = Position(epoch), self._nodes.cluster_id
+                answer = fetch(connection, at, cluster, max_bytes=_SMALL, timeout=patience).quorum
             except (ConnectError, SourceTimeoutError) as error:
                 self._last = error
                 continue
