@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kshell.commands.base.result import Branch, Nothing, Report, Row, Rows, Text, Tree, Value
+from kshell.errors import KshellError
 from kshell.render import escape, plain
 from kshell.render.cells import cell
 from kshell.render.look import Look, Renderers, nothing
@@ -64,8 +65,12 @@ def _table(names: Sequence[str], body: Iterable[Row], look: Look) -> Iterator[st
     yield _TABLE
     if look.header:
         yield f"<tr>{''.join(f'{_HEAD}{escape.html(name)}</th>' for name in names)}</tr>\n"
-    for row in body:
-        yield f"<tr>{''.join(_cell(row.get(name)) for name in names)}</tr>\n"
+    try:
+        for row in body:
+            yield f"<tr>{''.join(_cell(row.get(name)) for name in names)}</tr>\n"
+    except (KeyboardInterrupt, KshellError):
+        yield "</table>\n"  # rows that come for ever are ended so
+        raise
     yield "</table>\n"
 
 

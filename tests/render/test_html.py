@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html.parser import HTMLParser
 
 import pytest
 
-from kshell.commands.base.result import Nothing, Result, Text, Value
+from kshell.commands.base.result import Column, Nothing, Result, Rows, Text, Value
+from kshell.render import render
 from tests.render import samples
 from tests.render.samples import printed
 
@@ -95,3 +97,14 @@ def test_only_our_elements(result: Result) -> None:
     assert not page.open
     ours = {"table", "tr", "th", "td", "details", "summary", "div", "code", "pre", "p", "h1", "h3", "b"}
     assert page.seen <= ours
+
+
+def test_a_table_that_is_ended_is_closed() -> None:
+    def endless() -> Iterator[dict[str, int]]:
+        yield {"n": 1}
+        raise KeyboardInterrupt
+
+    chunks: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        chunks.extend(render(Rows((Column("n"),), endless(), live=True), "html"))
+    assert "".join(chunks).rstrip().endswith("</table>")
