@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 Address = tuple[str, int]
 CONTROLLER, BROKER = "controller", "broker"
+FIRST_CONTACT = 1.0
+"""Seconds of trying while no node has ever answered: the addresses may be wrong, and the person should know."""
 _ENDPOINT_TYPES = {BROKER: 1, CONTROLLER: 2}
 _FLAGS = {BROKER: "--bootstrap-servers", CONTROLLER: "--bootstrap-controllers"}
 _WITH_TYPE = Versions(1, None)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from kshell.client.nodes import CONTROLLER, Nodes
+from kshell.client.nodes import CONTROLLER, FIRST_CONTACT, Nodes
 from kshell.client.settings import addresses
 from kshell.client.transport import name_of
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 _WAIT = 0.5
 """Seconds that a leader may keep a question when there is nothing new."""
-_FIRST_CONTACT = 1.0
-"""Seconds of trying when no node has answered yet: the addresses may be wrong, and the person should know."""
 _PAUSE = 0.1
 """The same, while we wait for what must come: the high watermark after an election."""
 
@@ -200,7 +198,7 @@ class QuorumSource(Source):
         since, trouble = self.observer.silent_since, self.observer.trouble
         patience = self.nodes.settings.api_timeout
         if not self.nodes.was_reached:
-            patience = min(patience, _FIRST_CONTACT)
+            patience = min(patience, FIRST_CONTACT)
         if since is not None and trouble is not None and time.monotonic() - since > patience:
             raise trouble
 

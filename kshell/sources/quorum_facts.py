@@ -9,7 +9,7 @@ from kshell.client import codes
 from kshell.client.backoff import Backoff
 from kshell.client.connection import Connection
 from kshell.client.leader import find_leader
-from kshell.client.nodes import CONTROLLER, Nodes
+from kshell.client.nodes import CONTROLLER, FIRST_CONTACT, Nodes
 from kshell.client.observe import TOPIC
 from kshell.errors import ConnectError, NodeError, ProtocolError, SourceTimeoutError
 from kshell.protocol.messages.quorum import DESCRIBE_QUORUM
@@ -48,10 +48,13 @@ def describe_quorum(nodes: Nodes) -> dict[str, Any]:
     settings = nodes.settings
     backoff = Backoff(settings.retry_backoff, settings.retry_backoff_max, time.monotonic() + settings.api_timeout)
     failure: NodeError | None = None
+    begun = time.monotonic()
     while not backoff.is_over:
         try:
             body, node = _ask(nodes)
         except (ConnectError, SourceTimeoutError) as error:
+            if not nodes.was_reached and time.monotonic() - begun > FIRST_CONTACT:
+                raise
             failure = error
             nodes.controller_id = -1  # it may be the leader that went: the others know the next one
         else:
