@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
-from kshell.commands.base.execute import prepare
+from kshell.commands.base.execute import prepare, prepare_words
 from kshell.commands.base.result import Result as Answer
 from kshell.commands.base.result import Rows
 from kshell.errors import UsageError
@@ -87,8 +87,13 @@ class Session:
         return self._shell.problems()
 
     def at(self, point: str | int) -> Session:
-        """The same source at an offset or a time."""
+        """The same source at an offset, a time or ``@mark``. The first one reads the log for all that follow."""
         return Session(self._shell.reshape(point=str(point)))
+
+    def diff(self, a: str | int, b: str | int, path: str = "/image", *, ignore_epochs: bool = False) -> Result:
+        """What changed from ``a`` to ``b``: points, directories, files or ``context:NAME``. Raises KshellError."""
+        words = ["diff", str(a), str(b), path, *(["--ignore-epochs"] if ignore_epochs else [])]
+        return Result(prepare_words(self._shell, words).run())
 
     def __enter__(self) -> Session:
         return self
@@ -131,4 +136,7 @@ def open(
     for warning in choice.warnings:
         warnings.warn(warning, stacklevel=2)
     shell = Shell(open_source(choice), show_secrets=show_secrets)
-    return Session(shell if as_of is None else shell.reshape(point=str(as_of)))
+    shell = shell if as_of is None else shell.reshape(point=str(as_of))
+    shell.front = shell
+    shell.travels()
+    return Session(shell)

@@ -104,6 +104,7 @@ def _main(argv: list[str]) -> int:
     runner = Runner(_session(options, command, scripted, progress), progress)
     if command:
         return runner.words(command)
+    runner.session.travels()
     if scripted:
         return runner.lines(_given_lines(options) if options.c or options.f else _file_lines("-"))
     from kshell.repl import run
@@ -156,7 +157,11 @@ def _session(options: SimpleNamespace, command: list[str], scripted: bool, progr
         "timeout": options.timeout,
     }
     session.settings |= {name: value for name, value in given.items() if value is not None}
-    return session if options.as_of is None else session.reshape(point=options.as_of)
+    if options.as_of is None:
+        return session
+    then = session.reshape(point=options.as_of)
+    then.front = then
+    return then
 
 
 def _needs_none(command: list[str]) -> bool:

@@ -17,8 +17,9 @@ from kshell.metadata.partial import NOT_AVAILABLE
 from kshell.metadata.redaction import Redaction
 from kshell.metadata.values import Origin
 from kshell.sources.files import META, METADATA_DIRECTORY
+from kshell.sources.journey import Journey
 from kshell.sources.log import Progress
-from kshell.sources.source import Loaded, Source
+from kshell.sources.source import Source
 from kshell.tree.globs import expand, is_glob, unescape
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
@@ -29,7 +30,7 @@ OLD_AFTER = 300.0
 """Seconds after which a copy's last record is worth a word."""
 
 
-class Session:
+class Session(Journey):
     """What commands run on. ``until`` is an offset, or ``None`` for the newest state."""
 
     def __init__(
@@ -40,9 +41,8 @@ class Session:
         until: int | None = None,
         progress: Progress | None = None,
     ) -> None:
-        self.source = source
-        self.until = until
-        self.progress = progress
+        super().__init__(source, until, progress)
+        self.front: Session = self
         self.redaction = Redaction(show_secrets=show_secrets)
         self.cwd: Segments = ()
         self.previous: Segments = ()
@@ -57,16 +57,6 @@ class Session:
         """Asks the person who is there a question that is answered with yes or no; ``None`` where nobody is."""
         self.remarks: list[str] = []
         """What the last command that read the source by itself (``dump``) leaves to say to a person."""
-
-    @cached_property
-    def loaded(self) -> Loaded:
-        """The image and how it came to be; read on first use. Raises SourceError, DataError."""
-        return self.source.load(until=self.until, progress=self.progress)
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether the image is at hand (completion must not wait for it)."""
-        return "loaded" in self.__dict__
 
     @property
     def image(self) -> Image:
@@ -150,34 +140,26 @@ class Session:
             is_kafkas = os.path.basename(around) == METADATA_DIRECTORY
         return (path, around) if is_kafkas else (path,)
 
-    def refresh(self) -> bool:
-        """Brings in what a live source has committed since; whether there is anything. A moment asked for stays."""
-        if self.until is not None or not self.is_loaded or not self.source.refresh():
-            return False
-        self.reload()
-        return True
-
-    def reload(self) -> None:
-        """Forgets what was read: the next command reads the source again."""
-        for name in ("loaded", "root", "_from_oldest"):
-            self.__dict__.pop(name, None)
-
     def reshape(self, *, show_secrets: bool | None = None, point: str | None = None) -> Session:
         """A session over the same source with other options for one answer; the working directory is kept.
 
-        ``point`` is an offset, a time or ``now``. Raises UsageError for anything else, DataError for one out of reach.
+        ``point`` is an offset, a time, ``@mark`` or ``now``. Raises UsageError for anything else, DataError for what is
+        out of reach.
         """
         twin = Session(
             self.source,
             show_secrets=self.redaction.show_secrets if show_secrets is None else show_secrets,
-            until=self.until if point is None else self.source.offset_of(point),
+            until=self.until if point is None else self.offset_of(point),
             progress=self.progress,
         )
         twin.cwd, twin.previous, twin.settings, twin.aliases = self.cwd, self.previous, self.settings, self.aliases
         twin.history, twin.sourcing, twin.announce = self.history, self.sourcing, self.announce
-        twin.ask = self.ask
+        twin.ask, twin.front, twin.past = self.ask, self.front, self.past
+        twin._uses_past = self._uses_past or point is not None
         if twin.until == self.until and self.is_loaded:
             twin.__dict__["loaded"] = self.loaded
+        elif twin.until is None and self._present is not None:
+            twin.__dict__["loaded"] = self._present
         return twin
 
     # --- paths ---------------------------------------------------------------------------------------------------

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kshell.commands.base.arguments import count
+from kshell.commands.base.history_records import conclude
 from kshell.commands.base.record_types import TYPE_FLAG, only
 from kshell.commands.base.result import Column, Result, Row, Rows
 from kshell.commands.base.spec import Command, Example, Flag
 from kshell.commands.base.walk import one_line
-from kshell.errors import EXIT_DATA, CommandError, DataError
+from kshell.errors import CommandError
 from kshell.session import Session
 from kshell.sources.describe import snapshot_id
 from kshell.sources.directory import snapshot_named
@@ -65,24 +66,7 @@ def _rows(session: Session, records: Records, result: Rows) -> Iterator[Row]:
             "version": version,
             "data": show(decoded),
         }
-    session.remarks[:] = []
-    if records.torn is not None:
-        path, torn = records.torn
-        session.remarks.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while a server writes")
-    if records.first_malformed is not None:
-        # Not raised: a format that prints only what it has whole would then show nothing.
-        more = f" (and {records.malformed - 1} more malformed)" if records.malformed > 1 else ""
-        session.remarks.append(records.first_malformed + more)
-        result.exit_code = EXIT_DATA
-    if records.damage:
-        raise _all_of(records.damage)
-
-
-def _all_of(damage: list[DataError]) -> DataError:
-    """One error for all damage that was met."""
-    if len(damage) == 1:
-        return damage[0]
-    return DataError("\n".join(error.message for error in damage), hint=damage[0].hint)
+    conclude(session, records, result)
 
 
 def _line(row: Row) -> str:

@@ -31,7 +31,7 @@ _NO_OP = "NO_OP_RECORD"
 def run(session: Session, args: Any) -> Result:
     """Rows without end, unless ``--count`` says how many."""
     events = _Events(session, _place(session, args.path), frozenset(args.type or ()))
-    start = None if args.since is None else session.source.offset_of(args.since)
+    start = None if args.since is None else session.offset_of(args.since)
     rows = events.rows(start)
     if args.count is not None:
         rows = _some(rows, args.count)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from kshell.metadata.records import ReplayError, Undecoded, decode_value
+from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode_value
 from kshell.metadata.values import Entry, Origin, Place
 from kshell.protocol.framing import iter_values
 from kshell.protocol.primitives import ZERO_UUID, Buffer, Uuid
@@ -20,6 +20,7 @@ NO_LEADER_CHANGE = -2
 _NO_RECOVERY_CHANGE = -1
 _ID = slice(3, 7)
 """Where a PartitionRecord's value holds the partition's number: after frame version, api key and version."""
+_RECORD = "PARTITION_RECORD"
 
 
 class Partition(NamedTuple):
@@ -144,16 +145,19 @@ class Topic:
 
     def _waiting(self) -> dict[int, tuple[bytes, int, Run]]:
         if self._framed is None:
-            framed = {}
-            for run in self._runs:
-                due: int | None = None
-                for delta, value in iter_values(run.buf, run.start, run.end):
-                    if due is not None and delta != due:
-                        _report_offset(run, value, delta, due)
-                    due = delta + 1
-                    framed[int.from_bytes(value[_ID], "big", signed=True)] = (value, run.base_offset + delta, run)
-            self._framed = framed
+            self._framed = self._frame()
         return self._framed
+
+    def _frame(self) -> dict[int, tuple[bytes, int, Run]]:
+        framed = {}
+        for run in self._runs:
+            due: int | None = None
+            for delta, value in iter_values(run.buf, run.start, run.end):
+                if due is not None and delta != due:
+                    _report_offset(run, value, delta, due)
+                due = delta + 1
+                framed[int.from_bytes(value[_ID], "big", signed=True)] = (value, run.base_offset + delta, run)
+        return framed
 
     def __len__(self) -> int:
         return len(self.partition_ids())
@@ -180,6 +184,49 @@ class Topic:
             if entry is not None:
                 yield number, entry
 
+    def scan(self) -> list[tuple[int, Partition | Undecoded]]:
+        """Every partition's value, by number: for a look at all topics, after which nothing of it is kept."""
+        waiting = (self._framed or self._frame()) if self._runs else {}
+        held: dict[int, Partition | Undecoded] = {number: entry.value for number, entry in self._changed.items()}
+        for number, found in waiting.items():
+            if number not in held:
+                held[number] = _value(*found)
+        return sorted(held.items())
+
+    def changes(self) -> Iterator[tuple[int, Entry[Partition]]]:
+        """The partitions that are kept as values beside the runs."""
+        return iter(self._changed.items())
+
+    def is_same(self, other: Topic) -> bool:
+        """Whether the other is surely the same, found without decoding anything."""
+        if self is other:
+            return True
+        mine, theirs = self._runs, other._runs
+        same = (self.id, self.name, len(mine)) == (other.id, other.name, len(theirs)) and bool(mine)
+        return same and not self._changed and not other._changed and all(map(_same_bytes, mine, theirs))
+
+    def differing(self, other: Topic) -> list[int]:
+        """The numbers of partitions that are not the same in both; what is the same as bytes is not decoded."""
+        found = []
+        for number in sorted({*self.partition_ids(), *other.partition_ids()}):
+            raw = self.raw(number)
+            if raw is None or raw != other.raw(number):
+                mine, theirs = self.partition(number), other.partition(number)
+                if mine is None or theirs is None or mine.value != theirs.value:
+                    found.append(number)
+        return found
+
+    def raw(self, partition_id: int) -> bytes | None:
+        """The record of a partition that waits as bytes; ``None`` for any other."""
+        waiting = self._waiting().get(partition_id) if self._runs and partition_id not in self._changed else None
+        return None if waiting is None else waiting[0]
+
+    def count(self) -> int:
+        """How many partitions there are, as ``len``, after which nothing is kept."""
+        if not self._runs:
+            return len(self._changed)
+        return len((self._framed or self._frame()).keys() | self._changed.keys())
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Topic):
             return NotImplemented
@@ -188,11 +235,28 @@ class Topic:
     __hash__ = None  # type: ignore[assignment]  # compared by content, never a key
 
 
+def _same_bytes(one: Run, other: Run) -> bool:
+    return one.end - one.start == other.end - other.start and (
+        one.buf[one.start : one.end] == other.buf[other.start : other.end]
+    )
+
+
 def _report_offset(run: Run, value: bytes, delta: int, due: int) -> None:
     decoded = decode_value(value)
     offset = run.base_offset + delta
     origin = Origin(offset, run.timestamp, decoded.name, decoded.version, run.place)
     run.report(origin, f"the record claims offset {offset}, {run.base_offset + due} was to come", None)
+
+
+def _value(value: bytes, offset: int, run: Run) -> Partition | Undecoded:
+    """As :func:`_decode`, without an origin where all is well: that is the greater part of the work."""
+    read = decode_known(value)
+    if read is not None and read[0].name == _RECORD:
+        try:
+            return from_record(read[2])
+        except ReplayError:
+            pass
+    return _decode(value, offset, run).value
 
 
 def _decode(value: bytes, offset: int, run: Run) -> Entry[Partition] | Entry[Undecoded]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kshell.protocol.primitives import Uuid
@@ -56,6 +57,7 @@ class Provenance(NamedTuple):
     timestamp: int
 
 
+@cache
 def camel(name: str) -> str:
     """``partition_epoch`` -> ``partitionEpoch``."""
     first, *rest = name.split("_")

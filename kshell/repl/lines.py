@@ -81,7 +81,8 @@ class Lines:
         words = [part for part in scan(line) if part.kind is Kind.WORD]
         found = resolve(self._session, words) if words else None
         # The lines of a file may be any commands.
-        return found is not None and (found[0].needs_source or found[0].name == "source")
+        # And a diff needs no source only where it is given two.
+        return found is not None and (found[0].needs_source or found[0].name in ("source", "diff"))
 
     def _pages(self) -> bool:
         wanted = self._session.settings.get("pager", True)

@@ -124,8 +124,21 @@ def _load(listing: Listing, until: int | None, progress: Progress | None, from_o
         damage=damage + reader.damage,
         notes=[],
     )
-    _add_notes(loaded)
+    add_notes(loaded)
     return loaded
+
+
+def before_the_log(
+    listing: Listing, progress: Progress | None
+) -> tuple[Replayer, SnapshotFacts | None, list[DataError], bool]:
+    """What all of the log can be replayed on: (the image so far, its snapshot, damage, whether the log joins).
+
+    Raises DataError.
+    """
+    damage: list[DataError] = []
+    empty = tuple(file for file in listing.snapshots if file.end_offset == 0)  # it may name the first voters
+    replayer, facts = _first_whole_snapshot(_before_the_log(listing) or empty, listing, None, progress, damage)
+    return replayer, facts, damage, _check_start(listing, facts, None, damage)
 
 
 def _before_the_log(listing: Listing) -> tuple[SnapshotFile, ...]:
@@ -162,8 +175,9 @@ def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | Non
     """What comes before the log must be in a snapshot; whether the log goes on where the snapshot ends."""
     empty = facts is None or not facts.end_offset
     if empty and until is not None and until < _oldest(listing):
-        oldest = _oldest(listing)
-        hint = f"offsets from {oldest} on can be shown"
+        from kshell.sources.points import reach  # late: few ask for what is gone
+
+        hint = reach(listing) or f"offsets from {_oldest(listing)} on can be shown"
         raise IncompleteLogError(f"offset {until} is before everything that the source still knows", hint=hint)
     if not listing.segments:
         return True
@@ -172,9 +186,15 @@ def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | Non
     end = facts.end_offset if facts else 0
     if listing.directory is None or base is None or base <= max(end, listing.unseen):
         return True
+    if facts is not None and until == end - 1:
+        return True  # the snapshot is all that is asked for
     reason = f"{first.path}: the log starts at offset {base}, and no whole snapshot reaches it"
     if empty or until is not None:
         hint = "copy the directory's .checkpoint files too; `kshell -d … dump` still prints the records there are"
+        if until is not None:
+            from kshell.sources.points import reach
+
+            hint = reach(listing) or hint
         older = [error.message for error in damage]
         raise IncompleteLogError("; ".join([reason, *older]), hint=hint)
     damage.append(IncompleteLogError(f"{reason} (the newest ends at {end})"))
@@ -210,7 +230,8 @@ def _replay_log(reader: LogReader, replayer: Replayer, start: int, until: int | 
     return end, timestamp
 
 
-def _add_notes(loaded: Loaded) -> None:
+def add_notes(loaded: Loaded) -> None:
+    """Says in words what a person should know of what was loaded."""
     notes = loaded.notes
     if loaded.snapshot and loaded.snapshot.note:
         notes.append(loaded.snapshot.note)

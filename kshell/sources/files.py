@@ -6,6 +6,7 @@ Everything else in the directory (indexes, ``.part``, ``.deleted``, producer sna
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping
@@ -207,3 +208,17 @@ def _beside(listing: Listing, name: str) -> str:
 def _folder_of_file(listing: Listing) -> str:
     lone: tuple[Segment | SnapshotFile, ...] = listing.segments + listing.snapshots
     return os.path.dirname(lone[0].path) or os.curdir
+
+
+def is_inside(path: str, place: str) -> bool:
+    """Whether a file of that path is, or would be, the file ``place`` or anywhere below the directory it names."""
+    real = os.path.realpath(path)
+    while True:
+        with contextlib.suppress(OSError):
+            # By inode, so that other spellings count: a hard link, a bind mount, a file system without case.
+            if os.path.samefile(real, place):
+                return True
+        parent = os.path.dirname(real)
+        if parent == real:
+            return False
+        real = parent

@@ -1,4 +1,4 @@
-"""Points in the log's history: an offset, an ISO-8601 time, ``-15m``, or ``now``."""
+"""Points in the log's history: an offset, an ISO-8601 time, ``-15m``, or ``now``, and which points can be shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, UsageError
 from kshell.protocol.batches import Batch, iter_records
 from kshell.protocol.primitives import DecodeError
-from kshell.sources.files import Listing
+from kshell.sources.files import Listing, SnapshotFile
 from kshell.sources.log import LogReader
 from kshell.sources.snapshot import SnapshotReader
 
@@ -43,7 +43,8 @@ def parse_point(text: str) -> Point:
             moment = moment.replace(tzinfo=datetime.UTC)
         return Point(time_ms=int(moment.timestamp() * 1000))
     except (ValueError, OverflowError):
-        hint = "a point is an offset (1234), a time (2026-01-31T12:00:00Z), a while ago (-15m, -2h, -1d), or now"
+        hint = "a point is an offset (1234), a time (2026-01-31T12:00:00Z), a while ago (-15m, -2h, -1d),"
+        hint += " @NAME (`mark` lists the names), or now"
         raise UsageError(f"{text}: not a point in the log", hint=hint) from None
 
 
@@ -66,8 +67,8 @@ def offset_at(listing: Listing, time_ms: int) -> int:
     if last is None:
         last = _snapshot_by(listing, time_ms)
     if last is None:
-        reach = "there is no log" if first is None else f"the log's first record is of {_iso(first)}"
-        raise IncompleteLogError(f"nothing is known of {_iso(time_ms)}: {reach}")
+        told = "there is no log" if first is None else f"the log's first record is of {_iso(first)}"
+        raise IncompleteLogError(f"nothing is known of {_iso(time_ms)}: {told}", hint=reach(listing))
     return last
 
 
@@ -83,12 +84,39 @@ def _last_by(batch: Batch, time_ms: int, path: str) -> int | None:
 def _snapshot_by(listing: Listing, time_ms: int) -> int | None:
     """The last offset in the newest snapshot whose last record was written by then."""
     for file in reversed(listing.snapshots):
-        reader = SnapshotReader(file)
-        with contextlib.suppress(DataError):
-            next(iter(reader), None)
-        if file.end_offset and 0 <= reader.timestamp <= time_ms:
+        if file.end_offset and 0 <= _written(file) <= time_ms:
             return file.end_offset - 1
     return None
+
+
+def reach(listing: Listing) -> str | None:
+    """The points that an image can be made of, in words: from the log's start, or the oldest snapshot that it joins."""
+    base = listing.segments[0].base_offset or 0 if listing.segments else None
+    joined = [file for file in listing.snapshots if file.end_offset and (base is None or file.end_offset >= base)]
+    first: tuple[int, int] | None = None
+    last: tuple[int, int] | None = None
+    if listing.segments:
+        reader = LogReader(listing, listing.segments[-1].base_offset or 0)
+        for _, batch in reader:
+            last = batch.last_offset, batch.max_timestamp
+    if base is not None and base <= listing.unseen:
+        first = next(((batch.base_offset, batch.base_timestamp) for _, batch in LogReader(listing, 0)), None)
+    elif joined:
+        first = (joined[0].end_offset or 0) - 1, _written(joined[0])
+        last = last or ((joined[-1].end_offset or 0) - 1, _written(joined[-1]))
+    if first is None or last is None:
+        return None
+    alone = [str(file.end_offset - 1) for file in listing.snapshots if file.end_offset and file.end_offset <= first[0]]
+    also = f", and {', '.join(alone)} (snapshots)" if alone else ""
+    return f"offsets {first[0]} ({_iso(first[1])}) to {last[0]} ({_iso(last[1])}){also} can be shown"
+
+
+def _written(file: SnapshotFile) -> int:
+    """When the last record in a snapshot was written, as its header says."""
+    reader = SnapshotReader(file)
+    with contextlib.suppress(DataError, OSError):
+        next(iter(reader), None)
+    return reader.timestamp
 
 
 def _iso(time_ms: int) -> str:

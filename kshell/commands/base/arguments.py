@@ -137,12 +137,12 @@ class _Reader:
         return rest
 
     def _is_flag(self, word: str) -> bool:
-        """What begins with a dash, but for a number or several words: those are names or values."""
+        """What begins with a dash, but for a number, a while ago or several words: those are names or values."""
         if len(word) < 2 or word[0] != "-":
             return False
         if word.partition("=")[0] in self._flags or word[:2] in self._flags:
             return True
-        return " " not in word and not (_is_number(word) and not any(map(_is_number, self._flags)))
+        return " " not in word and not (is_negative(word) and not any(map(_is_number, self._flags)))
 
     def _take(self, word: str, queue: Iterator[str]) -> None:
         name, equals, value = word.partition("=")
@@ -207,3 +207,8 @@ class _Reader:
 
 def _is_number(word: str) -> bool:
     return word[:1] == "-" and word[1:].replace(".", "", 1).isdigit()
+
+
+def is_negative(word: str) -> bool:
+    """Whether a word that begins with a dash is a number, or a while ago: ``-15m``."""
+    return _is_number(word) or re.fullmatch(r"-[0-9]+(ms|[smhdw])", word) is not None

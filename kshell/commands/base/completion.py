@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kshell.commands.base import registry
-from kshell.commands.base.arguments import flags_of
+from kshell.commands.base.arguments import flags_of, is_negative
 from kshell.commands.base.language import parse_line
 from kshell.commands.base.levels import level_at, top_names
 from kshell.commands.base.scan import Kind, Part, Place, scan
@@ -165,7 +165,7 @@ class State:
         """The next word."""
         if self.pending is not None:
             self.pending = None
-        elif self.ended or not word.startswith("-") or word == "-":
+        elif self.ended or not word.startswith("-") or word == "-" or is_negative(word):
             arg = self.arg()
             self._arguments += 1
             if arg is not None and arg.kind == "line":

@@ -1,0 +1,60 @@
+"""``as-of``: the whole shell at another point in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kshell.commands.base.result import Report, Result, Section, Text
+from kshell.commands.base.spec import Arg, Command, Example
+from kshell.session import Session
+from kshell.tree.image import iso
+
+
+def run(session: Session, args: Any) -> Result:
+    """Goes to a point, or says at which the shell is."""
+    then = session
+    if args.point is not None:
+        front = session.front
+        then = front.reshape(point=args.point)
+        _ = then.loaded  # what cannot be shown leaves the shell where it is
+        front.travel(then)
+    last = then.image.provenance
+    facts = {"offset": last.offset, "epoch": last.epoch, "time": iso(last.timestamp), "timeMs": last.timestamp}
+    result = Report([Section("", "", {"asOf": "now" if then.until is None else then.until} | facts)])
+    words = "now" if then.until is None else f"as of offset {then.until}"
+    result.for_people = Text(f"{words}: the last record is {last.offset}, of {iso(last.timestamp) or 'no time known'}")
+    return result
+
+
+def complete_point(session: Session, typed: str) -> Iterable[str]:
+    """``now``, the marks, and ways to say how far back."""
+    marks = [f"@{mark.name}" for mark in session.marks.all()]
+    return [word for word in ("now", "-15m", "-1h", "-1d", *marks) if word.startswith(typed)]
+
+
+COMMAND = Command(
+    name="as-of",
+    summary="show every answer as of an offset or a time, until told otherwise",
+    run=run,
+    args=(
+        Arg(
+            "point",
+            "an offset, a time, -15m and the like, @NAME (see mark), or now; without one: where the shell is",
+            arity="?",
+            complete=complete_point,
+        ),
+    ),
+    examples=(
+        Example("as-of 160", "the state after the record at offset 160: every later command shows that"),
+        Example("as-of now", "back to the newest state"),
+        Example("as-of -o json", "where the shell is"),
+    ),
+    description=(
+        "As of N means: every record with an offset of N or less, in the middle of a batch too; a metadata transaction"
+        " that is open there is left out. A time stands for the last record written by then; one without a zone is UTC."
+        " The prompt shows the offset. --as-of POINT does the same for one command."
+        " The first point reads the log once, from its start; any other point is then at hand at once."
+        " Points before the log's start can be shown as far as there are snapshots: else the error names what can."
+    ),
+)

@@ -1,0 +1,102 @@
+"""``blame``: the records that last changed what stands there."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from kshell.commands.base.arguments import count
+from kshell.commands.base.history_blame import COLUMNS, Blame
+from kshell.commands.base.result import Column, Result, Row, Rows
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.walk import one_line
+from kshell.errors import CommandError, UsageError
+from kshell.session import Session
+from kshell.tree.globs import is_glob, unescape
+from kshell.tree.image import iso
+from kshell.tree.paths import HOME, join, split
+
+_LIMIT = 1000
+_PEOPLE = tuple(Column(name) for name in ("field", "value", "offset", "time", "record"))
+
+
+def run(session: Session, args: Any) -> Result:
+    """A row a field of a leaf; a row a leaf of a directory."""
+    if is_glob(args.path):
+        raise UsageError(f"{args.path}: blame takes one path, without a glob", hint="blame the directory around it")
+    place = split(unescape(args.path), session.cwd)
+    if place[:1] != HOME:
+        raise UsageError(f"{join(place)}: blame knows what is below {join(HOME)}", hint="`log` knows of the quorum")
+    blame = _blame(session)
+    session.remarks[:] = []
+    leaves = list(islice(blame.leaves(place), args.limit + 1))
+    if len(leaves) == 1 and leaves[0][0] == place:
+        rows = list(blame.fields(*leaves[0]))
+    else:
+        if len(leaves) > args.limit:
+            session.remarks.append(f"only the first {args.limit} leaves of {join(place)}: --limit N shows more")
+        rows = [blame.whole(*one) for one in leaves[: args.limit]]
+    result = Rows(tuple(Column(name) for name in COLUMNS), rows)
+    result.for_people = Rows(_columns(rows), [_shown(row) for row in rows])
+    return result
+
+
+def _blame(session: Session) -> Blame:
+    from kshell.sources.past import Past  # late: it brings all that replays
+
+    past = session.past or Past(session.source)
+    known = past.history(session.progress)
+    if known is None:
+        _ = session.loaded  # which says what is wrong, if anything is
+        raise CommandError(
+            "the log cannot be replayed from its start", hint="`info` says why; `stat` knows the last record of a value"
+        )
+    history, facts = known
+    until = history.log.end - 1 if session.until is None else session.until
+    if until < history.log.start - 1:
+        _ = session.loaded
+        raise CommandError(f"offset {until} is before the log's start: what wrote the values is not known")
+    return Blame(history, facts, until, session.redaction)
+
+
+def _columns(rows: list[Row]) -> tuple[Column, ...]:
+    whole = any(row["field"] is None for row in rows)
+    return (Column("path"), Column("value", wide=True), *_PEOPLE[2:]) if whole else _PEOPLE
+
+
+def _shown(row: Row) -> Row:
+    if row["snapshot"] is not None or row["notLaterThan"] is not None:
+        when = f"not later than offset {row['notLaterThan']}"
+        record = f"in snapshot {row['snapshot']}" if row["snapshot"] else None
+        return {**row, "value": one_line(row["value"]), "time": when, "record": record}
+    record = (row["type"] or "the last record") if row["offset"] is not None else "by no record"
+    return {**row, "value": one_line(row["value"]), "record": record, "time": iso(row["timestampMs"] or -1)}
+
+
+COMMAND = Command(
+    name="blame",
+    summary="for each field, the record that last changed it",
+    run=run,
+    args=(Arg("path", "a leaf, or a directory with every leaf below it", kind="path"),),
+    flags=(
+        Flag(
+            ("--limit",),
+            f"leaves of a directory at most; {_LIMIT} when absent",
+            metavar="N",
+            convert=count,
+            default=_LIMIT,
+        ),
+    ),
+    examples=(
+        Example("blame /image/topics/byName/legacy-import/0", "when each field of a partition became what it is"),
+        Example("blame /image/configs/TOPIC:orders", "each config of a topic"),
+        Example("blame /image/cluster/brokers/3 -o json", "for a program"),
+    ),
+    description=(
+        "Of a leaf, a row for each field; of a directory, a row for each leaf. The record is the one that last changed"
+        " the value: one that sets again what stands there already is not it. offset is the record's own;"
+        " effectiveOffset is where it took effect: the end of its metadata transaction, else the same. A record says"
+        " what and when, never who. History starts where the log starts: of what came before, only a snapshot is left,"
+        " and the value is not later than its last offset (notLaterThan). The whole log is read once."
+    ),
+)

@@ -1,0 +1,158 @@
+"""``diff``: what changed between two points, or between two sources."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kshell.commands.as_of import complete_point
+from kshell.commands.base.history_diff import CHANGED, Comparison, counts, is_double
+from kshell.commands.base.result import Column, Result, Row, Rows, Text, Value
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.walk import one_line
+from kshell.errors import EXIT_FAILED, NoSuchPathError, UsageError
+from kshell.session import Session
+from kshell.tree.difference import untold
+from kshell.tree.globs import is_glob, unescape
+from kshell.tree.paths import HOME, Segments, join, split
+
+_COLUMNS = tuple(Column(name) for name in ("path", "type", "change", "fields", "old", "new"))
+_STAT = tuple(Column(name) for name in ("type", "added", "removed", "changed"))
+_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+_CONTEXT = "context:"
+
+
+def run(session: Session, args: Any) -> Result:
+    """Compares; exit code 1 when anything differs."""
+    place = _place(session, args.path)
+    old = _operand(session, args.a)
+    new = _operand(session, args.b)
+    try:
+        comparison = Comparison(old, new, place, ignore_epochs=args.ignore_epochs)
+        if not comparison.exists():
+            raise NoSuchPathError(f"{join(place)}: no such path in either")
+        result = _result(args, comparison, place)
+        _remark(session, old, new)
+        result.exit_code = max(result.exit_code, old.exit_code(), new.exit_code())
+        return result
+    finally:
+        for one in (old, new):
+            if one.source is not session.source:
+                one.source.close()
+
+
+def _result(args: Any, comparison: Comparison, place: Segments) -> Result:
+    if args.json_patch:
+        import json
+
+        patch = comparison.patch()
+        result: Result = Value(join(place), "patch", patch, exit_code=EXIT_FAILED if patch else 0)
+        result.for_people = Text(json.dumps(patch, indent=2, ensure_ascii=False), exit_code=result.exit_code)
+        return result
+    changes = list(comparison.changes())
+    code = EXIT_FAILED if changes else 0
+    if args.stat:
+        return Rows(_STAT, counts(iter(changes), place), exit_code=code)
+    result = Rows(_COLUMNS, [change.row() for change in changes], "lines", line=_line, exit_code=code)
+    shown = [change.row() for change in changes if not is_double(change.path, place)]
+    result.for_people = Rows(_COLUMNS, shown, "lines", line=_line, exit_code=code)
+    return result
+
+
+def _place(session: Session, path: str | None) -> Segments:
+    if path is None:
+        return HOME
+    if is_glob(path):
+        raise UsageError(f"{path}: diff takes one path, without a glob", hint="compare the directory around it")
+    place = split(unescape(path), session.cwd) or HOME
+    if place[:1] != HOME:
+        raise UsageError(f"{join(place)}: diff compares what is below {join(HOME)}")
+    return place
+
+
+def _operand(session: Session, word: str) -> Session:
+    """What an operand stands for: an existing path or ``context:NAME`` is a source, all else a point."""
+    path = os.path.expanduser(word)
+    if word.startswith(_CONTEXT):
+        from kshell.sources.choose import choose, open_source
+
+        source = open_source(choose({"context": word.removeprefix(_CONTEXT)}, os.environ))
+    elif os.path.exists(path):
+        from kshell.sources.directory import DirectorySource
+
+        source = DirectorySource(path)
+    elif os.sep in word:
+        raise UsageError(f"{word}: no such file or directory", hint="an operand without a / may be a point in the log")
+    else:
+        return session.reshape(point=word)
+    return Session(source, show_secrets=session.redaction.show_secrets, progress=session.progress)
+
+
+def _remark(session: Session, old: Session, new: Session) -> None:
+    """What a person should know of either side."""
+    said: list[str] = []
+    for one in dict.fromkeys((old, new)):
+        words = [*one.problems(), *(note for note in one.loaded.notes)]
+        known = one.source is session.source
+        said += [text if known or one.source.name in text else f"{one.source.name}: {text}" for text in words]
+    said += [f"not compared: {join(path)}, which one of both does not know" for path in untold(old.image, new.image)]
+    session.remarks[:] = said
+
+
+def _line(row: Row) -> str:
+    sign = _SIGNS[row["change"]]
+    if row["change"] != CHANGED:
+        return f"{sign} {row['path']} {one_line(row['new'] if row['change'] == 'added' else row['old'])}"
+    return f"{sign} {row['path']}: {', '.join(_parts(row))}"
+
+
+def _parts(row: Row) -> Iterator[str]:
+    old, new = row["old"], row["new"]
+    if not row["fields"]:
+        yield f"{one_line(old)} -> {one_line(new)}"
+    for name in row["fields"]:
+        yield f"{name} {one_line(old.get(name))} -> {one_line(new.get(name))}"
+
+
+def _complete(session: Session, typed: str) -> Iterable[str]:
+    """Points, and the names of contexts."""
+    if typed.startswith(_CONTEXT[: len(typed)]) and typed:
+        from kshell.client.contexts import load
+
+        return [f"{_CONTEXT}{name}" for name in load(os.environ).named]
+    return complete_point(session, typed)
+
+
+COMMAND = Command(
+    name="diff",
+    summary="what changed between two points, or between two sources",
+    run=run,
+    args=(
+        Arg("a", "the older: a point, a directory, a snapshot file, or context:NAME", complete=_complete),
+        Arg("b", "the newer", complete=_complete),
+        Arg("path", "only what is there, or below; /image when absent", kind="path", arity="?"),
+    ),
+    flags=(
+        Flag(("--stat",), "only how many leaves of each type were added, removed and changed"),
+        Flag(("--ignore-epochs",), "leave out leader, partition and broker epochs, and the provenance"),
+        Flag(("--json-patch",), "the changes as a JSON patch (RFC 6902)"),
+    ),
+    examples=(
+        Example("diff 160 now /image/topics/byName/orders", "what happened to a topic since offset 160", 1),
+        Example("diff 160 now --stat", "how much changed", 1),
+        Example("diff 160 now /image/topics/byName/orders/0 --ignore-epochs -o json", "one partition, exactly", 1),
+        Example("diff 160 now /image/topics/byName/orders/0 --json-patch", "for a program that patches JSON", 1),
+        Example("diff now now", "nothing: the exit code is 0"),
+    ),
+    description=(
+        "An operand that is an existing path of this machine, or context:NAME, is a source, read as it is now; all else"
+        " is a point of the session's own source. Each row is one leaf: its path, whether it was added, removed or"
+        " changed, the fields that changed, and the whole old and new value. Applied to a's image the rows give b's:"
+        " so topics come twice, by name and by id, but text shows them by name alone."
+        " Secrets stay redacted: one that changed is there, and its value is not."
+        " --json-patch is for the document that `cat PATH -o json` prints of a (`cat /image -o json` without a PATH):"
+        " applied, it gives what that prints of b. The exit code is 0 when both are equal, 1 when they are not."
+    ),
+    needs_source=False,
+)

@@ -1,0 +1,166 @@
+"""``log``: the records that touched a part of the tree."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kshell.commands.as_of import complete_point
+from kshell.commands.base.arguments import count, regex
+from kshell.commands.base.history_records import conclude, with_paths
+from kshell.commands.base.record_types import TYPE_FLAG, only
+from kshell.commands.base.result import Column, Result, Row, Rows
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.walk import one_line
+from kshell.errors import UsageError
+from kshell.metadata.records import decode_value
+from kshell.protocol.batches import RawRecord
+from kshell.session import Session
+from kshell.sources.records import LogRecord, Records, Wanted, log_records
+from kshell.tree.globs import is_glob, unescape
+from kshell.tree.image import iso
+from kshell.tree.paths import Segments, join, split
+from kshell.tree.touched import is_under
+
+_COLUMNS = tuple(Column(name) for name in ("offset", "epoch", "timestampMs", "type", "version", "data"))
+_NO_OP = "NO_OP_RECORD"
+_NO_OP_HEAD = b"\x01\x14\x00"
+Found = Iterator[tuple[LogRecord, list[Segments]]]
+
+
+def run(session: Session, args: Any) -> Result:
+    """Reads while it prints, but for the newest first."""
+    search = _Search(session, args)
+    result = Rows(_COLUMNS, (), "lines", line=_line)
+    result.rows = search.rows(result, named=False)
+    people = Rows(_COLUMNS, (), "lines", line=_line)
+    people.rows = search.rows(people, named=True)
+    result.for_people = people
+    return result
+
+
+class _Search:
+    """What is looked for, and where."""
+
+    def __init__(self, session: Session, args: Any) -> None:
+        self._session = session
+        self._place = _place(session, args.path)
+        self._types = frozenset(args.type or ())
+        self._grep: Callable[[str], object] | None = args.grep.search if args.grep else None
+        self._noop = args.noop or _NO_OP in self._types
+        self._newest_first, self._count = args.newest_first, args.count
+        self._start = 0 if args.since is None else _offset(session, args.since)
+        ends = [] if args.until is None else [_offset(session, args.until)]
+        ends += [] if session.until is None else [session.until]
+        self._until = min(ends) if ends else None
+
+    def rows(self, result: Rows, *, named: bool) -> Iterator[Row]:
+        """The rows; ``named``: with the path that a record touches."""
+        session = self._session
+        tracked = named or self._place is not None
+        # To tell where a record belongs, all before it must be seen.
+        wanted = None if tracked else self._wanted()
+        records = log_records(
+            session.source, start=self._start, until=self._until, wanted=wanted, progress=session.progress
+        )
+        found: Found = ((record, []) for record in records)
+        if tracked:
+            found = with_paths(session, records, self._start, needed=self._place is not None)
+        rows = self._matching(found)
+        if self._newest_first:
+            rows = reversed(deque(rows, self._count))
+            self._finish(records, result)
+        for number, row in enumerate(rows):
+            if number == self._count:
+                return
+            yield row
+        if not self._newest_first:
+            self._finish(records, result)
+
+    def _finish(self, records: Records, result: Rows) -> None:
+        conclude(self._session, records, result)
+
+    def _wanted(self) -> Wanted | None:
+        if self._types:
+            return only(self._types)
+        return None if self._noop else _not_no_op
+
+    def _matching(self, found: Found) -> Iterator[Row]:
+        place, types, grep = self._place, self._types, self._grep
+        show = self._session.redaction.record
+        for record, paths in found:
+            name = record.decoded.name
+            if (types and name not in types) or (name == _NO_OP and not self._noop):
+                continue
+            if place is not None and not any(is_under(path, place) for path in paths):
+                continue
+            row = {
+                "offset": record.offset,
+                "epoch": record.epoch,
+                "timestampMs": record.timestamp,
+                "type": name,
+                "version": record.decoded.version,
+                "data": show(record.decoded),
+                "path": join(next((path for path in paths if place and is_under(path, place)), paths[0]))
+                if paths
+                else None,
+            }
+            if grep is None or grep(f"{name} {one_line(row['data'])}"):
+                yield row
+
+
+def _not_no_op(raw: RawRecord, control: bool) -> bool:
+    value = raw.value or b""
+    return control or (value[:3] != _NO_OP_HEAD and decode_value(value).name != _NO_OP)
+
+
+def _place(session: Session, path: str | None) -> Segments | None:
+    if path is None:
+        return None
+    if is_glob(path):
+        raise UsageError(f"{path}: log takes one path, without a glob", hint="ask for the directory around it")
+    return split(unescape(path), session.cwd)
+
+
+def _offset(session: Session, point: str) -> int:
+    """The offset of a point; now is the end."""
+    offset = session.offset_of(point)
+    return offset if offset is not None else (session.source.load().log_end_offset or 1) - 1
+
+
+def _line(row: Row) -> str:
+    when = iso(row["timestampMs"]) or row["timestampMs"]
+    where = f" {row['path']}" if row["path"] else ""
+    return f"{row['offset']:>6} {when} {row['type']}{where} {one_line(row['data'])}"
+
+
+COMMAND = Command(
+    name="log",
+    summary="the records that touched a part of the tree",
+    run=run,
+    args=(Arg("path", "only what concerns this part of the tree", kind="path", arity="?"),),
+    flags=(
+        Flag(("--since",), "begin at that point", metavar="POINT", complete=complete_point, dashed=True),
+        Flag(("--until",), "end with that point", metavar="POINT", complete=complete_point, dashed=True),
+        TYPE_FLAG,
+        Flag(("--grep",), "only records whose type or data match (Python's)", metavar="PATTERN", convert=regex),
+        Flag(("--noop",), "NoOp records as well"),
+        Flag(("-r", "--newest-first", "--reverse"), "the newest first"),
+        Flag(("--count",), "that many at most", metavar="N", convert=count),
+    ),
+    examples=(
+        Example("log /image/topics/byName/legacy-import", "the story of a topic"),
+        Example("log /image/cluster/brokers/3 --newest-first --count 2", "what happened last to a broker"),
+        Example("log /image/configs --since 160 -o jsonl", "changes of configs, for a script"),
+        Example("log --type UNREGISTER_BROKER", "all records of a type"),
+        Example("log --grep payments --until 100", "records that mention something"),
+    ),
+    description=(
+        "The rows are those of dump, oldest first; text also names the path that a record touches. NoOp records, which"
+        " change nothing, are left out unless --noop is given. A path may be of something that is gone by now."
+        " Records say what changed and when, never who changed it. The history starts where the log starts: what"
+        " is only in a snapshot happened before that. Records of a metadata transaction are shown where they are"
+        " written; they took effect at its end, if it was not aborted."
+    ),
+)

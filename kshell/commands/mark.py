@@ -1,0 +1,70 @@
+"""``mark``: names for points in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kshell.commands.as_of import complete_point
+from kshell.commands.base.result import Column, Nothing, Result, Rows
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.errors import UsageError
+from kshell.session import Session
+from kshell.sources.marks import Mark
+from kshell.tree.image import iso
+
+_COLUMNS = tuple(Column(name) for name in ("name", "offset", "time", "timeMs"))
+
+
+def run(session: Session, args: Any) -> Result:
+    """Sets or removes one; without a name, lists all."""
+    if args.remove is not None:
+        if args.name is not None:
+            raise UsageError("mark: --remove NAME takes nothing beside it")
+        session.marks.remove(args.remove.removeprefix("@"))
+        return Nothing()
+    if args.name is None:
+        return _rows(session.marks.all())
+    then = session if args.point is None else session.reshape(point=args.point)
+    last = then.image.provenance
+    end = then.loaded.log_end_offset
+    offset = (
+        then.until if then.until is not None and (end is None or then.until < end) else (end or last.offset + 1) - 1
+    )
+    mark = Mark(args.name.removeprefix("@"), offset, last.timestamp)
+    session.marks.add(mark)
+    return _rows([mark])
+
+
+def _rows(marks: list[Mark]) -> Rows:
+    rows = [
+        {"name": mark.name, "offset": mark.offset, "time": iso(mark.time_ms), "timeMs": mark.time_ms} for mark in marks
+    ]
+    return Rows(_COLUMNS, rows)
+
+
+def _complete_name(session: Session, typed: str) -> Iterable[str]:
+    return [mark.name for mark in session.marks.all() if mark.name.startswith(typed)]
+
+
+COMMAND = Command(
+    name="mark",
+    summary="names for points in time",
+    run=run,
+    args=(
+        Arg("name", "the name; the point is then @NAME wherever a point is asked for", arity="?"),
+        Arg("point", "the point; the one that the shell shows when absent", arity="?", complete=complete_point),
+    ),
+    flags=(Flag(("--remove",), "forget that mark", metavar="MARK", complete=_complete_name),),
+    examples=(
+        Example("mark before-import 158", "a name for an offset"),
+        Example("mark", "the marks of this cluster"),
+        Example("mark --remove before-import", "forget it"),
+    ),
+    description=(
+        "A mark is an offset with a name: `as-of @before-import`, `diff @before-import now`. Without a point it is the"
+        " last record of what the shell shows. A name that is taken moves. Marks belong to the cluster (by its id; a"
+        " directory that does not know it is told by its path) and are kept in $XDG_STATE_HOME/kshell/marks.json, or in"
+        " ~/.local/state/kshell; without a home, until the shell ends."
+    ),
+)

@@ -1,0 +1,104 @@
+"""Which moment of a source is shown: the newest, or that of an offset; and how its image is had."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from kshell.sources.log import Progress
+from kshell.sources.source import Loaded, Source
+
+if TYPE_CHECKING:
+    from kshell.sources.marks import Marks
+    from kshell.sources.past import Past
+
+
+class Journey:
+    """Through the log of one source. ``until`` is an offset, or ``None`` for the newest state."""
+
+    def __init__(self, source: Source, until: int | None, progress: Progress | None) -> None:
+        self.source = source
+        self.until = until
+        self.progress = progress
+        self.front: Journey = self
+        """The one that the front end holds: this one is perhaps made of it, for one answer."""
+        self.past: Past | None = None
+        """Every state of the source, once more than one is asked for (:meth:`travels`)."""
+        self._uses_past = False
+        self._present: Loaded | None = None
+        """The newest state, kept while another is shown."""
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """The image and how it came to be; read on first use. Raises SourceError, DataError."""
+        if self._uses_past and self.past is not None and self.until is not None:
+            found = self.past.at(self.until, self.progress)
+            if found is not None:
+                return found
+        return self.source.load(until=self.until, progress=self.progress)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the image is at hand (completion must not wait for it)."""
+        return "loaded" in self.__dict__
+
+    def refresh(self) -> bool:
+        """Brings in what a live source has committed since; whether there is anything. A moment asked for stays."""
+        if self.until is not None or not self.is_loaded or not self.source.refresh():
+            return False
+        self._forget()
+        return True
+
+    def travels(self) -> None:
+        """From now on many points in time may be asked for: the first one reads the log for all of them."""
+        if self.past is None:
+            from kshell.sources.past import Past  # late: one answer needs one image
+
+            self.past = Past(self.source)
+
+    def travel(self, then: Journey) -> None:
+        """Shows, from now on, the moment that ``then`` (a reshaped session, loaded) shows."""
+        if self.until is None and self.is_loaded:
+            self._present = self.loaded
+        present, self._present = (self._present, None) if then.until is None else (None, self._present)
+        self._forget()
+        self.until, self._uses_past = then.until, True
+        if then.until is not None or present is not None:
+            self.__dict__["loaded"] = then.loaded if then.until is not None else present
+
+    def offset_of(self, point: str) -> int | None:
+        """The offset of an offset, a time, ``@mark`` or ``now`` (``None``). Raises UsageError, DataError."""
+        if point.startswith("@"):
+            return self.marks.get(point[1:]).offset
+        if self.past is not None and self.source.kind != "brokers":
+            from kshell.sources.points import parse_point
+
+            moment = parse_point(point)
+            found = None if moment.time_ms is None else self.past.offset_by(moment.time_ms, self.progress)
+            if found is not None:
+                return found
+        return self.source.offset_of(point)
+
+    @property
+    def marks(self) -> Marks:
+        """The named points of this source. Raises SourceError for one without a log, UsageError for a damaged file."""
+        front = self.front
+        if "_marks" not in front.__dict__:
+            from kshell.sources.marks import Marks
+
+            front.__dict__["_marks"] = Marks.of(front.source, os.environ)
+        found: Marks = front.__dict__["_marks"]
+        return found
+
+    def reload(self) -> None:
+        """Forgets what was read: the next command reads the source again."""
+        self._forget()
+        self._present = None
+        if self.past is not None:
+            self.past = None
+            self.travels()
+
+    def _forget(self) -> None:
+        for name in ("loaded", "root", "_from_oldest"):  # the latter two are a session's
+            self.__dict__.pop(name, None)

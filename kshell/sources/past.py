@@ -1,0 +1,155 @@
+"""A source at every offset: its log is replayed once, and each state that it went through stays at hand.
+
+A log that grows is replayed from where it ended last time. What the log alone cannot tell (damage in its middle,
+offsets before its start) is left to :meth:`Source.load`, which begins at the snapshots.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from bisect import bisect_right
+
+from kshell.errors import CorruptDataError, DataError, MissingCodecError
+from kshell.metadata.history import History, Recorder
+from kshell.metadata.replay import Replayer
+from kshell.protocol.batches import Batch
+from kshell.protocol.primitives import DecodeError
+from kshell.protocol.verify import Torn
+from kshell.sources.directory import ATTEMPTS, PAUSE, add_notes, before_the_log, without_collector
+from kshell.sources.files import Listing
+from kshell.sources.log import LogReader, Progress
+from kshell.sources.snapshot import SnapshotFacts
+from kshell.sources.source import Loaded, Source
+
+
+class Past:
+    """Made for a source; the first question reads its log."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._recorded: _Recorded | None = None
+
+    def at(self, offset: int, progress: Progress | None = None) -> Loaded | None:
+        """The image with every record up to ``offset``; ``None`` where the log does not tell. Raises KshellError."""
+        recorded = self._recorded
+        if recorded is None or offset >= recorded.history.log.end:
+            recorded = self.recorded(progress)
+        return None if recorded is None else recorded.loaded(offset)
+
+    def history(self, progress: Progress | None = None) -> tuple[History, SnapshotFacts | None] | None:
+        """All that the log tells up to now, and the snapshot that it begins with. Raises KshellError."""
+        recorded = self.recorded(progress)
+        return None if recorded is None else (recorded.history, recorded.facts)
+
+    def offset_by(self, time_ms: int, progress: Progress | None = None) -> int | None:
+        """The offset of the last record written by then; ``None`` where the clocks of the log leave it open."""
+        recorded = self.recorded(progress)
+        if recorded is None or not recorded.in_order():
+            return None
+        log = recorded.history.log
+        found = bisect_right(log.timestamps, time_ms) - 1
+        return log.start + found if found >= 0 else None
+
+    def recorded(self, progress: Progress | None = None) -> _Recorded | None:
+        """What was recorded, brought up to date."""
+        for attempt in range(ATTEMPTS):
+            listing = self._source.listing(whole=True)
+            try:
+                found = self._recorded
+                if found is None or not found.extend(listing, progress):
+                    self._recorded = None  # two at once would need twice the memory
+                    found = _Recorded(listing, progress)
+                if not found.damage or attempt == ATTEMPTS - 1 or self._source.listing(whole=True) == listing:
+                    self._recorded = found
+                    return found if found.joined else None
+            except FileNotFoundError:  # a running server deletes segments
+                pass
+            except DataError:
+                if attempt == ATTEMPTS - 1 or self._source.listing(whole=True) == listing:
+                    return None
+            self._recorded = None
+            time.sleep(PAUSE)
+        return None
+
+
+class _Recorded:
+    """The log of one listing, replayed from its start."""
+
+    def __init__(self, listing: Listing, progress: Progress | None) -> None:
+        self.listing = listing
+        with without_collector():
+            base, self.facts, self.damage, self.joined = before_the_log(listing, progress)
+            self.torn: tuple[str, Torn] | None = None
+            self._base: Replayer = base
+            self._recorder = Recorder(base.image(), self.facts.end_offset if self.facts else 0)
+            if self.joined:
+                self._read(progress)
+
+    @property
+    def history(self) -> History:
+        """What the log's records made."""
+        return self._recorder.history
+
+    def in_order(self) -> bool:
+        """Whether no record is older than the one before it."""
+        times = self.history.log.timestamps
+        return all(map(int.__le__, times, times[1:]))
+
+    def extend(self, listing: Listing, progress: Progress | None) -> bool:
+        """Reads what was appended since; whether the log is still the one that was read."""
+        if listing == self.listing:
+            return True
+        starts = [segment.base_offset or 0 for segment in listing.segments]
+        if not self.joined or self.damage or not starts or starts[0] > self.history.log.end:
+            return False
+        self.listing = listing
+        with without_collector():
+            return self._read(progress)
+
+    def _read(self, progress: Progress | None) -> bool:
+        """Replays what comes after the end so far; ``False`` when the last batch there is no longer the same."""
+        log = self.history.log
+        end, last = log.end, log.last_batch
+        reader = LogReader(self.listing, end, progress=progress)
+        for file, batch in reader:
+            if last is not None and batch.base_offset == last[0] and batch.crc != last[1]:
+                return False
+            if batch.last_offset >= end and not self._take(batch, file, end, reader):
+                break
+        self.torn = reader.torn
+        self.damage += reader.damage
+        return True
+
+    def _take(self, batch: Batch, file: str, start: int, reader: LogReader) -> bool:
+        try:
+            self._recorder.log_batch(batch, os.path.basename(file), start)
+        except DecodeError as error:
+            reader.damage.append(CorruptDataError(file, batch.position, str(error)))
+        except MissingCodecError as error:
+            reader.damage.append(error.at(file, batch.position))
+        return not reader.damage
+
+    def loaded(self, offset: int) -> Loaded | None:
+        """The image as of an offset, as a source loads it; ``None`` where the log does not tell."""
+        history = self.history
+        log = history.log
+        if offset < log.start or (offset >= log.end and self.damage) or (self.damage and not self.joined):
+            return None
+        end = min(offset + 1, log.end)
+        image = history.at(offset)
+        problems = history.problems_at(offset)
+        loaded = Loaded(
+            image=image,
+            listing=self.listing,
+            snapshot=self.facts,
+            log_end_offset=end if end > log.start else None,
+            last_timestamp=log.timestamp(end - 1) if end > log.start else image.provenance.timestamp,
+            problems=self._base.problems + problems if problems else self._base.problems,
+            torn=self.torn if offset >= log.end else None,
+            open_transaction=history.open_transaction(offset),
+            damage=[],
+            notes=[],
+        )
+        add_notes(loaded)
+        return loaded

@@ -1,0 +1,235 @@
+"""as-of and mark: the shell at other points in time, and names for them."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kshell.commands.base.completion import complete
+from kshell.errors import CommandError, DataError, UsageError
+from kshell.session import Session
+from kshell.sources.directory import DirectorySource
+from kshell.sources.files import METADATA_DIRECTORY
+from tests.builders import FIXTURES, batch, control_batch, leader_change, write_log
+from tests.builders import value as record
+from tests.commands.shell import lines, opened, rows, run, sections, value
+
+LEADER = "cat /image/topics/byName/legacy-import/0 -o json"
+
+
+def leader(session: Session) -> int:
+    found: int = value(session, LEADER)["leader"]
+    return found
+
+
+@pytest.fixture(params=["one image", "all images"])
+def shell(request: pytest.FixtureRequest, sample: Session) -> Session:
+    """The sample as a one-shot has it, and as a shell has it."""
+    if request.param == "all images":
+        sample.travels()
+    return sample
+
+
+def test_every_later_command_sees_it(shell: Session) -> None:
+    assert leader(shell) == -1
+    run(shell, "as-of 160")
+    assert (leader(shell), shell.image.provenance.offset, shell.until) == (3, 160, 160)
+    assert rows(shell, "dump")[-1]["offset"] == 160
+    assert leader(shell.reshape(show_secrets=True)) == 3
+    run(shell, "as-of 161")
+    assert shell.image.provenance.offset == 161
+    run(shell, "as-of now")
+    assert (leader(shell), shell.until) == (-1, None)
+
+
+def test_one_command_at_a_point_leaves_the_shell_where_it_is(shell: Session) -> None:
+    assert value(shell, f"{LEADER} --as-of 160")["leader"] == 3
+    assert leader(shell) == -1
+    run(shell, "as-of 160")
+    assert value(shell, f"{LEADER} --as-of now")["leader"] == -1
+    assert leader(shell) == 3
+
+
+def test_options_do_not_take_the_journey_from_the_shell(shell: Session) -> None:
+    run(shell, "as-of 160 --show-secrets")
+    assert shell.until == 160 and not shell.redaction.show_secrets
+
+
+def test_what_cannot_be_shown_leaves_the_shell_where_it_is(shell: Session) -> None:
+    run(shell, "as-of 160")
+    for point, error in (("yesterday", UsageError), ("@nosuch", UsageError), ("2001-01-01", DataError)):
+        with pytest.raises(error):
+            run(shell, f"as-of {point}")
+        assert leader(shell) == 3
+
+
+def test_without_a_point_it_says_where_the_shell_is(shell: Session) -> None:
+    assert sections(shell, "as-of")[""]["asOf"] == "now"
+    run(shell, "as-of 160")
+    told = sections(shell, "as-of")[""]
+    assert (told["asOf"], told["offset"], told["epoch"]) == (160, 160, 1)
+    assert "160" in lines(shell, "as-of")[0]
+
+
+def test_points(shell: Session) -> None:
+    moment = sections(shell.reshape(point="160"), "as-of")[""]["time"]
+    run(shell, f"as-of {moment}")
+    assert shell.image.provenance.timestamp == sections(shell.reshape(point="160"), "as-of")[""]["timeMs"]
+    run(shell, "as-of -1ms")
+    assert leader(shell) == -1
+    run(shell, "mark there 160")
+    run(shell, "as-of @there")
+    assert leader(shell) == 3
+
+
+def test_past_the_end_is_told(shell: Session) -> None:
+    run(shell, "as-of 99999")
+    assert shell.image.provenance.offset == 206
+    assert any("not written yet" in note for note in shell.notes())
+
+
+@pytest.mark.parametrize("point", ["12", "2001-01-01T00:00:00Z", "-9999d"])
+def test_the_error_names_what_can_be_shown(point: str) -> None:
+    session = opened(FIXTURES / "4.2.1-rolled" / "controller-3000")
+    for travels in (False, True):
+        if travels:
+            session.travels()
+        with pytest.raises(DataError) as raised:
+            run(session, f"as-of {point}")
+        assert "offsets 468 (2026-11-21T13:15:50" in str(raised.value.hint)
+        assert "to 955 (2026-11-21T13:16:10" in str(raised.value.hint)
+
+
+def test_inside_a_gap_of_the_log(tmp_path: Path) -> None:
+    node = FIXTURES / "4.2.1-rolled" / "controller-3001" / METADATA_DIRECTORY
+    target = tmp_path / METADATA_DIRECTORY
+    target.mkdir()
+    for file in node.iterdir():
+        if file.suffix == ".checkpoint" or file.name == "00000000000000000699.log":
+            (target / file.name).write_bytes(file.read_bytes())
+    session = opened(target)
+    assert session.reshape(point="438").image.provenance.offset == 438  # a snapshot's own end
+    with pytest.raises(DataError) as raised:
+        _ = session.reshape(point="440").image
+    assert "offsets 946 (" in str(raised.value.hint)
+
+
+def test_what_is_appended_is_seen_by_a_later_journey(tmp_path: Path) -> None:
+    def level(number: int) -> bytes:
+        return record("FEATURE_LEVEL", name="metadata.version", featureLevel=number)
+
+    parts = [control_batch([leader_change()]), batch([level(20)], 1)]
+    write_log(tmp_path, *parts)
+    session = opened(tmp_path)
+    session.travels()
+    assert session.reshape(point="1").image.provenance.offset == 1
+    write_log(tmp_path, *parts, batch([level(21)], 2))
+    assert session.reshape(point="2").image.provenance.offset == 2
+    run(session, "reload")
+    assert session.image.provenance.offset == 2
+
+
+def test_completion_knows_marks(sample: Session) -> None:
+    assert sample.image
+    run(sample, "mark before 158")
+    assert "@before" in [one.text.strip() for one in complete(sample, "as-of @").candidates]
+    assert "@before" in [one.text.strip() for one in complete(sample, "diff 1 @").candidates]
+
+
+class TestMarks:
+    def test_are_listed_and_removed(self, sample: Session) -> None:
+        run(sample, "mark b 158")
+        assert rows(sample, "mark a") == [
+            {"name": "a", "offset": 206, "time": "2026-11-21T15:11:24.494Z", "timeMs": 1795273884494}
+        ]
+        assert [(row["name"], row["offset"]) for row in rows(sample, "mark")] == [("a", 206), ("b", 158)]
+        run(sample, "mark b 20")
+        run(sample, "mark --remove @a")
+        assert [(row["name"], row["offset"]) for row in rows(sample, "mark")] == [("b", 20)]
+
+    def test_mark_where_the_shell_is(self, sample: Session) -> None:
+        run(sample, "as-of 160")
+        assert rows(sample, "mark here")[0]["offset"] == 160
+
+    def test_are_kept_in_a_private_file(self, sample: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+        run(sample, "mark kept 158")
+        file = tmp_path / "kshell" / "marks.json"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert [path.name for path in file.parent.iterdir()] == ["marks.json"]
+        again = opened(sample.source.path)
+        assert again.reshape(point="@kept").image.provenance.offset == 158
+
+    def test_belong_to_the_cluster(self, sample: Session) -> None:
+        run(sample, "mark kept 158")
+        other = opened(FIXTURES / "4.3.1" / "broker-0")
+        assert rows(other, "mark") == []
+        run(other, "mark own 100")
+        same_cluster = opened(FIXTURES / "4.3.1" / "controller-3001")
+        assert [row["name"] for row in rows(same_cluster, "mark")] == ["own"]
+
+    def test_without_a_home_they_last_as_long_as_the_shell(
+        self, sample: Session, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("XDG_STATE_HOME")
+        monkeypatch.delenv("HOME")
+        run(sample, "mark kept 158")
+        assert [row["name"] for row in rows(sample, "mark")] == ["kept"]
+        assert sample.reshape(show_secrets=True).reshape(point="@kept").until == 158
+
+    @pytest.mark.parametrize(
+        "text", ["{", "[]", '{"version": 2, "sources": {}}', '{"version": 1, "sources": {"a": 1}}']
+    )
+    def test_a_file_that_is_none_of_ours_is_left_alone(
+        self, sample: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+    ) -> None:
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+        file = tmp_path / "kshell" / "marks.json"
+        file.parent.mkdir()
+        file.write_text(text)
+        for line in ("mark", "mark x 1", "mark --remove x"):
+            with pytest.raises(UsageError, match="not a file of marks"):
+                run(sample, line)
+        assert file.read_text() == text
+
+    @pytest.mark.parametrize("name", ["-x", "a b", "", "x/y", "\x1b"])
+    def test_names(self, sample: Session, name: str) -> None:
+        with pytest.raises(UsageError):
+            run(sample, f"mark -- '{name}' 158")
+
+    def test_a_place_that_cannot_be_written(self, sample: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("XDG_STATE_HOME", "/proc/nosuch")
+        with pytest.raises(CommandError, match="/proc/nosuch"):
+            run(sample, "mark x 158")
+
+    def test_a_wrong_name_proposes_right_ones(self, sample: Session) -> None:
+        run(sample, "mark before-import 158")
+        with pytest.raises(UsageError) as raised:
+            run(sample, "as-of @before-inport")
+        assert raised.value.hint == "did you mean @before-import?"
+
+
+def test_lines_of_a_script_travel(tmp_path: Path) -> None:
+    script = "as-of 160\ncat /image/provenance/ -o json\nas-of now\ncat /image/provenance/ -o jsonl\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "kshell", "--demo"],
+        input=script.replace("provenance/", "provenance"), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert '"offset": 160' in done.stdout
+    assert json.loads(done.stdout.splitlines()[-1])["offset"] == 206
+
+
+def test_the_past_is_read_once(monkeypatch: pytest.MonkeyPatch, sample: Session) -> None:
+    sample.travels()
+    assert sample.reshape(point="160").image
+    calls: list[str] = []
+    monkeypatch.setattr(DirectorySource, "load", lambda *args, **options: calls.append("load"))
+    monkeypatch.setattr("kshell.sources.past.LogReader", lambda *args, **options: calls.append("read"))
+    for offset in (3, 50, 120, 205):
+        assert sample.reshape(point=str(offset)).image.provenance.offset <= offset
+    assert calls == []

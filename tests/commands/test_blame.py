@@ -1,0 +1,164 @@
+"""blame: the record that last changed each field, and how far that is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.commands.base.execute import prepare_words
+from kshell.commands.base.history_blame import Blame
+from kshell.errors import DataError, NoSuchPathError, UsageError
+from kshell.render import render
+from kshell.session import Session
+from kshell.sources.directory import DirectorySource
+from kshell.sources.past import Past
+from kshell.tree.node import Directory, Leaf, Node
+from tests.builders import batch, control_batch, leader_change, node_name, recorded, uuid, value, write_log
+from tests.commands.shell import lines, opened, rows, run
+
+NODES = [
+    node for node in recorded(log_from_zero=True) if node_name(node) in ("3.3.2/broker-0", "4.3.1/controller-3001")
+]
+Fields = dict[tuple[str, str | None], str]
+
+
+def leaves(node: Node, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(node, Directory):
+        for segment in node.segments():
+            child = node.child(segment)
+            assert child is not None
+            yield from leaves(child, f"{path}/{segment}")
+    elif isinstance(node, Leaf):
+        yield path, node.value()
+
+
+def fields(past: Past, source: DirectorySource, offset: int) -> Fields:
+    """Every field of every leaf as of an offset, as text."""
+    session = Session(source, show_secrets=True, until=offset)
+    found = past.at(offset)
+    assert found is not None
+    session.__dict__["loaded"] = found
+    image = session.root.child("image")
+    assert image is not None
+    told: Fields = {}
+    for path, held in leaves(image, "/image"):
+        for name, one in held.items() if isinstance(held, dict) else [(None, held)]:
+            told[path, name] = json.dumps(one)
+    return told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("node", NODES, ids=node_name)
+def test_agrees_with_a_search_over_every_offset(node: Path) -> None:
+    source = DirectorySource(str(node))
+    past = Past(source)
+    end = source.load().log_end_offset
+    assert end is not None
+    since: dict[tuple[str, str | None], int] = {}
+    before: Fields = {}
+    for offset in range(end):
+        now = fields(past, source, offset)
+        for key, text in now.items():
+            if before.get(key) != text:
+                since[key] = offset
+        before = now
+    session = Session(source, show_secrets=True)
+    found = past.history()
+    assert found is not None
+    blame = Blame(*found, end - 1, session.redaction)
+    told = [row for path, leaf in blame.leaves(("image",)) for row in blame.fields(path, leaf)]
+    assert {(row["path"], row["field"]) for row in told} == before.keys()
+    assert len(told) > 1000
+    for row in told:
+        key = row["path"], row["field"]
+        if row["offset"] is None:
+            assert (since[key], row["type"]) == (0, None), row  # a default: no record ever set it
+        else:
+            assert row["effectiveOffset"] == since[key], row
+    by_offset = {row["offset"]: row for row in rows(opened(node), "dump")}
+    for row in told:
+        if row["offset"] is not None and row["type"] is not None:
+            record = by_offset[row["offset"]]
+            assert (record["type"], record["timestampMs"], record["epoch"], record["version"]) == (
+                row["type"], row["timestampMs"], row["epoch"], row["version"],
+            )  # fmt: skip
+
+
+def test_a_leaf(sample: Session) -> None:
+    told = {row["field"]: row for row in rows(sample, "blame /image/topics/byName/legacy-import/0")}
+    assert (told["leader"]["offset"], told["replicas"]["offset"]) == (182, 96)
+    assert told["leader"]["type"] == "PARTITION_CHANGE_RECORD"
+    assert told["leader"]["value"] == -1
+
+
+def test_a_directory_has_a_row_a_leaf(sample: Session) -> None:
+    told = rows(sample, "blame /image/topics/byName/legacy-import")
+    assert [(row["path"].rpartition("/")[2], row["field"], row["offset"]) for row in told] == [
+        ("0", None, 182), ("id", None, 94), ("name", None, 94),
+    ]  # fmt: skip
+
+
+def test_as_of_an_earlier_offset(sample: Session) -> None:
+    told = {row["field"]: row for row in rows(sample, "blame /image/topics/byName/legacy-import/0 --as-of 160")}
+    assert (told["leader"]["offset"], told["leader"]["value"]) == (96, 3)
+
+
+def test_what_a_snapshot_hides(cut_sample: Session) -> None:
+    told = {row["field"]: row for row in rows(cut_sample, "blame /image/topics/byName/legacy-import/0")}
+    assert told["leader"]["offset"] == 182
+    assert (told["replicas"]["offset"], told["replicas"]["notLaterThan"], told["replicas"]["snapshot"]) == (
+        None, 158, "159-1",
+    )  # fmt: skip
+    text = "".join(render(run(cut_sample, "blame /image/topics/byName/orders/name"), "text"))
+    assert "not later than offset 158" in text and "in snapshot 159-1" in text
+
+
+def test_setting_the_same_again_is_no_change(tmp_path: Path) -> None:
+    def config(text: str) -> bytes:
+        return value("CONFIG", resourceType=2, resourceName="t", name="retention.ms", value=text)
+
+    records = [value("TOPIC", name="t", topicId=uuid(1)), config("5"), config("6"), config("6")]
+    write_log(tmp_path, control_batch([leader_change()]), *(batch([one], 1 + at) for at, one in enumerate(records)))
+    told = rows(opened(tmp_path), "blame /image/configs/TOPIC:t/retention.ms")
+    assert [(row["offset"], row["value"]) for row in told] == [(3, "6")]
+
+
+def test_in_a_transaction_both_offsets_are_told(tmp_path: Path) -> None:
+    records = [value("BEGIN_TRANSACTION"), value("TOPIC", name="t", topicId=uuid(1)), value("END_TRANSACTION")]
+    write_log(tmp_path, control_batch([leader_change()]), batch(records, 1))
+    told = rows(opened(tmp_path), "blame /image/topics/byName/t/name")[0]
+    assert (told["offset"], told["effectiveOffset"]) == (2, 3)
+
+
+def test_defaults_have_no_record(sample: Session) -> None:
+    then = sample.reshape(point="0")
+    assert rows(then, "blame /image/producerIds/nextProducerId")[0]["type"] is None
+    assert "by no record" in lines(then, "blame /image/producerIds/nextProducerId")[1]
+
+
+def test_a_limit_is_told(sample: Session) -> None:
+    assert len(rows(sample, "blame /image --limit 3")) == 3
+    assert any("--limit" in note for note in sample.notes())
+
+
+def test_secrets_stay_hidden(sample: Session) -> None:
+    text = "".join(render(run(sample, "blame /image/scram"), "json"))
+    assert "[redacted]" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "error"), [("/quorum", UsageError), ("/image/*", UsageError), ("/image/x", NoSuchPathError)]
+)
+def test_what_cannot_be_blamed(sample: Session, path: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        run(sample, f"blame {path}")
+
+
+def test_before_the_log(cut_sample: Session) -> None:
+    call = prepare_words(cut_sample, ["blame", "/image/topics", "--as-of", "157"])
+    with pytest.raises(DataError, match="before everything"):
+        call.run()

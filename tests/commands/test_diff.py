@@ -1,0 +1,306 @@
+"""diff: what it gives for one image turns it into the other."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonpatch
+import pytest
+
+import kshell
+from kshell.commands.base.history_diff import Change, Comparison
+from kshell.errors import NoSuchPathError, UsageError
+from kshell.metadata.families.topics import TOPICS
+from kshell.session import Session
+from kshell.sources.choose import demo_directory
+from kshell.sources.directory import DirectorySource
+from kshell.sources.past import Past
+from kshell.tree.node import Directory, Leaf, Node
+from tests.builders import batch, control_batch, leader_change, node_name, recorded, snapshot, uuid, value, write_log
+from tests.commands.shell import lines, opened, rows, run
+from tests.commands.shell import value as value_of
+
+PAIRS = int(os.environ.get("KSHELL_DIFF_PAIRS", "60"))
+IMAGE = ("image",)
+
+
+class At:
+    """A recorded directory at every offset."""
+
+    def __init__(self, node: Path) -> None:
+        self.source = DirectorySource(str(node))
+        self.past = Past(self.source)
+        found = self.past.history()
+        assert found is not None
+        self.first, self.last = found[0].log.start, found[0].log.end - 1
+
+    def session(self, offset: int) -> Session:
+        made = Session(self.source, show_secrets=True, until=offset)
+        loaded = self.past.at(offset)
+        assert loaded is not None
+        made.__dict__["loaded"] = loaded
+        return made
+
+
+@cache
+def at(node: Path) -> At:
+    return At(node)
+
+
+def flat(node: Node, path: str = "/image") -> dict[str, Any]:
+    """Every leaf, as ``find --values`` has them."""
+    if isinstance(node, Leaf):
+        return {path: node.value()}
+    assert isinstance(node, Directory)
+    found: dict[str, Any] = {}
+    for segment in node.segments():
+        child = node.child(segment)
+        assert child is not None
+        found |= flat(child, f"{path}/{segment}")
+    return found
+
+
+def image(session: Session) -> Node:
+    found = session.root.child("image")
+    assert found is not None
+    return found
+
+
+def nested(node: Node) -> Any:
+    """As ``cat /image -o json`` has it."""
+    if isinstance(node, Leaf):
+        return node.value()
+    assert isinstance(node, Directory)
+    return {name: nested(child) for name in node.segments() if (child := node.child(name)) is not None}
+
+
+def applied(before: dict[str, Any], changes: list[Change]) -> dict[str, Any]:
+    """A flat image after the changes, each of which must fit it."""
+    after = dict(before)
+    for change in changes:
+        row = change.row()
+        path = row["path"]
+        if row["change"] == "added":
+            assert path not in after
+            after[path] = row["new"]
+        elif row["change"] == "removed":
+            assert after.pop(path) == row["old"]
+        else:
+            assert after[path] == row["old"] != row["new"]
+            if row["fields"]:
+                differing = {n for n in row["old"].keys() | row["new"].keys() if row["old"].get(n) != row["new"].get(n)}
+                assert set(row["fields"]) == differing
+            after[path] = row["new"]
+    return after
+
+
+def check(old: Session, new: Session) -> int:
+    """Holds the rows and the patch of two sessions against their images; gives how many rows there are."""
+    comparison = Comparison(old, new, IMAGE)
+    changes = list(comparison.changes())
+    assert applied(flat(image(old)), changes) == flat(image(new))
+    patch = json.loads(json.dumps(comparison.patch()))
+    document = json.loads(json.dumps(nested(image(old))))
+    assert jsonpatch.JsonPatch(patch).apply(document) == json.loads(json.dumps(nested(image(new))))
+    assert bool(changes) == (flat(image(old)) != flat(image(new)))
+    return len(changes)
+
+
+def pairs(count: int, seed: int) -> list[tuple[Path, int, Path, int]]:
+    """Random points; three in four times both of one directory."""
+    rng = random.Random(seed)
+    nodes = recorded()
+    found = []
+    for _ in range(count):
+        one = rng.choice(nodes)
+        other = one if rng.random() < 0.75 else rng.choice(nodes)
+        ends = [rng.randint(at(node).first, at(node).last) for node in (one, other)]
+        found.append((one, ends[0], other, ends[1]))
+    return found
+
+
+def test_applied_to_one_image_it_gives_the_other() -> None:
+    changed = 0
+    for one, first, other, last in pairs(PAIRS, seed=1):
+        try:
+            changed += check(at(one).session(first), at(other).session(last)) > 0
+        except AssertionError:
+            print(node_name(one), first, node_name(other), last)
+            raise
+    assert changed > PAIRS * 0.9
+
+
+@pytest.mark.soak
+def test_applied_to_one_image_it_gives_the_other_a_thousand_times() -> None:
+    for one, first, other, last in pairs(1000, seed=2):
+        check(at(one).session(first), at(other).session(last))
+
+
+@pytest.mark.parametrize("node", recorded()[::5], ids=node_name)
+def test_of_one_image_with_itself_is_empty(node: Path) -> None:
+    assert check(at(node).session(at(node).last), at(node).session(at(node).last)) == 0
+
+
+def test_loaded_by_itself_or_out_of_the_past_is_the_same() -> None:
+    node = recorded(log_from_zero=True)[-1]
+    last = at(node).last
+    assert check(Session(at(node).source, show_secrets=True, until=last), at(node).session(last)) == 0
+
+
+def test_exit_codes(sample: Session) -> None:
+    assert run(sample, "diff now now").exit_code == 0
+    assert run(sample, "diff 160 now").exit_code == 1
+    assert run(sample, "diff 160 160 --json-patch").exit_code == 0
+    assert run(sample, "diff 160 161 /image/features").exit_code == 0
+
+
+def test_rows(sample: Session) -> None:
+    (row,) = rows(sample, "diff 160 now /image/topics/byName/legacy-import/0")
+    assert (row["path"], row["change"], row["type"]) == ("/image/topics/byName/legacy-import/0", "changed", "partition")
+    assert row["fields"] == ["isr", "elr", "lastKnownElr", "leader", "leaderEpoch", "partitionEpoch"]
+    assert (row["old"]["leader"], row["new"]["leader"]) == (3, -1)
+
+
+def test_backwards(sample: Session) -> None:
+    (row,) = rows(sample, "diff now 160 /image/topics/byName/legacy-import/0")
+    assert (row["old"]["leader"], row["new"]["leader"]) == (-1, 3)
+
+
+def test_epochs_and_provenance_can_be_left_out(sample: Session) -> None:
+    told = rows(sample, "diff 160 now --ignore-epochs")
+    assert all(not {"leaderEpoch", "partitionEpoch", "epoch"} & set(row["fields"]) for row in told)
+    assert not any(row["path"] == "/image/provenance" for row in told)
+    assert rows(sample, "diff 205 206 --ignore-epochs") == []
+
+
+def test_text_names_a_topic_once(sample: Session) -> None:
+    text = lines(sample, "diff 160 now")
+    assert not any("/byId/" in line and "/topics/" in line for line in text)
+    assert any("/topics/byId/" in row["path"] for row in rows(sample, "diff 160 now"))
+    topic_id = value_of(sample, "cat /image/topics/byName/orders/id")
+    assert lines(sample, f"diff 160 now /image/topics/byId/{topic_id}/0")
+
+
+def test_stat(sample: Session) -> None:
+    told = {row["type"]: row for row in rows(sample, "diff 160 now --stat")}
+    assert (told["topic"]["removed"], told["partition"]["removed"]) == (2, 5)
+    assert told["broker"] == {"type": "broker", "added": 0, "removed": 0, "changed": 1}
+
+
+def test_a_patch_below_a_path(sample: Session) -> None:
+    for path in ("/image/topics", "/image/topics/byName/orders", "/image/topics/byName/orders/0", "/image/configs"):
+        patch = value_of(sample, f"diff 160 now {path} --json-patch")
+        before = nested(sample.reshape(point="160").node(path)[1])
+        after = nested(sample.node(path)[1])
+        assert patch
+        assert jsonpatch.apply_patch(json.loads(json.dumps(before)), patch) == after
+
+
+def test_a_patch_where_the_path_itself_comes_and_goes(sample: Session) -> None:
+    before = nested(sample.reshape(point="160").node("/image/topics/byName/tmp-backfill")[1])
+    patch = value_of(sample, "diff now 160 /image/topics/byName/tmp-backfill --json-patch")
+    assert jsonpatch.apply_patch(None, patch) == before
+
+
+SECRET = "swordfish"
+
+
+def scram(iterations: int, key: bytes) -> bytes:
+    return value(
+        "USER_SCRAM_CREDENTIAL", name="alice", mechanism=1, salt=b"salt", storedKey=key, serverKey=b"k",
+        iterations=iterations,
+    )  # fmt: skip
+
+
+def config(name: str, text: str) -> bytes:
+    return value("CONFIG", resourceType=4, resourceName="1", name=name, value=text)
+
+
+def test_a_secret_that_changed_is_told_without_its_value(tmp_path: Path) -> None:
+    old = [scram(4096, b"one"), config("ssl.key.password", SECRET)]
+    new = [scram(4096, b"two"), config("ssl.key.password", SECRET + "2")]
+    for name, records in (("a", old), ("b", new)):
+        write_log(tmp_path / name, control_batch([leader_change()]), batch(records, 1))
+    session = opened(tmp_path / "a")
+    line = f"diff {tmp_path}/a {tmp_path}/b"
+    told = {row["path"]: row for row in rows(session, line)}
+    assert set(told) == {"/image/scram/SCRAM-SHA-256/alice", "/image/configs/BROKER:1/ssl.key.password"}
+    assert all(row["change"] == "changed" for row in told.values())
+    assert SECRET not in json.dumps(told)
+    assert value_of(session, f"{line} --json-patch") == []
+    assert len(value_of(session, f"{line} --json-patch --show-secrets")) == 2
+
+
+def test_directories_and_snapshots(tmp_path: Path) -> None:
+    target = recorded(log_from_zero=True)[-1]
+    file = sorted((target / "__cluster_metadata-0").glob("*.checkpoint"))[-1]
+    session = opened(target)
+    assert rows(session, f"diff {target} now") == []
+    then = int(file.name[:20]) - 1
+    assert rows(session, f"diff {file} {then} --ignore-epochs") == []
+
+
+def test_two_snapshots_share_what_is_the_same_bytes(tmp_path: Path) -> None:
+    def partition(number: int, leader: int) -> bytes:
+        return value(
+            "PARTITION", 2, partitionId=number, topicId=uuid(1 + number // 100), replicas=[1, 2], isr=[1, 2],
+            leader=leader, leaderEpoch=0, partitionEpoch=0, directories=[uuid(8), uuid(9)],
+        )  # fmt: skip
+
+    def held(leader: int) -> list[bytes]:
+        return [
+            value("TOPIC", name="a", topicId=uuid(1)), partition(0, 1), partition(1, leader),
+            value("TOPIC", name="b", topicId=uuid(2)), partition(100, 1),
+        ]  # fmt: skip
+
+    files = [tmp_path / f"{n:020d}-{1:010d}.checkpoint" for n in (10, 20)]
+    for file, leader in zip(files, (1, 2), strict=True):
+        file.write_bytes(snapshot(held(leader)))
+    old, new = (opened(file) for file in files)
+    assert old.image[TOPICS][uuid(2)].is_same(new.image[TOPICS][uuid(2)])
+    assert old.image[TOPICS][uuid(1)].differing(new.image[TOPICS][uuid(1)]) == [1]
+    paths = [change.row()["path"] for change in Comparison(old, new, IMAGE).changes()]
+    assert [path for path in paths if "byName" in path] == ["/image/topics/byName/a/1"]
+
+
+def test_a_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: Session) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    run(sample, f"context add there -d {demo_directory()}")
+    assert rows(sample, "diff context:there now") == []
+    with pytest.raises(UsageError, match="no such context"):
+        run(sample, "diff context:nowhere now")
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("diff 160 now /quorum", UsageError),
+        ("diff 160 now /image/*", UsageError),
+        ("diff 160 now /image/topics/byName/nosuch", NoSuchPathError),
+        ("diff yesterday now", UsageError),
+        ("diff @nosuch now", UsageError),
+        ("diff no/such now", UsageError),
+        ("diff 160", UsageError),
+    ],
+)
+def test_what_cannot_be_compared(
+    sample: Session, line: str, error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with pytest.raises(error):
+        run(sample, line)
+
+
+def test_for_python() -> None:
+    with kshell.open(demo_directory()) as session:
+        told = session.diff(160, "now", "/image/topics/byName/legacy-import/0")
+        assert told.exit_code == 1
+        assert told.rows[0]["fields"][0] == "isr"
+        assert session.at(160).image.provenance.offset == 160
+        assert copy.copy(session.diff("now", "now").rows) == []

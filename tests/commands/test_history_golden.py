@@ -1,0 +1,38 @@
+"""What the commands of the history print on the sample, in three formats: compared with the files under ``golden/``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kshell.render import render
+from kshell.session import Session
+from tests.commands.shell import run
+
+GOLDEN = Path(__file__).parent / "golden"
+FORMATS = ("text", "csv", "jsonl")
+LINES = {
+    "as-of": ("as-of 160",),
+    "mark": ("mark before-import 158", "mark now", "mark"),
+    "log": ("log /image/topics/byName/legacy-import",),
+    "diff": ("diff 160 now /image/topics/byName/legacy-import",),
+    "diff-stat": ("diff 160 now --stat",),
+    "blame": ("blame /image/topics/byName/legacy-import/0",),
+    "blame-directory": ("blame /image/configs/TOPIC:orders",),
+}
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("name", LINES)
+def test_is_as_it_was(sample: Session, name: str, fmt: str) -> None:
+    """``KSHELL_UPDATE_GOLDEN=1`` writes the files anew."""
+    text = ""
+    for line in LINES[name]:
+        text = "".join(render(run(sample, line), fmt, width=120))
+    file = GOLDEN / f"{name}.{fmt}"
+    if os.environ.get("KSHELL_UPDATE_GOLDEN"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    assert file.read_bytes().decode("utf-8") == text

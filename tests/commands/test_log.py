@@ -1,0 +1,154 @@
+"""log: the records that touched a part of the tree."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.commands.base.result import Rows
+from kshell.errors import DataError, UsageError
+from kshell.metadata.delta import Touch
+from kshell.session import Session
+from kshell.sources.files import METADATA_DIRECTORY
+from kshell.tree.touched import paths
+from tests.builders import FIXTURES, batch, control_batch, copy_of, leader_change, recorded, uuid, value, write_log
+from tests.commands.shell import lines, opened, rows, run
+
+NO_OP = "NO_OP_RECORD"
+
+
+def offsets(session: Session, line: str) -> list[int]:
+    return [row["offset"] for row in rows(session, line)]
+
+
+def shown(session: Session, line: str) -> list[dict[str, Any]]:
+    result = run(session, line)
+    assert isinstance(result, Rows)
+    return [{column.name: row[column.name] for column in result.columns} for row in result]
+
+
+def test_without_a_path_it_is_the_dump_without_no_ops(sample: Session) -> None:
+    assert shown(sample, "log --noop") == rows(sample, "dump")
+    assert shown(sample, "log") == [row for row in rows(sample, "dump") if row["type"] != NO_OP]
+    assert any(row["type"] == NO_OP for row in rows(sample, "log --noop"))
+    assert {row["type"] for row in rows(sample, "log --type no_op")} == {NO_OP}
+
+
+def test_a_topic(sample: Session) -> None:
+    told = rows(sample, "log /image/topics/byName/legacy-import")
+    assert [(row["offset"], row["type"]) for row in told] == [
+        (94, "TOPIC_RECORD"), (96, "PARTITION_RECORD"), (182, "PARTITION_CHANGE_RECORD"),
+    ]  # fmt: skip
+    topic_id = told[0]["data"]["topicId"]
+    assert offsets(sample, f"log /image/topics/byId/{topic_id}") == [94, 96, 182]
+    assert offsets(sample, "log /image/topics/byName/legacy-import/0") == [94, 96, 182]
+
+
+def test_a_topic_that_is_gone(sample: Session) -> None:
+    told = [row["type"] for row in rows(sample, "log /image/topics/byName/tmp-backfill")]
+    assert (told[0], told[-1]) == ("TOPIC_RECORD", "REMOVE_TOPIC_RECORD")
+
+
+def test_agrees_with_every_diff() -> None:
+    """A record touched a path exactly if the image there differs after it (or it set what was set)."""
+    session = opened(FIXTURES / "4.3.1-more" / "controller-3000")
+    session.travels()
+    last = session.image.provenance.offset
+    for place in ("/image/cluster", "/image/configs", "/image/topics/byName", "/image/acls"):
+        told = set(offsets(session, f"log {place}"))
+        changed = {n for n in range(1, last + 1) if rows(session, f"diff {n - 1} {n} {place}")}
+        types = {row["offset"]: row["type"] for row in rows(session, "log --noop")}
+        assert changed - {n for n in changed if types[n] == "END_TRANSACTION_RECORD"} <= told
+        assert changed
+
+
+def test_newest_first_and_count(sample: Session) -> None:
+    forward = offsets(sample, "log /image/configs")
+    assert offsets(sample, "log /image/configs --newest-first") == forward[::-1]
+    assert offsets(sample, "log /image/configs -r --count 2") == forward[:-3:-1]
+    assert offsets(sample, "log /image/configs --count 2") == forward[:2]
+    assert offsets(sample, "log /image/configs --count 0") == []
+
+
+def test_since_and_until(sample: Session) -> None:
+    assert offsets(sample, "log /image/topics/byName/legacy-import --since 95") == [96, 182]
+    assert offsets(sample, "log /image/topics/byName/legacy-import --until 181") == [94, 96]
+    assert offsets(sample, "log /image/topics/byName/legacy-import --as-of 96") == [94, 96]
+    assert offsets(sample, "log /image/topics/byName/legacy-import --since now") == []
+    assert offsets(sample, "log --since -1ms") == offsets(sample, "log --since now")
+
+
+def test_grep_searches_what_is_shown(sample: Session) -> None:
+    told = rows(sample, "log --grep 'TOPIC_RECORD.*payments'")
+    assert {row["type"] for row in told} == {"TOPIC_RECORD"}
+    assert all("payments" in json.dumps(row["data"]) for row in told)
+    assert rows(sample, "log --grep redacted --type USER_SCRAM_CREDENTIAL")
+
+
+def test_text_names_the_path(sample: Session) -> None:
+    (line,) = lines(sample, "log /image/cluster/brokers/3 -r --count 1")
+    assert "BROKER_REGISTRATION_CHANGE_RECORD /image/cluster/brokers/3 {" in line
+
+
+def test_a_log_that_begins_later(cut_sample: Session, sample: Session) -> None:
+    for path in ("/image/topics/byName/legacy-import", "/image/topics/byName", "/image/cluster", "/image/configs"):
+        assert offsets(cut_sample, f"log {path}") == [n for n in offsets(sample, f"log {path}") if n >= 158]
+
+
+def test_records_before_the_oldest_snapshot_are_told_by_it() -> None:
+    session = opened(FIXTURES / "4.2.1-rolled" / "controller-3000")
+    whole = opened(FIXTURES / "4.2.1-rolled" / "controller-3002")
+    for path in ("/image/topics/byName", "/image/cluster"):
+        told = [n for n in offsets(session, f"log {path}") if n <= 710]
+        assert set(told) <= set(offsets(whole, f"log {path}"))
+        assert [n for n in told if n >= 469] == [n for n in offsets(whole, f"log {path}") if n >= 469]
+
+
+def test_where_no_image_can_be_made_there_are_still_records(tmp_path: Path) -> None:
+    name = "00000000000000000699.log"
+    file = FIXTURES / "4.2.1-rolled" / "controller-3001" / METADATA_DIRECTORY / name
+    target = tmp_path / METADATA_DIRECTORY
+    target.mkdir()
+    (target / name).write_bytes(file.read_bytes())
+    session = opened(target)
+    assert len(lines(session, "log")) == len(offsets(session, "log")) > 100
+    with pytest.raises(DataError):
+        offsets(session, "log /image/topics")
+
+
+def test_an_aborted_transaction_is_in_the_log(tmp_path: Path) -> None:
+    made = value("TOPIC", name="t", topicId=uuid(1))
+    write_log(
+        tmp_path, control_batch([leader_change()]),
+        batch([value("BEGIN_TRANSACTION"), made, value("ABORT_TRANSACTION")], 1),
+    )  # fmt: skip
+    assert offsets(opened(tmp_path), "log /image/topics") == [2]
+
+
+def test_control_records_touch_the_quorum(sample: Session) -> None:
+    assert {row["type"] for row in rows(sample, "log /quorum")} >= {"LEADER_CHANGE"}
+
+
+def test_damage_is_told_after_what_can_be_read(tmp_path: Path) -> None:
+    target = copy_of(recorded(log_from_zero=True)[0], tmp_path)
+    file = target / f"{0:020d}.log"
+    raw = bytearray(file.read_bytes())
+    raw[len(raw) // 2] ^= 0xFF
+    file.write_bytes(raw)
+    session = opened(target)
+    for flags in ("", "-r"):
+        with pytest.raises(DataError):
+            rows(session, f"log {flags}")
+
+
+@pytest.mark.parametrize("line", ["log /image/*", "log --grep (", "log --since yesterday", "log --type nosuch"])
+def test_what_is_no_question(sample: Session, line: str) -> None:
+    with pytest.raises(UsageError):
+        rows(sample, line)
+
+
+def test_every_touch_of_the_sample_has_its_path() -> None:
+    assert paths(Touch("configs", (("TOPIC", "a/b"), "x"))) == [("image", "configs", "TOPIC:a%2Fb", "x")]

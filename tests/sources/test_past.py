@@ -1,0 +1,238 @@
+"""Every state of a source from one pass over its log: the same as loading it for that offset alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kshell.errors import DataError
+from kshell.metadata.families.topics import TOPICS
+from kshell.metadata.image import Image
+from kshell.metadata.partitions import Topic
+from kshell.metadata.values import Origin
+from kshell.sources.directory import DirectorySource
+from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.past import Past
+from kshell.sources.quorum import QuorumSource
+from kshell.sources.source import Loaded
+from tests.builders import (
+    batch,
+    control_batch,
+    copy_of,
+    leader_change,
+    metadata,
+    node_name,
+    recorded,
+    snapshot,
+    uuid,
+    value,
+    write_log,
+    write_snapshot,
+)
+from tests.server import Log, Quorum, settings
+
+STRIDE = int(os.environ.get("KSHELL_AS_OF_STRIDE", "9"))
+
+
+def plain(source: DirectorySource, offset: int) -> Loaded | None:
+    try:
+        return source.load(until=offset)
+    except DataError:
+        return None
+
+
+def origins(image: Image) -> dict[tuple[str, int], Origin]:
+    """The offset of the record behind each partition."""
+    found: dict[tuple[str, int], Origin] = {}
+    for topic in image[TOPICS].values():
+        for number, entry in topic.partitions():
+            if not entry.origin.place.in_snapshot:
+                found[topic.name, number] = entry.origin
+    return found
+
+
+@pytest.mark.parametrize("node", recorded(), ids=node_name)
+def test_is_what_loading_gives(node: Path) -> None:
+    source = DirectorySource(str(node))
+    past = Past(source)
+    end = source.load().log_end_offset
+    found = past.history()
+    assert end is not None and found is not None
+    start = found[0].log.start
+    compared = 0
+    for offset in range(0, end + 2, STRIDE):
+        ours, theirs = past.at(offset), plain(source, offset)
+        assert (ours is None) == (theirs is None or offset < start), offset
+        if ours is None or theirs is None:
+            continue
+        compared += 1
+        assert metadata(ours.image) == metadata(theirs.image), offset
+        assert ours.image.provenance == theirs.image.provenance
+        for name in ("log_end_offset", "last_timestamp", "torn", "open_transaction", "notes"):
+            assert getattr(ours, name) == getattr(theirs, name), (offset, name)
+        assert len(ours.problems) == len(theirs.problems)
+        there = origins(ours.image)
+        assert all(there[key] == origin for key, origin in origins(theirs.image).items())
+    assert compared > 0
+
+
+def topic(number: int, partition_values: list[bytes]) -> list[bytes]:
+    return [value("TOPIC", name=f"t{number}", topicId=uuid(number)), *partition_values]
+
+
+def partition(number: int, leader: int, topic_number: int = 1) -> bytes:
+    return value(
+        "PARTITION", 2, partitionId=number, topicId=uuid(topic_number), replicas=[1, 2], isr=[1, 2], leader=leader,
+        leaderEpoch=0, partitionEpoch=0, directories=[uuid(8), uuid(9)],
+    )  # fmt: skip
+
+
+def change(leader: int) -> bytes:
+    return value("PARTITION_CHANGE", 2, partitionId=0, topicId=uuid(1), leader=leader)
+
+
+def config(text: str | None) -> bytes:
+    return value("CONFIG", resourceType=2, resourceName="t1", name="retention.ms", value=text)
+
+
+RECORDS = [
+    *topic(1, [partition(0, 1)]),  # 1, 2
+    config("1"),  # 3
+    value("BEGIN_TRANSACTION"),  # 4
+    change(2),  # 5
+    config("2"),
+    *topic(2, [partition(0, 1, 2)]),  # 7, 8
+    value("END_TRANSACTION"),  # 9
+    value("BEGIN_TRANSACTION"),  # 10
+    change(1),
+    value("ABORT_TRANSACTION"),
+    config(None),  # 13
+    value("NO_OP"),
+    value("REMOVE_TOPIC", topicId=uuid(2)),  # 15
+    config("3"),
+    value("REMOVE_TOPIC", topicId=uuid(1)),  # 17: its config goes, too
+    *topic(3, [partition(0, 2, 3)]),
+    value("BEGIN_TRANSACTION"),  # 20
+    config("4"),
+]
+
+
+def written(directory: Path, records: list[bytes] = RECORDS, start: int = 0) -> DirectorySource:
+    parts = [control_batch([leader_change()], start)]
+    parts += [batch([one], start + 1 + at) for at, one in enumerate(records)]
+    write_log(directory / METADATA_DIRECTORY, *parts, base_offset=start)
+    return DirectorySource(str(directory))
+
+
+def test_transactions_and_removals(tmp_path: Path) -> None:
+    source = written(tmp_path)
+    past = Past(source)
+    for offset in range(len(RECORDS) + 3):
+        ours, theirs = past.at(offset), source.load(until=offset)
+        assert ours is not None
+        assert metadata(ours.image) == metadata(theirs.image), offset
+        assert (ours.image.provenance, ours.open_transaction) == (theirs.image.provenance, theirs.open_transaction)
+    inside, after = past.at(8), past.at(9)
+    assert inside is not None and after is not None
+    assert len(inside.image[TOPICS]) == 1 and len(after.image[TOPICS]) == 2
+
+
+def test_a_log_on_a_snapshot(tmp_path: Path) -> None:
+    held = [*topic(1, [partition(0, 1), partition(1, 2)]), config("1")]
+    write_snapshot(tmp_path / METADATA_DIRECTORY, snapshot(held), 100)
+    source = written(tmp_path, [change(2), config("2"), config(None), change(1)], start=100)
+    past = Past(source)
+    for offset in range(100, 106):
+        ours, theirs = past.at(offset), source.load(until=offset)
+        assert ours is not None
+        assert metadata(ours.image) == metadata(theirs.image), offset
+    assert past.at(99) is None
+
+
+def test_what_is_not_touched_is_the_snapshots_own(tmp_path: Path) -> None:
+    held = [*topic(1, [partition(0, 1)]), *topic(2, [partition(0, 1, 2)])]
+    write_snapshot(tmp_path / METADATA_DIRECTORY, snapshot(held), 100)
+    past = Past(written(tmp_path, [change(2)], start=100))
+    before, after = past.at(100), past.at(101)
+    assert before is not None and after is not None
+    one: Topic = before.image[TOPICS][uuid(1)]
+    assert before.image[TOPICS][uuid(2)] is after.image[TOPICS][uuid(2)]
+    assert not one.is_same(after.image[TOPICS][uuid(1)])
+    assert [one.partition(0).value.leader, after.image[TOPICS][uuid(1)].partition(0).value.leader] == [1, 2]  # type: ignore[union-attr]
+
+
+def test_a_log_that_grows_is_read_on(tmp_path: Path) -> None:
+    source = written(tmp_path, RECORDS[:5])
+    past = Past(source)
+    assert past.at(3) is not None
+    first = past.recorded()
+    written(tmp_path, RECORDS)
+    last = past.at(19)
+    assert last is not None and past.recorded() is first
+    assert metadata(last.image) == metadata(source.load(until=19).image)
+
+
+def test_a_tail_that_was_taken_back_is_read_anew(tmp_path: Path) -> None:
+    source = written(tmp_path, [*RECORDS[:3], config("5")])
+    past = Past(source)
+    assert past.at(4) is not None
+    written(tmp_path, [*RECORDS[:3], config("6"), config("7")])
+    found = past.at(5)
+    assert found is not None
+    assert metadata(found.image) == metadata(source.load(until=5).image)
+    again = past.at(4)
+    assert again is not None and metadata(again.image) == metadata(source.load(until=4).image)
+
+
+def test_past_damage_the_snapshots_answer(tmp_path: Path) -> None:
+    node = next(node for node in recorded(log_from_zero=True) if node_name(node) == "4.3.1/broker-0")
+    target = copy_of(node, tmp_path)
+    file = target / f"{0:020d}.log"
+    raw = bytearray(file.read_bytes())
+    raw[len(raw) // 4] ^= 0xFF
+    file.write_bytes(raw)
+    source = DirectorySource(str(target))
+    past = Past(source)
+    early, late = past.at(50), past.at(573)
+    assert early is not None and metadata(early.image) == metadata(source.load(until=50).image)
+    assert late is None and source.load(until=573).image
+
+
+def test_times_are_found(tmp_path: Path) -> None:
+    node = recorded(log_from_zero=True)[0]
+    source = DirectorySource(str(node))
+    past = Past(source)
+    loaded = source.load()
+    moment = loaded.image.provenance.timestamp
+    assert past.offset_by(moment) == source.offset_of(f"{_iso(moment)}")
+    assert past.offset_by(moment // 2) is None
+
+
+def _iso(moment: int) -> str:
+    import datetime
+
+    return datetime.datetime.fromtimestamp(moment / 1000, datetime.UTC).isoformat()
+
+
+def test_of_a_running_quorum() -> None:
+    node = next(node for node in recorded(log_from_zero=True) if node_name(node) == "4.3.1-more/controller-3000")
+    directory = DirectorySource(str(node))
+    with Quorum(log=Log.of_directory(node / METADATA_DIRECTORY)) as quorum:
+        quorum.log.entries.pop()  # the election of this pretend quorum is no record of the directory
+        quorum.log.high_watermark = quorum.log.end
+        source = quorum.keep(QuorumSource(quorum.bootstrap, settings()))
+        past = Past(source)
+        compared = 0
+        for offset in range(1, quorum.log.end, 10):
+            ours = past.at(offset)
+            assert ours is not None, offset
+            assert metadata(ours.image) == metadata(directory.load(until=offset).image), offset
+            compared += 1
+        assert compared > 15
+        quorum.elect(1)
+        quorum.append(value("TOPIC", name="new", topicId=uuid(99)))
+        source.refresh()
+        grown = past.at(quorum.log.end - 1)
+        assert grown is not None and uuid(99) in grown.image[TOPICS]
