@@ -51,7 +51,7 @@ COMMAND = Command(
     ),
     examples=(
         Example("alias ll 'ls -l'", "a long listing by two letters"),
-        Example('alias topics="ls /image/topics/byName"', "as other shells write it"),
+        Example('alias names="ls /image/topics/byName"', "as other shells write it"),
         Example("alias", "what is defined"),
     ),
     description=(

@@ -1,91 +1,74 @@
-"""``brokers``: the brokers of the cluster, and what software each of them runs."""
+"""``brokers``: the brokers of the cluster, what they carry, and what software each of them runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Column, Report, Result, Rows, Section
+from kshell.commands.base.result import Report, Result, Row, Rows, Section
+from kshell.commands.base.selection import row_flags, select
 from kshell.commands.base.spec import Command, Example, Flag
-from kshell.metadata.image import Image, families
-from kshell.metadata.partial import NOT_AVAILABLE
+from kshell.commands.base.tables import Field, image_for
+from kshell.commands.base.tables_cluster import BROKER_FIELDS, broker_rows
 
 if TYPE_CHECKING:
     from kshell.session import Session
 
-_COLUMNS = (
-    Column("id"),
-    Column("epoch"),
-    Column("fenced"),
-    Column("inControlledShutdown"),
-    Column("rack"),
-    Column("listeners"),
-    Column("softwareName"),
-    Column("softwareVersion"),
-    Column("softwareSource"),
-    Column("evidence", wide=True),
-    Column("lowestSoftwareVersion", wide=True),
-    Column("highestSoftwareVersion", wide=True),
-    Column("incarnationId", wide=True),
-    Column("supportedFeatures", wide=True),
-    Column("directories", wide=True),
+_SOFTWARE = (
+    Field("softwareName", "string", "the name of the software that it runs"),
+    Field("softwareVersion", "string", "its version"),
+    Field("softwareSource", "string", "reported, inferred or unknown"),
+    Field("evidence", ["string"], "why that version", True),
+    Field("lowestSoftwareVersion", "string", "of all brokers", True),
+    Field("highestSoftwareVersion", "string", "of all brokers", True),
 )
-_NOT_ASKED = {"softwareName": None, "softwareVersion": None, "softwareSource": "unknown", "evidence": None}
+_LOAD = (
+    Field("leaders", "int32", "partitions that it leads; with --load"),
+    Field("replicas", "int32", "replicas that are placed on it; with --load"),
+    Field("preferredLeaders", "int32", "partitions of which it is the preferred leader; with --load"),
+    Field("outOfSync", "int32", "its replicas that are not in the ISR; with --load"),
+)
+_AFTER = tuple(field.name for field in BROKER_FIELDS).index("listeners") + 1
+_FIELDS = (*BROKER_FIELDS[:_AFTER], *_SOFTWARE, *BROKER_FIELDS[_AFTER:], *_LOAD)
 _OF_CLUSTER = ("lowestSoftwareVersion", "highestSoftwareVersion")
 
 
 def run(session: Session, args: Any) -> Result:
     """Registrations as the source has them; with ``--software`` every broker is asked itself."""
     session.remarks[:] = []
-    plain = families()["brokers"].plain
-    entries = sorted(_image(session)["brokers"].items())
-    rows = [_row(plain(entry.value)) for _, entry in entries]
+    image = image_for(session, "brokers", ("brokers", "topics") if args.load else ("brokers",))
+    unasked = dict.fromkeys((field.name for field in _SOFTWARE), None) | {"softwareSource": "unknown"}
+    rows: list[dict[str, Any]] = [{**row, **unasked} for row in broker_rows(session, image, None)]
+    if args.load:
+        from kshell.commands.base.broker_load import loads
+
+        carried = loads(image)
+        rows = [{**row, **carried[row["id"]].row()} for row in rows]
     if args.software:
         from kshell.commands.base.software import add_software
 
         add_software(session, rows)
-    result = Rows(_COLUMNS, rows)
-    result.for_people = _for_people(rows, software=args.software)
+    fields = _FIELDS if args.load else tuple(field for field in _FIELDS if field not in _LOAD)
+    result = select(fields, rows, args, people=_for_people)
+    if args.columns is None:
+        result.for_people = _page(result, software=args.software)
     return result
 
 
-def _image(session: Session) -> Image:
-    """Of brokers that nobody has asked for everything, only what is needed here is asked."""
-    from kshell.sources.source import Source
-
-    source: Source = session.source
-    if source.kind != "brokers" or session.is_loaded:
-        return session.image
-    from kshell.sources.brokers import BrokerSource
-
-    assert isinstance(source, BrokerSource)
-    image, notes = source.image("brokers")
-    session.remarks += notes
-    return image
-
-
-def _row(broker: Mapping[str, Any]) -> dict[str, Any]:
-    listeners = [_known(listener) for listener in broker["listeners"]]
-    return {**_known(broker), "listeners": listeners, **_NOT_ASKED, **dict.fromkeys(_OF_CLUSTER)}
-
-
-def _known(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What a source does not tell is null in a row."""
-    return {name: None if value == NOT_AVAILABLE else value for name, value in told.items()}
-
-
-def _for_people(rows: Iterable[Mapping[str, Any]], *, software: bool) -> Result:
-    shown = [_line(row) for row in rows]
-    left_out = {*_OF_CLUSTER} if software else {*_OF_CLUSTER, *_NOT_ASKED}
-    columns = tuple(column for column in _COLUMNS if column.name not in left_out)
-    table = Rows(columns, shown)
-    if not software or not shown:
+def _page(result: Rows, *, software: bool) -> Result:
+    """Without what nobody was asked for; the cluster's versions below the table."""
+    table = result.for_people
+    assert isinstance(table, Rows)
+    left_out = {*_OF_CLUSTER} if software else {field.name for field in _SOFTWARE}
+    table.columns = tuple(column for column in table.columns if column.name not in left_out)
+    first: Mapping[str, Any] | None = next(iter(result), None) if software else None
+    if first is None:
         return table
-    cluster = {name: shown[0][name] for name in _OF_CLUSTER}
+    cluster = {name: first[name] for name in _OF_CLUSTER}
     return Report([Section("brokers", "Brokers", table), Section("cluster", "Cluster", cluster)])
 
 
-def _line(row: Mapping[str, Any]) -> dict[str, Any]:
+def _for_people(row: Row) -> Row:
     listeners = [f"{one['name'] or '?'}://{_address(one)}" for one in row["listeners"]]
     features = row["supportedFeatures"]
     ranges = [f"{name} {span['min']}-{span['max']}" for name, span in features.items()] if features else features
@@ -101,11 +84,17 @@ COMMAND = Command(
     name="brokers",
     summary="the brokers of the cluster, and the software that they run",
     run=run,
-    flags=(Flag(("--software",), "ask every broker itself which software it runs; needs -q or -b"),),
+    flags=(
+        Flag(("--software",), "ask every broker itself which software it runs; needs -q or -b"),
+        Flag(("--load",), "with what each broker leads and holds, and what of it is out of sync"),
+        *row_flags(_FIELDS),
+    ),
     examples=(
         Example("brokers", "every broker that is registered"),
         Example("brokers -o wide", "with features and log directories"),
         Example("brokers -o json", "all of it, exactly"),
+        Example("brokers --load --columns id,fenced,leaders,replicas,outOfSync", "what each of them carries"),
+        Example("brokers --where 'fenced or inControlledShutdown'", "those that clients cannot use"),
     ),
     description=(
         "What a source does not tell is null: brokers (-b) tell neither epochs nor directories, and before 4.0 none of"

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.result import Column, Result, Rows
+from kshell.commands.base.selection import is_given, row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.tables_cluster import CONFIG_FIELDS
 from kshell.errors import EXIT_FAILED, EXIT_OK, KshellError, NodeError, UsageError
 from kshell.metadata.families.configs import Resource, resource_segment
 
@@ -15,18 +17,6 @@ if TYPE_CHECKING:
     from kshell.session import Session
     from kshell.sources.config_entries import Described
 
-_COLUMNS = (
-    Column("resourceType"),
-    Column("resourceName"),
-    Column("name"),
-    Column("value"),
-    Column("source"),
-    Column("isSensitive", wide=True),
-    Column("isReadOnly", wide=True),
-    Column("synonyms", wide=True),
-    Column("type"),
-    Column("documentation", wide=True),
-)
 _CHECKED = tuple(map(Column, ("resourceType", "resourceName", "name", "value", "valid", "type", "expected", "reason")))
 _CHECK = "check"
 _TELLS_TYPES = 3
@@ -40,7 +30,7 @@ def run(session: Session, args: Any) -> Result:
     if args.overridden and args.effective:
         raise UsageError("configs: --overridden and --effective exclude each other")
     if args.entity[:1] == [_CHECK]:
-        if args.docs or args.overridden or args.effective:
+        if args.docs or args.overridden or args.effective or is_given(args):
             raise UsageError("configs check takes no options")
         return _check(session, args.entity[1:])
     from kshell.commands.base.config_entities import expand
@@ -48,12 +38,8 @@ def run(session: Session, args: Any) -> Result:
 
     words: list[str] = args.entity or []
     resources = [one for word in words for one in expand(session, word)] if words else sorted(session.image["configs"])
-    rows = _rows(session, resources, args)
-    columns = tuple(column._replace(wide=False) if args.docs and column.wide and column.name == "documentation"
-                    else column for column in _COLUMNS)  # fmt: skip
-    result = Rows(columns, rows)
-    result.for_people = Rows(columns, list(map(for_people, rows)))
-    return result
+    fields = [one._replace(wide=False) if args.docs and one.name == "documentation" else one for one in CONFIG_FIELDS]
+    return select(fields, _rows(session, resources, args), args, people=for_people)
 
 
 def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[str, Any]]:
@@ -168,11 +154,16 @@ COMMAND = Command(
         Flag(("--docs",), "with documentation; needs -q or -b"),
         Flag(("--overridden",), "whatever is not a default, wherever it was set; needs -q or -b"),
         Flag(("--effective",), "every config that is in force, defaults too; needs -q or -b"),
+        *row_flags(CONFIG_FIELDS),
     ),
     examples=(
         Example("configs", "everything that was set"),
         Example("configs TOPIC:orders", "what was set for one topic"),
         Example("configs 'TOPIC:*' BROKER -o csv", "of every topic, and the default of all brokers"),
+        Example(
+            "configs --where 'name == min.insync.replicas' --columns resourceName,value",
+            "one config, wherever it is set",
+        ),
         Example(
             "configs check TOPIC:orders retention.ms=86400000 cleanup.policy=compact", "whether values would be taken"
         ),

@@ -2,102 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Column, Result, Rows
+from kshell.commands.base.controller_rows import address_text, controller_rows
+from kshell.commands.base.result import Result, Row
+from kshell.commands.base.selection import row_flags, select
 from kshell.commands.base.spec import Command, Example
-from kshell.errors import AuthorizationError
-from kshell.metadata.image import families
-from kshell.sources import describe
+from kshell.commands.base.tables_cluster import CONTROLLER_FIELDS as FIELDS
 
 if TYPE_CHECKING:
-    from kshell.client.nodes import Nodes
     from kshell.session import Session
-
-_COLUMNS = (
-    Column("id"),
-    Column("listeners"),
-    Column("isLeader"),
-    Column("incarnationId", wide=True),
-    Column("zkMigrationReady", wide=True),
-    Column("supportedFeatures", wide=True),
-    Column("address", wide=True),
-)
 
 
 def run(session: Session, args: Any) -> Result:
     """Registrations of the image, and voters that have none (before 3.7); brokers only tell of the quorum."""
-    nodes: Nodes | None = getattr(session.source, "nodes", None)
-    if nodes is not None and nodes.kind == "broker":
-        rows = _of_quorum(nodes)
-    else:
-        rows = _of_image(session, nodes)
-    result = Rows(_COLUMNS, [rows[node_id] for node_id in sorted(rows)])
-    result.for_people = Rows(_COLUMNS, [_for_people(rows[node_id]) for node_id in sorted(rows)])
-    return result
+    return select(FIELDS, controller_rows(session), args, people=_for_people)
 
 
-def _of_image(session: Session, nodes: Nodes | None) -> dict[int, dict[str, Any]]:
-    loaded = session.loaded
-    leader = describe.leader_id(loaded)
-    rows: dict[int, dict[str, Any]] = {voter["voterId"]: _voter(voter) for voter in describe.voters(loaded)}
-    if nodes is not None:
-        rows |= _asked(session, nodes)
-    if leader is not None and leader >= 0:
-        rows.setdefault(leader, {"listeners": None})
-    plain = families()["controllers"].plain
-    for node_id, entry in session.image["controllers"].items():
-        rows[node_id] = plain(entry.value)
-    for node_id, row in rows.items():
-        known = nodes.known.get(node_id) if nodes is not None else None
-        row |= {"id": node_id, "isLeader": node_id == leader, "address": _address(known.address) if known else None}
-        if row["address"] is None and row["listeners"]:
-            row["address"] = _address((row["listeners"][0]["host"], row["listeners"][0]["port"]))
-    return rows
-
-
-def _asked(session: Session, nodes: Nodes) -> dict[int, dict[str, Any]]:
-    """What the quorum itself says: below 3.7 neither log nor snapshot need name the voters. Denied: a remark."""
-    try:
-        return _of_quorum(nodes)
-    except AuthorizationError as error:
-        session.remarks.append(f"{error.message}: only registered controllers are shown; {error.hint}")
-        return {}
-
-
-def _voter(voter: Mapping[str, Any]) -> dict[str, Any]:
-    """What a voter's entry in the quorum says; the security protocol of its endpoints it does not."""
-    return {"listeners": _listeners(voter.get("endpoints", ()))}
-
-
-def _listeners(points: Any) -> list[dict[str, Any]] | None:
-    names = ("name", "host", "port")
-    return [{name: point[name] for name in names} | {"securityProtocol": None} for point in points] or None
-
-
-def _of_quorum(nodes: Nodes) -> dict[int, dict[str, Any]]:
-    """Voters, and observers that have endpoints: those of brokers are not told. Raises NodeError."""
-    from kshell.sources.quorum_facts import describe_quorum
-
-    told = describe_quorum(nodes)
-    rows = {}
-    for one in [*told["voters"], *(one for one in told["observers"] if one["endpoints"])]:
-        listeners = _listeners(one["endpoints"])
-        address = _address((listeners[0]["host"], listeners[0]["port"])) if listeners else None
-        leads = one["id"] == told["leaderId"]
-        rows[one["id"]] = {"id": one["id"], "listeners": listeners, "isLeader": leads, "address": address}
-    return rows
-
-
-def _address(address: tuple[str, int]) -> str:
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _for_people(row: Mapping[str, Any]) -> dict[str, Any]:
-    points = row["listeners"]
-    shown = [f"{one['name']}://{_address((one['host'], one['port']))}" for one in points] if points else points
+def _for_people(row: Row) -> Row:
+    points = row.get("listeners")
+    shown = [f"{one['name']}://{address_text((one['host'], one['port']))}" for one in points] if points else points
     features = row.get("supportedFeatures")
     ranges = [f"{name} {span['min']}-{span['max']}" for name, span in features.items()] if features else features
     return {**row, "listeners": shown, "supportedFeatures": ranges}
@@ -107,9 +31,11 @@ COMMAND = Command(
     name="controllers",
     summary="the controllers of the cluster, and which one is active",
     run=run,
+    flags=row_flags(FIELDS),
     examples=(
         Example("controllers", "every controller"),
         Example("controllers -o wide", "with what each of them registered"),
+        Example("controllers --where isLeader --columns id,address", "where the active one listens"),
     ),
     description=(
         "Controllers register themselves from Kafka 3.7 on (metadata.version 3.7-IV0); of older ones only the voters'"

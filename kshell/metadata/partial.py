@@ -26,3 +26,13 @@ def told_by(node: str, api: str, version: int) -> Origin:
 def is_told(origin: Origin) -> bool:
     """Whether a node told the value, so that the record that wrote it is not known (:func:`told_by`)."""
     return origin.offset < 0
+
+
+def known(value: Any) -> Any:
+    """What a source does not tell is null in a row."""
+    return None if is_untold(value) else value
+
+
+def is_untold(value: Any) -> bool:
+    """Whether it stands for a value that the source does not tell."""
+    return isinstance(value, str) and value == NOT_AVAILABLE

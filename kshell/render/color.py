@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TextIO
 
+from kshell.commands.base.result import Toned
+
 CODES = {
     "bold": "1",
     "dim": "2",
@@ -13,7 +15,10 @@ CODES = {
     "number": "36",
     "boolean": "33",
     "code": "36",
+    "critical": "1;97;41",
     "error": "1;31",
+    "warning": "1;33",
+    "info": "1;34",
     "hint": "2",
 }
 """What a text is -> its ANSI attributes: the sixteen colours that every terminal's theme defines."""
@@ -41,7 +46,9 @@ def paint(text: str, style: str, on: bool) -> str:
 
 
 def style_of(value: Any) -> str:
-    """The style of a plain value: by its type; strings have none."""
+    """The style of a plain value: by its type; strings have none, but for :class:`Toned` ones."""
+    if isinstance(value, Toned):
+        return value.tone if value.tone in CODES else ""
     if value is None:
         return "dim"
     if isinstance(value, bool):

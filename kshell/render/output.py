@@ -14,6 +14,7 @@ from kshell.errors import EXIT_FAILED, EXIT_OK, CommandError, DeadlineError, Ksh
 from kshell.render import escape, render
 from kshell.render.cells import cells
 from kshell.render.color import paint
+from kshell.sources.files import is_inside
 
 if TYPE_CHECKING:
     import subprocess
@@ -192,20 +193,6 @@ def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Ite
         # What could not be flushed was said already; closing must still give the descriptor back.
         with contextlib.suppress(OSError):
             stream.close()
-
-
-def is_inside(path: str, place: str) -> bool:
-    """Whether a file of that path is, or would be, the file ``place`` or anywhere below the directory it names."""
-    real = os.path.realpath(path)
-    while True:
-        with contextlib.suppress(OSError):
-            # By inode, so that other spellings count: a hard link, a bind mount, a file system without case.
-            if os.path.samefile(real, place):
-                return True
-        parent = os.path.dirname(real)
-        if parent == real:
-            return False
-        real = parent
 
 
 # --- a program -------------------------------------------------------------------------------------------------------

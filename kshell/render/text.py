@@ -153,7 +153,7 @@ def report(result: Report, look: Look) -> Iterator[str]:
     """Sections with their titles, what they hold indented, an empty line between them."""
     between = ""
     for section in result.sections:
-        title = paint(escape.terminal(section.title), "bold", look.color)
+        title = paint(escape.terminal(section.title), style_of(section.title) or "bold", look.color)
         indent = INDENT if title else ""
         below = look._replace(width=None if look.width is None else look.width - len(indent))
         if between or title:

@@ -1,0 +1,66 @@
+"""``acls``: the access control entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.result import Result
+from kshell.commands.base.selection import row_flags, select
+from kshell.commands.base.spec import Command, Example, Flag
+from kshell.commands.base.tables import image_for
+from kshell.commands.base.tables_access import ACLS_TABLE as TABLE
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+_EVERYBODY = "User:*"
+
+
+def run(session: Session, args: Any) -> Result:
+    """A row an entry; with ``--principal`` those that count for it."""
+    session.remarks[:] = []
+    image = image_for(session, "acls", TABLE.parts)
+    rows = TABLE.rows(session, image, None)
+    if args.principal is not None:
+        counting = {args.principal, _EVERYBODY}
+        rows = (row for row in rows if row["principal"] in counting)
+    return select(TABLE.fields, rows, args)
+
+
+def _principal(text: str) -> str:
+    kind, colon, name = text.partition(":")
+    if not (kind and colon and name):
+        raise ValueError("a principal, such as User:alice")
+    return text
+
+
+def complete_principal(session: Session, typed: str) -> Iterable[str]:
+    """The principals that entries name."""
+    return sorted({entry.value.principal for entry in session.image["acls"].values()})
+
+
+COMMAND = Command(
+    name="acls",
+    summary="the access control entries",
+    run=run,
+    flags=(
+        Flag(
+            ("--principal",),
+            "those that count for this principal: its own, and those of User:*",
+            metavar="TYPE:NAME",
+            convert=_principal,
+            complete=complete_principal,
+        ),
+        *row_flags(TABLE.fields),
+    ),
+    examples=(
+        Example("acls", "every entry"),
+        Example("acls --principal User:intern", "what counts for one principal"),
+        Example("acls --where 'permissionType == DENY' -o json", "what is forbidden"),
+    ),
+    description=(
+        "A row is an entry as /image/acls/byId has it, with its id. Whether somebody may do something is what `can`"
+        " answers. Brokers (-b) tell no ids."
+    ),
+)

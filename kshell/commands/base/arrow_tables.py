@@ -1,0 +1,78 @@
+"""Tables as Arrow: their schemas, and their rows in batches. Needs pyarrow, which the extra ``sql`` brings."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from kshell.commands.base.result import Row
+from kshell.commands.base.tables import OTHERS, Field, Table, Type
+from kshell.errors import UsageError
+
+BATCH = 20_000
+"""Rows of a batch: some megabytes."""
+_DOC = b"doc"
+
+
+def require(purpose: str, *packages: str) -> tuple[Any, ...]:
+    """The packages, imported. Raises UsageError with the command that installs those that are not there."""
+    found = []
+    for package in packages:
+        try:
+            found.append(importlib.import_module(package))
+        except ModuleNotFoundError as error:
+            if error.name != package.partition(".")[0]:
+                raise
+            raise UsageError(
+                f"{purpose} needs the package {error.name}, which is not installed",
+                hint="pip install 'kraft-shell[sql]'",
+            ) from None
+    return tuple(found)
+
+
+def schema(arrow: Any, table: Table) -> Any:
+    """The table's Arrow schema: every field nullable, with what it says as the metadata ``doc``."""
+    return arrow.schema([_field(arrow, field) for field in table.fields])
+
+
+def _field(arrow: Any, field: Field) -> Any:
+    return arrow.field(field.name, arrow_type(arrow, field.type), metadata={_DOC: field.doc.encode()})
+
+
+def arrow_type(arrow: Any, declared: Type) -> Any:
+    """An object with fixed fields is a struct; one whose keys are data is a map."""
+    if isinstance(declared, str):
+        return getattr(arrow, {"boolean": "bool_"}.get(declared, declared))()
+    if not isinstance(declared, Mapping):
+        return arrow.list_(arrow_type(arrow, declared[0]))
+    if OTHERS in declared:
+        return arrow.map_(arrow.string(), arrow_type(arrow, declared[OTHERS]))
+    return arrow.struct([arrow.field(name, arrow_type(arrow, below)) for name, below in declared.items()])
+
+
+def batches(arrow: Any, table: Table, rows: Iterable[Row]) -> Iterator[Any]:
+    """The rows as record batches of the table's schema."""
+    made, waiting = schema(arrow, table), iter(rows)
+    while part := list(islice(waiting, BATCH)):
+        columns = [
+            arrow.array([_value(row.get(field.name), field.type) for row in part], type=made.field(field.name).type)
+            for field in table.fields
+        ]
+        yield arrow.record_batch(columns, schema=made)
+
+
+def _value(value: Any, declared: Type) -> Any:
+    """A plain value as Arrow takes it: text that is no UTF-8 (a lone surrogate) has a replacement character there."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(declared, list):
+        below = declared[0]
+        return value if isinstance(below, str) and below != "string" else [_value(item, below) for item in value]
+    assert isinstance(declared, Mapping)
+    if OTHERS in declared:
+        return [(_value(key, "string"), _value(item, declared[OTHERS])) for key, item in value.items()]
+    return {name: _value(value.get(name), below) for name, below in declared.items()}

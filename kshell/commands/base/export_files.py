@@ -1,0 +1,193 @@
+"""Tables into files, a format each. A writer gets one table after the other, and says what files it made.
+
+Numbers, text and null are exact in every format. Lists and objects are lists, structs and maps in Parquet and DuckDB,
+lists and objects in JSON, and JSON text in CSV and SQLite.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from kshell.commands.base.arrow_tables import batches, require, schema
+from kshell.commands.base.result import Row
+from kshell.commands.base.tables import Table
+
+DATABASE = "kraft"
+"""The name of the one file of a database, without its ending."""
+Write = Callable[[Table, Iterable[Row]], str]
+"""Writes a table, and returns the name of its file."""
+
+
+class Writer:
+    """Writes tables into the directory ``place``; a context manager that finishes what is open."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, table: Table, rows: Iterable[Row]) -> str:
+        """Writes one table; the name of its file."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Finishes a file of several tables."""
+
+    def _file(self, name: str) -> str:
+        return os.path.join(self.place, name)
+
+
+class JsonLines(Writer):
+    """A file a table, an object a line, every field in each."""
+
+    def write(self, table: Table, rows: Iterable[Row]) -> str:
+        name = f"{table.name}.jsonl"
+        names = [field.name for field in table.fields]
+        with open(self._file(name), "w", encoding="utf-8", newline="") as stream:
+            stream.writelines(_json({one: row.get(one) for one in names}) + "\n" for row in rows)
+        return name
+
+
+class Csv(Writer):
+    """A file a table, a header and a record a row (RFC 4180): null is an empty field, an empty string is ``""``."""
+
+    def write(self, table: Table, rows: Iterable[Row]) -> str:
+        name = f"{table.name}.csv"
+        names = [field.name for field in table.fields]
+        with open(self._file(name), "w", encoding="utf-8", errors="replace", newline="") as stream:
+            stream.write(",".join(names) + "\n")
+            stream.writelines(",".join(_csv(row.get(one)) for one in names) + "\n" for row in rows)
+        return name
+
+
+class Parquet(Writer):
+    """A file a table, compressed with zstd."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        self._arrow, self._parquet = require("export --format parquet", "pyarrow", "pyarrow.parquet")
+
+    def write(self, table: Table, rows: Iterable[Row]) -> str:
+        name = f"{table.name}.parquet"
+        made = schema(self._arrow, table)
+        with self._parquet.ParquetWriter(self._file(name), made, compression="zstd") as writer:
+            for batch in batches(self._arrow, table, rows):
+                writer.write_batch(batch)
+        return name
+
+
+class Sqlite(Writer):
+    """One database. Whole numbers and booleans are INTEGER, others REAL, all else TEXT."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        import sqlite3
+
+        self._name = f"{DATABASE}.sqlite"
+        self._connection = sqlite3.connect(self._file(self._name))
+
+    def write(self, table: Table, rows: Iterable[Row]) -> str:
+        kinds = [_SQLITE.get(field.type, "TEXT") if isinstance(field.type, str) else "TEXT" for field in table.fields]
+        columns = ", ".join(f'"{field.name}" {kind}' for field, kind in zip(table.fields, kinds, strict=True))
+        marks = ", ".join("?" * len(kinds))
+        values = (tuple(_sqlite(row.get(field.name)) for field in table.fields) for row in rows)
+        with self._connection as transaction:
+            transaction.execute(f'CREATE TABLE "{table.name}" ({columns})')
+            transaction.executemany(f'INSERT INTO "{table.name}" VALUES ({marks})', values)
+        return self._name
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class DuckDb(Writer):
+    """One database, with what tables and columns are as their comments."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        duckdb, self._arrow = require("export --format duckdb", "duckdb", "pyarrow")
+        self._name = f"{DATABASE}.duckdb"
+        self._connection = duckdb.connect(self._file(self._name))
+
+    def write(self, table: Table, rows: Iterable[Row]) -> str:
+        made = schema(self._arrow, table)
+        reader = self._arrow.RecordBatchReader.from_batches(made, batches(self._arrow, table, rows))
+        run = self._connection.execute
+        self._connection.register("_rows", reader)
+        run(f'CREATE TABLE "{table.name}" AS SELECT * FROM _rows')
+        self._connection.unregister("_rows")
+        run(f'COMMENT ON TABLE "{table.name}" IS {_literal(table.summary)}')
+        for field in table.fields:
+            run(f'COMMENT ON COLUMN "{table.name}"."{field.name}" IS {_literal(field.doc)}')
+        return self._name
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+WRITERS: dict[str, type[Writer]] = {
+    "parquet": Parquet, "jsonl": JsonLines, "csv": Csv, "sqlite": Sqlite, "duckdb": DuckDb,
+}  # fmt: skip
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+_SQLITE = {"int16": "INTEGER", "int32": "INTEGER", "int64": "INTEGER", "boolean": "INTEGER", "float64": "REAL"}
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _json(value: Any) -> str:
+    """Compact JSON, one line. Numbers that JSON lacks are the strings that Kafka's own JSON has for them."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        finite = {name: _finite(item) for name, item in value.items()}
+        text = json.dumps(finite, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # a lone surrogate: JSON can say it, UTF-8 cannot
+        return json.dumps(value, separators=(",", ":"))
+    return text
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and value - value != 0:
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _csv(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    text = value if isinstance(value, str) else _json(value)
+    if text and not any(char in text for char in ',"\n\r') and text == text.strip():
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _sqlite(value: Any) -> Any:
+    if value is None or isinstance(value, int | float):
+        return value
+    text = value if isinstance(value, str) else _json(value)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def counted(rows: Iterable[Row], count: list[int]) -> Iterator[Row]:
+    """The rows, counted in ``count[0]`` as they pass."""
+    for row in rows:
+        count[0] += 1
+        yield row

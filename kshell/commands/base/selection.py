@@ -1,0 +1,202 @@
+"""Which rows and columns an answer has, and in what order: ``--where``, ``--sort``, ``--columns``, ``--limit``.
+
+A command that gives rows takes :func:`row_flags` among its flags, and hands its rows to :func:`select`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.commands.base.arguments import count
+from kshell.commands.base.result import Column, Row, Rows
+from kshell.commands.base.spec import Flag
+from kshell.commands.base.tables import Field, Wanted, columns, where_type
+from kshell.errors import UsageError
+
+if TYPE_CHECKING:
+    from kshell.commands.base.where import Predicate
+    from kshell.commands.base.where_kinds import FieldType
+    from kshell.session import Session
+
+_OPTIONS = ("where", "sort", "columns", "limit")
+
+
+class Key(NamedTuple):
+    """A field to sort by."""
+
+    name: str
+    falling: bool
+
+
+def row_flags(fields: Sequence[Field]) -> tuple[Flag, ...]:
+    """The four options of a command whose rows have these fields."""
+    names = [field.name for field in fields]
+
+    def complete_condition(session: Session, typed: str) -> Iterable[str]:
+        from kshell.commands.base.where import complete_where
+
+        return complete_where(typed, _kinds(fields))
+
+    def complete_names(session: Session, typed: str) -> Iterable[str]:
+        return _complete_listed(names, typed, "")
+
+    def complete_keys(session: Session, typed: str) -> Iterable[str]:
+        return _complete_listed(names, typed, "-")
+
+    return (
+        Flag(
+            ("--where",),
+            "only rows that fulfil the condition",
+            metavar="EXPR",
+            convert=lambda text: _condition(text, fields),
+            complete=complete_condition,
+        ),
+        Flag(
+            ("--sort",),
+            "order by these fields, falling where a - is in front; null comes last",
+            metavar="[-]FIELD,…",
+            convert=lambda text: _keys(text, names),
+            complete=complete_keys,
+            dashed=True,
+        ),
+        Flag(
+            ("--columns",),
+            "these fields, in this order",
+            metavar="FIELD,…",
+            convert=lambda text: _listed(text, names),
+            complete=complete_names,
+        ),
+        Flag(("--limit",), "no more rows than these", metavar="N", convert=count),
+    )
+
+
+def is_given(args: Any) -> bool:
+    """Whether the line has any of the four options."""
+    return any(getattr(args, name) is not None for name in _OPTIONS)
+
+
+def wanted(fields: Sequence[Field], args: Any, *, wide: bool = True) -> Wanted:
+    """The fields that the line's options need, so that others need not be made; ``None`` for all."""
+    if args.columns is None:
+        return None
+    found = {*args.columns, *(key.name for key in args.sort or ())}
+    if args.where is not None:
+        # A word of the condition may be a field's name, or begin with it: one too many does no harm.
+        found |= {field.name for field in fields if field.name in args.where.text}
+    return frozenset(found)
+
+
+def select(
+    fields: Sequence[Field],
+    rows: Iterable[Row],
+    args: Any,
+    *,
+    people: Callable[[Row], Row] | None = None,
+    exit_code: int = 0,
+) -> Rows:
+    """The rows that the line's options ask for, as an answer; they stream unless they are sorted.
+
+    ``people`` makes a row that reads well out of an exact one; fields that it changes count as they were.
+    """
+    shown = columns(fields) if args.columns is None else tuple(map(Column, args.columns))
+    result = Rows(shown, _Chosen(rows, args), exit_code=exit_code)
+    if people is not None:
+        result.for_people = Rows(shown, _Told(result, people))
+    return result
+
+
+class _Chosen:
+    """The chosen rows, made anew whenever they are asked for, as far as ``rows`` can be."""
+
+    def __init__(self, rows: Iterable[Row], args: Any) -> None:
+        self._rows = rows
+        self._args = args
+
+    def __iter__(self) -> Iterator[Row]:
+        where: Predicate | None = self._args.where
+        rows = iter(self._rows) if where is None else filter(where, self._rows)
+        for key in reversed(self._args.sort or ()):
+            rows = iter(_sorted(rows, key))
+        return rows if self._args.limit is None else islice(rows, self._args.limit)
+
+
+class _Told:
+    """An answer's rows as people read them: whatever those rows are by then (``watch`` reads them at once)."""
+
+    def __init__(self, result: Rows, people: Callable[[Row], Row]) -> None:
+        self._result = result
+        self._people = people
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(self._people, self._result.rows)
+
+
+def _sorted(rows: Iterable[Row], key: Key) -> list[Row]:
+    """Stable, so that keys can be applied one after the other, the last one first."""
+    held: list[Row] = []
+    null: list[Row] = []
+    for row in rows:
+        (null if row.get(key.name) is None else held).append(row)
+    held.sort(key=lambda row: _rank(row[key.name]), reverse=key.falling)
+    return held + null
+
+
+def _rank(value: Any) -> Any:
+    """What orders values of one field: numbers by size, text by its characters, lists by their elements."""
+    if value is None:
+        return 0, 0
+    if isinstance(value, bool | int | float):
+        return 1, value
+    if isinstance(value, str):
+        return 2, value
+    if isinstance(value, list | tuple):
+        return 3, [_rank(item) for item in value]
+    return 4, [(str(name), _rank(item)) for name, item in value.items()]
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+
+def _kinds(fields: Iterable[Field]) -> dict[str, FieldType]:
+    return {field.name: where_type(field.type) for field in fields}
+
+
+def _condition(text: str, fields: Sequence[Field]) -> Predicate:
+    from kshell.commands.base.where import compile_where  # late: most lines have no condition
+
+    return compile_where(text, _kinds(fields))
+
+
+def _keys(text: str, names: list[str]) -> tuple[Key, ...]:
+    found = []
+    for word in map(str.strip, text.split(",")):
+        found.append(Key(_named(word.lstrip("-+"), names), word.startswith("-")))
+    return tuple(found)
+
+
+def _listed(text: str, names: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_named(word.strip(), names) for word in text.split(",")))
+
+
+def _named(name: str, names: list[str]) -> str:
+    """The field of that name, upper or lower case as may be. Raises UsageError with those it may have meant."""
+    if name in names:
+        return name
+    alike = [one for one in names if one.lower() == name.lower()]
+    if len(alike) == 1:
+        return alike[0]
+    import difflib  # late: only mistakes need it
+
+    close = difflib.get_close_matches(name, names, n=2)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"fields: {', '.join(names)}"
+    raise UsageError(f"there is no field {name}" if name else "a field's name is missing", hint=hint)
+
+
+def _complete_listed(names: list[str], typed: str, mark: str) -> list[str]:
+    """The last name of a list with commas; ``mark`` may stand before each."""
+    before, comma, last = typed.rpartition(",")
+    lead = mark if mark and last.startswith(mark) else ""
+    used = {word.lstrip(mark) if mark else word for word in before.split(",")}
+    return [f"{before}{comma}{lead}{name}" for name in names if name not in used]

@@ -1,0 +1,35 @@
+"""Words of a command line that another shell (bash, zsh) is to read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_SAFE = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+
+
+def command_line(words: Iterable[str]) -> str:
+    """The words, each quoted as the shell needs it."""
+    return " ".join(map(quote, words))
+
+
+def option(name: str, value: str) -> tuple[str, ...]:
+    """An option with its value, as two words; as one where the value would be taken for an option."""
+    return (f"{name}={value}",) if value.startswith("-") else (name, value)
+
+
+def quote(word: str) -> str:
+    """A word in single quotes where it needs any; in ``$'…'`` where it holds what a terminal would not show."""
+    if _SAFE.fullmatch(word):
+        return word
+    if word.isprintable():
+        return "'" + word.replace("'", "'\"'\"'") + "'"
+    return "$'" + "".join(map(_escaped, word)) + "'"
+
+
+def _escaped(char: str) -> str:
+    if char in "'\\":
+        return f"\\{char}"
+    if char.isprintable():
+        return char
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,119 @@
+"""``drain-check``: what would be lost or refused if brokers went away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
+from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.commands.base.result import Result
+from kshell.commands.base.selection import row_flags, select
+from kshell.commands.base.spec import Arg, Command, Example
+from kshell.commands.base.tables import Field, image_for
+from kshell.commands.base.tables_topics import by_name
+from kshell.errors import EXIT_FAILED, EXIT_OK, CommandError, UsageError
+from kshell.metadata.image import Image
+from kshell.metadata.min_isr import MinIsr
+from kshell.metadata.partial import is_untold, known
+from kshell.metadata.partitions import Partition
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+LAST_IN_SYNC = "last-in-sync"
+UNDER_MIN_ISR = "under-min-isr"
+_FIELDS = (
+    Field("topic", "string", "the topic's name"),
+    Field("partition", "int32", "the partition's number"),
+    Field("risk", "string", f"{LAST_IN_SYNC}: no in-sync replica is left; {UNDER_MIN_ISR}: too few for acks=all"),
+    Field("leader", "int32", "the broker that leads it now; -1 for none"),
+    Field("replicas", ["int32"], "brokers that are to have it"),
+    Field("isr", ["int32"], "those in sync now"),
+    Field("isrAfter", ["int32"], "those that would be left in sync"),
+    Field("minIsr", "int32", "min.insync.replicas; null if unknown"),
+    Field("elr", ["int32"], "those outside the ISR that may lead without loss", True),
+    Field("topicId", "string", "the topic's id", True),
+)
+
+
+def run(session: Session, args: Any) -> Result:
+    """A row a partition at risk; exit code 1 when there is one. Raises CommandError for a broker nobody knows."""
+    session.remarks[:] = []
+    image = image_for(session, "drain-check", ("topics", "brokers", "configs"))
+    leaving = frozenset(map(_broker_id, args.broker))
+    least = min_isr_of(session, image, args)
+    rows = list(at_risk(image, leaving, least))
+    unknown = leaving.difference(image["brokers"])
+    unknown -= {broker for topic in by_name(image) for broker in _placed(topic.scan())} if unknown else set()
+    if unknown:
+        there = ", ".join(map(str, sorted(image["brokers"]))) or "none"
+        raise CommandError(f"broker {min(unknown)}: no such broker", hint=f"registered: {there}")
+    return select(_FIELDS, rows, args, exit_code=EXIT_FAILED if rows else EXIT_OK)
+
+
+def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[dict[str, Any]]:
+    """The partitions whose last in-sync replica would go with those brokers, or too many of them for acks=all."""
+    fenced = {broker_id for broker_id, entry in image["brokers"].items() if entry.value.fenced}
+    for topic in by_name(image):
+        for number, value in topic.scan():
+            if not isinstance(value, Partition) or leaving.isdisjoint(value.isr):
+                continue
+            after = [broker for broker in value.isr if broker not in leaving]
+            enough = least.of(topic.name, value.leader)
+            if fenced.issuperset(after):
+                risk = LAST_IN_SYNC
+            elif enough is not None and len(after) < enough:
+                risk = UNDER_MIN_ISR
+            else:
+                continue
+            yield {
+                "topic": topic.name,
+                "partition": number,
+                "risk": risk,
+                "leader": known(value.leader),
+                "replicas": list(value.replicas),
+                "isr": list(value.isr),
+                "isrAfter": after,
+                "minIsr": enough,
+                "elr": None if is_untold(value.elr) else list(value.elr),
+                "topicId": str(topic.id),
+            }
+
+
+def _placed(partitions: Iterable[tuple[int, Any]]) -> Iterator[int]:
+    for _, value in partitions:
+        if isinstance(value, Partition):
+            yield from value.replicas
+
+
+def _broker_id(word: str) -> int:
+    if not (word.isascii() and word.isdigit() and len(word) < 11):
+        raise UsageError(f"drain-check: {word!r} is not the id of a broker")
+    return int(word)
+
+
+def complete_broker(session: Session, typed: str) -> Iterable[str]:
+    """The ids of the registered brokers."""
+    return [str(broker_id) for broker_id in sorted(session.image["brokers"])]
+
+
+COMMAND = Command(
+    name="drain-check",
+    summary="what would lose its last in-sync replica, or fall under min ISR, without a broker",
+    run=run,
+    args=(Arg("broker", "ids of the brokers that are to go, all at once", arity="+", complete=complete_broker),),
+    flags=(MIN_ISR_DEFAULT, *row_flags(_FIELDS)),
+    examples=(
+        Example("drain-check 3", "whether broker 3 can be stopped"),
+        Example("drain-check 2 --where 'risk == last-in-sync'", "what nobody could read any more", 1),
+        Example("drain-check 1 --columns topic,partition,risk,isrAfter -o csv", "for a list of what to move first", 1),
+    ),
+    description=(
+        "Exit code 0: the brokers can go. 1: some partitions would suffer, whichever of them the options show."
+        " last-in-sync: no in-sync replica would be left that is not fenced, so the partition goes offline, unless one"
+        " of its elr (-o wide) runs; under-min-isr: producers with acks=all would be refused."
+        f" {MIN_ISR} A partition that has no replica in sync on these brokers loses nothing, and is not listed, however"
+        " bad it is."
+    ),
+)

@@ -1,0 +1,66 @@
+"""``partitions``: a row a partition, or those with certain problems."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
+from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.commands.base.result import Result
+from kshell.commands.base.selection import row_flags, select, wanted
+from kshell.commands.base.spec import Command, Example, Flag
+from kshell.commands.base.tables import image_for
+from kshell.commands.base.tables_topics import PARTITIONS_TABLE as TABLE
+from kshell.commands.base.tables_topics import partition_rows
+from kshell.metadata.partition_state import AT_MIN_ISR, PROBLEMS, UNDER_MIN_ISR
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+_SAID = {
+    "offline": "without a leader",
+    "under-replicated": "with fewer in-sync replicas than replicas",
+    "under-min-isr": "with fewer in-sync replicas than min.insync.replicas, or without a leader",
+    "at-min-isr": "with as many in-sync replicas as min.insync.replicas: one lost, and producers are refused",
+    "non-preferred": "led by another broker than the first of their replicas",
+    "reassigning": "to which replicas are being added, or from which removed",
+    "unclean": "that recover from an unclean leader election",
+}
+
+
+def run(session: Session, args: Any) -> Result:
+    """All partitions, or with flags those that have one at least of the problems."""
+    session.remarks[:] = []
+    image = image_for(session, "partitions", TABLE.parts)
+    asked = frozenset(one for one in PROBLEMS if getattr(args, one.replace("-", "_")))
+    needed = not asked.isdisjoint((UNDER_MIN_ISR, AT_MIN_ISR))
+    least = min_isr_of(session, image, args, needed=needed)
+    rows = partition_rows(session, image, wanted(TABLE.fields, args), least, asked)
+    return select(TABLE.fields, rows, args)
+
+
+COMMAND = Command(
+    name="partitions",
+    summary="the partitions of all topics, or those with certain problems",
+    run=run,
+    flags=(
+        *(Flag((f"--{name}",), f"those {words}") for name, words in _SAID.items()),
+        MIN_ISR_DEFAULT,
+        *row_flags(TABLE.fields),
+    ),
+    examples=(
+        Example("partitions --where 'topic == orders'", "the partitions of a topic"),
+        Example("partitions --offline --under-min-isr", "those that cannot be read, or written with acks=all"),
+        Example(
+            "partitions --where '3 in replicas and not 3 in isr' --columns topic,partition,isr", "out of sync on 3"
+        ),
+        Example("partitions --non-preferred --sort leader,topic -o csv", "for a spreadsheet"),
+    ),
+    description=(
+        "Several of the flags give the partitions that have any of those problems; --where narrows further. The"
+        " problems are defined as in kafka-topics.sh: replicas that a reassignment adds do not count as missing, and a"
+        f" partition without a leader is under min ISR, too. {MIN_ISR} state is the worst of offline, under-min-isr and"
+        " under-replicated, else online; a partition whose record cannot be read is undecoded. The column problems"
+        " (-o wide) has all of them."
+    ),
+)

@@ -1,0 +1,39 @@
+"""``quotas``: the limits of users, client ids and addresses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.result import Result
+from kshell.commands.base.selection import row_flags, select
+from kshell.commands.base.spec import Command, Example
+from kshell.commands.base.tables import image_for
+from kshell.commands.base.tables_access import QUOTAS_TABLE as TABLE
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+
+def run(session: Session, args: Any) -> Result:
+    """A row a limit."""
+    session.remarks[:] = []
+    image = image_for(session, "quotas", TABLE.parts)
+    return select(TABLE.fields, TABLE.rows(session, image, None), args)
+
+
+COMMAND = Command(
+    name="quotas",
+    summary="the limits of users, client ids and addresses",
+    run=run,
+    flags=row_flags(TABLE.fields),
+    examples=(
+        Example("quotas", "every limit"),
+        Example("quotas --where 'user != null' --sort -value", "those of users, the highest first"),
+        Example("quotas --where \"key ~ 'byte_rate'\" --columns name,key,value -o json", "for a script"),
+    ),
+    description=(
+        "An entity is a user, a client id, both together, or an address; what it does not have is null, and <default>"
+        " is every one that has no limit of its own. The column entity (-o wide) is Kafka's own form, where null is the"
+        " default: a user who is really called <default> reads so there only."
+    ),
+)

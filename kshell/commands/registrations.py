@@ -1,0 +1,114 @@
+"""``registrations``: of brokers and controllers, and those that no running process seems to stand behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.broker_load import loads
+from kshell.commands.base.result import Result
+from kshell.commands.base.selection import row_flags, select
+from kshell.commands.base.spec import Command, Example, Flag
+from kshell.commands.base.tables import Field, image_for
+from kshell.metadata.image import Image
+from kshell.metadata.partial import is_told, known
+from kshell.metadata.values import Entry
+from kshell.tree.image import iso
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+_FIELDS = (
+    Field("kind", "string", "broker or controller"),
+    Field("id", "int32", "the node's id"),
+    Field("epoch", "int64", "the epoch of a broker's registration"),
+    Field("incarnationId", "string", "another with every start of the node", True),
+    Field("fenced", "boolean", "whether a broker is fenced"),
+    Field("inControlledShutdown", "boolean", "whether a broker is handing over what it leads"),
+    Field("replicas", "int32", "replicas that are placed on a broker"),
+    Field("stale", "boolean", "whether nothing that runs seems to stand behind it"),
+    Field("reason", "string", "why, and what to do"),
+    Field("changed", "string", "when the log last changed it; null if only a snapshot or a node told"),
+    Field("changedMs", "int64", "the same in epoch milliseconds", True),
+)
+
+
+def run(session: Session, args: Any) -> Result:
+    """A row a registration; with ``--stale`` the stale ones."""
+    session.remarks[:] = []
+    image = image_for(session, "registrations", ("brokers", "topics"))
+    rows: Any = [*_brokers(image), *_controllers(session, image)]
+    if args.stale:
+        rows = [row for row in rows if row["stale"]]
+    return select(_FIELDS, rows, args)
+
+
+def _brokers(image: Image) -> Iterator[dict[str, Any]]:
+    carried = loads(image)
+    for broker_id, entry in sorted(image["brokers"].items()):
+        broker, replicas = entry.value, carried[broker_id].replicas
+        stale = broker.fenced is True and broker.in_controlled_shutdown is not True
+        reason = None
+        if stale and replicas:
+            count = "1 replica is" if replicas == 1 else f"{replicas} replicas are"
+            reason = f"fenced: it sends no heartbeats; {count} placed on it: start it, or move them first"
+        elif stale:
+            reason = f"fenced, and has no replicas: kafka-cluster.sh unregister --id {broker_id} removes it"
+        yield {
+            "kind": "broker",
+            "id": broker_id,
+            "epoch": known(broker.epoch),
+            "incarnationId": known(str(broker.incarnation_id)),
+            "fenced": known(broker.fenced),
+            "inControlledShutdown": known(broker.in_controlled_shutdown),
+            "replicas": replicas,
+            "stale": stale,
+            "reason": reason,
+            **_changed(entry),
+        }
+
+
+def _controllers(session: Session, image: Image) -> Iterator[dict[str, Any]]:
+    """A registered controller that is no voter: one that was removed, or an observer that waits to become one."""
+    voters = _voters(session) if image["controllers"] else None
+    for node_id, entry in sorted(image["controllers"].items()):
+        stale = voters is not None and node_id not in voters
+        yield {
+            "kind": "controller",
+            "id": node_id,
+            "incarnationId": known(str(entry.value.incarnation_id)),
+            "stale": stale,
+            "reason": "no voter of the quorum: it was removed, or is an observer" if stale else None,
+            **_changed(entry),
+        }
+
+
+def _voters(session: Session) -> set[int] | None:
+    from kshell.sources import describe
+
+    return {voter["voterId"] for voter in describe.voters(session.loaded)} or None
+
+
+def _changed(entry: Entry[Any]) -> dict[str, Any]:
+    origin = entry.origin
+    if is_told(origin) or origin.place.in_snapshot:
+        return {"changed": None, "changedMs": None}
+    return {"changed": iso(origin.timestamp), "changedMs": origin.timestamp}
+
+
+COMMAND = Command(
+    name="registrations",
+    summary="the registrations of brokers and controllers, and which of them are stale",
+    run=run,
+    flags=(Flag(("--stale",), "only those that nothing which runs seems to stand behind"), *row_flags(_FIELDS)),
+    examples=(
+        Example("registrations", "all of them"),
+        Example("registrations --stale --columns kind,id,reason", "those to look after"),
+        Example("registrations --where 'kind == broker and replicas == 0' -o json", "brokers that hold nothing"),
+    ),
+    description=(
+        "A broker's registration is stale while it is fenced and not shutting down under control: the broker sends no"
+        " heartbeats. That may be a restart, or a machine that is gone for good; changed says since when, as far as the"
+        " log knows. A controller's is stale if the controller is no voter of the quorum."
+    ),
+)

@@ -1,0 +1,151 @@
+"""``skew``: how evenly leaders and replicas are spread over brokers, or over racks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.broker_load import Load, loads
+from kshell.commands.base.result import Report, Result, Row, Section
+from kshell.commands.base.selection import row_flags, select
+from kshell.commands.base.spec import Command, Example, Flag
+from kshell.commands.base.tables import Field, image_for
+from kshell.metadata.families.topics import TOPICS
+from kshell.metadata.image import Image
+from kshell.metadata.partitions import Partition
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+_COUNTS = (
+    Field("leaders", "int32", "partitions that are led here"),
+    Field("replicas", "int32", "replicas that are placed here"),
+    Field("preferredLeaders", "int32", "partitions whose preferred leader is here"),
+    Field("outOfSync", "int32", "replicas here that are not in the ISR", True),
+    Field("leaderSkew", "float64", "leaders by the even share of the brokers that are not fenced: 1 is even"),
+    Field("replicaSkew", "float64", "replicas by the even share of the registered brokers: 1 is even"),
+)
+_BROKER = (
+    Field("broker", "int32", "the broker's id"),
+    Field("rack", "string", "its rack"),
+    Field("fenced", "boolean", "whether it is fenced; null if it is not registered"),
+    *_COUNTS,
+)
+_RACK = (
+    Field("rack", "string", "the rack; null for brokers without one"),
+    Field("brokers", "int32", "brokers that are registered in it"),
+    *_COUNTS,
+    Field("soleRack", "int32", "partitions of several replicas, all of them in this rack"),
+)
+_FIELDS = tuple(dict.fromkeys((*_BROKER, *_RACK)))
+
+
+class _Place:
+    """A broker or a rack: what is in it, and how much of the whole would be an even share."""
+
+    def __init__(self, facts: dict[str, Any]) -> None:
+        self.facts = facts
+        self.load = Load()
+        self.members = 0
+        self.active = 0
+
+    def add(self, load: Load) -> None:
+        for name in Load.__slots__:
+            setattr(self.load, name, getattr(self.load, name) + getattr(load, name))
+
+
+def run(session: Session, args: Any) -> Result:
+    """A row a broker or a rack; people also see how far the fullest is from the mean."""
+    session.remarks[:] = []
+    image = image_for(session, "skew", ("topics", "brokers"))
+    places = _places(image, by_rack=args.rack)
+    alone = _sole_racks(image) if args.rack else Counter[str | None]()
+    rows = [_row(place, places) for place in places]
+    for row in rows:
+        row["soleRack"] = alone[row["rack"]]
+    fields = _RACK if args.rack else _BROKER
+    result = select(fields, rows, args)
+    if args.columns is None and rows:
+        result.for_people = Report([Section("rows", "Racks" if args.rack else "Brokers", select(fields, rows, args)),
+                                    Section("spread", "Spread", _spread(rows))])  # fmt: skip
+    return result
+
+
+def _places(image: Image, *, by_rack: bool) -> list[_Place]:
+    """Every registered broker, and every one that partitions name; or their racks."""
+    carried = loads(image)
+    brokers = {broker_id: entry.value for broker_id, entry in image["brokers"].items()}
+    found: dict[Any, _Place] = {}
+    for broker_id in sorted({*carried, *brokers}):
+        broker = brokers.get(broker_id)
+        rack = broker.rack if broker else None
+        if by_rack:
+            place = found.setdefault(rack, _Place({"rack": rack, "brokers": 0}))
+            place.facts["brokers"] += broker is not None
+        else:
+            facts = {"broker": broker_id, "rack": rack, "fenced": broker.fenced if broker else None}
+            place = found[broker_id] = _Place(facts)
+        place.add(carried[broker_id])
+        place.members += broker is not None
+        place.active += broker is not None and not broker.fenced
+    return sorted(found.values(), key=lambda place: place.facts["rack"] or "") if by_rack else list(found.values())
+
+
+def _sole_racks(image: Image) -> Counter[str | None]:
+    """Rack -> partitions of several replicas that are all in it: one rack lost is all lost."""
+    racks = {broker_id: entry.value.rack for broker_id, entry in image["brokers"].items()}
+    found: Counter[str | None] = Counter()
+    for topic in image[TOPICS].values():
+        for _, value in topic.scan():
+            if isinstance(value, Partition) and len(value.replicas) > 1:
+                over = {racks.get(broker) for broker in value.replicas}
+                if len(over) == 1 and None not in over:
+                    found.update(over)
+    return found
+
+
+def _row(place: _Place, places: Iterable[_Place]) -> dict[str, Any]:
+    active, members = sum(one.active for one in places), sum(one.members for one in places)
+    leaders = sum(one.load.leaders for one in places) * place.active / active if active else 0
+    replicas = sum(one.load.replicas for one in places) * place.members / members if members else 0
+    skews = {"leaderSkew": _by(place.load.leaders, leaders), "replicaSkew": _by(place.load.replicas, replicas)}
+    return {**place.facts, **place.load.row(), **skews}
+
+
+def _by(count: int, share: float) -> float | None:
+    return round(count / share, 3) if share else None
+
+
+def _spread(rows: Iterable[Row]) -> dict[str, Any]:
+    """Over the places that have an even share: the most, the least, and the deviation relative to the mean."""
+    said = {}
+    for name in ("leaders", "replicas"):
+        counted = [row[name] for row in rows if row[f"{name.removesuffix('s')}Skew"] is not None]
+        mean = sum(counted) / len(counted) if counted else 0
+        deviation = (sum((one - mean) ** 2 for one in counted) / len(counted)) ** 0.5 if counted else 0
+        said[name] = {
+            "least": min(counted, default=0),
+            "mean": round(mean, 1),
+            "most": max(counted, default=0),
+            "deviation": f"{deviation / mean:.0%}" if mean else None,
+        }
+    return said
+
+
+COMMAND = Command(
+    name="skew",
+    summary="how evenly leaders and replicas are spread over brokers or racks",
+    run=run,
+    flags=(Flag(("--rack",), "by rack, with the partitions that one rack would take along"), *row_flags(_FIELDS)),
+    examples=(
+        Example("skew", "by broker"),
+        Example("skew --rack", "by rack"),
+        Example("skew --where 'leaderSkew > 1.2' --sort -leaderSkew", "brokers that lead too much"),
+    ),
+    description=(
+        "The even share of leaders counts brokers that are not fenced, that of replicas counts every registered one; a"
+        " rack's share goes by its brokers. A broker that is not registered any more but still has replicas has a row,"
+        " and no share. The spread below the table is the standard deviation by the mean."
+    ),
+)

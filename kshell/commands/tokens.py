@@ -1,0 +1,44 @@
+"""``tokens``: delegation tokens, and when they end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.result import Result, Row
+from kshell.commands.base.selection import row_flags, select
+from kshell.commands.base.spec import Command, Example
+from kshell.commands.base.tables import image_for
+from kshell.commands.base.tables_access import TOKENS_TABLE as TABLE
+from kshell.tree.image import iso
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+_TIMES = ("issueTimestamp", "expiryTimestamp", "maxTimestamp")
+
+
+def run(session: Session, args: Any) -> Result:
+    """A row a token; people read times."""
+    session.remarks[:] = []
+    image = image_for(session, "tokens", TABLE.parts)
+    return select(TABLE.fields, TABLE.rows(session, image, None), args, people=_for_people)
+
+
+def _for_people(row: Row) -> Row:
+    return {**row, **{name: iso(row[name]) for name in _TIMES}}
+
+
+COMMAND = Command(
+    name="tokens",
+    summary="the delegation tokens, and when they end",
+    run=run,
+    flags=row_flags(TABLE.fields),
+    examples=(
+        Example("tokens", "every token, the one that ends first above"),
+        Example("tokens --where \"owner == 'User:svc-etl'\" -o json", "those of a principal, exactly"),
+    ),
+    description=(
+        "A token is renewed until maxTimestamp at the latest. One that has ended stays in the log until the controller"
+        " removes it. The log holds nothing that would let anybody use a token."
+    ),
+)

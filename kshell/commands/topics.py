@@ -1,0 +1,45 @@
+"""``topics``: a row a topic, with what is wrong with its partitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
+from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT
+from kshell.commands.base.result import Result
+from kshell.commands.base.selection import row_flags, select, wanted
+from kshell.commands.base.spec import Command, Example
+from kshell.commands.base.tables import image_for
+from kshell.commands.base.tables_topics import TOPICS_TABLE as TABLE
+from kshell.commands.base.tables_topics import topic_rows
+from kshell.metadata.min_isr import MinIsr
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+
+def run(session: Session, args: Any) -> Result:
+    """Partitions are decoded only where a field needs them: ``--columns name,partitions`` does without."""
+    session.remarks[:] = []
+    image = image_for(session, "topics", TABLE.parts)
+    least = MinIsr(image, args.min_isr_default)
+    rows = topic_rows(session, image, wanted(TABLE.fields, args), least)
+    return select(TABLE.fields, rows, args)
+
+
+COMMAND = Command(
+    name="topics",
+    summary="the topics, and how many of their partitions are in trouble",
+    run=run,
+    flags=(MIN_ISR_DEFAULT, *row_flags(TABLE.fields)),
+    examples=(
+        Example("topics", "every topic"),
+        Example("topics --where 'underReplicated > 0 or offline > 0' --sort -offline,name", "those in trouble"),
+        Example("topics --columns name,partitions,minIsr -o json", "three fields, exactly"),
+        Example("topics --where 'configs.cleanup.policy == compact' --columns name", "by what is set"),
+    ),
+    description=(
+        "underReplicated, offline and underMinIsr count partitions, as kafka-topics.sh does: replicas that a"
+        f" reassignment adds do not count yet, and a partition without a leader is under min ISR, too. {MIN_ISR}"
+    ),
+)

@@ -1,0 +1,38 @@
+"""``users``: who can log in with SCRAM, and how well the password is hashed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.result import Result
+from kshell.commands.base.selection import row_flags, select
+from kshell.commands.base.spec import Command, Example
+from kshell.commands.base.tables import image_for
+from kshell.commands.base.tables_access import USERS_TABLE as TABLE
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+
+def run(session: Session, args: Any) -> Result:
+    """A row a credential."""
+    session.remarks[:] = []
+    image = image_for(session, "users", TABLE.parts)
+    return select(TABLE.fields, TABLE.rows(session, image, None), args)
+
+
+COMMAND = Command(
+    name="users",
+    summary="the users with SCRAM credentials, their mechanisms and iterations",
+    run=run,
+    flags=row_flags(TABLE.fields),
+    examples=(
+        Example("users", "every credential"),
+        Example("users --where 'iterations < 8192'", "those with few iterations"),
+        Example("users --columns name -o csv", "names only"),
+    ),
+    description=(
+        "A user has one credential for each mechanism. Users that come from elsewhere (TLS certificates, OAuth, LDAP)"
+        " are not in the metadata log. Keys and salts are no part of this answer: /image/scram has them, redacted."
+    ),
+)

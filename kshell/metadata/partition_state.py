@@ -1,0 +1,64 @@
+"""What is wrong with a partition: the same words in every answer.
+
+The definitions are those of ``kafka-topics.sh`` (``org.apache.kafka.tools.TopicCommand``): a partition that is being
+reassigned has the replication factor without the replicas that are being added, and one without a leader is below
+``min.insync.replicas`` whatever its ISR.
+"""
+
+from __future__ import annotations
+
+from kshell.metadata.partial import is_untold
+from kshell.metadata.partitions import Partition
+
+OFFLINE = "offline"
+UNDER_MIN_ISR = "under-min-isr"
+AT_MIN_ISR = "at-min-isr"
+UNDER_REPLICATED = "under-replicated"
+UNCLEAN = "unclean"
+REASSIGNING = "reassigning"
+NON_PREFERRED = "non-preferred"
+ONLINE = "online"
+UNDECODED = "undecoded"
+
+PROBLEMS = (OFFLINE, UNDER_MIN_ISR, AT_MIN_ISR, UNDER_REPLICATED, UNCLEAN, REASSIGNING, NON_PREFERRED)
+_STATES = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED)
+
+
+def problems(partition: Partition, min_isr: int | None) -> list[str]:
+    """Those of :data:`PROBLEMS` that the partition has. ``min_isr`` is ``None`` where it is unknown.
+
+    What a source does not tell (a string in the place of a value) is no problem.
+    """
+    leader, in_sync = partition.leader, len(partition.isr)
+    leaderless = leader == -1
+    found = [OFFLINE] if leaderless else []
+    if leaderless or (min_isr is not None and in_sync < min_isr):
+        found.append(UNDER_MIN_ISR)
+    if in_sync == min_isr:
+        found.append(AT_MIN_ISR)
+    if in_sync < replication_factor(partition):
+        found.append(UNDER_REPLICATED)
+    if partition.leader_recovery_state == "RECOVERING":
+        found.append(UNCLEAN)
+    if is_reassigning(partition):
+        found.append(REASSIGNING)
+    if partition.replicas and not (leaderless or is_untold(leader)) and leader != partition.replicas[0]:
+        found.append(NON_PREFERRED)
+    return found
+
+
+def state(found: list[str]) -> str:
+    """The worst of the problems that keep clients from data; ``online`` when there is none of those."""
+    return next((one for one in _STATES if one in found), ONLINE)
+
+
+def is_reassigning(partition: Partition) -> bool:
+    """Whether replicas are being added or removed; brokers may not tell (a string)."""
+    moving = partition.adding_replicas, partition.removing_replicas
+    return any(replicas and not is_untold(replicas) for replicas in moving)
+
+
+def replication_factor(partition: Partition) -> int:
+    """How many replicas there are to be: those that are being added do not count yet."""
+    adding = partition.adding_replicas
+    return len(partition.replicas) - (0 if is_untold(adding) else len(adding))

@@ -1,0 +1,188 @@
+"""``sql``: queries over the tables, and nothing else."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.commands.base.query import named, plain
+from kshell.commands.base.tables import tables
+from kshell.commands.sql import complete_query
+from kshell.errors import EXIT_FAILED, EXIT_USAGE, CommandError, KshellError, UsageError
+from kshell.session import Session
+from kshell.sources.files import METADATA_DIRECTORY
+from tests.builders import node_name, recorded
+from tests.commands.shell import opened, rows, run
+
+
+def ask(session: Session, query: str) -> list[dict[str, Any]]:
+    return rows(session, f"sql {json.dumps(query)}" if '"' not in query else f"sql '{query}'")
+
+
+@pytest.mark.parametrize("node", recorded(), ids=node_name)
+def test_every_table_is_what_its_command_gives(node: Path) -> None:
+    session = opened(node / METADATA_DIRECTORY)
+    for name, table in tables().items():
+        exact = [
+            {field.name: row.get(field.name) for field in table.fields}
+            for row in table.rows(session, session.image, None)
+        ]
+        assert ask(session, f"SELECT * FROM {name}") == exact, name
+
+
+class TestAnswers:
+    def test_joins(self, sample: Session) -> None:
+        found = ask(
+            sample,
+            "SELECT b.id, count(p.topic) AS n FROM brokers b LEFT JOIN partitions p ON p.leader = b.id"
+            " GROUP BY b.id ORDER BY b.id",
+        )
+        load = {row["id"]: row["leaders"] for row in rows(sample, "brokers --load")}
+        assert {row["id"]: row["n"] for row in found} == load
+
+    def test_names_in_any_case_and_of_columns(self, sample: Session) -> None:
+        assert ask(sample, "select COUNT(*) as n from Topics") == [{"n": 12}]
+        assert ask(sample, "SELECT configs['retention.ms'] AS r FROM topics WHERE name = 'orders'") == [
+            {"r": "1209600000"}
+        ]
+
+    def test_columns_of_one_name_stay_apart(self, sample: Session) -> None:
+        assert ask(sample, "SELECT 1 AS a, 2 AS a, 3 AS a") == [{"a": 1, "a_2": 2, "a_3": 3}]
+
+    def test_no_rows_have_columns(self, sample: Session) -> None:
+        result = run(sample, "sql 'SELECT name, topicId FROM topics WHERE false'")
+        assert [column.name for column in result.columns] == ["name", "topicId"]  # type: ignore[attr-defined]
+        assert list(result) == []  # type: ignore[call-overload]
+
+    def test_whole_numbers_are_exact(self, sample: Session) -> None:
+        (row,) = ask(
+            sample, "SELECT sum(x) AS s, max(x) AS m FROM (VALUES (9223372036854775807), (9007199254740993)) t(x)"
+        )
+        assert row == {"s": 9232379236109516800, "m": 9223372036854775807}
+
+    def test_other_types_are_plain(self, sample: Session) -> None:
+        (row,) = ask(
+            sample,
+            "SELECT 1.5 AS d, DATE '2026-01-02' AS day, TIMESTAMP '2026-01-02 03:04:05.678' AS t,"
+            " TIMESTAMPTZ '2026-01-02 03:04:05+02' AS z, 'ab'::BLOB AS b, NULL AS n, {'a': [1, 2]} AS s,"
+            " map {'k': 1} AS m, INTERVAL 2 MONTH AS i, 'NaN'::DOUBLE AS nan",
+        )
+        assert row.pop("nan") != 0
+        assert row == {
+            "d": 1.5, "day": "2026-01-02", "t": "2026-01-02T03:04:05.678Z", "z": "2026-01-02T01:04:05.000Z",
+            "b": "6162", "n": None, "s": {"a": [1, 2]}, "m": {"k": 1},
+            "i": {"months": 2, "days": 0, "nanoseconds": 0},
+        }  # fmt: skip
+
+    def test_the_tables_can_be_listed_and_described(self, sample: Session) -> None:
+        assert [row["name"] for row in ask(sample, "SHOW TABLES")] == list(tables())
+        assert [row["column_name"] for row in ask(sample, "DESCRIBE features")] == ["name", "level"]
+
+    def test_secrets_stay_hidden(self, sample: Session) -> None:
+        found = ask(sample, "SELECT DISTINCT value FROM configs WHERE name LIKE '%keystore.password'")
+        assert found == [{"value": "[redacted]"}]
+
+    def test_only_tables_that_are_named_are_made(self) -> None:
+        assert [table.name for table in named("SELECT topicId FROM partitions")] == ["partitions"]
+        assert named("SELECT 1") == []
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "COPY topics TO '{place}/x.csv'", "ATTACH '{place}/x.db'", "CREATE TABLE x (a INT)", "DROP TABLE topics",
+            "INSTALL httpfs", "LOAD httpfs", "SET threads = 1", "PRAGMA database_list", "EXPORT DATABASE '{place}'",
+            "UPDATE topics SET name = 'x'", "DELETE FROM topics", "CALL pragma_version()", "SELECT 1; SELECT 2", "",
+            "BEGIN", "USE memory",
+        ],
+    )  # fmt: skip
+    def test_whatever_is_no_select(self, sample: Session, tmp_path: Path, query: str) -> None:
+        with pytest.raises(UsageError):
+            ask(sample, query.format(place=tmp_path))
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT * FROM read_csv('{file}')", "SELECT * FROM read_text('{file}')", "SELECT * FROM '{file}'",
+            "SELECT * FROM glob('{place}/*')", "SELECT * FROM read_parquet('http://127.0.0.1:1/x')",
+            "SELECT getenv('HOME')", "SELECT * FROM sample", "SELECT * FROM session", "SELECT * FROM arrow",
+            "SELECT * FROM sqlite_scan('{file}', 't')", "EXPLAIN ANALYZE COPY topics TO '{place}/x.csv'",
+            "EXPLAIN ANALYZE SELECT * FROM read_text('{file}')",
+        ],
+    )  # fmt: skip
+    def test_files_the_network_and_python(self, sample: Session, tmp_path: Path, query: str) -> None:
+        file = tmp_path / "secret.csv"
+        file.write_text("a\nhidden-text\n")
+        with pytest.raises(KshellError) as raised:
+            ask(sample, query.format(place=tmp_path, file=file))
+        assert "hidden-text" not in str(raised.value)
+        assert list(tmp_path.iterdir()) == [file]
+
+    def test_settings_cannot_be_changed_back(self, sample: Session) -> None:
+        found = ask(
+            sample,
+            "SELECT name, value FROM duckdb_settings() WHERE name IN ('enable_external_access', 'lock_configuration',"
+            " 'python_enable_replacements') ORDER BY name",
+        )
+        assert [row["value"] for row in found] == ["false", "true", "false"]
+
+    def test_a_wrong_name_is_pointed_at(self, sample: Session) -> None:
+        with pytest.raises(UsageError) as raised:
+            ask(sample, "SELECT nope FROM topics")
+        assert (raised.value.column, raised.value.exit_code) == (7, EXIT_USAGE)
+        assert "tables: acls" in (raised.value.hint or "")
+
+    def test_what_fails_while_it_runs_is_a_failure(self, sample: Session) -> None:
+        with pytest.raises(CommandError) as raised:
+            ask(sample, "SELECT CAST(name AS INTEGER) FROM topics")
+        assert raised.value.exit_code == EXIT_FAILED
+
+    @pytest.mark.parametrize("package", ["duckdb", "pyarrow"])
+    def test_a_missing_package_is_named_with_its_command(
+        self, sample: Session, monkeypatch: pytest.MonkeyPatch, package: str
+    ) -> None:
+        real = importlib.import_module
+
+        def without(name: str, *args: Any) -> Any:
+            if name == package:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+            return real(name, *args)
+
+        monkeypatch.setattr(importlib, "import_module", without)
+        with pytest.raises(UsageError) as raised:
+            ask(sample, "SELECT 1")
+        assert package in raised.value.message
+        assert raised.value.hint == "pip install 'kraft-shell[sql]'"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (decimal.Decimal("18446744073709551616"), 18446744073709551616),
+        (decimal.Decimal("2.50"), 2.5),
+        (datetime.time(1, 2, 3), "01:02:03"),
+        (datetime.timedelta(seconds=90), 90.0),
+        (b"\x00\xff", "00ff"),
+        ([None, {"a": b"\x01"}], [None, {"a": "01"}]),
+        (True, True),
+    ],
+)
+def test_plain(value: Any, expected: Any) -> None:
+    found = plain(value)
+    assert (found, type(found)) == (expected, type(expected))
+
+
+def test_completion(sample: Session) -> None:
+    assert "SELECT * FROM topics" in complete_query(sample, "SELECT * FROM to")
+    assert "SELECT leader FROM partitions WHERE leaderEpoch" in complete_query(
+        sample, "SELECT leader FROM partitions WHERE leaderE"
+    )
+    assert list(complete_query(sample, "sel")) == ["SELECT * FROM ", "SELECT "]
