@@ -23,6 +23,7 @@ _SETTINGS = (
 def nobodys_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """A developer's own contexts and ``KSHELL_…`` settings are no business of a test."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-configuration"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     for name in [name for name in os.environ if name in _SETTINGS]:
         monkeypatch.delenv(name)
 

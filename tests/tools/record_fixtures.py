@@ -213,6 +213,33 @@ def kafka_4_3(cluster: Cluster) -> list[Node]:
     return [cluster.controllers[0], cluster.brokers[0]]
 
 
+def kafka_4_3_lost(cluster: Cluster) -> list[Node]:
+    """Partitions that lost their leader: broker 1 shuts down and comes back, broker 2 is killed and unregistered."""
+    admin = cluster.admin()
+    admin.create_topic("orders-eu", assignment=[[2, 1], [0, 1], [1, 0]])
+    admin.create_topic("orders-eu-1", assignment=[[0, 1]])
+    admin.create_topic("retries", assignment=[[2, 1]])
+    admin.create_topic("again", assignment=[[2]])
+    admin.delete_topic("again")
+    admin.create_topic("again", assignment=[[0]])
+    time.sleep(2)
+    cluster.stop(cluster.node(1))
+    cluster.wait_for_brokers({0, 2})
+    cluster.kill(cluster.node(2))
+    cluster.wait_for_brokers({0})
+    time.sleep(2)
+    admin.unregister_broker(2)
+    time.sleep(2)
+    cluster.start(cluster.node(1))
+    cluster.wait_for_brokers({0, 1})
+    time.sleep(2)
+    admin.elect("retries", 0, "UNCLEAN")
+    admin.elect("orders-eu", 2)
+    admin.reassign("orders-eu-1", 0, [1])
+    time.sleep(3)
+    return [cluster.controllers[0]]
+
+
 def cluster_4_3() -> Cluster:
     """Return the cluster for ``kafka_4_3``: broker 0 has two log directories."""
     props = [*FAST, *small_files("4.3.1", segment_bytes=12000)]
@@ -242,6 +269,7 @@ SCENARIOS: dict[str, tuple[Callable[[], Cluster], Callable[[Cluster], list[Node]
     ),
     "4.1.1": (lambda: small_cluster("4.1.1", 3, dynamic=True, retention_bytes=20000), kafka_4_1),
     "4.3.1-more": (cluster_4_3, kafka_4_3),
+    "4.3.1-lost": (lambda: Cluster("4.3.1", brokers=3, dynamic=True, props=FAST), kafka_4_3_lost),
 }
 
 

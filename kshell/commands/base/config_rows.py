@@ -84,7 +84,7 @@ def synonym_row(kind: str, entry: Entry, synonym: Synonym, redaction: Redaction)
     return {"name": synonym.name, "value": value, "source": synonym.source}
 
 
-def for_people(row: Mapping[str, Any]) -> Row:
+def for_people(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A row whose value has the type that the config has, so that it is coloured as such."""
     shown = dict(row, value=typed(row["value"], row["type"]))
     if not row["resourceName"]:

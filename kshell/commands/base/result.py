@@ -40,6 +40,17 @@ class Nothing(Result):
     """A command that only does something (``cd``)."""
 
 
+class Toned(str):
+    """A text with a tone, a name of the renderer's styles (``error``, ``warning``): for eyes only, plain elsewhere."""
+
+    tone: str
+
+    def __new__(cls, text: str, tone: str) -> Toned:
+        made = super().__new__(cls, text)
+        made.tone = tone
+        return made
+
+
 class Text(Result):
     """Words for people: help, man, pwd. ``json`` gives one string; ``man`` and ``help`` are Markdown."""
 

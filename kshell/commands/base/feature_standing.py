@@ -1,0 +1,92 @@
+"""What a cluster's nodes support and what is finalized, from registrations, or asked of the nodes themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kshell.metadata.families.features import ZK_MIGRATION
+from kshell.metadata.feature_levels import CONTROLLERS_REGISTER, KRAFT_VERSION, METADATA_VERSION
+from kshell.metadata.feature_update import BROKER, CONTROLLER, Node, Range, Standing
+from kshell.metadata.image import Image
+
+if TYPE_CHECKING:
+    from kshell.client.nodes import Nodes
+    from kshell.session import Session
+
+_MIGRATING = (1, 2)
+"""``ZkMigrationState``: MIGRATION and PRE_MIGRATION."""
+
+
+def standing(session: Session, *, ask: bool = False) -> Standing:
+    """Finalized levels, and every registered node. Raises KshellError where there is no image.
+
+    With ``ask``, controllers that did not register are asked themselves, where the source is live.
+    """
+    quorum = session.source.quorum(session.loaded) if session.source.kind == "brokers" else _of_log(session)
+    image = session.image
+    finalized = {name: entry.value for name, entry in image["features"].items()}
+    kraft = quorum["kraftVersion"][1]
+    if isinstance(kraft, int):
+        finalized[KRAFT_VERSION] = kraft
+    leader = quorum["leaderId"][1]
+    voters = [int(one) for one in quorum["voters"]] if isinstance(quorum["voters"], dict) else []
+    nodes = tuple(registered(image, voters))
+    told = {one.kind for one in nodes if one.supported is not None}
+    is_unknown = CONTROLLER not in told or any(one.supported is None for one in nodes)
+    if ask and is_unknown and session.source.is_live:
+        nodes = _asked(session, nodes, finalized)
+    state = image[ZK_MIGRATION].get(ZK_MIGRATION)
+    migrating = state is not None and state.value in _MIGRATING
+    return Standing(finalized, nodes, leader if isinstance(leader, int) else None, migrating)
+
+
+def registered(image: Image, voters: list[int]) -> list[Node]:
+    """The image's brokers and controllers by id, and voters without a registration."""
+    found = [Node(BROKER, number, _ranges(entry.value)) for number, entry in sorted(image["brokers"].items())]
+    table = image["controllers"]
+    known = sorted({*table, *voters})
+    return found + [Node(CONTROLLER, one, _ranges(table[one].value) if one in table else None) for one in known]
+
+
+def _ranges(registration: Any) -> Mapping[str, Range] | None:
+    told = registration.supported_features
+    return {name: (span["min"], span["max"]) for name, span in told.items()} if isinstance(told, dict) else None
+
+
+def _of_log(session: Session) -> dict[str, Any]:
+    from kshell.sources import describe
+
+    return describe.quorum(session.loaded)
+
+
+def _asked(session: Session, nodes: tuple[Node, ...], finalized: Mapping[str, int]) -> tuple[Node, ...]:
+    """The same nodes, with what those say that did not register. Who cannot be asked stays unknown."""
+    from kshell.commands.base.node_versions import survey
+    from kshell.errors import NodeError
+
+    live: Nodes = session.source.nodes  # type: ignore[attr-defined]
+    if live.kind == CONTROLLER and finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER:
+        return nodes  # a controller that does not register is in the way, whatever it supports
+    try:
+        found = survey(session, live, everyone=live.kind == BROKER)
+    except NodeError as error:
+        session.remarks.append(f"controllers were not asked: {error.message}")
+        return nodes
+    told = [
+        Node(CONTROLLER, found.members[name].name, versions.supported)
+        for name, versions in found.told.items()
+        if found.members[name].kind == CONTROLLER
+    ]
+    by_id = {str(one.id): one for one in told}
+    kept = [one._replace(supported=by_id.pop(str(one.id)).supported) if _is_in(one, by_id) else one for one in nodes]
+    # Below 3.7 nobody tells controllers' ids: those that answered stand for as many voters.
+    for one in by_id.values():
+        silent = next((one for one in kept if one.kind == CONTROLLER and one.supported is None), None)
+        if silent is not None and not str(one.id).isdigit():
+            kept.remove(silent)
+    return (*kept, *by_id.values())
+
+
+def _is_in(node: Node, told: Mapping[str, Node]) -> bool:
+    return node.kind == CONTROLLER and node.supported is None and str(node.id) in told

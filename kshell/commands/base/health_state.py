@@ -1,0 +1,97 @@
+"""What the checks of ``health`` and ``status`` look at, gathered from a source."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.feature_standing import standing
+from kshell.metadata.health.check import SnapshotAge, State
+from kshell.metadata.min_isr import MinIsr
+from kshell.metadata.partial import MISSING
+from kshell.sources import describe
+
+if TYPE_CHECKING:
+    from kshell.client.nodes import Nodes
+    from kshell.session import Session
+    from kshell.sources.source import Loaded
+
+_CHECKED = ("acls", "clientQuotas", "scram", "delegationToken", "configs", "topics")
+"""The parts of an image that checks look at; brokers may refuse each."""
+_HEAD = 1 << 16
+"""Bytes of a log that hold its first batch's header for sure."""
+
+
+def state_of(session: Session, least: MinIsr) -> State:
+    """Everything that checks look at. What cannot be asked for is left in the remarks. Raises KshellError."""
+    loaded = session.loaded
+    is_live = session.source.is_live and session.until is None
+    told = _quorum(session) if is_live else None
+    if told is not None:
+        voters = tuple(sorted(one["id"] for one in told["voters"]))
+    else:
+        voters = tuple(sorted(voter["voterId"] for voter in describe.voters(loaded)))
+    missing = sorted({path[0]: why for path, why in loaded.image[MISSING].items() if path in _whole()}.items())
+    session.remarks += [f"not checked: {name}: {why}" for name, why in missing]
+    return State(
+        image=loaded.image,
+        standing=standing(session),
+        min_isr=least,
+        now=int(time.time() * 1000) if is_live else _moment(loaded),
+        voters=voters,
+        quorum=told,
+        snapshots=None if session.source.is_live else _snapshots(session, loaded),
+        is_partial=session.source.kind == "brokers",
+    )
+
+
+def _whole() -> set[tuple[str, ...]]:
+    return {(name,) for name in _CHECKED}
+
+
+def _moment(loaded: Loaded) -> int | None:
+    """A directory's state is of the last record's time: a copy may be looked at long after."""
+    found = max(loaded.last_timestamp, loaded.image.provenance.timestamp)
+    return found if found > 0 else None
+
+
+def _quorum(session: Session) -> Mapping[str, Any] | None:
+    from kshell.errors import AuthorizationError, ServerError, UnsupportedVersionError
+    from kshell.sources.quorum_facts import describe_quorum
+
+    nodes: Nodes = session.source.nodes  # type: ignore[attr-defined]
+    try:
+        return describe_quorum(nodes)
+    except (AuthorizationError, ServerError, UnsupportedVersionError) as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        session.remarks.append(f"not checked: how the quorum keeps up: {error.message}{hint}")
+        return None
+
+
+def _snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
+    """``None`` for a lone file, and where the newest snapshot up to the moment is not the one that was read."""
+    listing = loaded.listing
+    if listing.directory is None or not listing.segments or loaded.last_timestamp <= 0:
+        return None
+    until = session.until
+    there = [one for one in listing.snapshots if until is None or (one.end_offset or 0) <= until + 1]
+    if there and (loaded.snapshot is None or loaded.snapshot.path != there[-1].path):
+        return None
+    first = _first_timestamp(listing.segments[0].path)
+    used = loaded.snapshot.timestamp if loaded.snapshot else None
+    size = sum(one.size for one in listing.segments)
+    return SnapshotAge(used, loaded.last_timestamp if first is None else first, loaded.last_timestamp, size)
+
+
+def _first_timestamp(path: str) -> int | None:
+    """When the first record of a segment was written; ``None`` where that cannot be read."""
+    from kshell.protocol.batches import read_header
+    from kshell.protocol.primitives import DecodeError
+
+    try:
+        with open(path, "rb") as file:
+            found = read_header(file.read(_HEAD), 0).base_timestamp
+    except (OSError, DecodeError):
+        return None
+    return found if found > 0 else None

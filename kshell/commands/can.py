@@ -1,0 +1,193 @@
+"""``can``: whether a principal may do something, and by which rule, as Kafka's ``StandardAuthorizer`` decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.result import Report, Result, Section
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.errors import EXIT_FAILED, EXIT_OK, SourceError, UsageError
+from kshell.metadata.authorizer import ACL, DEFAULT, NO_ACL, SUPER_USER, Decision, Request, decide, other_hosts
+from kshell.metadata.families.acls import OPERATIONS, RESOURCE_TYPES
+from kshell.metadata.families.topics import NAMES
+from kshell.metadata.partial import MISSING
+from kshell.metadata.values import plain
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+_CLUSTER = "kafka-cluster"
+"""The name of the only resource of the type CLUSTER."""
+_KINDS = tuple(name for code, name in RESOURCE_TYPES.items() if code > 1)
+_ABLE = tuple(name for code, name in OPERATIONS.items() if code > 1)
+_SAID = {
+    SUPER_USER: "a super user may do anything",
+    DEFAULT: "no ACL of the resource is about this: denied by default",
+}
+_NONE = {
+    True: "the resource has no ACL, and allow.everyone.if.no.acl.found was given",
+    False: "no ACL matches: denied by default",
+}
+
+
+def run(session: Session, args: Any) -> Result:
+    """One decision. Raises UsageError for words that name nothing, SourceError where ACLs are not told."""
+    request = Request(
+        principal(args.principal), _operation(args.operation), *_resource(args.resource), _host(args.host)
+    )
+    supers = [principal(one) for one in args.super_user or ()]
+    session.remarks[:] = []
+    image = session.image
+    untold = image[MISSING].get(("acls",))
+    if untold is not None:
+        raise SourceError(f"/image/acls: {untold}")
+    acls = image["acls"]
+    found = decide(acls, request, super_users=supers, allow_if_no_acl=args.allow_if_no_acl)
+    _remark(session, request, found, supers)
+    return Report([Section("", "", _told(request, found))], exit_code=EXIT_OK if found.allowed else EXIT_FAILED)
+
+
+def _told(request: Request, found: Decision) -> dict[str, Any]:
+    return {
+        "allowed": found.allowed,
+        "reason": _reason(found),
+        "principal": request.principal,
+        "operation": request.operation,
+        "resource": f"{request.resource_type}:{request.resource_name}",
+        "host": request.host,
+        "rule": found.rule,
+        "aclId": None if found.acl_id is None else str(found.acl_id),
+        "acl": None if found.acl is None else plain(found.acl),
+    }
+
+
+def _reason(found: Decision) -> str:
+    acl = found.acl
+    if acl is None:
+        return _NONE[found.allowed] if found.rule == NO_ACL else _SAID[found.rule]
+    verb = "allows" if acl.permission_type == "ALLOW" else "denies"
+    about = f"{acl.resource_type}:{acl.resource_name} ({acl.pattern_type})"
+    host = "any host" if acl.host == "*" else f"host {acl.host}"
+    return f"ACL {found.acl_id} {verb} {acl.principal} {acl.operation} on {about} from {host}"
+
+
+def _remark(session: Session, request: Request, found: Decision, supers: list[str]) -> None:
+    """What the answer leaves open, for people: entries of single hosts, and what only servers' properties hold."""
+    hosts = other_hosts(session.image["acls"], request) if request.host is None and found.rule != SUPER_USER else []
+    if hosts:
+        session.remarks.append(f"there are ACLs for this from single hosts: --host {' or --host '.join(hosts[:3])}")
+    if not found.allowed and found.rule != ACL and not supers:
+        session.remarks.append("super.users and allow.everyone.if.no.acl.found are not in the log: --super-user and"
+                               " --allow-if-no-acl say what the servers have")  # fmt: skip
+
+
+def principal(text: str) -> str:
+    """``User:alice`` as it is. Raises UsageError for what is no principal."""
+    kind, colon, name = text.partition(":")
+    if not kind or not colon or not name:
+        raise UsageError(f"{text}: not TYPE:NAME", hint="such as User:alice")
+    return text
+
+
+def _operation(text: str) -> str:
+    name = text.upper().replace("-", "_")
+    if name not in _ABLE:
+        import difflib  # late: only mistakes need it
+
+        close = difflib.get_close_matches(name, _ABLE, n=2)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"operations: {', '.join(_ABLE)}"
+        raise UsageError(f"{text} is no operation", hint=hint)
+    return name
+
+
+def _resource(text: str) -> tuple[str, str]:
+    """``TOPIC:orders`` -> its type and name; ``CLUSTER`` needs no name."""
+    kind, _, name = text.partition(":")
+    kind = kind.upper().replace("-", "_")
+    if kind not in _KINDS:
+        raise UsageError(f"{text}: not TYPE:NAME", hint=f"types: {', '.join(_KINDS)}; such as TOPIC:orders")
+    if kind == "CLUSTER":
+        if name not in ("", _CLUSTER):
+            raise UsageError(f"{text}: the only resource of the type CLUSTER is CLUSTER:{_CLUSTER}")
+        name = _CLUSTER
+    if not name:
+        raise UsageError(f"{text}: the name is missing", hint=f"{kind}:NAME")
+    return kind, name
+
+
+def _host(text: str | None) -> str | None:
+    """An IP address: brokers compare nothing else, and look no name up."""
+    if text is None:
+        return None
+    import ipaddress  # late: few lines name a host
+
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        raise UsageError(
+            f"--host: {text} is no IP address", hint="ACLs are compared with addresses, not names"
+        ) from None
+    if found.version == 4:
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    # As Java writes them, and so as ACLs must: 0:0:0:0:0:0:0:1.
+    return ":".join(f"{int(group, 16):x}" for group in found.exploded.partition("%")[0].split(":"))
+
+
+def _principals(session: Session, typed: str) -> Iterable[str]:
+    """Those that ACLs name, and users that have SCRAM credentials."""
+    named = {entry.value.principal for entry in session.image["acls"].values()}
+    users = {f"User:{user}" for table in session.image["scram"].values() for user in table}
+    return sorted((named | users) - {"User:*"})
+
+
+def _operations(session: Session, typed: str) -> Iterable[str]:
+    """In the case in which the word was begun."""
+    return [name.lower() for name in _ABLE] if typed.islower() else _ABLE
+
+
+def _resources(session: Session, typed: str) -> Iterable[str]:
+    """Topics, what ACLs name, and the types."""
+    acls = [entry.value for entry in session.image["acls"].values()]
+    named = {f"{acl.resource_type}:{acl.resource_name}" for acl in acls if acl.resource_name != "*"}
+    topics = {f"TOPIC:{name}" for name in session.image[NAMES]} if typed.startswith("T") else set()
+    return sorted({*named, *topics, *(f"{kind}:" for kind in _KINDS), f"CLUSTER:{_CLUSTER}"})
+
+
+def _hosts(session: Session, typed: str) -> Iterable[str]:
+    return sorted({"127.0.0.1"} | {entry.value.host for entry in session.image["acls"].values()} - {"*"})
+
+
+COMMAND = Command(
+    name="can",
+    summary="whether a principal may do something with a resource, and which rule says so",
+    run=run,
+    args=(
+        Arg("principal", "who: User:alice", complete=_principals),
+        Arg("operation", "what: READ, WRITE, DESCRIBE, …", complete=_operations),
+        Arg("resource", "with what: TOPIC:orders, GROUP:g, CLUSTER", complete=_resources),
+    ),
+    flags=(
+        Flag(("--host",), "from which IP address", metavar="ADDRESS", complete=_hosts),
+        Flag(("--super-user",), "one of the servers' super.users", "PRINCIPAL", repeat=True, complete=_principals),
+        Flag(("--allow-if-no-acl",), "the servers have allow.everyone.if.no.acl.found=true"),
+    ),
+    examples=(
+        Example("can User:svc-orders DESCRIBE TOPIC:orders", "one question; WRITE allows DESCRIBE, too"),
+        Example("can User:alice READ GROUP:analytics --host 10.20.0.7 -o json", "from one address, for a script"),
+        Example("can User:intern READ TOPIC:customer-profiles", "the exit code is the answer, too", 1),
+        Example("can User:admin ALTER CLUSTER --super-user User:admin", "with what the servers' properties say"),
+    ),
+    description=(
+        "Decides as Kafka's StandardAuthorizer does: an ACL that denies goes before all that allow; a resource is"
+        " matched by its name, by a prefix, or by the wildcard; READ, WRITE, DELETE and ALTER allow DESCRIBE, and"
+        " ALTER_CONFIGS allows DESCRIBE_CONFIGS. reason and acl name the ACL that decides, the one that Kafka's audit"
+        " log names; rule is acl, default (ACLs of the resource, none about this), noAcl (no ACL of the resource) or"
+        " superUser. super.users and allow.everyone.if.no.acl.found are in no log: --super-user (repeatable) and"
+        " --allow-if-no-acl stand for them. Without --host, ACLs for single addresses do not apply, and a note names"
+        " them. The exit code is 0 when it is allowed, 1 when not. Brokers (-b) tell no ids of ACLs: aclId is then"
+        " what the entry says. Another authorizer than Kafka's own may decide otherwise."
+    ),
+)

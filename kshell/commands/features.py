@@ -1,0 +1,299 @@
+"""``features``: finalized levels, what the nodes support, and whether a level can be raised or lowered (KIP-584)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.result import Result, Row, Rows
+from kshell.commands.base.selection import row_flags, select
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.tables import Field
+from kshell.errors import EXIT_FAILED, EXIT_OK, UsageError
+from kshell.metadata.feature_levels import (
+    METADATA_VERSION,
+    default_levels,
+    level_name,
+    levels,
+    shown,
+    version_level,
+)
+
+if TYPE_CHECKING:
+    from kshell.metadata.feature_update import Range, Standing, Verdict
+    from kshell.session import Session
+
+_LEVEL = (
+    Field("feature", "string", "the feature's name"),
+    Field("level", "int16", "the finalized level; in the map, any level"),
+)
+_NAME = Field("name", "string", "what a level of metadata.version is called")
+_WAY = Field("inTheWay", ["string"], "the nodes that keep it from being used or changed")
+_STATE = (
+    *_LEVEL,
+    _NAME,
+    Field("minVersion", "int16", "the lowest level that all nodes support"),
+    Field("maxVersion", "int16", "the highest level that all nodes support"),
+    Field("highestVersion", "int16", "the highest level that any node supports"),
+    _WAY,
+    Field("nodes", {"*": {"min": "int16", "max": "int16"}}, "what each node supports", wide=True),
+)
+_CHANGE = (
+    *_LEVEL,
+    Field("target", "int16", "the level that is asked for"),
+    Field("possible", "boolean", "whether the change would be accepted; null where that is not known"),
+    _WAY,
+    Field("reason", "string", "why not"),
+)
+_MAP = (
+    *_LEVEL,
+    _NAME,
+    Field("release", "string", "the first release whose servers support the level"),
+    Field("lastRelease", "string", "the last one, where later ones do not"),
+    Field("metadataVersion", "string", "the metadata.version with which clusters have the level by default"),
+    Field("needs", {"*": "int16"}, "levels of other features without which it cannot be finalized"),
+)
+_ALL = tuple({field.name: field for field in (*_STATE, *_CHANGE, *_MAP)}.values())
+_POSSIBLE = {True: "yes", False: "no", None: "unknown"}
+
+
+def run(session: Session, args: Any) -> Result:
+    """Finalized features, a verdict on a change, or the table of levels. Raises UsageError, KshellError."""
+    session.remarks[:] = []
+    if args.what not in (None, "map"):
+        raise UsageError(f"features: {args.what}: not known", hint="features map lists the levels of all releases")
+    changes = [bool(args.can_upgrade), bool(args.can_downgrade), args.what is not None]
+    if sum(changes) > 1:
+        raise UsageError("features: --can-upgrade, --can-downgrade and map are three questions: give one of them")
+    if args.what is not None:
+        return _answer(_MAP, _map(), args, _map_for_people)
+    from kshell.commands.base.feature_standing import standing
+
+    if not any(changes):
+        return _answer(_STATE, _state(standing(session)), args, _state_for_people)
+    targets = parse_targets(args.can_upgrade or args.can_downgrade, upgrade=bool(args.can_upgrade))
+    rows = _change(standing(session, ask=True), targets, upgrade=bool(args.can_upgrade))
+    code = EXIT_OK if all(row["possible"] for row in rows) else EXIT_FAILED
+    return _answer(_CHANGE, rows, args, _change_for_people, code)
+
+
+def _answer(
+    fields: tuple[Field, ...],
+    rows: list[dict[str, Any]],
+    args: Any,
+    people: Callable[[Row], Row],
+    exit_code: int = EXIT_OK,
+) -> Rows:
+    """The rows that the line asks for. Raises UsageError for a column of one of the other two questions."""
+    known = {field.name for field in fields}
+    for name in (*(args.columns or ()), *(key.name for key in args.sort or ())):
+        if name not in known:
+            raise UsageError(f"features: this answer has no field {name}", hint=f"fields: {', '.join(sorted(known))}")
+    return select(fields, rows, args, people=people, exit_code=exit_code)
+
+
+# --- what is -------------------------------------------------------------------------------------------------------
+
+
+def _state(found: Standing) -> list[dict[str, Any]]:
+    """A row a feature that is finalized or that a node knows."""
+    known = {name for node in found.nodes for name in node.supported or ()}
+    names = sorted({*known, *found.finalized}, key=lambda name: (name != METADATA_VERSION, name))
+    return [_feature(found, name) for name in names]
+
+
+def _state_for_people(row: Row) -> Row:
+    nodes = [f"{title} {span['min']}-{span['max']}" for title, span in row["nodes"].items()]
+    return {**row, "nodes": nodes, "inTheWay": row["inTheWay"] or None}
+
+
+def _feature(found: Standing, name: str) -> dict[str, Any]:
+    level = found.finalized.get(name, 0)
+    # A node that does not know the feature has 0 alone of it.
+    ranges = {node.title: node.supported.get(name, (0, 0)) for node in found.nodes if node.supported is not None}
+    low, high = shared_range(ranges.values())
+    highest = max((top for _, top in ranges.values()), default=None)
+    return {
+        "feature": name,
+        "level": level,
+        "name": level_name(name, level),
+        "minVersion": low,
+        "maxVersion": high,
+        "highestVersion": highest,
+        "inTheWay": [title for title, (least, top) in ranges.items() if top != highest or not least <= level <= top],
+        "nodes": {title: {"min": least, "max": top} for title, (least, top) in ranges.items()},
+    }
+
+
+def shared_range(ranges: Iterable[Range]) -> tuple[int | None, int | None]:
+    """The levels that all support; nulls where there are none."""
+    known = list(ranges)
+    low, high = max((one[0] for one in known), default=1), min((one[1] for one in known), default=0)
+    return (low, high) if low <= high else (None, None)
+
+
+# --- what may be ---------------------------------------------------------------------------------------------------
+
+
+def parse_targets(words: Iterable[str], *, upgrade: bool) -> dict[str, int]:
+    """``["4.3"]``, ``["metadata.version=30", "kraft.version=1"]`` -> feature -> level. Raises UsageError.
+
+    A release stands for the levels that a new cluster of it has; a release's features of level 0 are not raised.
+    """
+    targets: dict[str, int] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            version = version_level(name)
+            if version is None:
+                raise UsageError(f"{word}: no release or metadata.version that is known", hint=_hint())
+            more = {one: level for one, level in default_levels(version).items() if level or not upgrade}
+        else:
+            more = {name: _level(word, name, text)}
+        twice = targets.keys() & more.keys()
+        if twice:
+            raise UsageError(f"{', '.join(sorted(twice))}: more than one level is given")
+        targets |= more
+    return targets
+
+
+def _level(word: str, name: str, text: str) -> int:
+    if name == METADATA_VERSION and (version := version_level(text)) is not None:
+        return version
+    if not (text.isascii() and text.isdigit() and int(text[:6]) < 1 << 15 and len(text) < 6):
+        raise UsageError(f"{word}: {text or 'nothing'} is no level", hint=_hint())
+    return int(text)
+
+
+def _hint() -> str:
+    return "such as 4.3, 4.3-IV0 or transaction.version=2; features map lists all"
+
+
+def _change(found: Standing, targets: Mapping[str, int], *, upgrade: bool) -> list[dict[str, Any]]:
+    from kshell.metadata.feature_update import check
+
+    known = {name for node in found.nodes for name in node.supported or ()} | set(found.finalized)
+    # To lower what no node knows and nobody finalized is no change.
+    wanted = {name: level for name, level in targets.items() if level or name in known or len(targets) == 1}
+    return [_row(one) for one in check(found, wanted, upgrade=upgrade)]
+
+
+def _row(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "feature": verdict.feature,
+        "level": verdict.level,
+        "target": verdict.target,
+        "possible": verdict.possible,
+        "inTheWay": [node.title for node in verdict.nodes],
+        "reason": verdict.reason,
+    }
+
+
+def _change_for_people(row: Row) -> Row:
+    return {
+        **row,
+        "level": shown(row["feature"], row["level"]),
+        "target": shown(row["feature"], row["target"]),
+        "possible": _POSSIBLE[row["possible"]],
+        "inTheWay": row["inTheWay"] or None,
+    }
+
+
+# --- what releases bring -------------------------------------------------------------------------------------------
+
+
+def _map() -> list[dict[str, Any]]:
+    """A row a level. The release is the first whose servers support it, with it the last one where that has been."""
+    rows: list[dict[str, Any]] = []
+    for name, known in levels().items():
+        for one in known:
+            first, last = _releases(name, one.level)
+            rows.append(
+                {
+                    "feature": name,
+                    "level": one.level,
+                    "name": level_name(name, one.level),
+                    "release": first,
+                    "lastRelease": last,
+                    "metadataVersion": level_name(METADATA_VERSION, one.version),
+                    "needs": dict(one.needs),
+                }
+            )
+    return rows
+
+
+def _map_for_people(row: Row) -> Row:
+    needs = [f"{name} {shown(name, least)}" for name, least in row["needs"].items()]
+    return {**row, "needs": needs or None}
+
+
+def _releases(name: str, level: int) -> tuple[str | None, str | None]:
+    """(the first release that supports the level, the last one where later ones do not any more)."""
+    from kshell.client.releases import supported_features
+
+    known = supported_features()
+    having = [release for release, spans in known.items() if name in spans and _is_in(spans[name], level)]
+    if not having:
+        return None, None
+    first = having[0]
+    if name == METADATA_VERSION and first == next(iter(known)):
+        # Levels from before 3.3, the first release in the table, are named for the release that brought them.
+        first = (level_name(name, level) or "").partition("-")[0]
+    return first, None if having[-1] == next(reversed(known)) else having[-1]
+
+
+def _is_in(span: Range, level: int) -> bool:
+    return span[0] <= level <= span[1]
+
+
+def _complete_target(session: Session, typed: str) -> Iterable[str]:
+    """Releases, then features with their levels."""
+    named = dict.fromkeys((level_name(METADATA_VERSION, one.level) or "").partition("-")[0]
+                          for one in levels()[METADATA_VERSION][6:])  # fmt: skip
+    return [*reversed(named), *(f"{name}={one.level}" for name, known in levels().items() for one in known)]
+
+
+def _complete_what(session: Session, typed: str) -> Iterable[str]:
+    return ("map",)
+
+
+COMMAND = Command(
+    name="features",
+    summary="finalized features, what brokers and controllers support, and whether levels can be raised or lowered",
+    run=run,
+    args=(Arg("what", "map: which release brought which level", arity="?", complete=_complete_what),),
+    flags=(
+        Flag(
+            ("--can-upgrade",),
+            "whether features can be raised to a release's levels (4.3), or to FEATURE=LEVEL",
+            metavar="VERSION",
+            repeat=True,
+            complete=_complete_target,
+        ),
+        Flag(
+            ("--can-downgrade",),
+            "the same for lowering them",
+            metavar="VERSION",
+            repeat=True,
+            complete=_complete_target,
+        ),
+        *row_flags(_ALL),
+    ),
+    examples=(
+        Example("features", "what is finalized, and what all nodes support"),
+        Example("features --can-upgrade 4.3", "whether the cluster can be finalized at 4.3"),
+        Example("features --can-downgrade metadata.version=4.2", "what a downgrade would lose", 1),
+        Example("features map", "which release brought which level; needs no source"),
+    ),
+    description=(
+        "minVersion and maxVersion are what all registered nodes share, highestVersion is what the newest supports:"
+        " inTheWay are the nodes that support less, or not the finalized level. --can-upgrade and --can-downgrade"
+        " answer as `kafka-features.sh upgrade --dry-run` and `downgrade --dry-run` do, for each feature: VERSION is a"
+        " release (4.3 means all its default levels), a metadata.version (4.3-IV0), or FEATURE=LEVEL (repeatable). The"
+        " exit code is 1 unless all of it is possible; possible is null (unknown) where somebody's support is not"
+        " known: controllers register from metadata.version 3.7-IV0 on, before that only a live source (-q) can ask"
+        " them. kraft.version is part of the quorum. In the map, release is the first whose servers support the level,"
+        " lastRelease the last one, and metadataVersion what has it by default."
+    ),
+    needs_source=False,
+)

@@ -1,0 +1,133 @@
+"""``health``: what is wrong with the cluster, the worst first, and what to do about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.health_state import state_of
+from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
+from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.commands.base.result import Column, Report, Result, Row, Rows, Section, Text, Toned
+from kshell.commands.base.selection import is_given, row_flags, select
+from kshell.commands.base.spec import Command, Example, Flag
+from kshell.commands.base.tables import Field
+from kshell.errors import EXIT_FAILED, EXIT_OK
+from kshell.metadata.health.check import ERROR, LEVELS, Check, Finding, checks
+from kshell.metadata.health.examine import Health, examine
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+FIELDS = (
+    Field("level", "string", "critical, error, warning or info"),
+    Field("finding", "string", "what was found, by the name of its check"),
+    Field("path", "string", "what it is about"),
+    Field("evidence", "string", "the facts"),
+    Field("nextStep", "string", "what to do about it"),
+)
+_SHOWN = 5
+"""Findings of one kind that people see at once."""
+
+
+def run(session: Session, args: Any) -> Result:
+    """A row a finding. The exit code counts those from ``--fail-on`` up. Raises KshellError."""
+    session.remarks[:] = []
+    found = examine(state_of(session, min_isr_of(session, session.image, args)))
+    code = EXIT_FAILED if found.at_least(args.fail_on) else EXIT_OK
+    result = select(FIELDS, [row_of(one) for one in found.findings], args, exit_code=code)
+    if not is_given(args) and "wide" not in (args.output, session.settings.get("output")):
+        result.for_people = _for_people(found)
+    return result
+
+
+def row_of(one: Finding) -> dict[str, Any]:
+    """A finding as a row."""
+    return {
+        "level": one.check.level,
+        "finding": one.check.name,
+        "path": one.path,
+        "evidence": one.evidence,
+        "nextStep": one.next_step,
+    }
+
+
+def counted(findings: Iterable[Finding]) -> dict[str, int]:
+    """Level -> how many findings, without levels that have none."""
+    counts = Counter(one.check.level for one in findings)
+    return {level: counts[level] for level in LEVELS if counts[level]}
+
+
+def _for_people(found: Health) -> Result:
+    if not found.findings:
+        return Text(f"no findings: {len(checks())} checks, {found.topics} topics, {found.partitions} partitions")
+    sections = [Section("summary", "Findings", counted(found.findings))]
+    for made, group in groupby(found.findings, key=lambda one: one.check):
+        sections.append(_section(made, list(group)))
+    return Report(sections)
+
+
+def _section(made: Check, found: list[Finding]) -> Section:
+    title = Toned(f"{made.level}: {made.name} ({len(found)}): {made.about}", made.level)
+    rows = [{"path": one.path, "evidence": one.evidence} for one in found[:_SHOWN]]
+    width = max(len(row["path"]) for row in rows)
+    return Section(
+        made.name, title, Rows((Column("line"),), _Lines(rows, width, found), style="lines", line_column="line")
+    )
+
+
+class _Lines:
+    """A group's lines: as many findings as are shown, how many more there are, and what to do about the first."""
+
+    def __init__(self, rows: list[dict[str, str]], width: int, found: list[Finding]) -> None:
+        self._rows = rows
+        self._width = width
+        self._found = found
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self._rows:
+            yield {"line": f"{row['path']:<{self._width}}  {row['evidence']}"}
+        more = len(self._found) - len(self._rows)
+        if more:
+            yield {"line": f"… {more} more: health --where 'finding == {self._found[0].check.name}'"}
+        yield {"line": f"next: {self._found[0].next_step}"}
+
+
+def _described() -> str:
+    """Every check, as its module declares it."""
+    return "\n".join(f"- `{one.name}` ({one.level}): {one.about}" for one in checks())
+
+
+COMMAND = Command(
+    name="health",
+    summary="what is wrong with the cluster or could become so, the worst first, with what to do next",
+    run=run,
+    flags=(
+        Flag(
+            ("--fail-on",),
+            "the lowest level that counts for the exit code: critical, error, warning or info",
+            metavar="LEVEL",
+            choices=LEVELS,
+            default=ERROR,
+        ),
+        MIN_ISR_DEFAULT,
+        *row_flags(FIELDS),
+    ),
+    examples=(
+        Example("health", "everything, grouped; a broker of the sample was killed", 1),
+        Example("health --where 'level == critical' -o jsonl", "for an alert", 1),
+        Example("health --fail-on critical --sort finding --columns finding,path -o csv", "for a list", 1),
+    ),
+    description=(
+        "Levels: critical (data cannot be reached), error (something is lost or refused, or a node is down), warning"
+        " (one more failure would do it, or a setting is at odds), info (worth knowing). The exit code is 1 when there"
+        f" are findings of --fail-on's level (error unless given) or a worse one. {MIN_ISR} Text groups findings, shows"
+        f" {_SHOWN} of a kind, and the next step for the first; -o wide and every other format have all. On a directory"
+        " the state is that of the last record: tokens are expired, and reassignments stuck, by its time. A running"
+        " quorum (-q) is asked how it keeps up, too. The findings:\n\n"
+        f"{_described()}\n\n"
+        "What brokers (-b) do not tell is not checked; a note names what that is."
+    ),
+)

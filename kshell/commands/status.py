@@ -1,0 +1,179 @@
+"""``status``: the cluster on one screen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.health_state import state_of
+from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
+from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.commands.base.result import Column, Report, Result, Rows, Section, Toned
+from kshell.commands.base.spec import Command, Example
+from kshell.errors import NodeError
+from kshell.metadata.feature_levels import KRAFT_VERSION, METADATA_VERSION, level_name
+from kshell.metadata.health.check import CRITICAL, ERROR, WARNING, State
+from kshell.metadata.health.examine import Health, examine
+from kshell.metadata.partition_state import OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED
+from kshell.sources import describe
+from kshell.sources.files import meta_properties, quorum_state
+from kshell.tree.image import provenance
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+_PROBLEMS = tuple(Column(name) for name in ("level", "finding", "count", "first"))
+_MOST = 8
+"""Kinds of problems that people see: one screen."""
+
+
+def run(session: Session, args: Any) -> Result:
+    """Ids, versions, quorum, counts, and findings of ``health`` from warning up, by kind. Raises KshellError."""
+    session.remarks[:] = []
+    state = state_of(session, min_isr_of(session, session.image, args))
+    found = examine(state)
+    sections = [
+        Section("cluster", "Cluster", _cluster(session, state)),
+        Section("versions", "Versions", _versions(session, state)),
+        Section("quorum", "Quorum", _quorum(session, state)),
+        Section("counts", "Counts", _counts(state, found)),
+    ]
+    problems = _problems(found)
+    result = Report([*sections, Section("problems", "Problems", Rows(_PROBLEMS, problems))])
+    result.for_people = Report([*sections, _for_people(problems)])
+    return result
+
+
+def _cluster(session: Session, state: State) -> dict[str, Any]:
+    source = session.source
+    told = state.quorum["clusterId"] if state.quorum else None
+    listing = session.loaded.listing
+    cluster = told or meta_properties(listing).get("cluster.id") or quorum_state(listing).get("clusterId") or None
+    last = provenance(state.image) if not state.is_partial else dict.fromkeys(("offset", "epoch", "time", "timeMs"))
+    return {
+        "clusterId": None if cluster == "unknown" else cluster,
+        "source": source.name or source.path,
+        "kind": source.kind,
+        "offset": last["offset"],
+        "time": last["time"],
+        "timeMs": last["timeMs"],
+    }
+
+
+def _versions(session: Session, state: State) -> dict[str, Any]:
+    level = state.standing.finalized.get(METADATA_VERSION)
+    lowest, highest, source = _release(session, state)
+    return {
+        "metadataVersion": None if level is None else level_name(METADATA_VERSION, level),
+        "kraftVersion": state.standing.finalized.get(KRAFT_VERSION),
+        "lowestRelease": lowest,
+        "highestRelease": highest,
+        "releaseSource": source,
+    }
+
+
+def _release(session: Session, state: State) -> tuple[str | None, str | None, str]:
+    """The releases that nodes run: of a live source by all that they offer, else by the levels that they registered."""
+    if session.source.is_live and session.until is None:
+        inferred = _inferred(session)
+        if inferred is not None:
+            return (*inferred, "inferred")
+    from kshell.client.inference import by_level
+
+    known = [one.supported for one in state.standing.nodes if one.supported is not None]
+    tops = [supported[METADATA_VERSION][1] for supported in known if METADATA_VERSION in supported]
+    if not tops:
+        return None, None, "unknown"
+    return by_level(min(tops))[0], by_level(max(tops))[-1], "registered"
+
+
+def _inferred(session: Session) -> tuple[str | None, str | None] | None:
+    from kshell.client.inference import infer
+    from kshell.commands.base.node_versions import survey
+    from kshell.commands.base.software import INFERRED, Software, span
+
+    try:
+        found = survey(session, session.source.nodes)  # type: ignore[attr-defined]
+    except NodeError:
+        return None
+    told = [infer(one.ranges, one.supported, found.members[name].kind) for name, one in found.told.items()]
+    known = [Software(None, one.text, INFERRED, [], one.lowest, one.highest) for one in told if one.lowest is not None]
+    return span(known) if known else None
+
+
+def _quorum(session: Session, state: State) -> dict[str, Any]:
+    told = state.quorum
+    if told is None:
+        if state.is_partial:
+            facts = dict.fromkeys(("leaderId", "leaderEpoch"))
+        else:
+            known = describe.quorum(session.loaded)
+            facts = {name: known[name][1] for name in ("leaderId", "leaderEpoch")}
+        voters = list(state.voters) if state.voters else None
+        return {**facts, "highWatermark": None, "voters": voters, "observers": None, "maxLag": None}
+    replicas = [*told["voters"], *told["observers"]]
+    lags = [one["lag"] for one in replicas if one["lag"] is not None and one["id"] >= 0]
+    return {
+        "leaderId": told["leaderId"],
+        "leaderEpoch": told["leaderEpoch"],
+        "highWatermark": told["highWatermark"],
+        "voters": list(state.voters),
+        "observers": sorted(one["id"] for one in told["observers"] if one["id"] >= 0),
+        "maxLag": max(lags, default=None),
+    }
+
+
+def _counts(state: State, found: Health) -> dict[str, Any]:
+    brokers = [entry.value for entry in state.image["brokers"].values()]
+    fenced = sum(one.fenced is True for one in brokers)
+    controllers = state.voters if state.is_partial else {*state.image["controllers"], *state.voters}
+    return {
+        "brokers": len(brokers),
+        "brokersFenced": fenced,
+        "brokersShuttingDown": sum(one.in_controlled_shutdown is True and one.fenced is not True for one in brokers),
+        "controllers": len(controllers),
+        "topics": found.topics,
+        "partitions": found.partitions,
+        "offline": found.counts[OFFLINE],
+        "underMinIsr": found.counts[UNDER_MIN_ISR],
+        "underReplicated": found.counts[UNDER_REPLICATED],
+    }
+
+
+def _problems(found: Health) -> list[dict[str, Any]]:
+    worst = [one for one in found.findings if one.check.level in (CRITICAL, ERROR, WARNING)]
+    counts = Counter(one.check.name for one in worst)
+    firsts = [next(group) for _, group in groupby(worst, key=lambda one: one.check.name)]
+    return [
+        {"level": one.check.level, "finding": one.check.name, "count": counts[one.check.name], "first": one.path}
+        for one in firsts
+    ]
+
+
+def _for_people(problems: list[dict[str, Any]]) -> Section:
+    if not problems:
+        return Section("problems", "Problems: none", {})
+    shown: list[Mapping[str, Any]] = [one | {"level": Toned(one["level"], one["level"])} for one in problems[:_MOST]]
+    more = f", {len(problems) - _MOST} more kinds in health" if len(problems) > _MOST else ""
+    return Section("problems", f"Problems{more}", Rows(_PROBLEMS, shown))
+
+
+COMMAND = Command(
+    name="status",
+    summary="the cluster on one screen: ids, versions, quorum, counts and problems",
+    run=run,
+    flags=(MIN_ISR_DEFAULT,),
+    examples=(
+        Example("status", "one screen"),
+        Example("status -o json", "one object, for a script"),
+    ),
+    description=(
+        "Works on directories, on a quorum (-q), and on what brokers tell (-b); what a source does not know is null."
+        " lowestRelease and highestRelease are the releases of the nodes' software: inferred from everything that the"
+        " nodes of a running cluster offer, or registered: from the highest metadata.version that each has registered."
+        " problems are the findings of health from warning up, by kind, each with how many there are and the first;"
+        f" they do not change the exit code, which is health's business. {MIN_ISR}"
+    ),
+)

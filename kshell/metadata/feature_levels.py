@@ -1,0 +1,100 @@
+"""Levels of features: which metadata.version brings which level of every other feature, and what a level needs.
+
+Facts of Kafka's ``Feature`` and ``MetadataVersion`` (KIP-584, KIP-1022), held against the classes of each release by
+``tests/live/test_feature_levels.py``. Which server supports which levels is in ``kshell.client.releases``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from kshell.metadata.metadata_version import FEATURE, version_name
+
+METADATA_VERSION = FEATURE
+KRAFT_VERSION = "kraft.version"
+LATEST = 30
+"""The newest metadata.version that a release has for production (4.3-IV0)."""
+CONTROLLERS_REGISTER = 15
+"""The metadata.version (3.7-IV0) from which on controllers register, and so tell what they support (KIP-919)."""
+
+_CHANGED = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23, 30})
+"""Levels of metadata.version that brought record types or fields: a downgrade past one might lose metadata."""
+
+_LEVELS = """
+kraft.version 1 3.9-IV0
+transaction.version 1 4.0-IV2
+transaction.version 2 4.0-IV2
+group.version 1 4.0-IV0
+eligible.leader.replicas.version 1 4.1-IV0 metadata.version=23
+share.version 1 4.2-IV0
+streams.version 1 4.2-IV1
+"""
+
+_NAMED = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?(?:-IV(\d+))?", re.ASCII)
+
+
+class Level(NamedTuple):
+    """A level above 0. ``version`` is the metadata.version with which a new cluster has it by default; ``needs`` are
+    the levels of other features without which it cannot be finalized.
+    """
+
+    feature: str
+    level: int
+    version: int
+    needs: Mapping[str, int]
+
+
+@cache
+def levels() -> dict[str, list[Level]]:
+    """Every feature's levels, from 1 on, oldest first; metadata.version first."""
+    found = {METADATA_VERSION: [Level(METADATA_VERSION, number, number, {}) for number in range(1, LATEST + 1)]}
+    for line in _LEVELS.strip().split("\n"):
+        name, level, version, *needs = line.split()
+        required = {feature: int(least) for feature, _, least in (need.partition("=") for need in needs)}
+        found.setdefault(name, []).append(Level(name, int(level), version_level(version) or 0, required))
+    return found
+
+
+@cache
+def version_level(text: str) -> int | None:
+    """``"4.3-IV0"`` -> 30; a release (``"4.1"``, ``"4.1.1"``) means its newest; ``None``: no such metadata.version."""
+    match = _NAMED.fullmatch(text)
+    if match is None:
+        return None
+    names = {version_name(level): level for level in range(1, LATEST + 1)}
+    release = f"{match[1]}.{match[2]}-IV"
+    if match[3] is not None:
+        return names.get(release + match[3])
+    return max((level for name, level in names.items() if name.startswith(release)), default=None)
+
+
+def default_levels(version: int) -> dict[str, int]:
+    """Feature -> the level that a cluster of that metadata.version has by default, 0 included."""
+    return {
+        name: max((one.level for one in known if one.version <= version), default=0)
+        for name, known in levels().items()
+    }  # fmt: skip
+
+
+def needs_of(feature: str, level: int) -> Mapping[str, int]:
+    """The levels of other features that a level needs."""
+    return next((one.needs for one in levels().get(feature, ()) if one.level == level), {})
+
+
+def level_name(feature: str, level: int) -> str | None:
+    """``("metadata.version", 30)`` -> ``"4.3-IV0"``; other features' levels have no names."""
+    return version_name(level) if feature == METADATA_VERSION and level > 0 else None
+
+
+def shown(feature: str, level: int) -> str:
+    """A level for people: ``30 (4.3-IV0)``, ``1``."""
+    name = level_name(feature, level)
+    return f"{level} ({name})" if name else str(level)
+
+
+def metadata_changed(version: int, target: int) -> list[int]:
+    """The levels above ``target``, up to ``version``, that brought new metadata."""
+    return [level for level in range(target + 1, version + 1) if level in _CHANGED or level > LATEST]

@@ -1,0 +1,161 @@
+"""Whether the active controller would raise or lower a feature's level (``FeatureControlManager.updateFeatures``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kshell.metadata.feature_levels import (
+    CONTROLLERS_REGISTER,
+    KRAFT_VERSION,
+    METADATA_VERSION,
+    metadata_changed,
+    needs_of,
+    shown,
+)
+
+Range = tuple[int, int]
+BROKER, CONTROLLER = "broker", "controller"
+DISABLED: Range = (0, 0)
+"""What a node that does not know a feature has of it."""
+_KNOWS_KRAFT = 21
+"""The metadata.version (3.9-IV0) that kraft.version 1 needs where 4.0 controllers lead."""
+_RAISES_KRAFT = 26
+"""Controllers that know this metadata.version (4.1-IV0) change kraft.version by this way (KIP-853, KAFKA-16907)."""
+
+
+class Node(NamedTuple):
+    """A server: ``kind`` is ``broker`` or ``controller``. ``supported`` is ``None`` where nobody knows it.
+
+    ``id`` is its address where its id is not told.
+    """
+
+    kind: str
+    id: int | str
+    supported: Mapping[str, Range] | None
+
+    @property
+    def title(self) -> str:
+        """``broker 1``."""
+        return f"{self.kind} {self.id}"
+
+
+class Standing(NamedTuple):
+    """The cluster's finalized levels (kraft.version among them), every node, and what else is in the way."""
+
+    finalized: Mapping[str, int]
+    nodes: tuple[Node, ...]
+    leader_id: int | None = None
+    migrating: bool = False
+    """Whether a migration from ZooKeeper is going on."""
+
+    @property
+    def leader_supports(self) -> Mapping[str, Range] | None:
+        """What the active controller supports: it decides. ``None``: not known."""
+        return next((one.supported for one in self.nodes if one[:2] == (CONTROLLER, self.leader_id)), None)
+
+
+class Verdict(NamedTuple):
+    """``possible`` is ``None`` where that is not known. ``nodes`` are those in the way; ``reason`` says why."""
+
+    feature: str
+    level: int
+    target: int
+    possible: bool | None
+    nodes: tuple[Node, ...] = ()
+    reason: str | None = None
+
+
+def check(standing: Standing, targets: Mapping[str, int], *, upgrade: bool) -> list[Verdict]:
+    """A verdict for each feature that is to change, all of them in one update, as ``kafka-features.sh`` asks for it."""
+    proposed = {**standing.finalized, **targets}
+    return [_check(standing, name, target, proposed, upgrade=upgrade) for name, target in targets.items()]
+
+
+def _check(standing: Standing, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool) -> Verdict:
+    current = standing.finalized.get(name, 0)
+    refused = [one for one in standing.nodes if one.supported is not None and not _supports(one, name, target)]
+    unknown = [one for one in standing.nodes if one.supported is None]
+    reasons = [f"{said}: {', '.join(nodes)}" for said, nodes in _grouped(refused, name).items()]
+    reasons += _not_allowed(standing, name, target, proposed, upgrade=upgrade)
+    registered = [one for one in unknown if standing.finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER]
+    if registered:
+        # Kafka refuses as well: a voter that has not registered may be anything.
+        reasons.append(f"{_titles(registered)} has not registered, and may not support this level")
+    if reasons:
+        return Verdict(name, current, target, False, (*refused, *registered), "; ".join(reasons))
+    if unknown and target != current:
+        said = f"what {_titles(unknown)} supports is not known"
+        return Verdict(name, current, target, None, tuple(unknown), said)
+    if target != current and all(one.kind != CONTROLLER for one in standing.nodes):
+        return Verdict(name, current, target, None, (), "no controller is known, and controllers must support it, too")
+    note = None
+    if name == KRAFT_VERSION and target > current and not _handles_kraft(standing):
+        note = "accepted, but controllers before 4.1 do not act on it: the quorum stays as it is"
+    return Verdict(name, current, target, True, (), note)
+
+
+def _supports(node: Node, name: str, level: int) -> bool:
+    low, high = (node.supported or {}).get(name, DISABLED)
+    return low <= level <= high
+
+
+def _grouped(nodes: Iterable[Node], name: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for node in nodes:
+        low, high = (node.supported or {}).get(name, DISABLED)
+        said = (
+            f"only {shown(name, low)} to {shown(name, high)} is supported" if high else "the feature is not supported"
+        )
+        found.setdefault(said, []).append(node.title)
+    return found
+
+
+def _titles(nodes: Iterable[Node]) -> str:
+    return ", ".join(node.title for node in nodes)
+
+
+def _handles_kraft(standing: Standing) -> bool:
+    supported = standing.leader_supports
+    return supported is None or supported.get(METADATA_VERSION, DISABLED)[1] >= _RAISES_KRAFT
+
+
+def _is_conditional(standing: Standing) -> bool:
+    """Whether the leader is of 4.0: it is the only release that sets a condition for kraft.version."""
+    supported = standing.leader_supports or {}
+    return _KNOWS_KRAFT < supported.get(METADATA_VERSION, DISABLED)[1] < _RAISES_KRAFT
+
+
+def _not_allowed(
+    standing: Standing, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
+) -> list[str]:
+    """What is against the change whatever the nodes support."""
+    current = standing.finalized.get(name, 0)
+    if name == KRAFT_VERSION and not _handles_kraft(standing):
+        current = 0  # to these controllers it is a feature that nobody finalized
+    if upgrade and target < current:
+        return [f"{shown(name, current)} is finalized: this would be a downgrade"]
+    if not upgrade and target > current:
+        return [f"{shown(name, current)} is finalized: this would be an upgrade"]
+    if name == METADATA_VERSION:
+        return _metadata_version(standing, current, target)
+    if name == KRAFT_VERSION and target < current:
+        return ["kraft.version cannot be lowered"]
+    needs = needs_of(name, target)
+    if name == KRAFT_VERSION and target and _is_conditional(standing):
+        needs = {METADATA_VERSION: _KNOWS_KRAFT}
+    return [
+        f"needs {feature} {shown(feature, least)}"
+        for feature, least in needs.items()
+        if proposed.get(feature, 0) < least
+    ]
+
+
+def _metadata_version(standing: Standing, current: int, target: int) -> list[str]:
+    if standing.migrating:
+        return ["a migration from ZooKeeper is in progress"]
+    lost = metadata_changed(current, target)
+    if lost:
+        names = ", ".join(shown(METADATA_VERSION, level) for level in lost)
+        return [f"metadata might be lost: {names} brought new records or fields"]
+    return []

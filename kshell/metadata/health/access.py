@@ -1,0 +1,208 @@
+"""Checks of configs, ACLs, quotas, SCRAM users and delegation tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kshell.metadata.authorizer import EVERYONE, WILDCARD, covers
+from kshell.metadata.families.acls import Acl
+from kshell.metadata.families.configs import resource_segment
+from kshell.metadata.families.quotas import entity_segment
+from kshell.metadata.families.topics import NAMES
+from kshell.metadata.health.check import INFO, WARNING, Found, State, check
+from kshell.metadata.names import encode_name
+from kshell.metadata.partitions import Partition
+from kshell.protocol.primitives import Uuid
+
+FEWEST_ITERATIONS = 4096
+"""What RFC 7677 asks for at least, and Kafka's default."""
+FEW_ITERATIONS = 10_000
+"""Fewer than NIST SP 800-132 asks for at least."""
+_HARMLESS = ("DESCRIBE", "DESCRIBE_CONFIGS")
+_THROTTLES = frozenset(
+    "leader.replication.throttled.rate follower.replication.throttled.rate leader.replication.throttled.replicas"
+    " follower.replication.throttled.replicas".split()
+)
+
+
+def _config_path(resource: tuple[str, str]) -> str:
+    return f"/image/configs/{resource_segment(resource)}"
+
+
+def _quota_path(entity: Any) -> str:
+    return f"/image/clientQuotas/{entity_segment(entity)}"
+
+
+def _acl_path(acl_id: Any) -> str:
+    return f"/image/acls/{'byId' if isinstance(acl_id, Uuid) else 'byEntry'}/{acl_id}"
+
+
+def _said(acl: Acl) -> str:
+    about = f"{acl.resource_type}:{acl.resource_name} ({acl.pattern_type})"
+    return f"{acl.permission_type} {acl.principal} {acl.operation} on {about} from {acl.host}"
+
+
+# --- configs ---------------------------------------------------------------------------------------------------------
+
+
+@check(
+    "orphanedConfig",
+    WARNING,
+    "configs of a topic that is not there: they would hold for a new one of that name",
+    "create the topic, or delete the configs (kafka-configs.sh --alter --delete-config)",
+)
+def orphaned_config(state: State) -> Iterator[Found]:
+    """Of topics: Kafka deletes them with the topic."""
+    topics = state.image[NAMES]
+    for (kind, name), configs in sorted(state.image["configs"].items()):
+        if kind == "TOPIC" and name not in topics and configs:
+            yield Found(_config_path((kind, name)), f"topic {name} is not there: {', '.join(sorted(configs))}")
+
+
+@check(
+    "orphanedBrokerConfig",
+    INFO,
+    "configs of a broker that is not registered",
+    "if it is gone for good: kafka-configs.sh --alter --broker {id} --delete-config …",
+)
+def orphaned_broker_config(state: State) -> Iterator[Found]:
+    """A broker's configs may be set before it starts for the first time."""
+    known = {str(node_id) for table in ("brokers", "controllers") for node_id in state.image[table]}
+    known |= {str(voter) for voter in state.voters}
+    for (kind, name), configs in sorted(state.image["configs"].items()):
+        if kind == "BROKER" and name and name not in known and configs and not state.is_partial:
+            said = ", ".join(sorted(configs))
+            yield Found(_config_path((kind, name)), f"broker {name} is not registered: {said}", {"id": name})
+
+
+@check(
+    "leftOverThrottle",
+    INFO,
+    "replication is throttled though nothing is being moved: followers may not catch up",
+    "kafka-reassign-partitions.sh --verify removes throttles, or kafka-configs.sh --alter --delete-config",
+)
+def left_over_throttle(state: State) -> Iterator[Found]:
+    """Throttles of a reassignment that is over."""
+    throttled = [
+        (resource, sorted(_THROTTLES & configs.keys()))
+        for resource, configs in sorted(state.image["configs"].items())
+        if resource[0] in ("TOPIC", "BROKER") and _THROTTLES & configs.keys()
+    ]
+    if throttled and not _is_moving(state):
+        for resource, names in throttled:
+            yield Found(_config_path(resource), ", ".join(f"{n} is set" for n in names))
+
+
+def _is_moving(state: State) -> bool:
+    return any(
+        isinstance(value, Partition) and (value.adding_replicas or value.removing_replicas)
+        for topic in state.image["topics"].values()
+        for _, value in topic.scan()
+    )
+
+
+# --- ACLs and quotas -------------------------------------------------------------------------------------------------
+
+
+@check(
+    "wideOpenAcl",
+    WARNING,
+    "everybody may do this, whoever they are",
+    "kafka-acls.sh --remove, then add what single principals need",
+)
+def wide_open_acl(state: State) -> Iterator[Found]:
+    """ALLOW for User:* of more than looking, on everything of a type, on the cluster, or of ALL on anything."""
+    for acl_id, entry in _acls(state):
+        acl = entry.value
+        if acl.permission_type != "ALLOW" or acl.principal != EVERYONE:
+            continue
+        is_all = acl.resource_name in (WILDCARD, "") or acl.resource_type == "CLUSTER"
+        if acl.operation == "ALL" or (is_all and acl.operation not in _HARMLESS):
+            yield Found(_acl_path(acl_id), _said(acl))
+
+
+@check(
+    "orphanedAcl",
+    INFO,
+    "an ACL of topics that are not there: it would hold for a new one of that name",
+    "if the topic is gone for good: kafka-acls.sh --remove --topic {name}",
+)
+def orphaned_acl(state: State) -> Iterator[Found]:
+    """Neither the topic nor, for a prefix, any that begins like it."""
+    topics = state.image[NAMES]
+    for acl_id, entry in _acls(state):
+        acl = entry.value
+        if acl.resource_type != "TOPIC" or acl.resource_name == WILDCARD or acl.resource_name in topics:
+            continue
+        if acl.pattern_type == "LITERAL" or not any(covers(acl, "TOPIC", name) for name in topics):
+            yield Found(_acl_path(acl_id), _said(acl), {"name": acl.resource_name})
+
+
+def _acls(state: State) -> list[tuple[Any, Any]]:
+    return sorted(state.image["acls"].items(), key=lambda item: str(item[0]))
+
+
+@check(
+    "orphanedQuota",
+    INFO,
+    "a quota of a user that has neither credentials, nor ACLs, nor tokens",
+    "if the user is gone: kafka-configs.sh --alter --entity-type users --entity-name {user} --delete-config …",
+)
+def orphaned_quota(state: State) -> Iterator[Found]:
+    """Only where users are kept in the log (SCRAM): others' names are known to nobody here."""
+    users = {user for table in state.image["scram"].values() for user in table}
+    if not users:
+        return
+    named = [entry.value.principal for entry in state.image["acls"].values()]
+    named += [entry.value.owner for entry in state.image["delegationToken"].values()]
+    users |= {principal.partition(":")[2] for principal in named}
+    for entity, quotas in sorted(state.image["clientQuotas"].items(), key=repr):
+        user = dict(entity).get("user")
+        if user is not None and user not in users and quotas:
+            yield Found(_quota_path(entity), f"user {user}: {', '.join(sorted(quotas))}", {"user": user})
+
+
+# --- SCRAM and tokens ------------------------------------------------------------------------------------------------
+
+_SET_AGAIN = (
+    "set the password again: kafka-configs.sh --alter --user {user}"
+    " --add-config {mechanism}='[iterations=10000,password=…]'"
+)
+
+
+def _scram(state: State, least: int, most: int) -> Iterator[Found]:
+    for mechanism, table in sorted(state.image["scram"].items()):
+        for user, entry in sorted(table.items()):
+            if isinstance(entry.value.iterations, int) and least <= entry.value.iterations < most:
+                path = f"/image/scram/{mechanism}/{encode_name(user)}"
+                yield Found(path, f"{entry.value.iterations} iterations", {"user": user, "mechanism": mechanism})
+
+
+@check("weakScram", WARNING, "so few iterations that a stolen credential is soon guessed", _SET_AGAIN)
+def weak_scram(state: State) -> Iterator[Found]:
+    """Fewer than any version of Kafka accepts by now."""
+    yield from _scram(state, 0, FEWEST_ITERATIONS)
+
+
+@check("fewScramIterations", INFO, "fewer iterations than are asked for today", _SET_AGAIN)
+def few_scram_iterations(state: State) -> Iterator[Found]:
+    """Kafka's default among them."""
+    yield from _scram(state, FEWEST_ITERATIONS, FEW_ITERATIONS)
+
+
+@check(
+    "expiredToken",
+    WARNING,
+    "a delegation token is past its expiry: who uses it is refused",
+    "issue a new one (kafka-delegation-tokens.sh --create); the controller removes old ones every hour",
+)
+def expired_token(state: State) -> Iterator[Found]:
+    """Against the moment that the state is of."""
+    for token_id, entry in sorted(state.image["delegationToken"].items()):
+        token = entry.value
+        until = min(token.expiry_timestamp, token.max_timestamp)
+        if state.now is not None and 0 <= until < state.now:
+            ago = (state.now - until) / 3600_000
+            path = f"/image/delegationToken/{encode_name(token_id)}"
+            yield Found(path, f"owner {token.owner}, expired {ago:.1f} h ago")

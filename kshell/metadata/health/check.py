@@ -1,0 +1,194 @@
+"""How a check declares itself, what it is given, and what it finds.
+
+A check looks at the whole state, at one topic, or at one partition that is not as it should be: partitions are decoded
+once, whatever the number of checks.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from kshell.discovery import module_names
+from kshell.metadata.feature_update import Standing
+from kshell.metadata.image import Image
+from kshell.metadata.min_isr import MinIsr
+from kshell.metadata.names import encode_name
+from kshell.metadata.partitions import Partition, Topic
+
+CRITICAL, ERROR, WARNING, INFO = "critical", "error", "warning", "info"
+LEVELS = (CRITICAL, ERROR, WARNING, INFO)
+"""The worst first."""
+
+
+class SnapshotAge(NamedTuple):
+    """How the log stands to its newest snapshot: ``None`` for the snapshot's time where there is no snapshot.
+
+    Times are epoch milliseconds of records; ``log_bytes`` is the size of all segments.
+    """
+
+    snapshot: int | None
+    first: int
+    last: int
+    log_bytes: int
+
+
+class State(NamedTuple):
+    """What checks look at. ``now`` is the moment that the state is of (epoch milliseconds), ``None`` if not known."""
+
+    image: Image
+    standing: Standing
+    min_isr: MinIsr
+    now: int | None = None
+    voters: tuple[int, ...] = ()
+    quorum: Mapping[str, Any] | None = None
+    """What a live quorum says of itself (DescribeQuorum); ``None`` where nobody was asked."""
+    snapshots: SnapshotAge | None = None
+    """``None`` where a source does not know its files."""
+    is_partial: bool = False
+    """Whether brokers told the image: what they leave out is not missing."""
+
+
+class TopicState(NamedTuple):
+    """A topic: replication factors of its partitions without replicas that are being added, and its min ISR."""
+
+    topic: Topic
+    partitions: int
+    factors: frozenset[int]
+    min_isr: int | None
+
+    @property
+    def path(self) -> str:
+        """Its directory in the tree."""
+        return topic_path(self.topic.name)
+
+
+class PartitionState(NamedTuple):
+    """A partition with problems (:mod:`kshell.metadata.partition_state`)."""
+
+    topic: Topic
+    number: int
+    partition: Partition
+    problems: tuple[str, ...]
+    min_isr: int | None
+
+    @property
+    def path(self) -> str:
+        """Its leaf in the tree."""
+        return f"{topic_path(self.topic.name)}/{self.number}"
+
+
+class Found(NamedTuple):
+    """``path`` is what it is about; ``evidence`` the facts; ``words`` fill the places of the check's next step."""
+
+    path: str
+    evidence: str
+    words: Mapping[str, Any] = {}
+
+
+OfState = Callable[[State], Iterable[Found]]
+OfTopic = Callable[[State, TopicState], Found | None]
+OfPartition = Callable[[State, PartitionState], Found | None]
+
+
+class Check(NamedTuple):
+    """A finding's name, its level, what it means, and what to do about it; ``{places}`` in that are filled."""
+
+    name: str
+    level: str
+    about: str
+    next_step: str
+    of_state: OfState | None = None
+    of_topic: OfTopic | None = None
+    of_partition: OfPartition | None = None
+
+
+class Finding(NamedTuple):
+    """What a check found."""
+
+    check: Check
+    path: str
+    evidence: str
+    next_step: str
+
+
+_CHECKS: dict[str, Check] = {}
+
+
+def declare(made: Check) -> None:
+    """Adds a check."""
+    if _CHECKS.setdefault(made.name, made) is not made:
+        raise ValueError(f"the check {made.name} is declared twice")
+
+
+def check(name: str, level: str, about: str, next_step: str) -> Callable[[OfState], OfState]:
+    """Declares a check of the whole state."""
+
+    def declared(find: OfState) -> OfState:
+        declare(Check(name, level, about, next_step, of_state=find))
+        return find
+
+    return declared
+
+
+def topic_check(name: str, level: str, about: str, next_step: str) -> Callable[[OfTopic], OfTopic]:
+    """Declares a check of each topic."""
+
+    def declared(find: OfTopic) -> OfTopic:
+        declare(Check(name, level, about, next_step, of_topic=find))
+        return find
+
+    return declared
+
+
+def partition_check(name: str, level: str, about: str, next_step: str) -> Callable[[OfPartition], OfPartition]:
+    """Declares a check of each partition that has a problem at all."""
+
+    def declared(find: OfPartition) -> OfPartition:
+        declare(Check(name, level, about, next_step, of_partition=find))
+        return find
+
+    return declared
+
+
+@cache
+def checks() -> tuple[Check, ...]:
+    """Every check, the worst levels first, otherwise by subject."""
+    package = importlib.import_module(__package__ or "kshell.metadata.health")
+    for name in reversed(module_names(package.__path__)):  # topics, nodes, …: what matters to most comes first
+        importlib.import_module(f"{package.__name__}.{name}")
+    return tuple(sorted(_CHECKS.values(), key=lambda one: LEVELS.index(one.level)))
+
+
+def finding(made: Check, found: Found) -> Finding:
+    """A finding with its next step; names in it are quoted for a shell, for they are anybody's."""
+    words = {name: shlex.quote(str(word)) for name, word in found.words.items()}
+    return Finding(made, found.path, found.evidence, made.next_step.format_map(words))
+
+
+def topic_path(name: str) -> str:
+    """A topic's directory in the tree."""
+    return f"/image/topics/byName/{encode_name(name)}"
+
+
+def broker_path(node_id: int) -> str:
+    """A broker's leaf in the tree."""
+    return f"/image/cluster/brokers/{node_id}"
+
+
+def is_told(value: object) -> bool:
+    """Whether a source told the value: brokers leave some out, and a sentence stands there."""
+    return not isinstance(value, str)
+
+
+def ids(numbers: Iterable[int]) -> str:
+    """``1,2,3``; ``none`` for none."""
+    return ",".join(map(str, numbers)) or "none"
+
+
+def of_kind(found: Iterable[Check], kind: str) -> Iterator[tuple[Check, Any]]:
+    """The checks that look at that kind of thing, each with its function."""
+    return ((one, getattr(one, kind)) for one in found if getattr(one, kind) is not None)

@@ -1,0 +1,127 @@
+"""All checks on one state, in one pass over its partitions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from kshell.metadata.families.topics import TOPICS
+from kshell.metadata.health.check import (
+    LEVELS,
+    Check,
+    Finding,
+    Found,
+    PartitionState,
+    State,
+    TopicState,
+    checks,
+    finding,
+    is_told,
+    of_kind,
+)
+from kshell.metadata.partition_state import AT_MIN_ISR, problems, replication_factor
+from kshell.metadata.partitions import Partition, Topic
+
+
+class Health(NamedTuple):
+    """Findings, the worst first; how many topics and partitions there are, and how many have which problem."""
+
+    findings: list[Finding]
+    topics: int
+    partitions: int
+    counts: Counter[str]
+
+    def at_least(self, level: str) -> int:
+        """How many findings are of that level or a worse one."""
+        worst = LEVELS[: LEVELS.index(level) + 1]
+        return sum(one.check.level in worst for one in self.findings)
+
+
+def examine(state: State) -> Health:
+    """Every finding in the state."""
+    known = checks()
+    found: dict[str, list[Finding]] = {one.name: [] for one in known}
+    for made, find in of_kind(known, "of_state"):
+        found[made.name] += [finding(made, one) for one in find(state)]
+    walk = _Walk(state, found, known)
+    for topic in sorted(state.image[TOPICS].values(), key=lambda one: one.name):
+        walk.topic(topic)
+    ranked = [one for made in known for one in found[made.name]]
+    return Health(ranked, len(state.image[TOPICS]), walk.partitions, walk.counts)
+
+
+class _Walk:
+    """The pass over topics: what of each partition is looked at depends on its having a problem."""
+
+    def __init__(self, state: State, found: dict[str, list[Finding]], known: tuple[Check, ...]) -> None:
+        self.partitions = 0
+        self.counts: Counter[str] = Counter()
+        self._state = state
+        self._found = found
+        self._of_topic = list(of_kind(known, "of_topic"))
+        self._of_partition = list(of_kind(known, "of_partition"))
+        self._placed: dict[tuple[int, ...], tuple[str, ...]] = {}
+        self._racks = {number: entry.value.rack for number, entry in state.image["brokers"].items()}
+
+    def topic(self, topic: Topic) -> None:
+        """Looks at a topic and its partitions."""
+        factors = set()
+        held = topic.scan()
+        for number, value in held:
+            if not isinstance(value, Partition):
+                continue
+            if _is_whole(value):
+                factors.add(len(value.replicas))
+                if not self._placement(value.replicas):
+                    continue
+            factors.add(replication_factor(value))
+            self._partition(topic, number, value)
+        self.partitions += len(held)
+        told = TopicState(topic, len(held), frozenset(factors), self._state.min_isr.of(topic.name))
+        for made, find in self._of_topic:
+            self._add(made, find(self._state, told))
+
+    def _partition(self, topic: Topic, number: int, value: Partition) -> None:
+        factor = replication_factor(value)
+        leader = value.leader if isinstance(value.leader, int) else None
+        least = self._state.min_isr.of(topic.name, leader)
+        # Brokers never ask for more in-sync replicas than there are replicas.
+        least = None if least is None else min(least, max(factor, 1))
+        found = problems(value, least)
+        if AT_MIN_ISR in found and len(value.isr) >= factor:
+            found.remove(AT_MIN_ISR)  # as many as there are to be: none has been lost
+        self.counts.update(found)
+        told = (*found, *self._placement(value.replicas), *(("elr",) if value.elr and is_told(value.elr) else ()))
+        if told:
+            shown = PartitionState(topic, number, value, told, least)
+            for made, find in self._of_partition:
+                self._add(made, find(self._state, shown))
+
+    def _placement(self, replicas: tuple[int, ...]) -> tuple[str, ...]:
+        """What is wrong with where replicas are: the same for all partitions with the same ones."""
+        known = self._placed.get(replicas)
+        if known is None:
+            known = self._placed[replicas] = tuple(self._placed_badly(replicas))
+        return known
+
+    def _placed_badly(self, replicas: tuple[int, ...]) -> list[str]:
+        found = ["unregistered"] if any(one not in self._racks for one in replicas) else []
+        racks = [self._racks.get(one) for one in replicas]
+        there = {rack for rack in self._racks.values() if rack is not None}
+        if None not in racks and len(set(racks)) < min(len(replicas), len(there)):
+            found.append("racks")
+        return found
+
+    def _add(self, made: Check, found: Found | None) -> None:
+        if found is not None:
+            self._found[made.name].append(finding(made, found))
+
+
+def _is_whole(value: Partition) -> bool:
+    """Whether there is nothing to say of the partition but where it is: so it is with nearly all, and that is quick."""
+    return (
+        len(value.isr) == len(value.replicas) > 0
+        and value.leader == value.replicas[0]
+        and not (value.adding_replicas or value.removing_replicas or value.elr)
+        and value.leader_recovery_state == "RECOVERED"
+    )

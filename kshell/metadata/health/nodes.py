@@ -1,0 +1,284 @@
+"""Checks of brokers, controllers, the quorum, features and snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kshell.metadata.families.topics import TOPICS
+from kshell.metadata.feature_levels import CONTROLLERS_REGISTER, METADATA_VERSION, shown
+from kshell.metadata.health.check import (
+    CRITICAL,
+    ERROR,
+    INFO,
+    WARNING,
+    Found,
+    SnapshotAge,
+    State,
+    broker_path,
+    check,
+    ids,
+)
+from kshell.metadata.partitions import Partition
+
+BEHIND_AFTER = 10_000
+"""Milliseconds for which a voter may not have caught up; followers fetch twice a second."""
+BEHIND_BY = 1000
+"""Offsets, where nobody tells times (below 3.4)."""
+SNAPSHOT_AFTER = 6 * 3600_000
+"""Milliseconds of log after the newest snapshot; servers write one an hour (metadata.log.max.snapshot.interval.ms)."""
+_HOURLY = 9
+"""Servers from before this metadata.version (3.5-IV0) may write snapshots by size alone: then days may pass."""
+_BY_SIZE = 12
+SNAPSHOT_BYTES = 3 * 20 * 1024 * 1024
+"""Bytes of log without a snapshot; servers write one every 20 MiB (metadata.log.max.record.bytes.between.snapshots)."""
+
+
+def _holding(state: State) -> set[int]:
+    """The brokers that have replicas."""
+    return {
+        node_id
+        for topic in state.image[TOPICS].values()
+        for _, value in topic.scan()
+        if isinstance(value, Partition)
+        for node_id in value.replicas
+    }
+
+
+def _fenced(state: State) -> list[int]:
+    return [number for number, entry in sorted(state.image["brokers"].items()) if entry.value.fenced is True]
+
+
+@check(
+    "brokerFenced", ERROR, "a broker that has replicas does not serve", "start it, or see why it cannot: its server.log"
+)
+def broker_fenced(state: State) -> Iterator[Found]:
+    """Registered, fenced, and needed."""
+    fenced = _fenced(state)
+    holding = _holding(state) if fenced else set()
+    for number in fenced:
+        if number in holding:
+            rack = state.image["brokers"][number].value.rack
+            yield Found(broker_path(number), f"broker {number} is fenced" + (f", rack {rack}" if rack else ""))
+
+
+@check(
+    "staleRegistration",
+    INFO,
+    "a broker that has no replicas does not serve",
+    "if it is gone for good: kafka-cluster.sh unregister --id {id}",
+)
+def stale_registration(state: State) -> Iterator[Found]:
+    """Registered and fenced, and nobody misses it."""
+    fenced = _fenced(state)
+    holding = _holding(state) if fenced else set()
+    for number in fenced:
+        if number not in holding:
+            yield Found(broker_path(number), f"broker {number} is fenced and has no replicas", {"id": number})
+
+
+@check(
+    "brokerShuttingDown",
+    WARNING,
+    "a broker is in controlled shutdown: its leaders move elsewhere",
+    "wait until it is gone, or see what keeps it: partitions --where 'leader == {id}'",
+)
+def broker_shutting_down(state: State) -> Iterator[Found]:
+    """A broker that is fenced already has shut down."""
+    for number, entry in sorted(state.image["brokers"].items()):
+        if entry.value.in_controlled_shutdown is True and entry.value.fenced is not True:
+            yield Found(broker_path(number), f"broker {number} is in controlled shutdown", {"id": number})
+
+
+@check(
+    "controllerUnregistered",
+    WARNING,
+    "a voter has not registered: features cannot be upgraded, and nobody knows where it listens",
+    "start controller {id}, or remove it from the quorum (kafka-metadata-quorum.sh remove-controller)",
+)
+def controller_unregistered(state: State) -> Iterator[Found]:
+    """From metadata.version 3.7-IV0 on controllers register."""
+    version = state.standing.finalized.get(METADATA_VERSION, 0)
+    if version >= CONTROLLERS_REGISTER and not state.is_partial:
+        for voter in sorted(set(state.voters) - set(state.image["controllers"])):
+            yield Found("/image/cluster/controllers", f"voter {voter} is not registered", {"id": voter})
+
+
+@check(
+    "evenVoters",
+    WARNING,
+    "an even number of voters bears no more failures than one voter less",
+    "add or remove a controller (kafka-metadata-quorum.sh add-controller, remove-controller)",
+)
+def even_voters(state: State) -> Iterator[Found]:
+    """Of a majority of them."""
+    number = len(state.voters)
+    if number and number % 2 == 0:
+        bears = (number - 1) // 2
+        yield Found("/quorum/voters", f"{number} voters ({ids(sorted(state.voters))}): {bears} may be lost")
+
+
+@check(
+    "noLeader",
+    CRITICAL,
+    "the quorum has no leader: nothing can be changed",
+    "start controllers until most voters are up",
+)
+def no_leader(state: State) -> Iterator[Found]:
+    """As a live quorum says."""
+    if state.quorum is not None and state.quorum["leaderId"] < 0:
+        yield Found("/quorum/leaderId", f"no leader in epoch {state.quorum['leaderEpoch']}")
+
+
+@check(
+    "voterBehind",
+    ERROR,
+    "a controller does not keep up with the leader: it cannot take over, and the majority is smaller",
+    "start controller {id}, or see its log and its network",
+)
+def voter_behind(state: State) -> Iterator[Found]:
+    """By the leader's own clock where it tells times, else by offsets."""
+    yield from _behind(state, "voters")
+
+
+@check("observerBehind", WARNING, "a node does not keep up with the metadata log", "see the node's log and its network")
+def observer_behind(state: State) -> Iterator[Found]:
+    """Brokers, and controllers that are no voters. One that is gone stays in the list for minutes."""
+    yield from _behind(state, "observers")
+
+
+def _behind(state: State, role: str) -> Iterator[Found]:
+    told = state.quorum
+    if told is None or told[role] is None:
+        return
+    leader = next((one for one in told["voters"] if one["id"] == told["leaderId"]), None)
+    now = leader["lastFetchTimestamp"] if leader else None
+    for one in sorted(told[role], key=lambda replica: replica["id"]):
+        if one is leader or one["id"] < 0:
+            continue
+        lag, caught = one["lag"], one["lastCaughtUpTimestamp"]
+        late = now - caught if now is not None and caught is not None else None
+        if (late is not None and late > BEHIND_AFTER) or (late is None and (lag is None or lag > BEHIND_BY)):
+            since = "" if late is None else f", last caught up {late / 1000:.0f} s ago"
+            yield Found(
+                f"/quorum/{role}/{one['id']}", f"lag {'not known' if lag is None else lag}{since}", {"id": one["id"]}
+            )
+
+
+# --- features --------------------------------------------------------------------------------------------------------
+
+
+def _ranges(state: State, name: str) -> dict[str, tuple[int, int]]:
+    return {one.title: one.supported.get(name, (0, 0)) for one in state.standing.nodes if one.supported is not None}
+
+
+@check(
+    "featureUnsupported",
+    ERROR,
+    "a node does not support what is finalized: it cannot start again",
+    "upgrade that node's software",
+)
+def feature_unsupported(state: State) -> Iterator[Found]:
+    """Kafka refuses to finalize such a level, so the node was replaced by an older one."""
+    for name, level in sorted(state.standing.finalized.items()):
+        for title, (low, high) in _ranges(state, name).items():
+            if not low <= level <= high:
+                evidence = f"{name} {shown(name, level)} is finalized, {title} supports {low} to {high}"
+                yield Found("/image/features", evidence)
+
+
+@check(
+    "mixedSoftware",
+    WARNING,
+    "nodes run different releases: an upgrade has not come to its end",
+    "upgrade the nodes that support less (features names them), then finalize",
+)
+def mixed_software(state: State) -> Iterator[Found]:
+    """By the highest metadata.version that each supports."""
+    tops: dict[int, list[str]] = {}
+    for title, (_, high) in _ranges(state, METADATA_VERSION).items():
+        tops.setdefault(high, []).append(title)
+    if len(tops) > 1:
+        said = [f"{shown(METADATA_VERSION, top)}: {', '.join(titles)}" for top, titles in sorted(tops.items())]
+        yield Found("/image/cluster", f"highest metadata.version by node: {'; '.join(said)}")
+
+
+@check(
+    "featureBehind",
+    INFO,
+    "all nodes support a higher metadata.version than is finalized",
+    "when nobody wants to go back to the old software: kafka-features.sh upgrade --metadata {version}",
+)
+def feature_behind(state: State) -> Iterator[Found]:
+    """Only metadata.version: other features may be left off on purpose."""
+    level = state.standing.finalized.get(METADATA_VERSION, 0)
+    top = min((high for _, high in _ranges(state, METADATA_VERSION).values()), default=0)
+    if 0 < level < top:
+        known = shown(METADATA_VERSION, top)
+        words = {"version": known.partition("(")[2].rstrip(")") or top}
+        yield Found(
+            "/image/features/metadataVersion",
+            f"{shown(METADATA_VERSION, level)} is finalized, {known} is possible",
+            words,
+        )
+
+
+# --- snapshots -------------------------------------------------------------------------------------------------------
+
+
+@check(
+    "noSnapshot",
+    WARNING,
+    "the log has grown without a snapshot: starting takes long, and the log cannot be cleaned",
+    "see the server's log for SnapshotGenerator; snapshots may fail for want of space or rights",
+)
+def no_snapshot(state: State) -> Iterator[Found]:
+    """After more log than a server lets pass."""
+    age = state.snapshots
+    if age is None or age.snapshot is not None:
+        return
+    if _is_late(state, age):
+        yield Found("/snapshots", f"none, after {_span(age.last - age.first)} and {age.log_bytes} bytes of log")
+
+
+@check(
+    "noSnapshotYet",
+    INFO,
+    "there is no snapshot: as it is for the first hour of a cluster",
+    "nothing, unless snapshots were there before: servers write one an hour, or after 20 MiB of log",
+)
+def no_snapshot_yet(state: State) -> Iterator[Found]:
+    """With less log than a server lets pass."""
+    age = state.snapshots
+    if age is not None and age.snapshot is None and not _is_late(state, age):
+        yield Found("/snapshots", f"none, after {_span(age.last - age.first)} and {age.log_bytes} bytes of log")
+
+
+def _longest(state: State) -> int:
+    is_hourly = state.standing.finalized.get(METADATA_VERSION, 0) >= _HOURLY
+    return SNAPSHOT_AFTER if is_hourly else SNAPSHOT_AFTER * _BY_SIZE
+
+
+def _is_late(state: State, age: SnapshotAge) -> bool:
+    return age.last - age.first > _longest(state) or age.log_bytes > SNAPSHOT_BYTES
+
+
+@check(
+    "oldSnapshot",
+    WARNING,
+    "the newest snapshot is old: starting takes long, and the log cannot be cleaned",
+    "see the server's log for SnapshotGenerator; snapshots may fail for want of space or rights",
+)
+def old_snapshot(state: State) -> Iterator[Found]:
+    """Against the last record of the log, not against the clock: a copy may be old as a whole."""
+    age = state.snapshots
+    if age is not None and age.snapshot is not None and age.last - age.snapshot > _longest(state):
+        yield Found(
+            "/snapshots", f"the newest one is {_span(age.last - age.snapshot)} older than the log's last record"
+        )
+
+
+def _span(milliseconds: int) -> str:
+    hours = milliseconds / 3600_000
+    if hours < 1:
+        return f"{milliseconds / 60_000:.0f} min"
+    return f"{hours:.0f} h" if hours < 72 else f"{hours / 24:.0f} d"

@@ -1,0 +1,237 @@
+"""Checks of topics and partitions."""
+
+from __future__ import annotations
+
+from kshell.metadata.health.check import (
+    CRITICAL,
+    ERROR,
+    INFO,
+    WARNING,
+    Found,
+    PartitionState,
+    State,
+    TopicState,
+    ids,
+    is_told,
+    partition_check,
+    topic_check,
+)
+from kshell.metadata.partition_state import (
+    AT_MIN_ISR,
+    NON_PREFERRED,
+    OFFLINE,
+    REASSIGNING,
+    UNCLEAN,
+    UNDER_MIN_ISR,
+    UNDER_REPLICATED,
+)
+
+STUCK_AFTER = 3600_000
+"""Milliseconds without a change after which a reassignment is called stuck."""
+_ELECT = "kafka-leader-election.sh --election-type {type} --topic {topic} --partition {partition}"
+_RETURN = "bring back the missing brokers, or reassign their replicas (kafka-reassign-partitions.sh)"
+
+
+def _found(one: PartitionState, evidence: str, kind: str = "preferred", **words: str) -> Found:
+    return Found(one.path, evidence, {"topic": one.topic.name, "partition": one.number, "type": kind, **words})
+
+
+def _replicas(one: PartitionState) -> str:
+    return f"isr {ids(one.partition.isr)} of replicas {ids(one.partition.replicas)}"
+
+
+@partition_check(
+    "offlinePartition",
+    CRITICAL,
+    "no leader: it can be neither read nor written",
+    "start one of the brokers {brokers}; only if all are lost for ever, with the records that only they had: " + _ELECT,
+)
+def offline(state: State, one: PartitionState) -> Found | None:
+    """No leader."""
+    if OFFLINE not in one.problems:
+        return None
+    value = one.partition
+    last = value.last_known_elr if is_told(value.last_known_elr) else ()
+    elr = value.elr if "elr" in one.problems else ()
+    more = f", elr {ids(elr)}" if elr else ""
+    more += f", lastKnownElr {ids(last)}" if last else ""
+    able = ids(dict.fromkeys((*value.isr, *elr))) if value.isr or elr else ids(last or value.replicas)
+    return _found(one, f"leader none, {_replicas(one)}{more}", "unclean", brokers=able)
+
+
+@partition_check("underMinIsr", ERROR, "fewer in-sync replicas than min.insync.replicas: acks=all is refused", _RETURN)
+def under_min_isr(state: State, one: PartitionState) -> Found | None:
+    """Offline partitions count as well, as ``kafka-topics.sh`` has it."""
+    if UNDER_MIN_ISR not in one.problems:
+        return None
+    least = "not known" if one.min_isr is None else str(one.min_isr)
+    return _found(one, f"{_replicas(one)}, min.insync.replicas {least}")
+
+
+@partition_check(
+    "uncleanRecovery",
+    ERROR,
+    "an unclean leader recovers: records may be lost",
+    "wait until it is RECOVERED, then compare the topic with its sources: records of former leaders may be gone",
+)
+def unclean_recovery(state: State, one: PartitionState) -> Found | None:
+    """``leaderRecoveryState`` is RECOVERING."""
+    if UNCLEAN not in one.problems:
+        return None
+    return _found(one, f"leaderRecoveryState RECOVERING, leader {one.partition.leader}, {_replicas(one)}")
+
+
+@partition_check("atMinIsr", WARNING, "one more replica lost, and acks=all is refused", _RETURN)
+def at_min_isr(state: State, one: PartitionState) -> Found | None:
+    """Only where replicas were lost: with as many as there are to be, the config is at odds instead."""
+    if AT_MIN_ISR not in one.problems:
+        return None
+    return _found(one, f"{_replicas(one)}, min.insync.replicas {one.min_isr}")
+
+
+@partition_check("underReplicated", WARNING, "fewer in-sync replicas than replicas", _RETURN)
+def under_replicated(state: State, one: PartitionState) -> Found | None:
+    """Replicas that a reassignment adds do not count."""
+    return _found(one, _replicas(one)) if UNDER_REPLICATED in one.problems else None
+
+
+@partition_check(
+    "elrInUse", WARNING, "the ISR fell below min.insync.replicas: others are still eligible to lead", _RETURN
+)
+def elr_in_use(state: State, one: PartitionState) -> Found | None:
+    """Eligible leader replicas (KIP-966)."""
+    return _found(one, f"elr {ids(one.partition.elr)}, {_replicas(one)}") if "elr" in one.problems else None
+
+
+@partition_check(
+    "nonPreferredLeader",
+    INFO,
+    "led by another broker than the first replica: load may be uneven",
+    "automatic rebalancing does it (auto.leader.rebalance.enable), or " + _ELECT,
+)
+def non_preferred(state: State, one: PartitionState) -> Found | None:
+    """The leader is not the first replica."""
+    if NON_PREFERRED not in one.problems:
+        return None
+    return _found(one, f"leader {one.partition.leader}, replicas {ids(one.partition.replicas)}")
+
+
+def _moving(one: PartitionState) -> str:
+    value = one.partition
+    return f"adding {ids(value.adding_replicas)}, removing {ids(value.removing_replicas)}, {_replicas(one)}"
+
+
+def _stuck(state: State, one: PartitionState) -> str | None:
+    """Why a reassignment will not come to an end by itself; ``None``: it may."""
+    if REASSIGNING not in one.problems or not is_told(one.partition.adding_replicas):
+        return None
+    brokers = state.image["brokers"]
+    for node_id in one.partition.adding_replicas:
+        if node_id not in brokers:
+            return f"broker {node_id} is not registered"
+        if brokers[node_id].value.fenced:
+            return f"broker {node_id} is fenced"
+    entry = one.topic.partition(one.number)
+    since = entry.origin.timestamp if entry is not None else -1
+    if since > 0 and state.now is not None and state.now - since > STUCK_AFTER:
+        return f"no change for {(state.now - since) / 3600_000:.0f} h"
+    return None
+
+
+@partition_check(
+    "stuckReassignment",
+    WARNING,
+    "a reassignment that does not come to an end",
+    "see the brokers that are being added; kafka-reassign-partitions.sh --verify, or --cancel",
+)
+def stuck_reassignment(state: State, one: PartitionState) -> Found | None:
+    """Where a replica is to go to a broker that is gone, or nothing has happened for an hour."""
+    why = _stuck(state, one)
+    return _found(one, f"{why}; {_moving(one)}") if why else None
+
+
+@partition_check(
+    "reassignment", INFO, "replicas are being moved", "kafka-reassign-partitions.sh --list shows how far they are"
+)
+def reassignment(state: State, one: PartitionState) -> Found | None:
+    """One that goes on as it should."""
+    if REASSIGNING not in one.problems or _stuck(state, one):
+        return None
+    return _found(one, _moving(one))
+
+
+@partition_check(
+    "unregisteredReplica",
+    WARNING,
+    "a replica is on a broker that is not registered",
+    "reassign the partition to brokers that are there (kafka-reassign-partitions.sh)",
+)
+def unregistered_replica(state: State, one: PartitionState) -> Found | None:
+    """Before 4.0 brokers do not tell the fenced ones, so they look like that too (-b)."""
+    if "unregistered" not in one.problems or state.is_partial:
+        return None
+    gone = [node_id for node_id in one.partition.replicas if node_id not in state.image["brokers"]]
+    return _found(one, f"broker {ids(gone)} is not registered, {_replicas(one)}")
+
+
+@partition_check(
+    "rackViolation",
+    WARNING,
+    "replicas share racks though there are others: one rack lost takes several",
+    "reassign it over all racks (kafka-reassign-partitions.sh --generate looks at racks)",
+)
+def rack_violation(state: State, one: PartitionState) -> Found | None:
+    """Fewer racks than replicas could have."""
+    if "racks" not in one.problems:
+        return None
+    racks = [f"{node_id} in {state.image['brokers'][node_id].value.rack}" for node_id in one.partition.replicas]
+    return _found(one, f"replicas {', '.join(racks)}")
+
+
+@topic_check(
+    "singleReplica",
+    WARNING,
+    "one replica only: a broker lost is the data lost",
+    "raise the replication factor (kafka-reassign-partitions.sh with more replicas)",
+)
+def single_replica(state: State, one: TopicState) -> Found | None:
+    """Of any of the topic's partitions."""
+    if 1 not in one.factors:
+        return None
+    number = "1 partition" if one.partitions == 1 else f"{one.partitions} partitions"
+    return Found(one.path, f"{number}, replication factor {ids(sorted(one.factors))}")
+
+
+_MIN_ISR = "kafka-configs.sh --alter --topic {topic} --add-config min.insync.replicas=N"
+
+
+@topic_check(
+    "minIsrAboveReplicas",
+    WARNING,
+    "min.insync.replicas is above the replication factor: it does not hold what it promises",
+    "more replicas, or " + _MIN_ISR,
+)
+def min_isr_above(state: State, one: TopicState) -> Found | None:
+    """Brokers take the replication factor then."""
+    if one.min_isr is None or not one.factors or one.min_isr <= min(one.factors):
+        return None
+    return _at_odds(one)
+
+
+@topic_check(
+    "minIsrEqualsReplicas",
+    WARNING,
+    "every replica must be in sync: one broker restarted, and acks=all is refused",
+    "more replicas, or " + _MIN_ISR,
+)
+def min_isr_equals(state: State, one: TopicState) -> Found | None:
+    """A single replica is another finding."""
+    if one.min_isr is None or not one.factors or one.min_isr != min(one.factors) or one.min_isr == 1:
+        return None
+    return _at_odds(one)
+
+
+def _at_odds(one: TopicState) -> Found:
+    factor = ids(sorted(one.factors))
+    evidence = f"min.insync.replicas {one.min_isr}, replication factor {factor}"
+    return Found(one.path, evidence, {"topic": one.topic.name})

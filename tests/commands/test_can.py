@@ -1,0 +1,213 @@
+"""can: decisions by rule, the words of the line, and what the answer leaves open."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.commands.base.completion import complete
+from kshell.errors import SourceError, UsageError
+from kshell.render import render
+from kshell.session import Session
+from kshell.sources.brokers import BrokerSource
+from tests import builders
+from tests.builders import uuid
+from tests.commands.healthy import acl
+from tests.commands.shell import opened, run, sections
+from tests.server import Quorum, faults, settings
+
+DENY = {"permissionType": 2}
+READ, WRITE, ALTER, DESCRIBE, ALL, DESCRIBE_CONFIGS, ALTER_CONFIGS = 3, 4, 7, 8, 2, 10, 11
+
+
+def asked(directory: Path, line: str, *acls: bytes) -> dict[str, Any]:
+    """The answer to a question under these ACLs; its exit code says the same."""
+    builders.write_log(directory, builders.batch(acls or [builders.value("NO_OP")]))
+    session = opened(directory)
+    result = run(session, line)
+    told: dict[str, Any] = sections(session, line)[""]
+    assert result.exit_code == (0 if told["allowed"] else 1)
+    return told
+
+
+def test_an_entry_that_allows(tmp_path: Path) -> None:
+    told = asked(tmp_path, "can User:alice READ TOPIC:orders", acl(1))
+    assert list(told) == [
+        "allowed", "reason", "principal", "operation", "resource", "host", "rule", "aclId", "acl",
+    ]  # fmt: skip
+    assert (told["allowed"], told["rule"], told["aclId"]) == (True, "acl", str(uuid(1)))
+    assert told["reason"] == f"ACL {uuid(1)} allows User:alice READ on TOPIC:orders (LITERAL) from any host"
+    assert told["acl"]["resourceName"] == "orders"
+
+
+@pytest.mark.parametrize(
+    ("line", "more", "rule"),
+    [
+        ("can User:bob READ TOPIC:orders", {}, "default"),
+        ("can User:alice WRITE TOPIC:orders", {}, "default"),
+        ("can User:alice READ GROUP:orders", {}, "noAcl"),
+        ("can User:alice READ TOPIC:orders-eu", {}, "noAcl"),
+        ("can User:alice READ TOPIC:ord", {"patternType": 4}, "noAcl"),
+        ("can User:alice READ TOPIC:orders", DENY, "acl"),
+        ("can User:alice READ TOPIC:orders", {"host": "10.0.0.1"}, "default"),
+        ("can User:alice READ TOPIC:orders --host 10.0.0.2", {"host": "10.0.0.1"}, "default"),
+        ("can User:alice DESCRIBE TOPIC:orders", {"operation": READ, **DENY}, "default"),
+        ("can User:alice DESCRIBE_CONFIGS TOPIC:orders", {"operation": DESCRIBE}, "default"),
+        ("can User:alice READ TOPIC:*orders", {"resourceName": "*"}, "noAcl"),
+    ],
+)
+def test_denied(line: str, more: dict[str, Any], rule: str, tmp_path: Path) -> None:
+    told = asked(tmp_path, line, acl(1, **more))
+    assert (told["allowed"], told["rule"]) == (False, rule)
+
+
+@pytest.mark.parametrize(
+    ("line", "more"),
+    [
+        ("can User:alice READ TOPIC:orders-eu", {"patternType": 4}),
+        ("can User:alice READ TOPIC:orders", {"resourceName": "*"}),
+        ("can User:anybody READ TOPIC:orders", {"principal": "User:*"}),
+        ("can Group:anybody READ TOPIC:orders", {"principal": "User:*"}),
+        ("can User:alice CREATE TOPIC:orders", {"operation": ALL}),
+        ("can User:alice DESCRIBE TOPIC:orders", {"operation": WRITE}),
+        ("can User:alice DESCRIBE TOPIC:orders", {"operation": ALTER}),
+        ("can User:alice describe-configs topic:orders", {"operation": ALTER_CONFIGS}),
+        ("can User:alice READ TOPIC:orders --host 10.0.0.1", {"host": "10.0.0.1"}),
+        ("can User:alice READ TOPIC:orders --host ::1", {"host": "0:0:0:0:0:0:0:1"}),
+        ("can User:alice READ TOPIC:orders --host ::ffff:10.0.0.1", {"host": "10.0.0.1"}),
+        ("can User:alice ALTER CLUSTER", {"resourceType": 4, "resourceName": "kafka-cluster", "operation": ALTER}),
+    ],
+)
+def test_allowed(line: str, more: dict[str, Any], tmp_path: Path) -> None:
+    assert asked(tmp_path, line, acl(1, **more))["allowed"] is True
+
+
+def test_deny_goes_before_allow(tmp_path: Path) -> None:
+    denying = acl(2, resourceName="*", principal="User:*", operation=ALL, **DENY)
+    told = asked(tmp_path, "can User:alice READ TOPIC:orders", acl(1), denying)
+    assert (told["allowed"], told["aclId"]) == (False, str(uuid(2)))
+
+
+def test_what_servers_properties_say(tmp_path: Path) -> None:
+    told = asked(tmp_path, "can User:root READ TOPIC:orders --super-user User:a --super-user User:root", acl(1, **DENY))
+    assert (told["rule"], told["reason"]) == ("superUser", "a super user may do anything")
+    for resource, allowed in (("TOPIC:orders", False), ("TOPIC:other", True)):
+        told = asked(tmp_path, f"can User:bob READ {resource} --allow-if-no-acl", acl(1))
+        assert told["allowed"] is allowed
+    assert "allow.everyone.if.no.acl.found" in told["reason"]
+
+
+def test_what_the_answer_leaves_open(tmp_path: Path) -> None:
+    builders.write_log(tmp_path, builders.batch([acl(1, host="10.0.0.1"), acl(2, host="10.0.0.2", **DENY)]))
+    session = opened(tmp_path)
+    run(session, "can User:alice READ TOPIC:orders")
+    assert session.remarks[0].endswith("--host 10.0.0.1 or --host 10.0.0.2")
+    assert "super.users" in session.remarks[1]
+    run(session, "can User:alice READ TOPIC:orders --host 10.0.0.1")
+    assert session.remarks == []
+    run(session, "can User:bob READ TOPIC:orders --super-user User:root")
+    assert session.remarks == []
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("can alice READ TOPIC:orders", "User:alice"),
+        ("can User: READ TOPIC:orders", "User:alice"),
+        ("can User:alice REED TOPIC:orders", "READ"),
+        ("can User:alice ANY TOPIC:orders", "operations:"),
+        ("can User:alice READ orders", "TOPIC:orders"),
+        ("can User:alice READ TOPIC:", "TOPIC:NAME"),
+        ("can User:alice READ CLUSTER:other", ""),
+        ("can User:alice READ TOPIC:orders --host web-1", "addresses"),
+        ("can User:alice READ TOPIC:orders --super-user root", "User:alice"),
+    ],
+)
+def test_words_that_name_nothing(line: str, hint: str, sample: Session) -> None:
+    with pytest.raises(UsageError) as raised:
+        run(sample, line)
+    assert hint in (raised.value.hint or "")
+
+
+def test_completion(sample: Session) -> None:
+    assert sample.image
+
+    def offered(before: str) -> set[str]:
+        return {one.text.strip() for one in complete(sample, before).candidates}
+
+    assert {"User:alice", "User:svc-orders"} <= offered("can User:")
+    assert "User:*" not in offered("can User:")
+    assert offered("can User:alice DESCRIBE_") == {"DESCRIBE_CONFIGS", "DESCRIBE_TOKENS"}
+    assert offered("can User:alice wr") == {"write"}
+    assert "TOPIC:customer-profiles" in offered("can User:alice READ TOPIC:cust")
+    assert "GROUP:analytics" in offered("can User:alice READ GROUP:")
+    assert "10.20.0.7" in offered("can User:alice READ GROUP:analytics --host 10")
+
+
+class TestBrokers:
+    ANSWER = {  # noqa: RUF012
+        "throttleTimeMs": 0, "errorCode": 0, "errorMessage": None,
+        "resources": [{"resourceType": 2, "resourceName": "orders", "patternType": 3, "acls": [
+            {"principal": "User:alice", "host": "*", "operation": 3, "permissionType": 3}]}],
+    }  # fmt: skip
+
+    def test_entries_have_no_ids(self) -> None:
+        with Quorum(brokers=1) as quorum:
+            quorum.bodies["DescribeAcls"] = self.ANSWER
+            session = Session(quorum.keep(BrokerSource(quorum.bootstrap_servers, settings())))
+            told = sections(session, "can User:alice READ TOPIC:orders")[""]
+            assert (told["allowed"], told["aclId"]) == (True, "TOPIC,orders,LITERAL,User:alice,*,READ,ALLOW")
+
+    def test_who_may_not_see_them_is_told_so(self) -> None:
+        """Not: denied."""
+        with Quorum(brokers=1) as quorum:
+            quorum.bodies["DescribeAcls"] = self.ANSWER
+            quorum.on("DescribeAcls", faults.error(31))
+            session = Session(quorum.keep(BrokerSource(quorum.bootstrap_servers, settings())))
+            with pytest.raises(SourceError) as raised:
+                run(session, "can User:alice READ TOPIC:orders")
+            assert "DescribeAcls" in raised.value.message
+
+
+def test_golden(tmp_path: Path) -> None:
+    builders.write_log(tmp_path, builders.batch([acl(1, patternType=4)]))
+    session, line = opened(tmp_path), "can User:alice DESCRIBE TOPIC:orders-eu"
+    number = str(uuid(1))
+    assert "".join(render(run(session, line), "text")) == (
+        "allowed    true\n"
+        f"reason     ACL {number} allows User:alice READ on TOPIC:orders (PREFIXED) from any host\n"
+        "principal  User:alice\n"
+        "operation  DESCRIBE\n"
+        "resource   TOPIC:orders-eu\n"
+        "host       -\n"
+        "rule       acl\n"
+        f"aclId      {number}\n"
+        "acl\n"
+        "  resourceType    TOPIC\n"
+        "  resourceName    orders\n"
+        "  patternType     PREFIXED\n"
+        "  principal       User:alice\n"
+        "  host            *\n"
+        "  operation       READ\n"
+        "  permissionType  ALLOW\n"
+    )
+    told = json.loads("".join(render(run(session, line), "json")))
+    assert told | {"acl": None} == {
+        "allowed": True,
+        "reason": f"ACL {number} allows User:alice READ on TOPIC:orders (PREFIXED) from any host",
+        "principal": "User:alice",
+        "operation": "DESCRIBE",
+        "resource": "TOPIC:orders-eu",
+        "host": None,
+        "rule": "acl",
+        "aclId": number,
+        "acl": None,
+    }
+    assert "".join(render(run(session, line), "tsv")).splitlines()[:3] == [
+        "section\tkey\tvalue",
+        "\tallowed\ttrue",
+        f"\treason\tACL {number} allows User:alice READ on TOPIC:orders (PREFIXED) from any host",
+    ]

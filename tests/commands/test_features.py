@@ -1,0 +1,271 @@
+"""features: what is finalized and supported, verdicts on changes, and the map of levels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.commands.base.completion import complete
+from kshell.commands.features import parse_targets
+from kshell.errors import UsageError
+from kshell.metadata.feature_update import Node, Standing, check
+from kshell.render import render
+from kshell.session import Session
+from kshell.sources.brokers import BrokerSource
+from kshell.sources.choose import NoSource
+from kshell.sources.quorum import QuorumSource
+from tests.builders import value
+from tests.commands.healthy import FEATURES, broker, controller, records, write
+from tests.commands.shell import lines, opened, rows, run
+from tests.server import Quorum, faults, settings
+
+METADATA = "metadata.version"
+
+
+def level(number: int, name: str = METADATA) -> bytes:
+    """A finalized level."""
+    return value("FEATURE_LEVEL", name=name, featureLevel=number)
+
+
+def supporting(top: int) -> list[dict[str, Any]]:
+    """What a node registers whose software is older."""
+    return [FEATURES[0] | {"maxSupportedVersion": top}, FEATURES[1]]
+
+
+def verdicts(session: Session, line: str) -> dict[str, tuple[Any, list[str], str | None]]:
+    """Feature -> (possible, who is in the way, why); the exit code says whether all are possible."""
+    result = run(session, line)
+    told = {row["feature"]: (row["possible"], row["inTheWay"], row["reason"]) for row in rows(session, line)}
+    assert result.exit_code == (0 if all(one[0] for one in told.values()) else 1)
+    return told
+
+
+def test_what_all_support(tmp_path: Path) -> None:
+    session = opened(write(tmp_path, level(29), broker(3, features=supporting(29))))
+    found = {row["feature"]: row for row in rows(session, "features")}
+    assert list(found) == [METADATA, "kraft.version"]
+    assert found[METADATA] == {
+        "feature": METADATA,
+        "level": 29,
+        "name": "4.2-IV1",
+        "minVersion": 7,
+        "maxVersion": 29,
+        "highestVersion": 30,
+        "inTheWay": ["broker 3"],
+        "nodes": {title: {"min": 7, "max": 29 if title == "broker 3" else 30} for title in (
+            "broker 1", "broker 2", "broker 3", "controller 11", "controller 12", "controller 13")},
+    }  # fmt: skip
+
+
+def test_a_node_that_does_not_support_the_finalized_level(tmp_path: Path) -> None:
+    session = opened(write(tmp_path, broker(3, features=supporting(29))))
+    assert rows(session, "features")[0]["inTheWay"] == ["broker 3"]
+
+
+class TestCanUpgrade:
+    def test_everybody_supports_it(self, tmp_path: Path) -> None:
+        session = opened(write(tmp_path, level(29)))
+        assert verdicts(session, "features --can-upgrade metadata.version=30") == {METADATA: (True, [], None)}
+        assert verdicts(session, "features --can-upgrade metadata.version=4.3")[METADATA][0] is True
+
+    def test_who_is_in_the_way(self, tmp_path: Path) -> None:
+        session = opened(write(tmp_path, level(27), broker(3, features=supporting(28)), controller(12, features=[])))
+        possible, nodes, reason = verdicts(session, "features --can-upgrade metadata.version=30")[METADATA]
+        assert (possible, nodes) == (False, ["broker 3", "controller 12"])
+        assert reason == (
+            "only 7 (3.3-IV3) to 28 (4.2-IV0) is supported: broker 3; the feature is not supported: controller 12"
+        )
+
+    def test_a_fenced_broker_counts(self, tmp_path: Path) -> None:
+        session = opened(write(tmp_path, level(29), broker(3, fenced=True, features=supporting(29))))
+        assert verdicts(session, "features --can-upgrade 4.3-IV0")[METADATA][1] == ["broker 3"]
+
+    def test_a_voter_that_has_not_registered(self, tmp_path: Path) -> None:
+        session = opened(write(tmp_path, level(29), voters=(11, 12, 13, 14, 15)))
+        possible, nodes, reason = verdicts(session, "features --can-upgrade metadata.version=30")[METADATA]
+        assert (possible, nodes) == (False, ["controller 14", "controller 15"])
+        assert reason is not None and "has not registered" in reason
+
+    def test_unknown_where_controllers_do_not_register(self, tmp_path: Path) -> None:
+        at = [number for number, record in enumerate(records()) if record in [controller(n) for n in (11, 12, 13)]]
+        session = opened(write(tmp_path, level(14), without=at))
+        possible, nodes, reason = verdicts(session, "features --can-upgrade metadata.version=30")[METADATA]
+        assert (possible, nodes) == (None, ["controller 11", "controller 12", "controller 13"])
+        assert reason == "what controller 11, controller 12, controller 13 supports is not known"
+        # What is finalized they all support.
+        assert verdicts(session, "features --can-upgrade metadata.version=14")[METADATA][0] is True
+        # A broker that does not support it decides, whatever controllers do.
+        assert verdicts(session, "features --can-upgrade metadata.version=31")[METADATA][0] is False
+
+    def test_a_release_means_its_default_levels(self, tmp_path: Path) -> None:
+        session = opened(write(tmp_path))
+        told = verdicts(session, "features --can-upgrade 4.3")
+        assert {name for name, one in told.items() if one[0]} == {METADATA, "kraft.version"}
+        assert told["group.version"][2] is not None and "the feature is not supported" in told["group.version"][2]
+
+    def test_no_downgrade(self, tmp_path: Path) -> None:
+        told = verdicts(opened(write(tmp_path)), "features --can-upgrade metadata.version=29")
+        assert told[METADATA][2] == "30 (4.3-IV0) is finalized: this would be a downgrade"
+
+    def test_dependencies_count_what_is_asked_for_too(self, tmp_path: Path) -> None:
+        elr = {"name": "eligible.leader.replicas.version", "minSupportedVersion": 0, "maxSupportedVersion": 1}
+        features = [*FEATURES, elr]
+        session = opened(write(
+            tmp_path, level(22), *(broker(n, features=features) for n in (1, 2, 3)),
+            *(controller(n, features=features) for n in (11, 12, 13)),
+        ))  # fmt: skip
+        alone = "features --can-upgrade eligible.leader.replicas.version=1"
+        told = verdicts(session, alone)
+        assert told["eligible.leader.replicas.version"][2] == "needs metadata.version 23 (4.0-IV1)"
+        assert all(one[0] for one in verdicts(session, f"{alone} --can-upgrade metadata.version=23").values())
+
+    def test_not_while_a_migration_goes_on(self, tmp_path: Path) -> None:
+        session = opened(write(tmp_path, level(29), value("ZK_MIGRATION_STATE", zkMigrationState=1)))
+        reason = verdicts(session, "features --can-upgrade metadata.version=30")[METADATA][2]
+        assert reason == "a migration from ZooKeeper is in progress"
+
+
+class TestCanDowngrade:
+    def test_what_would_be_lost(self, tmp_path: Path) -> None:
+        session = opened(write(tmp_path))
+        possible, nodes, reason = verdicts(session, "features --can-downgrade metadata.version=29")[METADATA]
+        assert (possible, nodes) == (False, [])
+        assert reason == "metadata might be lost: 30 (4.3-IV0) brought new records or fields"
+
+    def test_what_changed_no_metadata(self, tmp_path: Path) -> None:
+        session = opened(write(tmp_path, level(29)))
+        assert verdicts(session, "features --can-downgrade 4.1")[METADATA][0] is True
+        assert verdicts(session, "features --can-downgrade metadata.version=22")[METADATA][0] is False
+
+    def test_no_upgrade(self, tmp_path: Path) -> None:
+        told = verdicts(opened(write(tmp_path, level(29))), "features --can-downgrade metadata.version=30")
+        assert told[METADATA][2] == "29 (4.2-IV1) is finalized: this would be an upgrade"
+
+
+def test_kraft_version_by_who_leads() -> None:
+    """Controllers of 4.1 and later refuse to lower it; older ones take it for a feature without any effect."""
+    for top, lowered, raised in ((30, False, True), (21, True, True)):
+        supported = {METADATA: (1, top), "kraft.version": (0, 1)}
+        standing = Standing({METADATA: 21, "kraft.version": 1}, (Node("controller", 1, supported),), 1)
+        assert check(standing, {"kraft.version": 0}, upgrade=False)[0].possible is lowered
+        standing = standing._replace(finalized={METADATA: 21})
+        verdict = check(standing, {"kraft.version": 1}, upgrade=True)[0]
+        assert (verdict.possible, verdict.reason is None) == (raised, top == 30)
+
+
+class TestLive:
+    def test_controllers_that_do_not_register_are_asked(self) -> None:
+        """Before 3.7 nobody tells the ids of those that do not lead; these say that they support 7 to 30."""
+        with Quorum(controllers=2, brokers=1, release="3.6") as quorum:
+            quorum.append(level(13), broker(101, features=supporting(31)[:1]))
+            session = Session(quorum.keep(QuorumSource(quorum.bootstrap, settings())))
+            assert verdicts(session, "features --can-upgrade metadata.version=14")[METADATA] == (True, [], None)
+            refused = verdicts(session, "features --can-upgrade metadata.version=31")[METADATA]
+            assert refused[:2] == (False, ["controller 1", f"controller {quorum.controllers[1].address}"])
+
+    def test_one_that_does_not_answer_is_unknown(self) -> None:
+        with Quorum(controllers=2, release="3.6") as quorum:
+            quorum.append(level(13))
+            session = Session(quorum.keep(QuorumSource(quorum.bootstrap, settings())))
+            assert session.image
+            quorum.on("ApiVersions", faults.hang_up)
+            assert verdicts(session, "features --can-upgrade metadata.version=14")[METADATA][0] is None
+            assert session.remarks
+
+    def test_brokers_and_the_controllers_they_name(self) -> None:
+        with Quorum(controllers=2, brokers=1) as quorum:
+            session = Session(quorum.keep(BrokerSource(quorum.bootstrap_servers, settings())))
+            assert [row["feature"] for row in rows(session, "features")] == [METADATA, "kraft.version"]
+            assert set(verdicts(session, "features --can-upgrade metadata.version=31")[METADATA][1]) >= {
+                "controller 1", "controller 2",
+            }  # fmt: skip
+
+
+class TestMap:
+    def test_needs_no_source(self) -> None:
+        found = {(row["feature"], row["level"]): row for row in rows(Session(NoSource()), "features map")}
+        assert found[METADATA, 30] == {
+            "feature": METADATA, "level": 30, "name": "4.3-IV0", "release": "4.3", "lastRelease": None,
+            "metadataVersion": "4.3-IV0", "needs": {},
+        }  # fmt: skip
+        assert (found[METADATA, 1]["release"], found[METADATA, 1]["lastRelease"]) == ("3.0", "3.9")
+        share = found["share.version", 1]
+        # A preview in 4.1, a default from 4.2 on.
+        assert (share["release"], share["metadataVersion"]) == ("4.1", "4.2-IV0")
+
+    def test_everything_else_needs_one(self) -> None:
+        with pytest.raises(UsageError):
+            run(Session(NoSource()), "features")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "features mapp",
+        "features map --can-upgrade 4.3",
+        "features --can-upgrade 4.3 --can-downgrade 4.2",
+        "features --can-upgrade 9.9",
+        "features --can-upgrade four",
+        "features --can-upgrade metadata.version=",
+        "features --can-upgrade kraft.version=-1",
+        "features --can-upgrade kraft.version=99999",
+        "features --can-upgrade kraft.version=1 --can-upgrade 4.3",
+        "features --columns reason",
+        "features map --sort possible",
+    ],
+)
+def test_wrong_lines(line: str, sample: Session) -> None:
+    with pytest.raises(UsageError):
+        run(sample, line)
+
+
+def test_rows_are_chosen_as_everywhere(sample: Session) -> None:
+    assert rows(sample, "features map --where 'release == nothing' --columns feature,level") == []
+    found = rows(sample, "features map --where 'release == \"4.1\"' --sort -level")
+    assert [(row["feature"], row["level"]) for row in found] == [
+        (METADATA, 27), (METADATA, 26), ("share.version", 1),
+    ]  # fmt: skip
+    result = run(sample, "features --can-downgrade 4.2 --where possible --columns feature")
+    assert result.exit_code == 1  # the verdict is on all of it, whatever is shown
+
+
+def test_a_release_to_levels() -> None:
+    assert parse_targets(["4.0"], upgrade=True) == {
+        METADATA: 25, "kraft.version": 1, "transaction.version": 2, "group.version": 1,
+    }  # fmt: skip
+    assert parse_targets(["4.0.1"], upgrade=False)["share.version"] == 0
+
+
+def test_completion(sample: Session) -> None:
+    assert sample.image
+    offered = {one.text.strip() for one in complete(sample, "features --can-upgrade ").candidates}
+    assert {"4.3", "3.3", "transaction.version=2"} <= offered
+
+
+def test_golden(tmp_path: Path) -> None:
+    session = opened(write(tmp_path, level(29), broker(3, features=supporting(29))))
+    line = "features --can-upgrade metadata.version=30"
+    reason = "only 7 (3.3-IV3) to 29 (4.2-IV1) is supported: broker 3"
+    assert lines(session, line) == [
+        "feature           level         target        possible  inTheWay  reason",
+        f"metadata.version  29 (4.2-IV1)  30 (4.3-IV0)  no        broker 3  {reason}",
+    ]
+    assert "".join(render(run(session, line), "csv")) == (
+        f'feature,level,target,possible,inTheWay,reason\nmetadata.version,29,30,false,"[""broker 3""]",{reason}\n'
+    )
+    assert json.loads("".join(render(run(session, line), "jsonl"))) == {
+        "feature": METADATA,
+        "level": 29,
+        "target": 30,
+        "possible": False,
+        "inTheWay": ["broker 3"],
+        "reason": reason,
+    }
+    assert lines(session, "features") == [
+        "feature           level  name     minVersion  maxVersion  highestVersion  inTheWay",
+        "metadata.version     29  4.2-IV1           7          29              30  broker 3",
+        "kraft.version         0  -                 0           1               1  -",
+    ]

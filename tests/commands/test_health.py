@@ -1,0 +1,415 @@
+"""health: every finding where it was planted, none where nothing is wrong."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from kshell.commands.base.result import Report, Rows, Section, Text, Toned
+from kshell.errors import UsageError
+from kshell.metadata.health.check import LEVELS, checks
+from kshell.protocol.batches import write_batch
+from kshell.render import render
+from kshell.session import Session
+from kshell.sources.brokers import BrokerSource
+from kshell.sources.quorum import QuorumSource
+from tests import builders
+from tests.builders import uuid, value
+from tests.commands.healthy import (
+    FEATURES,
+    HOUR,
+    ORDERS,
+    acl,
+    broker,
+    config,
+    controller,
+    partition,
+    quota,
+    records,
+    scram,
+    token,
+    write,
+)
+from tests.commands.shell import FORMATS, lines, opened, rows, run
+from tests.server import Quorum, faults, settings
+
+ORDERS_0 = "/image/topics/byName/orders/0"
+
+
+class Planted(NamedTuple):
+    """Records after the healthy ones (or how the directory differs), and where the finding is to be."""
+
+    path: str
+    records: tuple[bytes, ...] = ()
+    how: dict[str, Any] = {}  # noqa: RUF012  # never changed
+    evidence: str = ""
+
+
+def changed(**more: Any) -> bytes:
+    """A change of orders/0."""
+    return value("PARTITION_CHANGE", 2, partitionId=0, topicId=ORDERS, **more)
+
+
+def older(number: int, top: int = 29) -> bytes:
+    """A broker whose software is older than the others'."""
+    return broker(number, features=[FEATURES[0] | {"maxSupportedVersion": top}, FEATURES[1]])
+
+
+def level(number: int) -> bytes:
+    """Another metadata.version."""
+    return value("FEATURE_LEVEL", name="metadata.version", featureLevel=number)
+
+
+def moving(*, to: int) -> bytes:
+    """orders/0 on its way to a broker."""
+    return changed(replicas=[1, 2, 3, to], addingReplicas=[to], directories=[uuid(7)] * 4)
+
+
+def lone(name: str, replicas: tuple[int, ...], *more: bytes) -> tuple[bytes, ...]:
+    """A new topic with one partition."""
+    return value("TOPIC", name=name, topicId=uuid(200)), partition(0, 200, replicas), *more
+
+
+BROKER_2 = "/image/cluster/brokers/2"
+PLANTED: dict[str, Planted] = {
+    "offlinePartition": Planted(ORDERS_0, (changed(leader=-1, isr=[1]),), evidence="leader none, isr 1 of"),
+    "underMinIsr": Planted(ORDERS_0, (changed(isr=[1]),), evidence="isr 1 of replicas 1,2,3, min.insync.replicas 2"),
+    "uncleanRecovery": Planted(ORDERS_0, (changed(isr=[2], leader=2, leaderRecoveryState=1),), evidence="RECOVERING"),
+    "atMinIsr": Planted(ORDERS_0, (changed(isr=[1, 2]),), evidence="isr 1,2 of replicas 1,2,3"),
+    "underReplicated": Planted(ORDERS_0, (changed(isr=[1, 3]),), evidence="isr 1,3"),
+    "elrInUse": Planted(ORDERS_0, (changed(isr=[1], eligibleLeaderReplicas=[2]),), evidence="elr 2"),
+    "nonPreferredLeader": Planted(ORDERS_0, (changed(leader=2),), evidence="leader 2, replicas 1,2,3"),
+    "stuckReassignment": Planted(
+        ORDERS_0, (moving(to=9),), evidence="broker 9 is not registered; adding 9, removing none"
+    ),
+    "reassignment": Planted(ORDERS_0, (broker(4), moving(to=4)), evidence="adding 4"),
+    "unregisteredReplica": Planted(
+        ORDERS_0, (value("UNREGISTER_BROKER", brokerId=2, brokerEpoch=2),), evidence="broker 2 is not registered"
+    ),
+    "rackViolation": Planted(
+        "/image/topics/byName/near/0", (broker(4, rack="rack-1"), *lone("near", (1, 4, 2))), evidence="4 in rack-1"
+    ),
+    "singleReplica": Planted("/image/topics/byName/alone", lone("alone", (1,)), evidence="replication factor 1"),
+    "minIsrAboveReplicas": Planted(
+        "/image/topics/byName/low", lone("low", (1, 2), config(2, "low", "min.insync.replicas", "3"))
+    ),
+    "minIsrEqualsReplicas": Planted(
+        "/image/topics/byName/tight", lone("tight", (1, 2, 3), config(2, "tight", "min.insync.replicas", "3"))
+    ),
+    "brokerFenced": Planted(
+        BROKER_2, (value("BROKER_REGISTRATION_CHANGE", 1, brokerId=2, brokerEpoch=2, fenced=1),), evidence="rack-2"
+    ),
+    "staleRegistration": Planted("/image/cluster/brokers/8", (broker(8, fenced=True),)),
+    "brokerShuttingDown": Planted(
+        BROKER_2, (value("BROKER_REGISTRATION_CHANGE", 1, brokerId=2, brokerEpoch=2, inControlledShutdown=1),)
+    ),
+    "controllerUnregistered": Planted(
+        "/image/cluster/controllers", how={"voters": (11, 12, 13, 14, 15)}, evidence="voter 14"
+    ),
+    "evenVoters": Planted("/quorum/voters", (controller(14),), {"voters": (11, 12, 13, 14)}, "4 voters (11,12,13,14)"),
+    "featureUnsupported": Planted("/image/features", (older(3),), evidence="broker 3 supports 7 to 29"),
+    "mixedSoftware": Planted("/image/cluster", (level(29), older(3)), evidence="29 (4.2-IV1): broker 3"),
+    "featureBehind": Planted("/image/features/metadataVersion", (level(29),), evidence="30 (4.3-IV0) is possible"),
+    "noSnapshot": Planted("/snapshots", how={"snapshot_before": None, "later": 7 * HOUR}, evidence="none, after 7 h"),
+    "noSnapshotYet": Planted("/snapshots", how={"snapshot_before": None}),
+    "oldSnapshot": Planted("/snapshots", how={"snapshot_before": 7 * HOUR}, evidence="7 h older"),
+    "orphanedConfig": Planted("/image/configs/TOPIC:gone", (config(2, "gone", "retention.ms", "1"),)),
+    "orphanedBrokerConfig": Planted("/image/configs/BROKER:7", (config(4, "7", "log.cleaner.threads", "1"),)),
+    "leftOverThrottle": Planted(
+        "/image/configs/BROKER:1", (config(4, "1", "follower.replication.throttled.rate", "1000"),)
+    ),
+    "wideOpenAcl": Planted(f"/image/acls/byId/{uuid(50)}", (acl(50, resourceName="*", principal="User:*"),)),
+    "orphanedAcl": Planted(f"/image/acls/byId/{uuid(51)}", (acl(51, resourceName="gone"),), evidence="TOPIC:gone"),
+    "orphanedQuota": Planted("/image/clientQuotas/user(bob)", (quota("bob"),), evidence="user bob"),
+    "weakScram": Planted("/image/scram/SCRAM-SHA-256/bob", (scram("bob", 1000),), evidence="1000 iterations"),
+    "fewScramIterations": Planted("/image/scram/SCRAM-SHA-256/bob", (scram("bob", 4096),)),
+    "expiredToken": Planted("/image/delegationToken/t", (token(builders.TIME - HOUR),), evidence="expired 1.0 h ago"),
+}
+ASKED = {"noLeader", "voterBehind", "observerBehind"}
+"""What only a running quorum tells."""
+
+
+def found(session: Session, line: str = "health") -> dict[str, list[dict[str, Any]]]:
+    """The rows by the finding's name."""
+    told: dict[str, list[dict[str, Any]]] = {}
+    for row in rows(session, line):
+        told.setdefault(row["finding"], []).append(row)
+    return told
+
+
+def test_nothing_where_nothing_is_wrong(tmp_path: Path) -> None:
+    session = opened(write(tmp_path))
+    result = run(session, "health --fail-on info")
+    assert isinstance(result, Rows)
+    assert (list(result), result.exit_code) == ([], 0)
+    assert session.remarks == []
+    assert isinstance(result.for_people, Text)
+    assert result.for_people.text == f"no findings: {len(checks())} checks, 2 topics, 3 partitions"
+
+
+def test_every_check_is_planted() -> None:
+    assert {one.name for one in checks()} == {*PLANTED, *ASKED}
+    assert all(one.level in LEVELS and one.about and one.next_step for one in checks())
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_finding_is_found(name: str, tmp_path: Path) -> None:
+    planted = PLANTED[name]
+    told = found(opened(write(tmp_path, *planted.records, **planted.how)))
+    made = next(one for one in checks() if one.name == name)
+    row = next(row for row in told[name] if row["path"] == planted.path)
+    assert (row["level"], planted.evidence in row["evidence"]) == (made.level, True), row
+    assert "{" not in row["nextStep"]
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_the_exit_code_counts_from_a_level_up(name: str, tmp_path: Path) -> None:
+    planted = PLANTED[name]
+    session = opened(write(tmp_path, *planted.records, **planted.how))
+    worst = min((row["level"] for row in rows(session, "health")), key=LEVELS.index)
+    codes = {one: run(session, f"health --fail-on {one}").exit_code for one in LEVELS}
+    assert codes == {one: int(LEVELS.index(worst) <= LEVELS.index(one)) for one in LEVELS}
+    assert run(session, "health").exit_code == codes["error"]
+
+
+class TestMinIsr:
+    """Topic, then the leader's own, then all brokers', then what is said; else it is not known."""
+
+    def spoiled(self, directory: Path, *more: bytes, **how: Any) -> Session:
+        without = [at for at, record in enumerate(records()) if b"min.insync.replicas" in record]
+        return opened(write(directory, *more, changed(isr=[1]), without=without, **how))
+
+    def test_is_unknown(self, tmp_path: Path) -> None:
+        session = self.spoiled(tmp_path)
+        assert set(found(session)) == {"underReplicated"}
+        assert "min.insync.replicas of 2 topics is not in the log" in session.remarks[0]
+
+    def test_is_given(self, tmp_path: Path) -> None:
+        session = self.spoiled(tmp_path)
+        assert set(found(session, "health --min-isr-default 2")) == {"underReplicated", "underMinIsr"}
+        assert set(found(session, "health --min-isr-default 1")) == {"underReplicated", "atMinIsr"}
+        assert session.remarks == []
+
+    def test_is_the_leaders_own(self, tmp_path: Path) -> None:
+        session = self.spoiled(tmp_path, config(4, "1", "min.insync.replicas", "2"))
+        assert "underMinIsr" in found(session, "health --min-isr-default 1")
+
+    def test_no_more_than_there_are_replicas(self, tmp_path: Path) -> None:
+        """A broker asks for as many as there are (``Partition.effectiveMinIsr``)."""
+        told = found(opened(write(tmp_path, *lone("alone", (1,)))))
+        assert set(told) == {"singleReplica", "minIsrAboveReplicas"}
+
+
+class TestReassignment:
+    def test_is_stuck_when_nothing_happens(self, tmp_path: Path) -> None:
+        """Its last change is two hours older than the last record."""
+        more = [broker(4), partition(0, replicas=(1, 2, 3, 4), addingReplicas=[4])]
+        base = [*records(), *more]
+        builders.write_log(
+            tmp_path,
+            builders.control_batch([builders.control(2, leaderId=11, voters=[{"voterId": n} for n in (11, 12, 13)])]),
+            builders.batch(base, 1),
+            write_batch([(None, value("NO_OP"))], base_offset=1 + len(base), epoch=1,
+                                 timestamp=builders.TIME + 2 * HOUR),
+        )  # fmt: skip
+        told = found(opened(tmp_path))
+        assert told["stuckReassignment"][0]["evidence"].startswith("no change for 2 h; adding 4")
+        assert "reassignment" not in told
+
+    def test_replicas_that_are_added_are_not_missing(self, tmp_path: Path) -> None:
+        told = found(opened(write(tmp_path, broker(4), moving(to=4))))
+        assert set(told) == {"reassignment"}
+
+    def test_a_throttle_is_in_use_while_something_moves(self, tmp_path: Path) -> None:
+        throttle = config(4, "1", "leader.replication.throttled.rate", "1")
+        assert "leftOverThrottle" not in found(opened(write(tmp_path, broker(4), moving(to=4), throttle)))
+
+
+class TestAccess:
+    @pytest.mark.parametrize(
+        ("more", "is_open"),
+        [
+            ({"resourceName": "*", "operation": 4}, True),
+            ({"resourceType": 4, "resourceName": "kafka-cluster", "operation": 7}, True),
+            ({"operation": 2}, True),
+            ({"resourceName": "*", "operation": 8}, False),
+            ({"operation": 3}, False),
+            ({"resourceName": "*", "operation": 4, "permissionType": 2}, False),
+            ({"resourceName": "*", "operation": 4, "principal": "User:alice"}, False),
+        ],
+    )
+    def test_wide_open(self, more: dict[str, Any], is_open: bool, tmp_path: Path) -> None:
+        given = {"principal": "User:*", **more}
+        assert ("wideOpenAcl" in found(opened(write(tmp_path, acl(60, **given))))) is is_open
+
+    def test_a_prefix_is_orphaned_without_any_topic(self, tmp_path: Path) -> None:
+        there = acl(61, resourceName="ord", patternType=4)
+        gone = acl(62, resourceName="ordinary", patternType=4)
+        told = found(opened(write(tmp_path, there, gone)))
+        assert [row["path"] for row in told["orphanedAcl"]] == [f"/image/acls/byId/{uuid(62)}"]
+
+    def test_tokens_are_judged_by_the_time_of_the_state(self, tmp_path: Path) -> None:
+        assert "expiredToken" not in found(opened(write(tmp_path, token(builders.TIME + 1))))
+
+    def test_quotas_of_unknown_users_say_nothing_without_scram(self, tmp_path: Path) -> None:
+        at = [number for number, record in enumerate(records()) if record == scram("alice", 16384)]
+        assert "orphanedQuota" not in found(opened(write(tmp_path, quota("bob"), without=at)))
+
+
+def test_names_of_others_are_quoted_in_commands(tmp_path: Path) -> None:
+    name = "a; rm -rf ~"
+    told = found(opened(write(tmp_path, value("TOPIC", name=name, topicId=uuid(200)), partition(0, 200, leader=-1))))
+    assert f"--topic '{name}' " in told["offlinePartition"][0]["nextStep"]
+
+
+def test_braces_in_a_name_are_a_name(tmp_path: Path) -> None:
+    told = found(opened(write(tmp_path, scram("{x}", 1))))
+    assert told["weakScram"][0]["nextStep"].startswith("set the password again: kafka-configs.sh --alter --user '{x}'")
+
+
+class TestLive:
+    """A pretend quorum, whose records are the healthy ones."""
+
+    def session(self, quorum: Quorum) -> Session:
+        ids = [node.id for node in quorum.controllers]
+        mine = [record for record in records() if record not in [controller(n) for n in (11, 12, 13)]]
+        quorum.append(*mine, *(controller(number) for number in ids))
+        return Session(quorum.keep(QuorumSource(quorum.bootstrap, settings())))
+
+    def change(self, quorum: Quorum, spoil: Callable[[dict[str, Any]], None]) -> None:
+        def then(body: dict[str, Any]) -> None:
+            found = body["topics"][0]["partitions"][0]
+            now = int(time.time() * 1000)
+            for replica in found["currentVoters"] + found["observers"]:
+                replica |= {"lastFetchTimestamp": now, "lastCaughtUpTimestamp": now}
+            spoil(found)
+
+        quorum.on("DescribeQuorum", faults.change(then))
+
+    def live(self, spoil: Callable[[dict[str, Any]], None]) -> dict[str, list[dict[str, Any]]]:
+        with Quorum(controllers=3, brokers=1) as quorum:
+            session = self.session(quorum)
+            self.change(quorum, spoil)
+            told = found(session)
+            told.pop("expiredToken", None)  # the healthy token is from another time
+            return told
+
+    def test_nothing(self) -> None:
+        assert self.live(lambda found: None) == {}
+
+    def test_a_voter_is_behind(self) -> None:
+        def spoil(found: dict[str, Any]) -> None:
+            found["currentVoters"][1]["lastCaughtUpTimestamp"] -= 60_000
+
+        row = self.live(spoil)["voterBehind"][0]
+        assert (row["path"], row["evidence"]) == ("/quorum/voters/2", "lag 0, last caught up 60 s ago")
+
+    def test_an_observer_is_behind_by_offsets_where_times_are_not_told(self) -> None:
+        def spoil(found: dict[str, Any]) -> None:
+            for replica in found["currentVoters"] + found["observers"]:
+                replica |= {"lastFetchTimestamp": -1, "lastCaughtUpTimestamp": -1}
+            found["currentVoters"][0]["logEndOffset"] += 5000
+            found["currentVoters"][1]["logEndOffset"] += 5000
+            found["currentVoters"][2]["logEndOffset"] += 5000
+
+        assert self.live(spoil)["observerBehind"][0]["path"] == "/quorum/observers/101"
+
+    def test_no_leader(self) -> None:
+        def spoil(found: dict[str, Any]) -> None:
+            found["leaderId"] = -1
+
+        assert self.live(spoil)["noLeader"][0]["level"] == "critical"
+
+    def test_who_may_not_ask_hears_of_it(self) -> None:
+        with Quorum(controllers=3) as quorum:
+            session = self.session(quorum)
+            quorum.on("DescribeQuorum", faults.error(31))
+            assert "noLeader" not in found(session)
+            assert any("how the quorum keeps up" in remark for remark in session.remarks)
+
+    def test_brokers(self) -> None:
+        """What brokers do not tell is not checked, and no finding."""
+        with Quorum(controllers=3, brokers=3) as quorum:
+            session = Session(quorum.keep(BrokerSource(quorum.bootstrap_servers, settings())))
+            assert not {"controllerUnregistered", "unregisteredReplica", "brokerFenced"} & found(session).keys()
+
+
+class TestForPeople:
+    def test_grouped_limited_and_toned(self, sample: Session) -> None:
+        result = run(sample, "health")
+        assert isinstance(result.for_people, Report)
+        summary, *groups = result.for_people.sections
+        assert summary.body == {"critical": 1, "error": 2, "warning": 69, "info": 16}
+        titles = [section.title for section in groups]
+        assert all(isinstance(title, Toned) and title.tone == title.partition(":")[0] for title in titles)
+        shown = "\n".join(lines(sample, "health", width=200))
+        assert "… 27 more: health --where 'finding == atMinIsr'" in shown
+        assert shown.count("\n  next: ") == len(groups)
+
+    def test_what_it_proposes_works(self, sample: Session) -> None:
+        assert len(rows(sample, "health --where 'finding == atMinIsr'")) == 32
+
+    def test_colours_follow_the_level(self, sample: Session) -> None:
+        chunks = "".join(render(run(sample, "health"), "text", color=True))
+        assert "\x1b[1;97;41mcritical: offlinePartition" in chunks
+        assert "\x1b[1;33mwarning: atMinIsr" in chunks
+
+    def test_wide_has_all(self, sample: Session) -> None:
+        assert len(lines(sample, "health -o wide")) == 1 + len(rows(sample, "health"))
+
+    def test_a_tone_that_no_style_has_is_no_colour(self) -> None:
+        page = Report([Section("a", Toned("title", "\x1b[31m"), {"b": 1})])
+        assert "".join(render(page, "text", color=True)).startswith("\x1b[1mtitle\x1b[0m\n")
+
+
+def test_golden(tmp_path: Path) -> None:
+    session = opened(write(tmp_path, changed(isr=[1]), scram("bob", 4096)))
+    assert "\n".join(lines(session, "health", width=120)) == (
+        "Findings\n"
+        "  error    1\n"
+        "  warning  1\n"
+        "  info     1\n"
+        "\n"
+        "error: underMinIsr (1): fewer in-sync replicas than min.insync.replicas: acks=all is refused\n"
+        "  /image/topics/byName/orders/0  isr 1 of replicas 1,2,3, min.insync.replicas 2\n"
+        "  next: bring back the missing brokers, or reassign their replicas (kafka-reassign-partitions.sh)\n"
+        "\n"
+        "warning: underReplicated (1): fewer in-sync replicas than replicas\n"
+        "  /image/topics/byName/orders/0  isr 1 of replicas 1,2,3\n"
+        "  next: bring back the missing brokers, or reassign their replicas (kafka-reassign-partitions.sh)\n"
+        "\n"
+        "info: fewScramIterations (1): fewer iterations than are asked for today\n"
+        "  /image/scram/SCRAM-SHA-256/bob  4096 iterations\n"
+        "  next: set the password again: kafka-configs.sh --alter --user bob"
+        " --add-config SCRAM-SHA-256='[iterations=10000,password=…]'"
+    )
+    line = "health --where 'level == error'"
+    assert "".join(render(run(session, line), "csv")) == (
+        "level,finding,path,evidence,nextStep\n"
+        'error,underMinIsr,/image/topics/byName/orders/0,"isr 1 of replicas 1,2,3, min.insync.replicas 2",'
+        '"bring back the missing brokers, or reassign their replicas (kafka-reassign-partitions.sh)"\n'
+    )
+    assert [json.loads(row) for row in "".join(render(run(session, line), "jsonl")).splitlines()] == [
+        {
+            "level": "error",
+            "finding": "underMinIsr",
+            "path": "/image/topics/byName/orders/0",
+            "evidence": "isr 1 of replicas 1,2,3, min.insync.replicas 2",
+            "nextStep": "bring back the missing brokers, or reassign their replicas (kafka-reassign-partitions.sh)",
+        }
+    ]
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_every_format(fmt: str, sample: Session) -> None:
+    assert "offlinePartition" in "".join(render(run(sample, "health"), fmt))
+
+
+def test_a_wrong_level(sample: Session) -> None:
+    with pytest.raises(UsageError):
+        run(sample, "health --fail-on fatal")

@@ -1,0 +1,61 @@
+"""health and status on a real cluster: nothing while all is well, and what was broken when something was."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.kafka import jars
+from tests.kafka.cluster import Cluster, wait_until
+from tests.live import oneshot
+
+pytestmark = pytest.mark.live
+
+
+def findings(cluster: Cluster, *more: str) -> dict[str, list[dict[str, Any]]]:
+    """The rows by the finding's name; the exit code says whether one of them is an error."""
+    done = oneshot.run(("-q", cluster.bootstrap_controllers), "health", "-o", "json", *more)
+    told: dict[str, list[dict[str, Any]]] = {}
+    for row in json.loads(done.stdout):
+        told.setdefault(row["finding"], []).append(row)
+    errors = [row for found in told.values() for row in found if row["level"] in ("critical", "error")]
+    assert done.returncode == (1 if errors else 0), done.stderr
+    return told
+
+
+def test_a_cluster_that_is_broken_step_by_step() -> None:
+    jars.require("4.3.1")
+    with Cluster("4.3.1", controllers=1, brokers=3) as cluster:
+        admin = cluster.admin()
+        admin.create_topic("orders", 3, 3, configs={"min.insync.replicas": "2"})
+        admin.create_topic("spread", assignment=[[0, 1, 2], [1, 2, 0]])
+        wait_until(lambda: not findings(cluster), f"a healthy cluster has findings: {findings(cluster)}", 20)
+
+        admin.create_topic("alone", 1, assignment=[[2]])
+        assert set(findings(cluster)) == {"singleReplica"}
+
+        cluster.kill(cluster.node(2))
+        wait_until(lambda: "brokerFenced" in findings(cluster), "the killed broker is not fenced", 60)
+        told = findings(cluster)
+        assert [row["path"] for row in told["brokerFenced"]] == ["/image/cluster/brokers/2"]
+        assert [row["path"] for row in told["offlinePartition"]] == ["/image/topics/byName/alone/0"]
+        assert len(told["atMinIsr"]) >= 3
+        assert len(told["underReplicated"]) == 6
+
+        cluster.kill(cluster.node(1))
+        wait_until(lambda: len(findings(cluster)["brokerFenced"]) == 2, "the other broker is not fenced", 60)
+        told = findings(cluster)
+        orders = [row for row in told["underMinIsr"] if "/orders/" in row["path"]]
+        assert len(orders) == 3 and "min.insync.replicas 2" in orders[0]["evidence"]
+        assert {"elrInUse", "underReplicated"} <= told.keys()
+
+        status = json.loads(oneshot.run(("-q", cluster.bootstrap_controllers), "status", "-o", "json").stdout)
+        counts = status["counts"]
+        assert (counts["brokers"], counts["brokersFenced"], counts["offline"]) == (3, 2, 1)
+        assert status["versions"]["highestRelease"] == "4.3"
+        assert status["quorum"]["leaderId"] == 3000
+        by_brokers = json.loads(oneshot.run(("-b", cluster.node(0).address), "status", "-o", "json").stdout)
+        assert by_brokers["counts"]["offline"] == 1
+        assert by_brokers["cluster"]["clusterId"] == cluster.cluster_id
