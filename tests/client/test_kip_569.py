@@ -10,6 +10,7 @@ import pytest
 from kshell.client.handshake import connect
 from kshell.errors import ProtocolError
 from kshell.protocol.messages.configs import DESCRIBE_CONFIGS
+from kshell.sources.broker_configs import _type
 from tests.server import Node, Quorum, settings
 
 POLICY: dict[str, Any] = {
@@ -86,3 +87,10 @@ def test_the_draft_on_a_release_is_a_typed_error(landed: Node) -> None:
     with pytest.raises(ProtocolError) as caught:
         ask(landed, dialect="kip-569-draft")
     assert "dialect" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("told", "name"), [(1, "BOOLEAN"), (9, "PASSWORD"), (0, "UNKNOWN"), (99, "UNKNOWN"), (-1, "UNKNOWN")]
+)
+def test_a_type_that_nobody_knows_is_unknown_and_no_error(told: int, name: str) -> None:
+    assert _type({"configType": told}) == name

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from kshell.client.nodes import CONTROLLER, Nodes
 from kshell.client.observe import SnapshotId
 from kshell.client.settings import addresses
-from kshell.errors import AuthorizationError, ConnectError, ServerError
+from kshell.errors import AuthorizationError, ConnectError, ProtocolError, ServerError
 from kshell.sources.download import Downloader
 from kshell.sources.files import SnapshotFile
 from tests.builders import uuid, value
@@ -114,3 +115,20 @@ def test_a_download_does_not_end_for_an_answer_of_one_byte(quorum: Quorum) -> No
     found = get(Downloader(), quorum)
     assert found is not None
     assert len(positions(quorum)) == 300
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("position", 7, "a piece from byte 7 on came, 200 was asked for"),
+        ("snapshotId", {"endOffset": 30, "epoch": 1}, r"a piece of snapshot \(30, 1\) came, \(31, 1\) was asked for"),
+        ("size", 1 << 40, "the snapshot's size is said to be"),
+    ],
+)
+def test_a_piece_of_something_else_is_refused(quorum: Quorum, field: str, value: Any, reason: str) -> None:
+    def other(body: dict[str, Any]) -> None:
+        body["topics"][0]["partitions"][0][field] = value
+
+    quorum.on("FetchSnapshot", faults.change(other), skip=1)
+    with pytest.raises(ProtocolError, match=reason):
+        get(Downloader(), quorum)
