@@ -20,8 +20,16 @@ CODES = {
     "warning": "1;33",
     "info": "1;34",
     "hint": "2",
+    "series1": "38;5;32",
+    "series2": "38;5;214",
+    "series3": "38;5;36",
+    "series4": "38;5;175",
+    "series5": "38;5;74",
+    "series6": "38;5;166",
+    "series7": "38;5;227",
 }
-"""What a text is -> its ANSI attributes: the sixteen colours that every terminal's theme defines."""
+"""What a text is -> its ANSI attributes: the sixteen colours that every terminal's theme defines. The series of a plot
+are of the 256: Okabe and Ito's palette, which people tell apart whatever colours they see."""
 
 
 def use_color(setting: str, stream: TextIO, environ: Mapping[str, str] | None = None) -> bool:

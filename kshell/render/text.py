@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from kshell.commands.base.result import Branch, Nothing, Report, Row, Rows, Text, Tree, Value
+from kshell.commands.base.result import Branch, Drawing, Nothing, Report, Row, Rows, Text, Tree, Value
 from kshell.render import escape
 from kshell.render.cells import GAP, cell, cells
 from kshell.render.color import paint, style_of
@@ -15,13 +15,21 @@ from kshell.render.objects import INDENT, object_lines, value_lines
 
 
 def text(result: Text, look: Look) -> Iterator[str]:
-    """The words; Markdown loses its marks and is broken to the terminal's width."""
-    if result.markdown:
+    """The words; Markdown loses its marks and is broken to the terminal's width; a drawing is drawn to it."""
+    if isinstance(result, Drawing):
+        yield from _drawing(result, look)
+    elif result.markdown:
         from kshell.render.prose import to_terminal
 
         yield from to_terminal(result.text, look)
     elif result.text:
         yield from (escape.terminal(line) + "\n" for line in result.text.removesuffix("\n").split("\n"))
+
+
+def _drawing(result: Drawing, look: Look) -> Iterator[str]:
+    """80 columns where there is no terminal."""
+    for parts in result.draw(look.width or 80):
+        yield "".join(paint(escape.terminal(part), style_of(part), look.color) for part in parts).rstrip() + "\n"
 
 
 def value(result: Value, look: Look) -> Iterator[str]:

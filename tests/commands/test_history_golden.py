@@ -21,6 +21,8 @@ LINES = {
     "diff-stat": ("diff 160 now --stat",),
     "blame": ("blame /image/topics/byName/legacy-import/0",),
     "blame-directory": ("blame /image/configs/TOPIC:orders",),
+    "why": ("why legacy-import-0",),
+    "timeline": ("timeline orders --since 100",),
 }
 
 

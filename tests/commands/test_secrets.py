@@ -37,6 +37,7 @@ LINES = (
     "dump --type CONFIG_RECORD",
     "dump --snapshot 3-1",
     "brokers",
+    "timeline --all",
     "configs",
     "configs BROKER:1",
     "controllers",
@@ -222,7 +223,7 @@ def test_every_command_that_shows_data_is_tried() -> None:
     live = {"api-versions", "compat", "loggers"}
     silent = {"alias", "cd", "context", "exit", "help", "history", "man", "pwd", "reload", "set", "source", "unalias"}
     # What these give, tests of their own look at; watch shows the answers of other commands.
-    silent |= live | {"drain-check", "export", "strays", "watch"}
+    silent |= live | {"drain-check", "export", "strays", "watch", "why"}
     assert {line.split()[0] for line in LINES} | silent == set(registry.names())
 
 

@@ -60,6 +60,17 @@ class Text(Result):
         self.markdown = markdown
 
 
+class Drawing(Text):
+    """A plot in characters, for people alone (``for_people``): ``draw`` makes it when a width (columns) is known.
+
+    It gives lines of parts; those that are :class:`Toned` have a colour.
+    """
+
+    def __init__(self, draw: Callable[[int], list[list[str]]], *, exit_code: int = 0) -> None:
+        super().__init__("", exit_code=exit_code)
+        self.draw = draw
+
+
 class Value(Result):
     """One leaf: its path, its type (``partition``, ``config``, …) and its plain value."""
 

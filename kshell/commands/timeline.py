@@ -1,0 +1,175 @@
+"""``timeline``: leadership and ISR size over time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.as_of import complete_point
+from kshell.commands.base.result import Column, Drawing, Result, Row, Rows
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.story import Story, story_of, told
+from kshell.commands.base.story_plot import Lane, Span, draw
+from kshell.commands.base.story_target import complete_target, target
+from kshell.commands.why import since, until
+from kshell.errors import CommandError, UsageError
+from kshell.metadata.names import sort_key
+from kshell.metadata.partial import is_untold, known
+from kshell.metadata.partitions import Partition
+from kshell.metadata.story import Held, Partitions
+from kshell.tree.image import iso
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+COLUMNS = (
+    "topic", "partition", "fromOffset", "fromTime", "fromTimeMs", "toOffset", "toTime", "toTimeMs", "leader",
+    "isrSize", "isr", "replicas",
+)  # fmt: skip
+_MOST = 40
+"""Partitions that are drawn; the rows have all."""
+Told = tuple[str, int, Partitions]
+
+
+def run(session: Session, args: Any) -> Result:
+    """A row a stretch of time in which leader, ISR and replicas stayed; for people, a plot. Raises KshellError."""
+    session.remarks[:] = []
+    if args.all and args.target is not None:
+        raise UsageError(
+            "timeline: --all, or one topic or partition; not both", hint="`help timeline` shows how it is used"
+        )
+    then = until(session, args.until)
+    story = story_of(then, "timeline")
+    if story.chronicle is None:
+        raise CommandError(f"there is no past to draw: {story.reach}", hint="`partitions` and `why` tell the present")
+    first = since(session, story, args.since)
+    last = story.end()[0]
+
+    def made() -> Iterator[Row]:
+        return (row for one in _chosen(then, story, args) for row in _rows(one, first, last))
+
+    if args.target is not None:
+        target(then, story, args.target)  # a word that means nothing is said before anything is printed
+    result = Rows(tuple(map(Column, COLUMNS)), made())
+    result.for_people = Drawing(
+        lambda width: _plot(session, story, made(), first, width, plain=args.ascii or _is_plain())
+    )
+    if then is not session:
+        session.remarks += then.problems()
+        result.exit_code = then.exit_code() if then.is_loaded else 0
+    return result
+
+
+def _chosen(session: Session, story: Story, args: Any) -> Iterator[Told]:
+    """The partitions that were asked for; without a word, those whose leader or ISR changed."""
+    if args.target is None:
+        for name in sorted(story.names(), key=sort_key):
+            yield from (one for one in _of(story, name) if args.all or _moved(one[2]))
+        return
+    found = target(session, story, args.target)
+    yield from (one for one in _of(story, found.topic) if found.partition in (None, one[1]))
+
+
+def _of(story: Story, name: str) -> Iterator[Told]:
+    topic_id = story.topic_id(name)
+    for number, held in sorted(story.partitions(topic_id).items()) if topic_id is not None else ():
+        yield name, number, held
+
+
+def _moved(held: Partitions) -> bool:
+    """Whether a leader or an ISR ever changed: what was only created is left out."""
+    return len({_shape(one.value) for one in held if one.value is not None}) > 1
+
+
+def _shape(value: Partition | None) -> tuple[Any, ...] | None:
+    return None if value is None else (value.leader, tuple(sorted(told(value.isr))), value.replicas)
+
+
+def _rows(one: Told, first: int | None, last: int) -> Iterator[Row]:
+    """One partition's stretches, oldest first; the last one is open: its end is null unless the topic was deleted."""
+    topic, number, held = one
+    begun: Held[Partition] | None = None
+    for change in held:
+        if begun is not None and _shape(change.value) == _shape(begun.value):
+            continue
+        if begun is not None and begun.value is not None and (first is None or change.offset > first):
+            yield _row(topic, number, begun, begun.value, change)
+        begun = change
+    if begun is not None and begun.value is not None and (first is None or first <= last):
+        yield _row(topic, number, begun, begun.value, None)
+
+
+def _row(topic: str, number: int, begun: Held[Partition], value: Partition, end: Held[Partition] | None) -> Row:
+    return {
+        "topic": topic,
+        "partition": number,
+        "fromOffset": begun.offset,
+        "fromTime": iso(begun.time),
+        "fromTimeMs": begun.time,
+        "toOffset": None if end is None else end.offset,
+        "toTime": None if end is None else iso(end.time),
+        "toTimeMs": None if end is None else end.time,
+        "leader": known(value.leader),
+        "isrSize": None if is_untold(value.isr) else len(value.isr),
+        "isr": list(told(value.isr)),
+        "replicas": list(value.replicas),
+    }
+
+
+def _plot(
+    session: Session, story: Story, rows: Iterator[Row], first: int | None, width: int, *, plain: bool
+) -> list[list[str]]:
+    assert story.chronicle is not None
+    end = story.end()[1]
+    lanes: dict[tuple[str, int], Lane] = {}
+    for row in rows:
+        key = row["topic"], row["partition"]
+        if key not in lanes and len(lanes) == _MOST:
+            session.remarks.append(f"only the first {_MOST} partitions are drawn; `-o csv` has all")
+            break
+        to = max(end, row["fromTimeMs"]) if row["toTimeMs"] is None else row["toTimeMs"]
+        span = Span(row["fromTimeMs"], to, row["leader"], row["isrSize"], len(row["replicas"]))
+        lanes.setdefault(key, Lane(f"{key[0]}-{key[1]}", [])).spans.append(span)
+    if not lanes:
+        return [["no leader or ISR changed in that time"]]
+    if story.chronicle.starts_with_snapshot:
+        session.remarks.append(story.reach)
+    begin = min(span.start for lane in lanes.values() for span in lane.spans)
+    if first is not None:
+        begin = max(begin, story.chronicle.time_of(first))
+    return draw(list(lanes.values()), begin, max(begin, end), width, plain=plain)
+
+
+def _is_plain() -> bool:
+    """Whether the terminal has nothing but ASCII."""
+    return os.environ.get("TERM") == "dumb"
+
+
+COMMAND = Command(
+    name="timeline",
+    summary="leadership and ISR size over time, drawn",
+    run=run,
+    args=(
+        Arg("target", "TOPIC-PARTITION or a topic; without it, all that changed", arity="?", complete=complete_target),
+    ),
+    flags=(
+        Flag(("--all",), "every partition of every topic, deleted ones as well"),
+        Flag(("--since",), "from that point on", metavar="POINT", complete=complete_point, dashed=True),
+        Flag(("--until",), "up to that point", metavar="POINT", complete=complete_point, dashed=True),
+        Flag(("--ascii",), "draw with ASCII alone (also where TERM=dumb)"),
+    ),
+    examples=(
+        Example("timeline legacy-import-0", "when a partition lost its leader"),
+        Example("timeline orders --since 150", "all partitions of a topic, from a point on"),
+        Example("timeline --all -o csv", "the same as rows, for a spreadsheet"),
+    ),
+    description=(
+        "Two lines a partition: who led, and how many replicas were in sync. ✗ marks time without a leader. Brokers 0"
+        " to 9 are their digit, others a letter (the legend says which), each with a colour that everybody can tell"
+        " apart. A column of the plot is a stretch of time; where several states fall into one, it shows the worst."
+        " Other formats have a row for each stretch in which leader, ISR and replicas stayed as they were: it"
+        " begins with the record at fromOffset, and the record at toOffset ended it (null: it lasts). Without a word,"
+        " partitions whose leader or ISR never changed are left out. The history starts where the log starts."
+    ),
+)

@@ -1,0 +1,177 @@
+"""``why``: how a partition came to its leader, or to none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.as_of import complete_point
+from kshell.commands.base.result import Column, Report, Result, Row, Rows, Section, Toned
+from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.story import Story, story_of, told
+from kshell.commands.base.story_events import COLUMNS, event_rows, everyone, ids
+from kshell.commands.base.story_sentence import broker_status, sentence, trailing
+from kshell.commands.base.story_target import complete_partition, one_partition
+from kshell.errors import EXIT_OK, CommandError
+from kshell.metadata.names import encode_name
+from kshell.metadata.partition_state import problems, state
+from kshell.metadata.story import Held, Partitions
+from kshell.metadata.values import plain
+from kshell.tree.image import iso
+from kshell.tree.paths import join
+
+if TYPE_CHECKING:
+    from kshell.session import Session
+
+_WIDE = frozenset(COLUMNS) - {"offset", "time", "what", "leader", "isr", "elr", "replicas"}
+_PEOPLE = ("offset", "time", "leader", "isr", "elr", "replicas", "what")
+_BROKERS = ("id", "status", "sinceOffset", "sinceTime", "sinceTimeMs", "inReplicas", "inIsr", "inElr")
+_TONES = frozenset(("leader-lost", "unclean-election", "deleted"))
+
+
+def run(session: Session, args: Any) -> Result:
+    """Events, state, the replicas' brokers, and a sentence. Raises KshellError."""
+    session.remarks[:] = []
+    then = until(session, args.until)
+    story = story_of(then, "why")
+    topic, number = one_partition(then, story, args.partition)
+    topic_id = story.topic_id(topic)
+    if topic_id is None:
+        raise CommandError(f"{topic}: no such topic")  # one_partition has seen it
+    held = story.partition(topic_id, number)
+    if not held:
+        raise CommandError(f"{topic}-{number}: the partition's record cannot be read", hint="`cat` shows its bytes")
+    rows = event_rows(story, held, since(session, story, args.since))
+    about = {
+        "topic": topic,
+        "topicId": str(topic_id),
+        "partition": number,
+        "path": join(("image", "topics", "byName", encode_name(topic), str(number))),
+    }
+    closing = {
+        "sentence": sentence(story, topic, held),
+        "history": story.reach + _earlier(story, topic),
+    }
+    title, brokers = f"{topic}-{number}", _brokers(story, held)
+    result = Report(
+        [
+            Section("partition", title, about),
+            Section("events", "Events", Rows(tuple(map(Column, COLUMNS)), rows)),
+            Section("state", "State", _state(story, held)),
+            Section("brokers", "Brokers", Rows(tuple(map(Column, _BROKERS)), brokers)),
+            Section("answer", "Answer", closing),
+        ]
+    )
+    result.for_people = _for_people(title, about, rows, brokers, closing)
+    if then is not session:
+        session.remarks += then.problems()
+        result.exit_code = then.exit_code() if then.is_loaded else EXIT_OK
+    return result
+
+
+def until(session: Session, point: str | None) -> Session:
+    """The session as of a point, unless it shows an older moment already."""
+    if point is None:
+        return session
+    then = session.reshape(point=point)
+    shown = session.until
+    return session if then.until is None or (shown is not None and shown <= then.until) else then
+
+
+def since(session: Session, story: Story, point: str | None) -> int | None:
+    """The offset of a point; now is after the end."""
+    if point is None:
+        return None
+    offset = session.offset_of(point)
+    return story.end()[0] + 1 if offset is None else offset
+
+
+def _earlier(story: Story, topic: str) -> str:
+    older = story.older_ids(topic)
+    if not older:
+        return ""
+    count = "a topic" if len(older) == 1 else f"{len(older)} topics"
+    return f"; {count} of the same name was there before, and deleted: `log` has it"
+
+
+def _state(story: Story, held: Partitions) -> dict[str, Any]:
+    offset, time = story.end()
+    facts = {"asOf": None if offset < 0 else offset, "time": iso(time), "timeMs": None if time < 0 else time}
+    present = held[-1].value
+    if present is None:
+        return {**facts, "state": "deleted"}
+    return {**facts, "state": state(problems(present, None)), **plain(present)}
+
+
+def _brokers(story: Story, held: Partitions) -> list[Row]:
+    """The brokers that have the partition, or had it last."""
+    last = next((one.value for one in reversed(held) if one.value is not None), None)
+    if last is None:
+        return []
+    rows: list[Row] = []
+    for broker in [*last.replicas, *sorted(everyone(last).difference(last.replicas))]:
+        known = story.broker(broker)
+        status = broker_status(known[-1].value if known else None)
+        run: Held[Any] | None = trailing(known, lambda one, status=status: broker_status(one) == status)  # type: ignore[misc]
+        at = run if run is not None and run.since >= 0 else None
+        rows.append(
+            {
+                "id": broker,
+                "status": status,
+                "sinceOffset": at.offset if at else None,
+                "sinceTime": iso(at.time) if at else None,
+                "sinceTimeMs": at.time if at else None,
+                "inReplicas": broker in last.replicas,
+                "inIsr": broker in last.isr,
+                "inElr": broker in told(last.elr),
+            }
+        )
+    return rows
+
+
+def _for_people(
+    title: str, about: dict[str, Any], rows: list[Row], brokers: list[Row], closing: dict[str, Any]
+) -> Report:
+    """Lists of brokers as one word, what happened at the lines' ends, the sentence last."""
+    columns = (*map(Column, _PEOPLE), *(Column(name, wide=True) for name in COLUMNS if name in _WIDE))
+    events = Rows(columns, [_shown(row) for row in rows])
+    return Report(
+        [
+            Section("partition", title, {name: about[name] for name in ("path", "topicId")}),
+            Section("events", "Events", events) if rows else Section("events", "Events: none", {}),
+            Section("brokers", "Brokers", Rows(tuple(Column(n, wide=n == "sinceTimeMs") for n in _BROKERS), brokers)),
+            Section("answer", "", {"now": closing["sentence"], "history": closing["history"]}),
+        ]
+    )
+
+
+def _shown(row: Row) -> Row:
+    lists = {name: ids(row[name]) for name in ("isr", "elr", "replicas") if isinstance(row[name], list)}
+    leader = Toned("none", "error") if row["leader"] == -1 else row["leader"]
+    what = Toned(row["what"], "error") if row["event"] in _TONES else row["what"]
+    return {**row, **lists, "leader": leader, "what": what}
+
+
+COMMAND = Command(
+    name="why",
+    summary="how a partition came to its leader, or to none: its story, its brokers, and a sentence",
+    run=run,
+    args=(Arg("partition", "TOPIC-PARTITION (orders-3, orders/3, or a path)", complete=complete_partition),),
+    flags=(
+        Flag(("--since",), "events from that point on", metavar="POINT", complete=complete_point, dashed=True),
+        Flag(("--until",), "the story up to that point", metavar="POINT", complete=complete_point, dashed=True),
+    ),
+    examples=(
+        Example("why legacy-import-0", "why it has no leader"),
+        Example("why orders-0 -o json", "the same of another partition, for a program"),
+        Example("why legacy-import-0 --until 181", "before it lost its leader"),
+    ),
+    description=(
+        "Every record that changed the partition, and beside them what happened to the brokers that had it: registered,"
+        " fenced, unfenced, in controlled shutdown, unregistered. Each row has the partition as it was after it."
+        " An unclean election is one of a replica that was neither in sync nor eligible (ELR)."
+        " Records say what and when, never who, and never why a machine went away. The history starts where the log"
+        " starts: an older snapshot gives a state, no events. --since leaves out events, not their effect: the sentence"
+        " is always about the whole story. A topic that was deleted is told of, too, as long as the log knows it."
+        " From brokers (-b) only the present state is known."
+    ),
+)

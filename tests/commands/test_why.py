@@ -1,0 +1,291 @@
+"""why: the story of a partition. The recorded cluster lost broker 2 (killed, then unregistered); broker 1 came back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kshell.commands.base.completion import complete
+from kshell.commands.base.result import Report
+from kshell.errors import CommandError
+from kshell.session import Session
+from kshell.sources.brokers import BrokerSource
+from kshell.sources.quorum import QuorumSource
+from tests.builders import FIXTURES, node_name, recorded, snapshot, uuid, value, write_log, write_snapshot
+from tests.commands.cluster import broker, cluster, partition, topic
+from tests.commands.shell import lines, opened, rows, run, sections
+from tests.server import Quorum, settings
+from tests.sources.test_brokers import BODIES
+
+LOST = FIXTURES / "4.3.1-lost" / "controller-3000"
+
+
+@pytest.fixture
+def lost() -> Session:
+    return opened(LOST)
+
+
+def events(session: Session, line: str) -> list[tuple[int, str, int | None]]:
+    return [(row["offset"], row["event"], row["broker"]) for row in sections(session, line)["events"]]
+
+
+def said(session: Session, line: str) -> str:
+    return str(sections(session, line)["answer"]["sentence"])
+
+
+class TestRealLoss:
+    def test_leader_killed_and_unregistered(self, lost: Session) -> None:
+        assert events(lost, "why orders-eu-0") == [
+            (31, "created", None),
+            (48, "broker-controlled-shutdown", 1),
+            (51, "isr-shrunk", None),
+            (56, "broker-fenced", 1),
+            (70, "leader-lost", None),
+            (71, "broker-fenced", 2),
+            (77, "broker-unregistered", 2),
+            (87, "broker-registered", 1),
+            (90, "broker-unfenced", 1),
+        ]
+        assert said(lost, "why orders-eu-0") == (
+            "No leader since 2026-11-21T19:55:42.886Z (offset 70): its last in-sync replica was broker 2, which was"
+            " fenced at offset 71 (2026-11-21T19:55:42.886Z) and unregistered at offset 77 (2026-11-21T19:55:45.436Z)."
+            " Only broker 2 is known to hold all committed records (ELR): the partition waits for it."
+            " Broker 1 is unfenced, but may lack records: an unclean election of it may lose some."
+        )
+
+    def test_each_row_has_the_partition_after_it(self, lost: Session) -> None:
+        told = sections(lost, "why orders-eu-0")["events"]
+        assert [(row["offset"], row["leader"], row["isr"], row["elr"]) for row in told if row["broker"] is None] == [
+            (31, 2, [2, 1], []), (51, 2, [2], []), (70, -1, [], [2]),
+        ]  # fmt: skip
+        assert {tuple(row["replicas"]) for row in told} == {(2, 1)}
+
+    def test_unclean_election(self, lost: Session) -> None:
+        assert events(lost, "why retries-0")[-1] == (102, "unclean-election", None)
+        told = said(lost, "why retries-0")
+        assert "Broker 1 leads since 2026-11-21T19:55:54.571Z (offset 102)." in told
+        assert told.endswith(
+            "Broker 1 was elected uncleanly at offset 102: records may be lost. It is still marked RECOVERING."
+        )
+        assert "Broker 2 is out of sync since 2026-11-21T19:55:42.886Z (offset 69)" in told
+
+    def test_controlled_shutdown_and_preferred_election(self, lost: Session) -> None:
+        assert [event for _, event, who in events(lost, "why orders-eu-2") if who is None] == [
+            "created", "leader-changed", "isr-grown", "leader-changed",
+        ]  # fmt: skip
+        assert said(lost, "why orders-eu-2") == (
+            "Broker 1 leads since 2026-11-21T19:55:54.612Z (offset 103)."
+            " Both replicas are in sync since 2026-11-21T19:55:51.444Z (offset 93)."
+        )
+        assert said(lost, "why orders-eu-2 --until 60").endswith(
+            "Broker 1 is out of sync since 2026-11-21T19:55:36.670Z (offset 53): it was shut down in a controlled way"
+            " at offset 48 (2026-11-21T19:55:36.670Z) and fenced at offset 56 (2026-11-21T19:55:37.760Z)."
+            " Its preferred leader is broker 1 (fenced)."
+        )
+
+    def test_reassigned(self, lost: Session) -> None:
+        last = sections(lost, "why orders-eu-1-0")["events"][-1]
+        assert (last["offset"], last["event"], last["replicas"], last["leader"]) == (104, "leader-changed", [1], 1)
+        assert "It has no other replica since 2026-11-21T19:55:54.671Z (offset 104)" in said(lost, "why orders-eu-1-0")
+
+    def test_brokers(self, lost: Session) -> None:
+        told = sections(lost, "why orders-eu-0")["brokers"]
+        assert [(row["id"], row["status"], row["sinceOffset"]) for row in told] == [
+            (2, "not registered", 77), (1, "unfenced", 90),
+        ]  # fmt: skip
+        assert sections(lost, "why orders-eu-0")["state"]["state"] == "offline"
+
+    def test_a_topic_created_again(self, lost: Session) -> None:
+        assert events(lost, "why again-0") == [(43, "created", None)]
+        assert "a topic of the same name was there before" in sections(lost, "why again-0")["answer"]["history"]
+        assert events(lost, "why again-0 --until 40") == [(40, "created", None)]
+
+    def test_a_deleted_topic(self, lost: Session) -> None:
+        assert events(lost, "why again-0 --until 41") == [(40, "created", None), (41, "deleted", None)]
+        assert said(lost, "why again-0 --until 41") == (
+            "The topic again was deleted at offset 41, 2026-11-21T19:55:34.571Z."
+        )
+        assert sections(lost, "why again-0 --until 41")["state"]["state"] == "deleted"
+
+
+class TestPoints:
+    def test_since_leaves_out_events_not_their_effect(self, lost: Session) -> None:
+        assert [offset for offset, _, _ in events(lost, "why orders-eu-0 --since 70")] == [70, 71, 77, 87, 90]
+        assert said(lost, "why orders-eu-0 --since 80") == said(lost, "why orders-eu-0")
+        assert events(lost, "why orders-eu-0 --since now") == []
+        assert "Events: none" in lines(lost, "why orders-eu-0 --since now")
+
+    def test_until_is_as_of(self, lost: Session) -> None:
+        for line in (
+            "why orders-eu-0 --until 71",
+            "why orders-eu-0 --as-of 71",
+            "why orders-eu-0 --until 90 --as-of 71",
+        ):
+            assert [offset for offset, _, _ in events(lost, line)][-1] == 71
+            assert "unregistered" not in said(lost, line)
+
+    def test_until_before_the_topic(self, lost: Session) -> None:
+        with pytest.raises(CommandError, match="no such topic or partition"):
+            run(lost, "why orders-eu-0 --until 20")
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        "word", ["orders-eu-1", "orders-eu/1", "/image/topics/byName/orders-eu/1", "../orders-eu/1"]
+    )
+    def test_one_partition_many_spellings(self, lost: Session, word: str) -> None:
+        lost.cwd = ("image", "topics", "byName", "again")
+        about = sections(lost, f"why {word}")["partition"]
+        assert (about["topic"], about["partition"]) == ("orders-eu", 1)
+        by_id = sections(lost, f"why /image/topics/byId/{about['topicId']}/1")["partition"]
+        assert by_id == about
+
+    def test_a_topic_with_a_dash_and_a_number(self, lost: Session) -> None:
+        about = sections(lost, "why orders-eu-1-0")["partition"]
+        assert (about["topic"], about["partition"]) == ("orders-eu-1", 0)
+
+    def test_a_topic_of_one_partition(self, lost: Session) -> None:
+        assert sections(lost, "why retries") == sections(lost, "why retries-0")
+
+    @pytest.mark.parametrize(
+        ("word", "hint"),
+        [("orders-eu", "orders-eu-0 to orders-eu-2"), ("orders-eu-7", "orders-eu-0 to"), ("retrys-0", "retries")],
+    )
+    def test_what_is_not_there(self, lost: Session, word: str, hint: str) -> None:
+        with pytest.raises(CommandError) as raised:
+            run(lost, f"why {word}")
+        assert hint in (raised.value.hint or "")
+
+    def test_completion(self, lost: Session) -> None:
+        assert lost.image
+        offered = [one.text.strip() for one in complete(lost, "why orders-eu-").candidates]
+        assert offered == ["orders-eu-0", "orders-eu-1", "orders-eu-2", "orders-eu-1-0"]
+
+
+@pytest.mark.parametrize("node", recorded(log_from_zero=True), ids=node_name)
+def test_agrees_with_the_log_and_the_image(node: Path) -> None:
+    """Every record that touched the partition is an event, and each row is the image as of its offset."""
+    session = opened(node)
+    session.travels()
+    for shown in rows(session, "partitions")[::5]:
+        word = f"{shown['topic']}-{shown['partition']}"
+        told = sections(session, f"why {word}")
+        own = [row["offset"] for row in told["events"] if row["broker"] is None]
+        path = f"/image/topics/byId/{shown['topicId']}/{shown['partition']}"
+        touched = [
+            row["offset"] for row in rows(session, f"log {path}") if row["type"].startswith(("PARTITION", "CLEAR_ELR"))
+        ]
+        assert own == touched, word
+        for row in told["events"]:
+            then = session.reshape(point=str(row["offset"]))
+            if then.loaded.open_transaction is None:
+                held = then.image["topics"][next(k for k in then.image["topics"] if str(k) == shown["topicId"])]
+                assert list(held.partition(shown["partition"]).value.isr) == row["isr"]
+        assert told["state"]["leader"] == shown["leader"]
+        assert ("No leader" in told["answer"]["sentence"]) == (shown["leader"] == -1)
+
+
+class TestHonesty:
+    def test_a_log_that_begins_later(self, cut_sample: Session) -> None:
+        told = sections(cut_sample, "why legacy-import-0")
+        assert [(row["offset"], row["event"]) for row in told["events"]] == [
+            (158, "snapshot"), (182, "leader-lost"), (201, "broker-fenced"),
+        ]  # fmt: skip
+        assert told["answer"]["history"].startswith("the log starts at offset 159: of what was before, a snapshot")
+
+    def test_what_a_snapshot_holds_is_at_the_latest(self, cut_sample: Session) -> None:
+        assert " (offset 158) at the latest" in said(cut_sample, "why clicks-3")
+
+    def test_a_snapshot_alone_has_a_state(self, tmp_path: Path) -> None:
+        write_snapshot(tmp_path, snapshot([broker(1), topic(1, "t"), partition(1, 0, [1], [1], 1)]), 10)
+        told = sections(opened(tmp_path), "why t-0")
+        assert [row["event"] for row in told["events"]] == ["snapshot"]
+        assert "Broker 1 leads since" in told["answer"]["sentence"]
+
+    def test_a_broker_that_comes_back(self, tmp_path: Path) -> None:
+        session = cluster(tmp_path, broker(1), broker(2), topic(1, "t"), partition(1, 0, [1, 2], [1], 1))
+        assert said(session, "why t-0").endswith("it is unfenced.")
+
+    def test_candidates_that_are_up(self, tmp_path: Path) -> None:
+        session = cluster(tmp_path, broker(1), broker(2, fenced=True), topic(1, "t"), partition(1, 0, [1, 2], [1], -1))
+        told = said(session, "why t-0")
+        assert "its only in-sync replica is broker 1, which is unfenced" in told
+        assert "No other replica is up" in told
+
+    def test_nobody_has_all_records(self, tmp_path: Path) -> None:
+        session = cluster(
+            tmp_path, broker(1), topic(1, "t"),
+            partition(1, 0, [1, 2], [], -1, eligibleLeaderReplicas=[], lastKnownElr=[2]),
+        )  # fmt: skip
+        told = said(session, "why t-0")
+        assert "No replica is known to hold all committed records (last known ELR: 2)" in told
+        assert "Broker 1 is unfenced, but may lack records" in told
+
+    def test_a_reassignment(self, tmp_path: Path) -> None:
+        change = value("PARTITION_CHANGE", 0, partitionId=0, topicId=uuid(1), replicas=[1, 2], addingReplicas=[2],
+                       removingReplicas=[1])  # fmt: skip
+        done = value("PARTITION_CHANGE", 0, partitionId=0, topicId=uuid(1), replicas=[2], addingReplicas=[],
+                     removingReplicas=[], isr=[2], leader=2)  # fmt: skip
+        first = cluster(tmp_path / "a", broker(1), broker(2), topic(1, "t"), partition(1, 0, [1], [1], 1), change)
+        assert "A reassignment adds 2 and removes 1 since" in said(first, "why t-0")
+        second = cluster(
+            tmp_path / "b", broker(1), broker(2), topic(1, "t"), partition(1, 0, [1], [1], 1), change, done
+        )
+        assert [event for _, event, _ in events(second, "why t-0")][-2:] == ["reassignment-started", "leader-changed"]
+        assert "reassignment ended: replicas 2" in sections(second, "why t-0")["events"][-1]["what"]
+
+    def test_damage_ends_the_story_where_it_is(self, tmp_path: Path) -> None:
+        raw = bytearray((LOST / "__cluster_metadata-0" / f"{0:020d}.log").read_bytes())
+        at = raw.find(b"orders-eu-1")
+        raw[at] ^= 1
+        write_log(tmp_path, bytes(raw))
+        session = opened(tmp_path)
+        told = run(session, "why orders-eu-0")
+        assert isinstance(told, Report)
+        assert session.exit_code() == 4
+        assert [offset for offset, _, _ in events(session, "why orders-eu-0")] == [31]
+
+
+class TestRunningClusters:
+    def test_a_quorum_tells_it_as_it_happens(self) -> None:
+        with Quorum(controllers=2) as quorum:
+            quorum.append(broker(1), broker(2), topic(1, "t"), partition(1, 0, [1, 2], [1], 1))
+            session = Session(quorum.keep(QuorumSource(quorum.bootstrap, settings())))
+            assert "Broker 1 leads since" in said(session, "why t-0")
+            fenced = value("FENCE_BROKER", id=1, epoch=1)
+            quorum.append(value("PARTITION_CHANGE", partitionId=0, topicId=uuid(1), leader=-1), fenced)
+            quorum.commit()
+            assert session.refresh()
+            told = said(session, "why t-0")
+            assert told.startswith("No leader since")
+            assert "its only in-sync replica is broker 1, which was fenced at offset" in told
+            assert [row["leader"] for row in rows(session, "timeline t")] == [1, -1]
+
+    def test_brokers_tell_the_present(self) -> None:
+        with Quorum(brokers=1) as quorum:
+            quorum.bodies.update(BODIES)
+            session = Session(quorum.keep(BrokerSource(quorum.bootstrap_servers, settings())))
+            told = sections(session, "why orders-1")
+            assert [(row["offset"], row["event"]) for row in told["events"]] == [(None, "state")]
+            assert told["answer"]["sentence"].startswith("No leader (since when is not known)")
+            assert told["answer"]["history"].startswith("brokers tell the present state alone")
+            assert lines(session, "why orders-0")
+            with pytest.raises(CommandError, match="no past to draw"):
+                run(session, "timeline orders")
+
+
+def test_wide_and_narrow(lost: Session) -> None:
+    assert max(map(len, lines(lost, "why orders-eu-0", width=200)[:14])) <= 200
+    shown = lines(lost, "why orders-eu-0")
+    assert any(line.split()[:5] == ["70", "2026-11-21T19:55:42.886Z", "none", "none", "2"] for line in shown)
+
+
+def test_the_page_shows_what_is_said(lost: Session) -> None:
+    """docs/why.md is a person's reading of this cluster: its examples are the answers."""
+    page = (Path(__file__).parents[2] / "docs" / "why.md").read_text(encoding="utf-8")
+    blocks = [block.split("\n```")[0] for block in page.split("```text\nkshell> ")[1:]]
+    assert len(blocks) == 3
+    for block in blocks:
+        line, _, shown = block.partition("\n")
+        assert shown.splitlines() == lines(lost, line)
