@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +27,10 @@ RELEASES = ["3.3", "3.7", "3.9", "4.0", "4.3"]
 def quorum() -> Iterator[Quorum]:
     with Quorum(3) as made:
         yield made
+
+
+LONG = int(os.environ.get("KSHELL_SOAK_COUNT", "200"))
+"""How long a soak is: CI takes a reduced count."""
 
 
 def observer_of(quorum: Quorum, **properties: str) -> Observer:
@@ -612,7 +617,7 @@ def test_and_with_a_log_that_is_compacted(script: list[Named], release: str) -> 
 
 
 @pytest.mark.soak
-@search(max_examples=2000)
+@search(max_examples=10 * LONG)
 @given(script=scripts(COMPACT), release=st.sampled_from(RELEASES))
 def test_and_for_a_long_time(script: list[Named], release: str) -> None:
     play(script, release)

@@ -37,7 +37,7 @@ from kshell.sources.quorum_facts import describe_quorum
 from tests import builders
 from tests.builders import metadata, uuid, value
 from tests.server import Log, Quorum, faults, settings
-from tests.sources.test_observer import COMPACT, Named, scripts, settle
+from tests.sources.test_observer import COMPACT, LONG, Named, scripts, settle
 
 DEADLINE = 10.0
 """Seconds after which a test of this file calls an answer a hang."""
@@ -270,7 +270,7 @@ def test_follow_in_a_thread_too(script: list[Named], release: str) -> None:
 
 
 @pytest.mark.soak
-@search(max_examples=300)
+@search(max_examples=max(LONG, 5))
 @given(script=scripts(COMPACT), release=RELEASES, thread=st.booleans())
 def test_follow_for_a_long_time(script: list[Named], release: str, thread: bool) -> None:
     play(script, release, thread=thread)
