@@ -22,7 +22,7 @@ from tests.kafka.admin import Admin, AdminError
 HOST = "127.0.0.1"
 FIRST_CONTROLLER = 3000
 METADATA = "__cluster_metadata-0"
-SASL_USERS = {"admin": "admin-secret", "alice": "alice-secret", "bob": "bob-secret"}
+SASL_USERS = {"admin": "admin-secret", "alice": "alice-secret", "bob": "bob-secret", "dave": "dave-secret"}
 """PLAIN users of a ``sasl=True`` cluster; admin is a super user."""
 
 LOG_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSZ"

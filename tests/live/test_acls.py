@@ -124,3 +124,39 @@ def test_a_wrong_password(guarded: tuple[Cluster, Admin], tmp_path: Path) -> Non
     done = oneshot.run(("-q", cluster.controllers[0].address, "--config", str(path)), "ls", "/image")
     assert done.returncode == 3 and "hunter2" not in done.stderr
     assert "PLAIN: Authentication failed: Invalid username or password" in done.stderr
+
+
+def test_each_operation_that_brokers_ask_for(guarded: tuple[Cluster, Admin], tmp_path: Path) -> None:
+    """The table of docs/live.md for ``-b``: each grant opens its own part of the tree, and nothing before it does."""
+    cluster, admin = guarded
+    admin.create_topic("orders", 1, 1, configs={"retention.ms": "1000"})
+    admin.scram("carol", "SCRAM-SHA-256", "made-up")
+    admin.quota({"user": "carol"}, "request_percentage", 50)
+    admin.set_config("BROKER", "", {"log.cleaner.threads": "2"})
+    source = ("-b", cluster.brokers[0].sasl_address, "--config", as_user(tmp_path, "dave"))
+    places = {
+        "brokers": "/image/cluster/brokers/0",
+        "topics": "/image/topics/byName/orders/0",
+        "topicConfigs": "/image/configs/TOPIC:orders/retention.ms",
+        "brokerConfigs": "/image/configs/BROKER/log.cleaner.threads",
+        "quotas": "/image/clientQuotas/user(carol)/request_percentage",
+        "scram": "/image/scram/SCRAM-SHA-256/carol",
+    }
+
+    def seen() -> set[str]:
+        found = {
+            json.loads(line)["path"] for line in oneshot.lines(source, "find", "/image", "-o", "jsonl", "--values")
+        }
+        return {name for name, path in places.items() if path in found}
+
+    def grant(kind: str, name: str, operation: str, opens: set[str]) -> None:
+        before = seen()
+        assert not before & opens, (operation, before)
+        admin.acl((kind, name), "User:dave", operation)
+        wait_until(lambda: seen() == before | opens, f"{operation} on {kind} does not open {opens} alone: {seen()}", 15)
+
+    assert seen() == {"brokers"}
+    grant("TOPIC", "orders", "DESCRIBE", {"topics"})
+    grant("TOPIC", "orders", "DESCRIBE_CONFIGS", {"topicConfigs"})
+    grant("CLUSTER", "kafka-cluster", "DESCRIBE_CONFIGS", {"brokerConfigs", "quotas"})
+    grant("CLUSTER", "kafka-cluster", "DESCRIBE", {"scram"})
