@@ -6,12 +6,11 @@ They are in ``$XDG_CONFIG_HOME/kshell/contexts.json``, readable by their owner o
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from kshell import own_files
 from kshell.errors import CommandError, UsageError
 
 DIRECTORY, CONTROLLERS, SERVERS = "directory", "bootstrap_controllers", "bootstrap_servers"
@@ -20,6 +19,7 @@ _KINDS = (DIRECTORY, CONTROLLERS, SERVERS)
 _KEYS = {DIRECTORY: "directory", CONTROLLERS: "bootstrapControllers", SERVERS: "bootstrapServers"}
 _NAME = re.compile(r"[\w.+-][\w.+:@-]*\Z")
 _LARGEST = 1 << 20
+_HOLDS, _MOVE = "contexts", "move it away and add them anew"
 _HINT = "`kshell context list` shows the contexts there are"
 
 
@@ -73,39 +73,15 @@ class Contexts:
 
     def save(self) -> None:
         """Writes the file anew, 0600. Raises CommandError."""
-        import tempfile
-
         if self.path is None:
             raise CommandError("there is no place for contexts", hint="set HOME or XDG_CONFIG_HOME")
-        stored = {
-            "version": 1,
-            "current": self.current,
-            "contexts": {name: _stored(context) for name, context in self.named.items()},
-        }
-        folder = os.path.dirname(self.path)
-        temporary = None
-        try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            number, temporary = tempfile.mkstemp(prefix="contexts-", dir=folder)  # 0600
-            with open(number, "w", encoding="utf-8") as file:
-                json.dump(stored, file, indent=2)
-                file.write("\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-        except OSError as error:
-            if temporary is not None and os.path.exists(temporary):
-                os.unlink(temporary)
-            raise CommandError(f"{self.path}: {error.strerror}") from None
+        named = {name: _stored(context) for name, context in self.named.items()}
+        own_files.write(self.path, {"current": self.current, "contexts": named})
 
 
 def file_path(environment: Mapping[str, str]) -> str | None:
     """``$XDG_CONFIG_HOME/kshell/contexts.json``, else in ``~/.config``; ``None`` where there is no home."""
-    base = environment.get("XDG_CONFIG_HOME", "")
-    if not os.path.isabs(base):  # relative ones are to be ignored, says the XDG specification
-        home = environment.get("HOME", "")
-        base = os.path.join(home, ".config") if home else ""
-    return os.path.join(base, "kshell", "contexts.json") if base else None
+    return own_files.place(environment, "XDG_CONFIG_HOME", "contexts.json")
 
 
 def load(environment: Mapping[str, str]) -> Contexts:
@@ -113,27 +89,19 @@ def load(environment: Mapping[str, str]) -> Contexts:
     path = file_path(environment)
     if path is None:
         return Contexts(None)
-    try:
-        with open(path, encoding="utf-8") as file:
-            stored = json.loads(file.read(_LARGEST))
-    except (FileNotFoundError, NotADirectoryError):
-        return Contexts(path)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise _damaged(path) from None
-    return _loaded(path, stored)
+    stored = own_files.read(path, _HOLDS, _LARGEST, _MOVE)
+    return Contexts(path) if stored is None else _loaded(path, stored)
 
 
-def _loaded(path: str, stored: Any) -> Contexts:
+def _loaded(path: str, stored: Mapping[str, Any]) -> Contexts:
     made = Contexts(path)
-    if not isinstance(stored, dict) or stored.get("version") != 1 or not isinstance(stored.get("contexts"), dict):
-        raise _damaged(path)
+    if not isinstance(stored.get("contexts"), dict):
+        raise own_files.damaged(path, _HOLDS, _MOVE)
     for name, fields in stored["contexts"].items():
         if not isinstance(fields, dict) or not all(
             value is None or isinstance(value, str) for value in fields.values()
         ):
-            raise _damaged(path)
+            raise own_files.damaged(path, _HOLDS, _MOVE)
         kind = next((kind for kind in _KINDS if fields.get(_KEYS[kind])), None)
         made.named[name] = Context(name, kind, fields[_KEYS[kind]] if kind else None, fields.get("config"))
     current = stored.get("current")
@@ -150,9 +118,3 @@ def described(context: Context) -> dict[str, str | None]:
     """The context as a row: what it is called in the file, with ``None`` where it says nothing."""
     stored = _stored(context)
     return {"name": context.name} | {key: stored.get(key) for key in (*_KEYS.values(), "config")}
-
-
-def _damaged(path: str) -> UsageError:
-    return UsageError(
-        f"{path}: not a file of contexts that this kshell can read", hint="move it away and add them anew"
-    )

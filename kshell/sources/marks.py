@@ -6,18 +6,19 @@ directory that does not know it, by its path). Without a home they are kept in m
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kshell.errors import CommandError, UsageError
+from kshell import own_files
+from kshell.errors import UsageError
 from kshell.sources.files import meta_properties
 from kshell.sources.source import Source
 
 _NAME = re.compile(r"[\w.+-][\w.+:-]{0,99}\Z")
 _LARGEST = 1 << 22
+_HOLDS, _MOVE = "marks", "move it away"
 _HINT = "`mark` lists the marks there are, `mark NAME [POINT]` sets one"
 
 
@@ -79,45 +80,21 @@ class Marks:
     def _load(self) -> dict[str, Any]:
         if self.path is None:
             return self._memory
-        try:
-            with open(self.path, encoding="utf-8") as file:
-                stored = json.loads(file.read(_LARGEST))
-        except (FileNotFoundError, NotADirectoryError):
+        stored = own_files.read(self.path, _HOLDS, _LARGEST, _MOVE)
+        if stored is None:
             return {}
-        except OSError as error:
-            raise UsageError(f"{self.path}: {error.strerror}") from None
-        except (ValueError, RecursionError):
-            raise self._damaged() from None
-        sources = stored.get("sources") if isinstance(stored, dict) and stored.get("version") == 1 else None
+        sources = stored.get("sources")
         if not isinstance(sources, dict) or not all(map(_is_marks, sources.values())):
-            raise self._damaged()
+            raise own_files.damaged(self.path, _HOLDS, _MOVE)
         return sources
-
-    def _damaged(self) -> UsageError:
-        return UsageError(f"{self.path}: not a file of marks that this kshell can read", hint="move it away")
 
     def _save(self, sources: dict[str, Any]) -> None:
         """Writes the file anew, 0600. Raises CommandError."""
         if self.path is None:
             self._memory = sources
-            return
-        import tempfile
-
-        folder = os.path.dirname(self.path)
-        temporary = None
-        try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            number, temporary = tempfile.mkstemp(prefix="marks-", dir=folder)  # 0600
-            with open(number, "w", encoding="utf-8") as file:
-                json.dump({"version": 1, "sources": sources}, file, indent=2, sort_keys=True)
-                file.write("\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-        except OSError as error:
-            if temporary is not None and os.path.exists(temporary):
-                os.unlink(temporary)
-            raise CommandError(f"{self.path}: {error.strerror}") from None
+        else:
+            ordered = {source: dict(sorted(marks.items())) for source, marks in sorted(sources.items())}
+            own_files.write(self.path, {"sources": ordered})
 
 
 def _is_marks(marks: Any) -> bool:
@@ -129,8 +106,4 @@ def _is_marks(marks: Any) -> bool:
 
 def file_path(environment: Mapping[str, str]) -> str | None:
     """``$XDG_STATE_HOME/kshell/marks.json``, else in ``~/.local/state``; ``None`` where there is no home."""
-    base = environment.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(base):  # relative ones are to be ignored, says the XDG specification
-        home = environment.get("HOME", "")
-        base = os.path.join(home, ".local", "state") if home else ""
-    return os.path.join(base, "kshell", "marks.json") if base else None
+    return own_files.place(environment, "XDG_STATE_HOME", "marks.json")

@@ -1,0 +1,65 @@
+"""Small JSON files of kshell's own below the person's home, readable by their owner only (contexts, marks)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from kshell.errors import CommandError, UsageError
+
+_HOMES = {"XDG_CONFIG_HOME": (".config",), "XDG_STATE_HOME": (".local", "state")}
+"""The variable that names a directory, and where that is below ``HOME`` without it."""
+VERSION = 1
+
+
+def place(environment: Mapping[str, str], variable: str, name: str) -> str | None:
+    """The path of the file ``name`` below ``variable`` (a key of the XDG specification); ``None`` without a home."""
+    base = environment.get(variable, "")
+    if not os.path.isabs(base):  # relative ones are to be ignored, says the XDG specification
+        home = environment.get("HOME", "")
+        base = os.path.join(home, *_HOMES[variable]) if home else ""
+    return os.path.join(base, "kshell", name) if base else None
+
+
+def read(path: str, holds: str, most: int, hint: str) -> dict[str, Any] | None:
+    """What the file holds; ``None`` where there is none. Raises UsageError; ``holds`` says what of ("contexts")."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            stored = json.loads(file.read(most))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise damaged(path, holds, hint) from None
+    if not isinstance(stored, dict) or stored.get("version") != VERSION:
+        raise damaged(path, holds, hint)
+    return stored
+
+
+def damaged(path: str, holds: str, hint: str) -> UsageError:
+    """The error for a file that is none of ours."""
+    return UsageError(f"{path}: not a file of {holds} that this kshell can read", hint=hint)
+
+
+def write(path: str, stored: Mapping[str, Any]) -> None:
+    """Replaces the file in one step, 0600, so that a reader never sees half of it. Raises CommandError."""
+    import tempfile
+
+    folder, name = os.path.split(path)
+    temporary = None
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        number, temporary = tempfile.mkstemp(prefix=f"{os.path.splitext(name)[0]}-", dir=folder)  # 0600
+        with open(number, "w", encoding="utf-8") as file:
+            json.dump({"version": VERSION, **stored}, file, indent=2)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+        raise CommandError(f"{path}: {error.strerror}") from None
