@@ -13,7 +13,6 @@ from kshell.errors import EXIT_FAILED, EXIT_OK, KshellError, NodeError, UsageErr
 from kshell.metadata.families.configs import Resource, resource_segment
 
 if TYPE_CHECKING:
-    from kshell.client.nodes import Nodes
     from kshell.session import Session
     from kshell.sources.config_entries import Described
 
@@ -47,7 +46,7 @@ def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[s
     from kshell.commands.base.config_rows import rows_of_log, rows_told
     from kshell.sources.config_entries import UNKNOWN
 
-    nodes: Nodes | None = getattr(session.source, "nodes", None)
+    nodes = session.source.nodes
     extended = args.docs or args.effective or args.overridden
     if nodes is None or session.until is not None or not (args.entity or extended):
         if extended:
@@ -115,7 +114,7 @@ def _told_keys(session: Session, resource: Resource) -> Callable[[str], Any]:
     """Key -> what a node says of it, where one can be asked; a remark says when our tables alone judge."""
     from kshell.commands.base.config_entities import ask, failure_of
 
-    nodes: Nodes | None = getattr(session.source, "nodes", None)
+    nodes = session.source.nodes
     found: dict[str, Any] = {}
     if nodes is None:
         session.remarks.append(f"{_BY_TABLES}; a running cluster (-q, -b) also says what it has")

@@ -36,7 +36,7 @@ def run(session: Session, args: Any) -> Result:
     if args.interval is not None:
         raise UsageError("quorum: -n is for --watch", hint="quorum --watch -n 1")
     session.remarks[:] = []
-    nodes: Nodes | None = getattr(session.source, "nodes", None)
+    nodes = session.source.nodes
     told = _of_log(session) if nodes is None or session.until is not None else _of_nodes(nodes)
     result = Report([Section("", "", told)])
     result.for_people = _for_people(told)

@@ -22,6 +22,7 @@ from kshell.sources.files import meta_properties, quorum_state
 from kshell.tree.image import provenance
 
 if TYPE_CHECKING:
+    from kshell.client.nodes import Nodes
     from kshell.session import Session
 
 _PROBLEMS = tuple(Column(name) for name in ("level", "finding", "count", "first"))
@@ -76,8 +77,9 @@ def _versions(session: Session, state: State) -> dict[str, Any]:
 
 def _release(session: Session, state: State) -> tuple[str | None, str | None, str]:
     """The releases that nodes run: of a live source by all that they offer, else by the levels that they registered."""
-    if session.source.is_live and session.until is None:
-        inferred = _inferred(session)
+    nodes = session.source.nodes
+    if nodes is not None and session.until is None:
+        inferred = _inferred(session, nodes)
         if inferred is not None:
             return (*inferred, "inferred")
     from kshell.client.inference import by_level
@@ -89,13 +91,13 @@ def _release(session: Session, state: State) -> tuple[str | None, str | None, st
     return by_level(min(tops))[0], by_level(max(tops))[-1], "registered"
 
 
-def _inferred(session: Session) -> tuple[str | None, str | None] | None:
+def _inferred(session: Session, nodes: Nodes) -> tuple[str | None, str | None] | None:
     from kshell.client.inference import infer
     from kshell.commands.base.node_versions import survey
     from kshell.commands.base.software import INFERRED, Software, span
 
     try:
-        found = survey(session, session.source.nodes)  # type: ignore[attr-defined]
+        found = survey(session, nodes)
     except NodeError:
         return None
     told = [infer(one.ranges, one.supported, found.members[name].kind) for name, one in found.told.items()]

@@ -118,10 +118,9 @@ class _Source:
     def changed(self) -> bool:
         """Whether there is something new since the last time. Raises KshellError when the source cannot be asked."""
         session = self._session
-        refresh = getattr(session, "refresh", None)
-        if refresh is not None and refresh():
+        if session.refresh():
             return True
-        if getattr(session.source, "is_live", False):
+        if session.source.is_live:
             return False
         try:
             listing = session.source.listing()

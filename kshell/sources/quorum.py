@@ -41,7 +41,7 @@ class QuorumSource(Source):
     """Observes the quorum whose controllers ``bootstrap`` lists (``host:port,…``)."""
 
     kind = "quorum"
-    is_live = True
+    nodes: Nodes
 
     def __init__(self, bootstrap: str, settings: Settings) -> None:
         given = addresses(bootstrap)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import DataError
 from kshell.metadata.image import Image
@@ -12,6 +12,9 @@ from kshell.protocol.verify import Torn
 from kshell.sources.files import Listing
 from kshell.sources.log import FileBatch, Progress
 from kshell.sources.snapshot import SnapshotFacts
+
+if TYPE_CHECKING:
+    from kshell.client.nodes import Nodes
 
 
 class Loaded(NamedTuple):
@@ -47,7 +50,13 @@ class Source:
     path = ""
     name = ""
     is_sample = False
-    is_live = False
+    nodes: Nodes | None = None
+    """The nodes of the cluster, where there are any to ask."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a running cluster answers."""
+        return self.nodes is not None
 
     def listing(self, *, whole: bool = False) -> Listing:
         """Snapshots and log as they are now. ``whole``: with as much of the log as there is, not only what an image

@@ -87,7 +87,8 @@ def test_every_node_is_asked_over_a_connection_of_its_own_at_the_same_time() -> 
     with Quorum(controllers=3) as quorum:
         session = live(quorum)
         assert quorum.keep(session.source)
-        session.source.nodes.any()  # type: ignore[attr-defined]
+        assert session.source.nodes is not None
+        session.source.nodes.any()
         before = [node.connections for node in quorum.nodes]
 
         def meet(reply: faults.Reply) -> None:
@@ -133,7 +134,8 @@ class TestWhoIsThere:
     def test_nobody_answers(self, fault: Fault) -> None:
         with Quorum(controllers=2) as quorum:
             session = live(quorum)
-            session.source.nodes.any()  # type: ignore[attr-defined]
+            assert session.source.nodes is not None
+            session.source.nodes.any()
             quorum.on("ApiVersions", fault)
             with pytest.raises(NodeError) as raised:
                 run(session, "api-versions")

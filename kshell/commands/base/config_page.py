@@ -70,7 +70,7 @@ def _facts(kind: str, name: str, told: Entry | None) -> dict[str, Any]:
 
 def _told(session: Session, name: str) -> Iterator[tuple[str, Entry]]:
     """What nodes say, by type of resource; remarks say what cannot be asked."""
-    nodes: Nodes | None = getattr(session.source, "nodes", None)
+    nodes = session.source.nodes
     if nodes is None:
         return
     try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def controller_rows(session: Session) -> list[dict[str, Any]]:
     """One row a controller, by id; brokers only tell of the quorum. Raises NodeError."""
-    nodes: Nodes | None = getattr(session.source, "nodes", None)
+    nodes = session.source.nodes
     rows = _of_quorum(nodes) if nodes is not None and nodes.kind == "broker" else _of_image(session, nodes)
     return [rows[node_id] for node_id in sorted(rows)]
 

@@ -34,8 +34,9 @@ def standing(session: Session, *, ask: bool = False) -> Standing:
     nodes = tuple(registered(image, voters))
     told = {one.kind for one in nodes if one.supported is not None}
     is_unknown = CONTROLLER not in told or any(one.supported is None for one in nodes)
-    if ask and is_unknown and session.source.is_live:
-        nodes = _asked(session, nodes, finalized)
+    live = session.source.nodes
+    if ask and is_unknown and live is not None:
+        nodes = _asked(session, live, nodes, finalized)
     state = image[ZK_MIGRATION].get(ZK_MIGRATION)
     migrating = state is not None and state.value in _MIGRATING
     return Standing(finalized, nodes, leader if isinstance(leader, int) else None, migrating)
@@ -60,12 +61,11 @@ def _of_log(session: Session) -> dict[str, Any]:
     return describe.quorum(session.loaded)
 
 
-def _asked(session: Session, nodes: tuple[Node, ...], finalized: Mapping[str, int]) -> tuple[Node, ...]:
+def _asked(session: Session, live: Nodes, nodes: tuple[Node, ...], finalized: Mapping[str, int]) -> tuple[Node, ...]:
     """The same nodes, with what those say that did not register. Who cannot be asked stays unknown."""
     from kshell.commands.base.node_versions import survey
     from kshell.errors import NodeError
 
-    live: Nodes = session.source.nodes  # type: ignore[attr-defined]
     if live.kind == CONTROLLER and finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER:
         return nodes  # a controller that does not register is in the way, whatever it supports
     try:

@@ -26,8 +26,8 @@ _HEAD = 1 << 16
 def state_of(session: Session, least: MinIsr) -> State:
     """Everything that checks look at. What cannot be asked for is left in the remarks. Raises KshellError."""
     loaded = session.loaded
-    is_live = session.source.is_live and session.until is None
-    told = _quorum(session) if is_live else None
+    nodes = session.source.nodes if session.until is None else None
+    told = None if nodes is None else _quorum(session, nodes)
     if told is not None:
         voters = tuple(sorted(one["id"] for one in told["voters"]))
     else:
@@ -38,7 +38,7 @@ def state_of(session: Session, least: MinIsr) -> State:
         image=loaded.image,
         standing=standing(session),
         min_isr=least,
-        now=int(time.time() * 1000) if is_live else _moment(loaded),
+        now=_moment(loaded) if nodes is None else int(time.time() * 1000),
         voters=voters,
         quorum=told,
         snapshots=None if session.source.is_live else _snapshots(session, loaded),
@@ -56,11 +56,10 @@ def _moment(loaded: Loaded) -> int | None:
     return found if found > 0 else None
 
 
-def _quorum(session: Session) -> Mapping[str, Any] | None:
+def _quorum(session: Session, nodes: Nodes) -> Mapping[str, Any] | None:
     from kshell.errors import AuthorizationError, ServerError, UnsupportedVersionError
     from kshell.sources.quorum_facts import describe_quorum
 
-    nodes: Nodes = session.source.nodes  # type: ignore[attr-defined]
     try:
         return describe_quorum(nodes)
     except (AuthorizationError, ServerError, UnsupportedVersionError) as error:

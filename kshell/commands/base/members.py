@@ -46,7 +46,7 @@ class Member(NamedTuple):
 
 def live_nodes(session: Session, command: str) -> Nodes:
     """The nodes of a live source. Raises SourceError on a directory, UsageError where there is no source."""
-    nodes: Nodes | None = getattr(session.source, "nodes", None)
+    nodes = session.source.nodes
     if nodes is None:
         if not session.source.path:
             session.source.listing()
