@@ -20,6 +20,7 @@ from kshell.protocol.primitives import DecodeError
 from kshell.protocol.schema import Versions
 
 _LARGEST_ID = 0x7FFFFFFF
+_PATIENCE = 5.0
 _DIALECT = "a dialect was asked for: does the node speak it?"
 _NOTHING: Mapping[str, frozenset[int]] = {}
 
@@ -53,6 +54,11 @@ class Connection:
         self._overlay = overlay or {}
         self._next_id = 1
         self._turn = threading.Lock()
+
+    @property
+    def patience(self) -> float:
+        """Seconds for an answer that a node has in memory: one that hangs must not keep us from the next node."""
+        return min(_PATIENCE, self.timeout)
 
     def request(
         self, api: Api, message: Message, *, needed: Versions | None = None, timeout: float | None = None

@@ -10,19 +10,16 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
+from kshell.client.address import Address, name_of
 from kshell.client.backoff import Backoff
-from kshell.client.codes import FENCED_LEADER_EPOCH, NOT_LEADER, UNKNOWN_LEADER_EPOCH, failure, may_pass
-from kshell.client.nodes import Address, Node, Nodes
+from kshell.client.codes import EPOCH_CODES, failure, may_pass
+from kshell.client.nodes import Node, Nodes
 from kshell.client.observe import Answered, Position, fetch
-from kshell.client.transport import name_of
 from kshell.errors import ConnectError, NodeError, ServerError, SourceTimeoutError
 from kshell.protocol.messages.quorum import FETCH
 
-_PATIENCE = 5.0
-"""Seconds for one answer, which a node has in memory: one that hangs must not keep us from the next."""
 _SMALL = 1 << 10
 """Bytes of records that a question about the leader may bring along."""
-_EPOCH_CODES = (NOT_LEADER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH)
 
 
 class Leader(NamedTuple):
@@ -77,9 +74,8 @@ class _Search:
             asked.add((address, epoch))
             try:
                 connection = self._nodes.at(address)
-                patience = min(_PATIENCE, connection.timeout)
                 at, cluster = Position(epoch), self._nodes.cluster_id
-                answer = fetch(connection, at, cluster, max_bytes=_SMALL, timeout=patience).quorum
+                answer = fetch(connection, at, cluster, max_bytes=_SMALL, timeout=connection.patience).quorum
             except (ConnectError, SourceTimeoutError) as error:
                 self._last = error
                 continue
@@ -90,7 +86,7 @@ class _Search:
                 continue
             if answer.error == 0:
                 return self._served(address, epoch, answer)
-            if answer.error not in _EPOCH_CODES:
+            if answer.error not in EPOCH_CODES:
                 self._last = failure(connection.node, answer.error, FETCH.name)
                 if not may_pass(answer.error):
                     raise self._last

@@ -12,10 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.client import codes
+from kshell.client.address import Address, name_of
 from kshell.client.connection import Connection
 from kshell.client.handshake import connect
-from kshell.client.race import first
-from kshell.client.transport import name_of
+from kshell.client.together import first
 from kshell.errors import (
     AuthorizationError,
     ClusterIdError,
@@ -33,7 +33,6 @@ from kshell.protocol.schema import Versions
 if TYPE_CHECKING:
     from kshell.client.settings import Settings
 
-Address = tuple[str, int]
 CONTROLLER, BROKER = "controller", "broker"
 FIRST_CONTACT = 1.0
 """Seconds of trying while no node has ever answered: the addresses may be wrong, and the person should know."""

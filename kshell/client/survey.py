@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from kshell.client.address import Address
 from kshell.client.handshake import connect
-from kshell.client.nodes import Address
-from kshell.client.transport import name_of
+from kshell.client.together import at_once
 from kshell.client.versions import NodeVersions
 from kshell.errors import ConnectError, NodeError
 
@@ -32,36 +30,8 @@ def ask_versions(addresses: Iterable[Address], settings: Settings) -> dict[Addre
     Nobody logs in for this: ApiVersions is answered before SASL (KIP-43), so a node that would not have us still tells.
     Raises what is no failure of a node (UsageError for properties that cannot be used).
     """
-    waiting: queue.SimpleQueue[Address] = queue.SimpleQueue()
     asked = list(dict.fromkeys(addresses))
-    for address in asked:
-        waiting.put(address)
-    found: dict[Address, Told] = {}
-    broken: list[Exception] = []
-
-    def work() -> None:
-        while True:
-            try:
-                address = waiting.get_nowait()
-            except queue.Empty:
-                return
-            try:
-                found[address] = _ask(address, settings)
-            except Exception as error:  # raised below, in the caller's own thread
-                broken.append(error)
-
-    if len(asked) == 1:
-        work()
-    else:
-        # Daemons: Ctrl-C must not wait for a node that does not answer.
-        threads = [threading.Thread(target=work, daemon=True) for _ in asked[:_AT_ONCE]]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    if broken:
-        raise broken[0]
-    return {address: found[address] for address in asked}
+    return dict(zip(asked, at_once(lambda address: _ask(address, settings), asked, most=_AT_ONCE), strict=True))
 
 
 def _ask(address: Address, settings: Settings) -> Told:
@@ -84,8 +54,3 @@ def unreachable(told: Iterable[Told]) -> NodeError:
     hint = next((error.hint for error in failures if error.hint), None)
     names = ", ".join(error.node for error in failures)
     return ConnectError(names, f"none answers ({reasons})", hint=hint)
-
-
-def address_text(address: Address) -> str:
-    """``host:port``, an IPv6 address in brackets."""
-    return name_of(*address)

@@ -13,6 +13,7 @@ import struct
 import time
 from typing import TYPE_CHECKING, Protocol
 
+from kshell.client.address import name_of
 from kshell.errors import ConnectError, NodeError, ProtocolError, SourceTimeoutError
 
 if TYPE_CHECKING:
@@ -43,11 +44,6 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Lets go of the socket; may be called from another thread to end a call that waits."""
-
-
-def name_of(host: str, port: int) -> str:
-    """``host:port``, an IPv6 address in brackets."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class SocketTransport:

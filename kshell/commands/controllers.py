@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.controller_rows import address_text, controller_rows
+from kshell.client.address import name_of
+from kshell.commands.base.controller_rows import controller_rows
 from kshell.commands.base.result import Result, Row
 from kshell.commands.base.selection import row_flags, select
 from kshell.commands.base.spec import Command, Example
@@ -21,7 +22,7 @@ def run(session: Session, args: Any) -> Result:
 
 def _for_people(row: Row) -> Row:
     points = row.get("listeners")
-    shown = [f"{one['name']}://{address_text((one['host'], one['port']))}" for one in points] if points else points
+    shown = [f"{one['name']}://{name_of(one['host'], one['port'])}" for one in points] if points else points
     features = row.get("supportedFeatures")
     ranges = [f"{name} {span['min']}-{span['max']}" for name, span in features.items()] if features else features
     return {**row, "listeners": shown, "supportedFeatures": ranges}

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kshell.client.nodes import BROKER, Address, Nodes
+from kshell.client.address import Address
+from kshell.client.nodes import BROKER, Nodes
+from kshell.client.together import at_once
 from kshell.errors import NodeError
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.cluster import Broker, Listener
@@ -17,7 +19,6 @@ from kshell.protocol.decoder import Message
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from kshell.protocol.messages.connection import API_VERSIONS
 from kshell.sources.broker_configs import describe, write
-from kshell.sources.broker_requests import at_once
 from kshell.sources.config_entries import Described
 
 KRAFT_VERSION = "kraft.version"

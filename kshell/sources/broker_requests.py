@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from kshell.client import codes
 from kshell.client.backoff import Backoff
@@ -19,10 +16,6 @@ from kshell.protocol.api import Api
 from kshell.protocol.decoder import Message
 from kshell.protocol.error_codes import is_retriable
 from kshell.protocol.schema import Versions
-
-Item = TypeVar("Item")
-Found = TypeVar("Found")
-_TOGETHER = 16
 
 
 class Told(NamedTuple):
@@ -61,34 +54,3 @@ def ask_at(connection: Connection, api: Api, message: Message, needed: Versions 
     """What one node answers, its error code included. Raises NodeError."""
     answer = connection.request(api, message, needed=needed)
     return Told(answer.body, told_by(connection.node, api.name, answer.version))
-
-
-def at_once(work: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
-    """What ``work`` gives for each item, in their order; many are worked on at the same time. Raises what it raises."""
-    waiting: queue.SimpleQueue[tuple[int, Item]] = queue.SimpleQueue()
-    count = 0
-    for count, item in enumerate(items, 1):
-        waiting.put((count - 1, item))
-    found: dict[int, Found] = {}
-    failures: list[Exception] = []
-
-    def take() -> None:
-        while not failures:
-            try:
-                number, item = waiting.get_nowait()
-            except queue.Empty:
-                return
-            try:
-                found[number] = work(item)
-            except Exception as error:  # raised below, in the caller's own thread
-                failures.append(error)
-
-    # Daemons: an interrupt must not wait for a node that does not answer.
-    threads = [threading.Thread(target=take, daemon=True) for _ in range(min(count, _TOGETHER))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-    return [found[number] for number in range(count)]

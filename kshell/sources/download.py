@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable
 
 from kshell.client import codes
 from kshell.client.connection import Connection
@@ -12,12 +11,10 @@ from kshell.errors import ConnectError, NodeError, ProtocolError, ServerError
 from kshell.protocol.error_codes import UNKNOWN_SERVER_ERROR, error_name
 from kshell.protocol.messages.quorum import FETCH_SNAPSHOT
 from kshell.sources.files import SnapshotFile
+from kshell.sources.log import Progress
 
-Progress = Callable[[int, int, str], None]
-"""(bytes done, bytes in all, what is being read)."""
 _MOST_BYTES = 1 << 36
 """A claim beyond this is not believed; memory is taken only as it fills."""
-_EPOCH_CODES = (codes.NOT_LEADER, codes.FENCED_LEADER_EPOCH, codes.UNKNOWN_LEADER_EPOCH)
 
 
 class Downloader:
@@ -75,7 +72,7 @@ def _without_a_reason(error: ServerError, partial: _Partial) -> NodeError:
 
 def _raise_for(piece: Piece) -> None:
     code, node = piece.quorum.error, piece.quorum.node
-    if code in _EPOCH_CODES:
+    if code in codes.EPOCH_CODES:
         reason = f"is not the leader now ({error_name(code)})"
         raise ConnectError(node, reason, api=FETCH_SNAPSHOT.name)
     if code:

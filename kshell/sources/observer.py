@@ -177,7 +177,7 @@ class Observer:
         if quorum.error == codes.OFFSET_OUT_OF_RANGE:
             return self._begin_anew(f"the leader has no log from offset {self.committed} on")
         self.epoch = max(self.epoch, quorum.leader_epoch)
-        if quorum.error not in (codes.NOT_LEADER, codes.FENCED_LEADER_EPOCH, codes.UNKNOWN_LEADER_EPOCH):
+        if quorum.error not in codes.EPOCH_CODES:
             raise codes.failure(quorum.node, quorum.error, FETCH.name)
         self.trouble = ConnectError(quorum.node, f"is not the leader now ({error_name(quorum.error)})", api=FETCH.name)
         return Step()

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from kshell.client.address import name_of
 from kshell.client.nodes import CONTROLLER, FIRST_CONTACT, Nodes
 from kshell.client.settings import addresses
-from kshell.client.transport import name_of
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
 from kshell.metadata.replay import Replayer
 from kshell.protocol.batches import Batch

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 _ASKED = {"topics": [{"topicName": TOPIC, "partitions": [{"partitionIndex": 0}]}]}
 _NEVER = -1
-_PATIENCE = 5.0
-"""Seconds for one answer, which a leader has in memory: one that hangs must not keep us from the next leader."""
 
 
 def quorum(source: QuorumSource, loaded: Loaded) -> dict[str, Any]:
@@ -101,7 +99,7 @@ def _ask_each(nodes: Nodes) -> tuple[dict[str, Any], str]:
 
 
 def _asked(connection: Connection) -> dict[str, Any]:
-    return connection.request(DESCRIBE_QUORUM, _ASKED, timeout=min(_PATIENCE, connection.timeout)).body
+    return connection.request(DESCRIBE_QUORUM, _ASKED, timeout=connection.patience).body
 
 
 def _object(nodes: Nodes, found: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from kshell.client.transport import MAX_FRAME, SocketTransport, name_of
+from kshell.client.address import name_of
+from kshell.client.transport import MAX_FRAME, SocketTransport
 from kshell.errors import ConnectError, NodeError, ProtocolError, SourceTimeoutError
 
 

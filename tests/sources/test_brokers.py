@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kshell.client.together import at_once
 from kshell.errors import ConnectError, ProtocolError, SourceError, UsageError, WrongEndpointError
 from kshell.metadata.families.acls import Acl
 from kshell.metadata.families.cluster import Broker, Listener
@@ -21,7 +22,6 @@ from kshell.metadata.values import plain
 from kshell.protocol.decoder import Message
 from kshell.sources.broker_access import acl_key
 from kshell.sources.broker_registrations import listeners_of
-from kshell.sources.broker_requests import at_once
 from kshell.sources.brokers import BrokerSource
 from kshell.sources.source import Loaded
 from kshell.tree.image import image_directory

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.client.address import name_of
 from kshell.errors import AuthorizationError
 from kshell.metadata.image import families
 from kshell.sources import describe
@@ -34,9 +35,9 @@ def _of_image(session: Session, nodes: Nodes | None) -> dict[int, dict[str, Any]
         rows[node_id] = plain(entry.value)
     for node_id, row in rows.items():
         known = nodes.known.get(node_id) if nodes is not None else None
-        row |= {"id": node_id, "isLeader": node_id == leader, "address": address_text(known.address) if known else None}
+        row |= {"id": node_id, "isLeader": node_id == leader, "address": name_of(*known.address) if known else None}
         if row["address"] is None and row["listeners"]:
-            row["address"] = address_text((row["listeners"][0]["host"], row["listeners"][0]["port"]))
+            row["address"] = name_of(row["listeners"][0]["host"], row["listeners"][0]["port"])
     return rows
 
 
@@ -67,13 +68,7 @@ def _of_quorum(nodes: Nodes) -> dict[int, dict[str, Any]]:
     rows = {}
     for one in [*told["voters"], *(one for one in told["observers"] if one["endpoints"])]:
         listeners = _listeners(one["endpoints"])
-        address = address_text((listeners[0]["host"], listeners[0]["port"])) if listeners else None
+        address = name_of(listeners[0]["host"], listeners[0]["port"]) if listeners else None
         leads = one["id"] == told["leaderId"]
         rows[one["id"]] = {"id": one["id"], "listeners": listeners, "isLeader": leads, "address": address}
     return rows
-
-
-def address_text(address: tuple[str, int]) -> str:
-    """``host:port``, an IPv6 host in brackets."""
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

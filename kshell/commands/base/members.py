@@ -10,8 +10,8 @@ import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.client.nodes import BROKER, CONTROLLER, Address, Nodes
-from kshell.client.survey import address_text
+from kshell.client.address import Address, name_of
+from kshell.client.nodes import BROKER, CONTROLLER, Nodes
 from kshell.errors import AuthorizationError, ConnectError, NodeError, SourceError, UnsupportedVersionError
 from kshell.protocol.messages.quorum import DESCRIBE_QUORUM
 
@@ -36,7 +36,7 @@ class Member(NamedTuple):
         """Its id, or ``host:port``."""
         if self.id is not None:
             return str(self.id)
-        return address_text(self.address) if self.address else "?"
+        return name_of(*self.address) if self.address else "?"
 
     @property
     def title(self) -> str:

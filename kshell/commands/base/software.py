@@ -53,7 +53,7 @@ def add_software(session: Session, rows: list[dict[str, Any]]) -> None:
 
 
 def _ask_all(nodes: Nodes, members: list[Member]) -> list[Software]:
-    from kshell.sources.broker_requests import at_once
+    from kshell.client.together import at_once
 
     return at_once(lambda member: _ask(nodes, member), members)
 
