@@ -30,8 +30,10 @@ from kshell.protocol.schema import ALL_VERSIONS, Field, Schema
 from kshell.render import render
 from kshell.session import Session
 from kshell.sources.choose import DEMO, Choice, demo_directory, open_source
+from kshell.sources.files import METADATA_DIRECTORY
 from kshell.tree.node import Leaf
 from kshell.tree.paths import join
+from tests import builders
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 COLUMNS = 80
@@ -67,6 +69,19 @@ def sample_session() -> Session:
     return session
 
 
+def copies_of_a_log(folder: Path) -> None:
+    """Four copies of one cluster's log: two whole, one that lags, and one of a leader that nobody followed any more."""
+    nodes = ("controller-3002", "controller-3001", "broker-0", "controller-3001")
+    for number, node in enumerate(nodes, 1):
+        directory = builders.copy_of(builders.FIXTURES / "3.7.2" / node, folder)
+        directory.parent.rename(folder / f"node-{number}")
+    last = sorted((folder / "node-4" / METADATA_DIRECTORY).glob("*.log"))[-1]
+    raw = last.read_bytes()
+    before = builders.batches(raw)[-1]
+    lonely = builders.value("TOPIC", name="lonely", topicId=builders.uuid(4711))
+    last.write_bytes(raw + builders.batch([lonely], before.last_offset + 1, before.epoch))
+
+
 _HOMES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 
 
@@ -81,6 +96,7 @@ def place_for_examples() -> Iterator[None]:
         Path(folder, "checks.kshell").write_text("cat /image/features/metadataVersion\ngrep RECOVERING /image/topics\n")
         Path(folder, "log-dirs.json").write_text(json.dumps(LOG_DIRS))
         Path(folder, "listing.txt").write_text("orders-0\norders-1\nold-orders-0\n")
+        copies_of_a_log(Path(folder))
         os.environ["HOME"] = folder
         for name in _HOMES[1:]:
             os.environ.pop(name, None)

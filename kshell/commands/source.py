@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from kshell.commands.base.execute import prepare
+from kshell.commands.base.local_files import complete_file
 from kshell.commands.base.result import Many, Part, Result
 from kshell.commands.base.settings import value_of
 from kshell.commands.base.spec import Arg, Command, Example, Flag
@@ -67,20 +68,11 @@ def _line(session: Session, line: str, place: str, *, keep_going: bool) -> Itera
     yield Part(call, result)
 
 
-def _complete(session: Session, typed: str) -> Iterable[str]:
-    folder = typed[: typed.rfind("/") + 1]
-    try:
-        with os.scandir(os.path.expanduser(folder) or ".") as entries:
-            return sorted(folder + entry.name + ("/" if entry.is_dir() else "") for entry in entries)
-    except OSError:
-        return []
-
-
 COMMAND = Command(
     name="source",
     summary="run the lines of a file",
     run=run,
-    args=(Arg("file", "a file of command lines", complete=_complete),),
+    args=(Arg("file", "a file of command lines", complete=complete_file),),
     flags=(Flag(("--keep-going",), "go on after a line that fails"),),
     examples=(
         Example("source ~/.config/kshell/kshellrc", "aliases and settings of your own"),

@@ -19,6 +19,7 @@ FORMATS = ("text", "json", "csv")
 LINES = {
     "acls": "acls --principal User:svc-payments",
     "brokers": "brokers --load --columns id,epoch,fenced,rack,leaders,replicas,preferredLeaders,outOfSync",
+    "compare-logs": "compare-logs node-1 node-2 node-3 node-4",
     "configs": "configs --where 'name == min.insync.replicas' --sort -value,resourceName",
     "controllers": "controllers --sort -id",
     "drain-check": "drain-check 1",

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 Type = Union[str, Sequence["Type"], Mapping[str, "Type"]]  # noqa: UP007  # names itself
 """``int16``, ``int32``, ``int64``, ``float64``, ``string``, ``boolean``; ``["int32"]`` for a list of it; an object's
-fields by name; ``{"*": type}`` for an object whose keys are data. Every value may be null."""
+fields by name; ``{"*": type}`` for an object whose keys are data; in an answer that is no table, ``any`` for what may
+be anything. Every value may be null."""
 
 OTHERS = "*"
 _PLAIN: dict[str, type] = {
     "int16": int, "int32": int, "int64": int, "float64": float, "string": str, "boolean": bool,
+    "any": object,
 }  # fmt: skip
 
 

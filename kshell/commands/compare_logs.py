@@ -1,0 +1,236 @@
+"""``compare-logs``: whether copies of the metadata log from several nodes are of one history, and where they part."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.local_files import complete_file
+from kshell.commands.base.result import Column, Report, Result, Row, Rows, Section
+from kshell.commands.base.selection import is_given, row_flags, select
+from kshell.commands.base.spec import Arg, Command, Example
+from kshell.commands.base.tables import Field, columns
+from kshell.commands.base.walk import one_line
+from kshell.errors import EXIT_DATA, EXIT_FAILED, EXIT_OK, UsageError
+
+if TYPE_CHECKING:
+    from kshell.metadata.redaction import Redaction
+    from kshell.protocol.batches import Batch
+    from kshell.session import Session
+    from kshell.sources.agreement import Agreement, Parted, Standing
+    from kshell.sources.copies import Copy
+
+_RECORD = {"offset": "int64", "epoch": "int32", "timestampMs": "int64", "type": "string", "version": "int16",
+           "data": "any"}  # fmt: skip
+_FIELDS = (
+    Field("copy", "string", "the directory or file, as it was given"),
+    Field(
+        "state", "string", "reference, same, behind, diverged, other-cluster or not-compared; see `man compare-logs`"
+    ),
+    Field("nodeId", "int32", "the node whose copy it is; null without meta.properties"),
+    Field("startOffset", "int64", "of the log's first record; null where there is no log"),
+    Field("endOffset", "int64", "after the last record, be it in the log or only in a snapshot"),
+    Field("lastEpoch", "int32", "the epoch of the last record"),
+    Field("snapshot", "string", "the newest snapshot that is whole"),
+    Field("sameTo", "int64", "the log is the same up to here (exclusive); null where no offset is in both"),
+    Field("divergesAt", "int64", "the first offset that differs"),
+    Field("uncommittedFrom", "int64", "from here on, the copies do not prove that records are committed", True),
+    Field("reason", "string", "what differs, and what Raft's rules say of it", True),
+    Field("damage", ["string"], "what is damaged or missing in the copy", True),
+    Field("clusterId", "string", "the cluster; null where no file beside the log tells it", True),
+    Field("directoryId", "string", "the id of the log directory, where it has one", True),
+    Field("comparedWith", "string", "the copy that it is compared with; null for the reference", True),
+    Field("sameFrom", "int64", "the first offset that both have", True),
+    Field("records", [_RECORD], "of the first batch that differs: what is here", True),
+    Field("otherRecords", [_RECORD], "of the first batch that differs: what the other copy has", True),
+)
+_MOST = 20
+"""Records of either side that are told: a batch may have thousands."""
+_PEOPLE = 4
+"""The same, where people read."""
+_PARTING = tuple(Column(name) for name in ("copy", "offset", "epoch", "type", "data"))
+
+
+def run(session: Session, args: Any) -> Result:
+    """A row a copy. Exit code 1 unless all are of one history, 4 for damage. Raises UsageError, SourceError."""
+    session.remarks[:] = []
+    if len(args.copy) < 2:
+        raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
+    from kshell.commands.base.copy_snapshots import Snapshots, compare_snapshots
+    from kshell.sources.agreement import CONSISTENT, OTHER_CLUSTER, REFERENCE, agreement
+    from kshell.sources.copies import Copy, read_together
+    from kshell.sources.directory import without_collector
+
+    copies = [Copy(os.path.expanduser(path)) for path in args.copy]
+    with without_collector():
+        found = agreement(copies, read_together(copies, session.progress))
+    rows = []
+    for one in found.standings:
+        told = Snapshots(one.state, None)
+        if one.state not in (REFERENCE, OTHER_CLUSTER):
+            told = compare_snapshots(one, found.reference, session.progress)
+        rows.append(_row(one._replace(state=told.state), found, told.difference, session.redaction))
+    code = EXIT_OK if all(row["state"] in CONSISTENT for row in rows) else EXIT_FAILED
+    code = EXIT_DATA if any(row["damage"] for row in rows) else code
+    _remark(session, copies)
+    result = select(_FIELDS, rows, args, exit_code=code)
+    if not is_given(args):
+        result.for_people = _page(rows, found)
+    return result
+
+
+def _row(one: Standing, found: Agreement, difference: str | None, redaction: Redaction) -> dict[str, Any]:
+    copy, parted, newest = one.copy, one.parted, one.copy.newest
+    return {
+        "copy": copy.path,
+        "state": one.state,
+        "nodeId": copy.node_id,
+        "startOffset": copy.start,
+        "endOffset": copy.end,
+        "lastEpoch": copy.last_epoch if copy.end is not None else None,
+        "snapshot": f"{newest.end_offset}-{newest.epoch}" if newest else None,
+        "sameTo": one.to,
+        "divergesAt": parted.offset if parted else None,
+        "uncommittedFrom": one.uncommitted,
+        "reason": "; ".join(filter(None, (_reason(one, found.reference), difference))) or None,
+        "damage": [error.message for error in copy.damage],
+        "clusterId": copy.cluster_id,
+        "directoryId": copy.directory_id,
+        "comparedWith": one.other.path if one.other else None,
+        "sameFrom": one.since,
+        "records": list(_records(parted, redaction)) if parted else [],
+        "otherRecords": list(_records(parted, redaction, other=True)) if parted else [],
+    }
+
+
+def _reason(one: Standing, reference: Copy) -> str | None:
+    """What Raft's rules say of a copy that is not as the others are."""
+    from kshell.sources.agreement import NOT_COMPARED, OTHER_CLUSTER
+
+    if one.state == OTHER_CLUSTER:
+        return f"its cluster is {one.copy.cluster_id}, that of {reference.path} is {reference.cluster_id}"
+    if one.state == NOT_COMPARED:
+        return f"neither an offset of the log nor a snapshot that {reference.path} has, too"
+    if one.parted is None or one.other is None:
+        return None
+    offset, mine, theirs, contradiction = one.parted
+    parts = f"parts from {one.other.path} at offset {offset}"
+    epochs = f"epoch {mine.epoch} here, {theirs.epoch} there"
+    if contradiction is not None:
+        return f"{parts} ({epochs}), and no election explains it: {contradiction}"
+    last = one.other.last_epoch
+    return (
+        f"{parts} ({epochs}): {one.other.path} goes before it, its last epoch is {last}, here it is"
+        f" {one.copy.last_epoch}. No leader up to epoch {last} has committed what is here from {offset} on: the node"
+        " drops it when it follows one"
+    )
+
+
+def _records(parted: Parted, redaction: Redaction, *, other: bool = False) -> Iterator[dict[str, Any]]:
+    """The records of the batch at which two logs part, from the first one that differs on."""
+    from kshell.metadata.records import decode_record
+
+    mine, theirs = _raw(parted.batch), _raw(parted.other_batch)
+    skipped = 0
+    if parted.batch.epoch == parted.other_batch.epoch:
+        skipped = next((n for n, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), 0)
+    batch, raws = (parted.other_batch, theirs) if other else (parted.batch, mine)
+    for raw in islice(raws, skipped, skipped + _MOST):
+        decoded = decode_record(raw, control=batch.is_control)
+        yield {
+            "offset": raw.offset,
+            "epoch": batch.epoch,
+            "timestampMs": raw.timestamp,
+            "type": decoded.name,
+            "version": decoded.version,
+            "data": redaction.record(decoded),
+        }
+
+
+def _raw(batch: Batch) -> list[Any]:
+    """The records of a batch as far as they can be told apart: what is malformed or packed has none."""
+    from kshell.errors import MissingCodecError
+    from kshell.protocol.batches import iter_records
+    from kshell.protocol.primitives import DecodeError
+
+    try:
+        return list(iter_records(batch))
+    except (DecodeError, MissingCodecError):
+        return []
+
+
+def _remark(session: Session, copies: list[Copy]) -> None:
+    """What a person should know though nothing is wrong."""
+    for at, copy in enumerate(copies):
+        if copy.torn is not None:
+            path, torn = copy.torn
+            session.remarks.append(
+                f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while it is written"
+            )
+        real = os.path.realpath(copy.source.path)
+        twin = next((one for one in copies[:at] if os.path.realpath(one.source.path) == real), None)
+        if twin is not None:
+            session.remarks.append(f"{twin.path} and {copy.path} are the same files")
+        elif copy.end is None:
+            session.remarks.append(f"{copy.path}: the metadata log is empty")
+
+
+def _page(rows: list[dict[str, Any]], found: Agreement) -> Report:
+    """The table, and below it what a cell is too narrow for."""
+    sections = [Section("copies", "", Rows(columns(_FIELDS), rows))]
+    said = {row["copy"]: row["reason"] for row in rows if row["reason"]}
+    if said:
+        sections.append(Section("findings", "Findings", said))
+    parted: list[Row] = []
+    for row in rows:
+        sides = ((row["records"], row["copy"]), (row["otherRecords"], row["comparedWith"]))
+        parted += [
+            {**one, "copy": path, "data": one_line(one["data"])} for side, path in sides for one in side[:_PEOPLE]
+        ]
+    if parted:
+        sections.append(Section("records", "First Records That Differ", Rows(_PARTING, parted)))
+    damage = {row["copy"]: row["damage"] for row in rows if row["damage"]}
+    if damage:
+        sections.append(Section("damage", "Damage", damage))
+    end = found.reference.end or 0
+    committed = f"below offset {found.committed}, as far as these copies prove it"
+    committed = committed if found.committed < end else "every record"
+    summary = {"reference": found.reference.path, "committed": committed if found.committed else "not known"}
+    return Report([*sections, Section("summary", "Together", summary)])
+
+
+COMMAND = Command(
+    name="compare-logs",
+    summary="whether copies of the metadata log from several nodes agree, and where they part",
+    run=run,
+    args=(
+        Arg("copy", "two or more: directories, or single .log or .checkpoint files", arity="+", complete=complete_file),
+    ),
+    flags=row_flags(_FIELDS),
+    examples=(
+        Example("compare-logs node-1 node-2 node-3", "one of them lags, which is no fault"),
+        Example("compare-logs node-1 node-4", "a node kept what another leader has replaced", 1),
+        Example("compare-logs node-1 node-4 -o json --columns copy,state,divergesAt,reason", "for a script", 1),
+        Example(
+            "compare-logs node-1 node-2 node-3 --where 'state == behind' --columns copy,endOffset", "who lags behind"
+        ),
+    ),
+    description=(
+        "Reads the copies as they are now, and needs no source. Each is a __cluster_metadata-0 directory, the log"
+        " directory around it, or one file. States: reference (its last record has the highest epoch, and of those it"
+        " is the longest: it wins an election), same (ends where the reference ends), behind (all that it has is in"
+        " the reference), diverged (a batch or a snapshot of the same id is not the same), other-cluster (by"
+        " meta.properties; it is not compared further), not-compared (no offset and no snapshot in common). A log that"
+        " begins before the reference's is compared with the others that reach as far.\n\n"
+        "Batches must be the same byte for byte: followers take them over as they are. Snapshots of one id must hold"
+        " the same metadata. Where logs part, the one whose last record has the higher epoch goes before, whichever"
+        " epochs are at that place; the node of the other drops its tail when it follows. That is said only where"
+        " elections can explain it: two logs that part and both have records of one epoch after that are damaged, or"
+        " not of one cluster. Records are known to be committed below a snapshot's end, and where copies of most"
+        " voters have them and nobody knows a later epoch; later ones may be committed as well. Exit code 0 when all"
+        " are of one history, 1 when not, 4 when a copy is damaged."
+    ),
+    needs_source=False,
+)

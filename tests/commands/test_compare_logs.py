@@ -1,0 +1,192 @@
+"""compare-logs: the rows, the words below them, the exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.cli import main
+from kshell.commands.base.result import Rows
+from kshell.errors import SourceError, UsageError
+from kshell.session import Session
+from kshell.sources.choose import NoSource
+from kshell.sources.files import METADATA_DIRECTORY
+from tests import builders
+from tests.builders import FIXTURES, batch, control_batch, leader_change, snapshot, value, write_log, write_snapshot
+from tests.commands.shell import lines, rows, run
+
+ROLLED = FIXTURES / "4.2.1-rolled"
+SECRET = "swordfish"
+
+
+def compare(*paths: Path | str, more: str = "") -> list[dict[str, Any]]:
+    return rows(Session(NoSource()), " ".join(["compare-logs", *map(str, paths), more]))
+
+
+def code(*paths: Path | str, more: str = "") -> int:
+    return run(Session(NoSource()), " ".join(["compare-logs", *map(str, paths), more])).exit_code
+
+
+def snapshots(folder: Path, *files: bytes, end: int = 5, epoch: int = 1) -> list[Path]:
+    return [write_snapshot(folder / str(number), raw, end, epoch) for number, raw in enumerate(files, 1)]
+
+
+def topics(*names: str) -> list[bytes]:
+    return [value("TOPIC", name=name, topicId=builders.uuid(number)) for number, name in enumerate(names, 1)]
+
+
+def test_rows_of_a_real_cluster() -> None:
+    told = compare(*sorted(ROLLED.iterdir()))
+    assert [(row["nodeId"], row["state"], row["startOffset"], row["endOffset"]) for row in told] == [
+        (0, "same", 699, 956),
+        (3000, "reference", 453, 956),
+        (3001, "behind", 293, 947),
+        (3002, "behind", 0, 711),
+    ]
+    assert {row["clusterId"] for row in told} == {"e14E4oOTRNuKhRy8SBGOaQ"}
+    assert [row["snapshot"] for row in told] == ["947-4", "947-4", "947-4", "687-4"]
+    assert [row["uncommittedFrom"] for row in told] == [947, 947, None, None]
+    assert all(row["damage"] == [] and row["reason"] is None for row in told)
+
+
+def test_exit_codes(tmp_path: Path) -> None:
+    real = FIXTURES / "4.3.1/controller-3001"
+    assert code(real, real) == 0
+    assert code(real, FIXTURES / "4.3.1/controller-3000") == 0
+    assert code(real, FIXTURES / "4.3.1-more/broker-0") == 1
+    damaged = builders.copy_of(real, tmp_path)
+    file = damaged / builders.LOG
+    raw = bytearray(file.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    file.write_bytes(raw)
+    assert code(real, damaged) == 4
+    (row,) = [row for row in compare(real, damaged) if row["damage"]]
+    assert row["damage"][0].startswith(f"{file}: byte ")
+    assert "Damage" in lines(Session(NoSource()), f"compare-logs {real} {damaged}")
+
+
+def test_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = [str(FIXTURES / "4.3.1" / name) for name in ("controller-3000", "broker-0")]
+    assert main(["compare-logs", *nodes, "-o", "json"]) == 0
+    assert [row["state"] for row in json.loads(capsys.readouterr().out)] == ["behind", "reference"]
+    assert main(["compare-logs", nodes[0]]) == 2
+    assert main(["compare-logs", *nodes, "/nothing/here"]) == 3
+
+
+def test_needs_two() -> None:
+    with pytest.raises(UsageError, match="one copy alone"):
+        compare(ROLLED / "broker-0")
+    with pytest.raises(UsageError, match="COPY is missing"):
+        compare()
+    with pytest.raises(SourceError, match="no such file"):
+        compare(ROLLED / "broker-0", "/nothing/here")
+
+
+def test_row_options() -> None:
+    nodes = sorted(ROLLED.iterdir())
+    told = compare(*nodes, more="--where 'state == behind' --sort -endOffset --columns nodeId,endOffset")
+    assert [(row["nodeId"], row["endOffset"]) for row in told] == [(3001, 947), (3002, 711)]
+    result = run(Session(NoSource()), f"compare-logs {nodes[0]} {nodes[1]} --columns copy,state")
+    assert isinstance(result, Rows) and [column.name for column in result.columns] == ["copy", "state"]
+
+
+def test_the_same_files_twice_are_told() -> None:
+    session = Session(NoSource())
+    path = ROLLED / "broker-0"
+    run(session, f"compare-logs {path} {path / METADATA_DIRECTORY}")
+    assert session.remarks == [f"{path} and {path / METADATA_DIRECTORY} are the same files"]
+
+
+# --- where logs part -------------------------------------------------------------------------------------------------
+
+
+def parted(folder: Path, mine: list[bytes], theirs: list[bytes], epoch: int) -> list[dict[str, Any]]:
+    shared = [control_batch([leader_change()]), batch(topics("shared"), 1)]
+    opening = [] if epoch == 1 else [control_batch([leader_change()], 2, epoch)]
+    write_log(folder / "one", *shared, *opening, batch(theirs, 2 + len(opening), epoch))
+    write_log(folder / "two", *shared, batch(mine, 2))
+    return compare(folder / "one", folder / "two")
+
+
+def test_the_records_that_differ(tmp_path: Path) -> None:
+    one, two = parted(tmp_path, topics("a", "b"), topics("c"), 2)
+    assert (one["state"], two["state"], two["divergesAt"]) == ("reference", "diverged", 2)
+    assert [(record["offset"], record["epoch"], record["data"]["name"]) for record in two["records"]] == [
+        (2, 1, "a"),
+        (3, 1, "b"),
+    ]
+    assert [record["type"] for record in two["otherRecords"]] == ["LEADER_CHANGE"]
+    assert two["comparedWith"] == one["copy"]
+    assert "drops it" in two["reason"]
+
+
+def test_in_one_epoch_only_the_records_that_differ(tmp_path: Path) -> None:
+    _, two = parted(tmp_path, topics("a", "b"), topics("a", "c"), 1)
+    assert [record["data"]["name"] for record in two["records"]] == ["b"]
+    assert [record["data"]["name"] for record in two["otherRecords"]] == ["c"]
+    assert (two["divergesAt"], two["records"][0]["offset"]) == (2, 3)
+    assert "no election explains it" in two["reason"]
+
+
+def test_secrets_stay_redacted(tmp_path: Path) -> None:
+    def config(text: str) -> bytes:
+        return value("CONFIG", resourceType=4, resourceName="1", name="ssl.key.password", value=text)
+
+    told = parted(tmp_path, [config(SECRET)], [config(SECRET + "2")], 1)
+    assert told[1]["records"][0]["data"]["name"] == "ssl.key.password"
+    assert SECRET not in json.dumps(told)
+    session = Session(NoSource())
+    line = f"compare-logs {tmp_path}/one {tmp_path}/two"
+    assert SECRET not in "\n".join(lines(session, line))
+    assert SECRET in json.dumps(rows(session, f"{line} --show-secrets"))
+
+
+def test_many_records_are_cut(tmp_path: Path) -> None:
+    _, two = parted(tmp_path, topics(*map(str, range(50))), topics("x"), 2)
+    assert len(two["records"]) == 20
+    shown = lines(Session(NoSource()), f"compare-logs {tmp_path}/one {tmp_path}/two")
+    assert sum("TOPIC_RECORD" in line for line in shown) == 4
+
+
+# --- snapshots ----------------------------------------------------------------------------------------------------
+
+
+def test_snapshots_of_one_id_may_differ_in_bytes(tmp_path: Path) -> None:
+    names = topics("a", "b", "c")
+    files = snapshots(tmp_path, snapshot(names), snapshot(names[::-1], per_batch=1, timestamp=7))
+    assert [row["state"] for row in compare(*files)] == ["reference", "same"]
+    assert code(*files) == 0
+
+
+def test_snapshots_of_one_id_with_other_metadata(tmp_path: Path) -> None:
+    files = snapshots(tmp_path, snapshot(topics("a", "b")), snapshot(topics("a", "c")))
+    _, other = compare(*files)
+    assert other["state"] == "diverged"
+    assert "snapshot 5-1 holds other metadata (/image/topics/" in other["reason"]
+    assert code(*files) == 1
+
+
+def test_snapshots_of_one_offset_and_two_epochs(tmp_path: Path) -> None:
+    one = write_snapshot(tmp_path, snapshot([]), 5, 1)
+    two = write_snapshot(tmp_path, snapshot([], 2), 5, 2)
+    told = compare(one, two)
+    assert [row["state"] for row in told] == ["diverged", "reference"]
+    assert told[0]["reason"] == f"snapshot 5-1 is 5-2 in {two}"
+
+
+def test_a_snapshot_against_a_log(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log", control_batch([leader_change()]), batch(topics("a", "b", "c"), 1))
+    good = write_snapshot(tmp_path / "good", snapshot(topics("a", "b")), 3)
+    bad = write_snapshot(tmp_path / "bad", snapshot(topics("a", "x")), 3)
+    assert [row["state"] for row in compare(log, good, bad)] == ["reference", "behind", "diverged"]
+    assert "than the log of" in compare(log, bad)[1]["reason"]
+
+
+def test_what_has_nothing_in_common(tmp_path: Path) -> None:
+    one = write_snapshot(tmp_path / "one", snapshot([]), 5)
+    two = write_snapshot(tmp_path / "two", snapshot([]), 9)
+    assert [row["state"] for row in compare(one, two)] == ["not-compared", "reference"]
+    assert code(one, two) == 1
