@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from kshell.client.codes import failure
-from kshell.client.leader import find_leader
+import time
+
+from kshell.client.backoff import Backoff
+from kshell.client.codes import failure, may_pass
+from kshell.client.leader import Leader, find_leader
 from kshell.client.nodes import Nodes
 from kshell.client.observe import Position, fetch
-from kshell.errors import IncompleteLogError
+from kshell.client.settings import Settings
+from kshell.errors import ConnectError, IncompleteLogError, ServerError, SourceTimeoutError
 from kshell.protocol.messages.quorum import FETCH
 from kshell.protocol.verify import Chain, RisingEpochs
 from kshell.sources.mirror import Mirror
@@ -16,33 +20,69 @@ from kshell.sources.observer import Observer
 def older_log(observer: Observer, nodes: Nodes, start: int, end: int) -> Mirror:
     """The batches from offset ``start`` (or the batch around it) up to ``end``. Raises NodeError, DataError.
 
-    Which epoch a position has is not known here; the leader takes any epoch whose end lies behind the position, so its
-    own does for all of them but the log's first: there it must be the epoch of the oldest snapshot.
+    When the leader goes, the next one is asked for the rest: below ``end`` all is committed, so both have the same. An
+    election may take as long as ``default.api.timeout.ms`` says.
     """
     leader = observer.leader
-    if leader is None:  # an election goes on
-        leader = find_leader(nodes, timeout=nodes.settings.api_timeout, known_epoch=observer.epoch)
-    connection = nodes.at(leader.address)
-    found: Mirror | None = None
-    chain: Chain | None = None
-    position, epoch = start, leader.epoch
-    while position < end:
-        answer = fetch(connection, Position(leader.epoch, position, epoch), nodes.cluster_id)
+    search = _Search(nodes, start, end)
+    position, backoff = start, _patience(nodes.settings)
+    while not search.is_over:
+        try:
+            if leader is None:
+                leader = find_leader(nodes, timeout=nodes.settings.api_timeout, known_epoch=observer.epoch)
+            search.ask(leader)
+        except (ConnectError, SourceTimeoutError, ServerError) as error:
+            if backoff.is_over or (isinstance(error, ServerError) and not may_pass(error.code)):
+                raise
+            leader = None
+            backoff.wait()
+        if search.position != position:
+            position, backoff = search.position, _patience(nodes.settings)
+    return search.found
+
+
+def _patience(settings: Settings) -> Backoff:
+    return Backoff(settings.retry_backoff, settings.retry_backoff_max, time.monotonic() + settings.api_timeout)
+
+
+class _Search:
+    """How far the older log is here: ``position`` is the next offset to ask for.
+
+    Which epoch a position has is not known; the leader takes any epoch whose end lies behind the position, so its own
+    does for all of them but the log's first: there it must be the epoch of the oldest snapshot.
+    """
+
+    def __init__(self, nodes: Nodes, start: int, end: int) -> None:
+        self.position = start
+        self.found = Mirror(nodes.kind, start)
+        self.is_over = start >= end
+        self._nodes = nodes
+        self._end = end
+        self._epoch: int | None = None
+        """Asked with in place of the leader's own."""
+        self._chain = Chain(RisingEpochs(), None)
+
+    def ask(self, leader: Leader) -> None:
+        """One question. Raises NodeError, IncompleteLogError for what is gone, CorruptDataError."""
+        connection = self._nodes.at(leader.address)
+        epoch = leader.epoch if self._epoch is None else self._epoch
+        answer = fetch(connection, Position(leader.epoch, self.position, epoch), self._nodes.cluster_id)
         if answer.quorum.error:
             raise failure(connection.node, answer.quorum.error, FETCH.name)
-        if answer.snapshot is not None and position == answer.log_start and epoch > 0:
-            epoch = min(epoch - 1, answer.snapshot.epoch)  # the newest one's; the oldest's is not above it
-            continue
+        if answer.snapshot is not None and self.position == answer.log_start and epoch > 0:
+            self._epoch = min(epoch - 1, answer.snapshot.epoch)  # the newest one's; the oldest's is not above it
+            return
         if answer.snapshot is not None or not answer.records:
             raise IncompleteLogError(
-                f"{connection.node}: the log before offset {end} is gone", hint="the leader has deleted it meanwhile"
+                f"{connection.node}: the log before offset {self._end} is gone",
+                hint="the leader has deleted it meanwhile",
             )
-        chain = chain or Chain(RisingEpochs(), None)
-        batches = [batch for batch in chain.walk(answer.records, connection.node) if batch.last_offset < end]
-        chain.torn = None
-        if not batches:
-            break
-        found = found or Mirror(observer.nodes.kind, batches[0].base_offset)
-        found.append(batches)
-        position, epoch = found.end, leader.epoch
-    return found or Mirror(observer.nodes.kind, start)
+        walk = self._chain.walk(answer.records, connection.node)
+        batches = [batch for batch in walk if batch.last_offset < self._end]
+        self._chain.torn = None
+        if batches and self.found.end == self.found.start:
+            self.found = Mirror(self._nodes.kind, batches[0].base_offset)
+        self.found.append(batches)
+        self._epoch = None
+        self.position = self.found.end
+        self.is_over = not batches or self.position >= self._end

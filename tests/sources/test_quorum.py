@@ -150,6 +150,53 @@ def test_the_older_log_is_there_during_an_election_too(quorum: Quorum) -> None:
     assert source.listing(whole=True).segments[0].base_offset == quorum.log.start
 
 
+def fetched(quorum: Quorum) -> list[int]:
+    """The positions that were asked for, in order."""
+    asked = quorum.asked_for("Fetch")
+    return [one.body["topics"][0]["partitions"][0]["fetchOffset"] for one in asked]
+
+
+@pytest.mark.parametrize("release", ["3.3", "3.9", "4.3"])
+@pytest.mark.parametrize("goes", [False, True], ids=["resigned", "gone"])
+@pytest.mark.parametrize("after", [1, 3])
+def test_the_older_log_goes_on_with_the_next_leader(release: str, after: int, goes: bool) -> None:
+    with Quorum(3, release=release) as quorum:
+        compacted(quorum, 5)
+        source = source_of(quorum)
+        source.load()
+        quorum.max_piece = 1  # one batch an answer
+        before = quorum.leader
+        left = len(fetched(quorum)) + after
+
+        def elect(reply: faults.Reply) -> None:
+            if len(fetched(quorum)) == left:
+                quorum.elect(before.id % 3 + 1)
+                quorum.commit()
+                if goes:
+                    threading.Thread(target=before.stop).start()
+
+        before.on("Fetch", elect)
+        end = max(quorum.log.snapshots)[0]
+        listing = source.listing(whole=True)
+        assert quorum.leader_id != before.id
+        assert listing.segments[0].base_offset == quorum.log.start
+        held = b"".join(bytes(segment.data or b"") for segment in listing.segments)
+        assert held.startswith(b"".join(entry.raw for entry in quorum.log.entries if entry.end <= end))
+        assert [note for note in source.notes() if "only in a snapshot" in note] == []
+
+
+def test_an_election_that_does_not_end_is_told_in_time(quorum: Quorum) -> None:
+    compacted(quorum)
+    source = source_of(quorum, default_api_timeout_ms="400")
+    source.load()
+    quorum.max_piece = 1
+    quorum.leader.on("Fetch", lambda reply: quorum.elect(None), times=1)
+    begin = time.monotonic()
+    with pytest.raises(NodeError):
+        source.listing(whole=True)
+    assert time.monotonic() - begin < DEADLINE
+
+
 def test_an_empty_log(quorum: Quorum) -> None:
     quorum.log.entries = []
     quorum.log.high_watermark = 0
