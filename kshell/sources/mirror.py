@@ -95,18 +95,6 @@ class Mirror:
                     yield batch
                 position = batch.end
 
-    def last_epoch(self, before: int) -> int | None:
-        """The epoch of the last batch that begins before offset ``before``; ``None`` when there is none."""
-        found = None
-        for chunk in reversed(self._chunks):
-            if chunk.base < before:
-                for batch in self.batches(chunk.base):
-                    if batch.base_offset >= before:
-                        break
-                    found = batch.epoch
-                return found
-        return found
-
 
 def _together(run: list[_Chunk]) -> _Chunk:
     if len(run) == 1:

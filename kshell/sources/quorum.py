@@ -15,17 +15,14 @@ from typing import TYPE_CHECKING, Any
 from kshell.client.address import name_of
 from kshell.client.nodes import CONTROLLER, FIRST_CONTACT, Nodes
 from kshell.client.settings import addresses
-from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
-from kshell.metadata.replay import Replayer
+from kshell.errors import CorruptDataError, DataError
 from kshell.protocol.batches import Batch
-from kshell.protocol.primitives import DecodeError
-from kshell.sources.directory import load_listing, without_collector
+from kshell.sources.committed import Committed
+from kshell.sources.directory import load_listing
 from kshell.sources.files import Listing, SnapshotFile
 from kshell.sources.history import older_log
 from kshell.sources.log import FileBatch, Progress
-from kshell.sources.mirror import Mirror
 from kshell.sources.observer import Observer, Step
-from kshell.sources.snapshot import SnapshotFacts, load_snapshot
 from kshell.sources.source import Following, Loaded, Source
 
 if TYPE_CHECKING:
@@ -49,12 +46,7 @@ class QuorumSource(Source):
         self.nodes = Nodes(CONTROLLER, given, settings)
         self.observer = Observer(self.nodes)
         self._notes: list[str] = []
-        self._mirror = Mirror(self.name, 0)
-        self._replayer = Replayer()
-        self._facts: SnapshotFacts | None = None
-        self._snapshot: SnapshotFile | None = None
-        self._timestamp = -1
-        self._loaded: Loaded | None = None
+        self._held = Committed(self.name)
         self._changed = threading.Condition(threading.RLock())
         self._thread: threading.Thread | None = None
         self._failure: Exception | None = None
@@ -70,26 +62,24 @@ class QuorumSource(Source):
         if whole:
             self._fetch_older()
         with self._changed:
-            return self._listing()
+            return self._held.listing(self._beside(), self.observer.log_start)
 
     def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
         """The image of what is committed now, or of every record up to offset ``until``. Raises KshellError."""
         if until is not None or from_oldest:
             self.catch_up(progress)
-            with self._changed:
-                covered = self._facts.end_offset if self._facts else 0
-            older = from_oldest or (until is not None and until < covered)
+            older = from_oldest or (until is not None and until < self._held.covered)
             return load_listing(self.listing(whole=older), until, progress, from_oldest=from_oldest)
         self.catch_up(progress)
         with self._changed:
-            return self._publish()
+            return self._held.publish(self._beside(), self.observer.log_start)
 
     def refresh(self) -> bool:
         """Whether records were committed since the last image."""
         if self._thread is None:
             self.catch_up()
         with self._changed:
-            return self._loaded is None or self._loaded.log_end_offset != self._mirror.end
+            return self._held.has_news
 
     def quorum(self, loaded: Loaded) -> dict[str, Any]:
         """``/quorum``, with what the controllers themselves say of voters and observers."""
@@ -114,7 +104,7 @@ class QuorumSource(Source):
         observer = self.observer
         trouble = observer.trouble.reason if observer.trouble is not None else None
         leader = observer.leader.id if observer.leader is not None else -1
-        end = self._mirror.end
+        end = self._held.end
         return Following(leader, observer.epoch, end, max(observer.high_watermark - end, 0), trouble)
 
     def notes(self) -> list[str]:
@@ -134,17 +124,17 @@ class QuorumSource(Source):
         observer, follows = self.observer, self._thread is not None
         target = observer.high_watermark if follows else -1
         end, wait, since = -1, 0.0, time.monotonic()
-        while not 0 <= target <= self._mirror.end:
+        while not 0 <= target <= self._held.end:
             if time.monotonic() - since > self.nodes.settings.api_timeout:
-                raise observer.stalled(self.name, self._mirror.end)
+                raise observer.stalled(self.name, self._held.end)
             self.advance(_WAIT if follows else wait)
             if progress is not None and observer.trouble is not None:
                 progress(0, 0, f"waiting for a leader: {observer.trouble.message}")
             if follows or (target < 0 and observer.trouble is None):
                 target = observer.high_watermark
             wait = _PAUSE
-            if self._mirror.end != end:
-                end, wait, since = self._mirror.end, 0.0, time.monotonic()
+            if self._held.end != end:
+                end, wait, since = self._held.end, 0.0, time.monotonic()
 
     def advance(self, wait: float = _WAIT) -> None:
         """One question to the leader, or a wait for the thread that asks. Raises NodeError after a long silence."""
@@ -152,29 +142,28 @@ class QuorumSource(Source):
             self._take(self.observer.step(wait))
         else:
             with self._changed:
-                before = self._mirror.end
-                self._changed.wait_for(lambda: self._mirror.end != before or self._failure is not None, wait)
+                before = self._held.end
+                self._changed.wait_for(lambda: self._held.end != before or self._failure is not None, wait)
                 if self._failure is not None:
                     raise self._failure
         self._check_silence()
 
-    def batches(self, start: int) -> Iterator[Batch]:
+    def batches(self, start: int) -> list[Batch]:
         """The committed batches from offset ``start`` on that are here now."""
         with self._changed:
-            found = list(self._mirror.batches(start))
-        return iter(found)
+            return list(self._held.log.batches(start))
 
     def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
         """Every committed batch once, in order, through elections and reconnects. Raises NodeError, DataError."""
         self.catch_up()
-        position = self._mirror.end if start is None else start
-        if position < self._mirror.start:
+        position = self._held.end if start is None else start
+        if position < self._held.start:
             self._fetch_older()
         while not self._over.is_set():
-            if position < self._mirror.start:
-                if self._mirror.start > 1:  # offset 0 alone is the first LeaderChange, which leaders keep
-                    self._notes.append(f"offsets {position} to {self._mirror.start - 1} are only in a snapshot by now")
-                position = self._mirror.start
+            if position < self._held.start:
+                if self._held.start > 1:  # offset 0 alone is the first LeaderChange, which leaders keep
+                    self._notes.append(f"offsets {position} to {self._held.start - 1} are only in a snapshot by now")
+                position = self._held.start
             for batch in self.batches(position):
                 position = batch.last_offset + 1
                 yield FileBatch(f"{batch.base_offset:020d}.log", batch)
@@ -212,9 +201,9 @@ class QuorumSource(Source):
                 if step.snapshot is not None:
                     self._begin(step.snapshot)
                 elif step.lost is not None:
-                    self._reset(0)
+                    self._held.reset()
                 if step.batches:
-                    self._apply(step.batches)
+                    self._held.apply(step.batches)
             except DataError:
                 self._begin_anew()  # what is here has a hole now: nobody may go on from it
                 raise
@@ -226,81 +215,35 @@ class QuorumSource(Source):
 
     def _begin(self, file: SnapshotFile) -> None:
         """A snapshot replaces everything. One that is not whole is fetched once more."""
-        replayer = Replayer()
         try:
-            with without_collector():
-                facts = load_snapshot(file, replayer, self.observer.downloader.progress)
+            self._held.begin(file, self.observer.downloader.progress)
         except CorruptDataError:
             self._repairs += 1
             if self._repairs > 1:
                 raise
             self._begin_anew()
-            return
-        self._repairs = 0
-        self._reset(facts.end_offset)
-        self._replayer, self._facts, self._snapshot = replayer, facts, file
-        self._timestamp = facts.timestamp
+        else:
+            self._repairs = 0
 
     def _begin_anew(self) -> None:
         self.observer.begin_anew()
-        self._reset(0)
+        self._held.reset()
 
-    def _reset(self, start: int) -> None:
-        self._mirror = Mirror(self.name, start)
-        self._replayer = Replayer()
-        self._facts = self._snapshot = self._loaded = None
-
-    def _apply(self, batches: tuple[Batch, ...]) -> None:
-        self._mirror.append(list(batches))
-        for batch in batches:
-            file = f"{batch.base_offset:020d}.log"
-            try:
-                self._replayer.log_batch(batch, file)
-            except DecodeError as error:
-                raise CorruptDataError(f"{self.name}/{file}", batch.position, str(error)) from None
-            except MissingCodecError as error:
-                raise error.at(f"{self.name}/{file}", batch.position) from None
-            self._timestamp = batch.max_timestamp
-
-    def _publish(self) -> Loaded:
-        if self._loaded is not None and self._loaded.log_end_offset == self._mirror.end:
-            return self._loaded
-        image = self._replayer.image()
-        self._loaded = Loaded(
-            image=image,
-            listing=self._listing(),
-            snapshot=self._facts,
-            log_end_offset=self._mirror.end,
-            last_timestamp=max(self._timestamp, image.provenance.timestamp),
-            problems=self._replayer.problems,
-            torn=None,
-            open_transaction=self._replayer.open_transaction,
-            damage=[],
-            notes=[],
-        )
-        return self._loaded
-
-    def _listing(self) -> Listing:
-        observer = self.observer
-        leader = observer.leader.id if observer.leader else -1
-        beside = {
-            "quorum-state": json.dumps({"leaderId": leader, "leaderEpoch": observer.epoch}),
+    def _beside(self) -> dict[str, str]:
+        """What stands in for the small files of a directory."""
+        leader = self.observer.leader.id if self.observer.leader else -1
+        return {
+            "quorum-state": json.dumps({"leaderId": leader, "leaderEpoch": self.observer.epoch}),
             "meta.properties": f"cluster.id={self.nodes.cluster_id or 'unknown'}\n",
         }
-        snapshots = (self._snapshot,) if self._snapshot is not None else ()
-        unseen = 1 if observer.log_start == 0 else 0
-        return Listing(self.name, self._mirror.segments(), snapshots, beside, unseen, observer.log_start)
 
     def _fetch_older(self) -> None:
         """The log from its start up to what is here, as far as the leader still has it."""
         with self._changed:
-            mirror, start = self._mirror, self.observer.log_start
-        if mirror.start <= max(start, 1):
+            log, start = self._held.log, max(self.observer.log_start, 1)
+        if log.start <= start:
             return
-        older = older_log(self.observer, self.nodes, max(start, 1), mirror.start)
+        older = older_log(self.observer, self.nodes, start, log.start)
         with self._changed:
-            if older.end != mirror.start:
-                raise IncompleteLogError(
-                    f"{self.name}: the leader's log ends at {older.end}, {mirror.start} was to come"
-                )
-            mirror.prepend(older)
+            if self._held.log is log:  # else all was begun anew meanwhile
+                self._held.prepend(older)

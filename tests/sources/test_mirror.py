@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kshell.protocol.batches import Batch
 from kshell.sources.mirror import Mirror
-from tests.builders import batch, batches, control_batch, leader_change, uuid, value
+from tests.builders import batch, batches, uuid, value
 
 
 def log(sizes: list[int], start: int = 0) -> list[Batch]:
@@ -74,12 +74,3 @@ def test_an_older_log_goes_before() -> None:
     assert (newer.start, newer.end) == (0, 9)
     assert [one.base_offset for one in newer.batches(1)] == [0, 2, 6]
     assert contents(newer) == b"".join(bytes(one.buf) for one in (log([2, 4])[0], log([3], 6)[0]))
-
-
-def test_the_epoch_before_an_offset() -> None:
-    mirror = Mirror("m", 0)
-    mirror.append(log([2]))
-    mirror.append(batches(control_batch([leader_change()], 2, 5)))
-    found = [mirror.last_epoch(offset) for offset in (0, 1, 2, 3, 99)]
-    assert found == [None, 1, 1, 5, 5]
-    assert Mirror("m", 3).last_epoch(9) is None
