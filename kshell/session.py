@@ -86,14 +86,14 @@ class Session(Journey):
         return _facts(self.source.quorum(self.loaded))
 
     def _snapshots(self) -> Fact | Facts:
-        if self.source.kind == "brokers":
+        if not self.source.has_log:
             return Fact("unavailable", NOT_AVAILABLE)
         from kshell.sources.describe import snapshots
 
         return _facts(snapshots(self.source.listing()))
 
     def _log(self) -> Fact | Facts:
-        if self.source.kind == "brokers":
+        if not self.source.has_log:
             return Fact("unavailable", NOT_AVAILABLE)
         from kshell.sources.describe import log
 

@@ -58,7 +58,7 @@ class Toolbar:
         if not session.is_loaded:
             return [self._loader.words()]
         last = provenance(session.image)
-        if session.source.kind == "brokers":
+        if not session.source.has_log:
             return [fact for fact in ("what brokers tell", self._metadata_version()) if fact]
         if last["offset"] < 0:
             return ["empty"]

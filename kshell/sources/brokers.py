@@ -43,6 +43,7 @@ class BrokerSource(Source):
     """Asks the brokers that ``bootstrap`` lists (``host:port,…``), and those that they tell of."""
 
     kind = "brokers"
+    has_log = False
     nodes: Nodes
 
     def __init__(self, bootstrap: str, settings: Settings) -> None:

@@ -71,7 +71,7 @@ class Journey:
         """The offset of an offset, a time, ``@mark`` or ``now`` (``None``). Raises UsageError, DataError."""
         if point.startswith("@"):
             return self.marks.get(point[1:]).offset
-        if self.past is not None and self.source.kind != "brokers":
+        if self.past is not None and self.source.has_log:
             from kshell.sources.points import parse_point
 
             moment = parse_point(point)

@@ -52,6 +52,8 @@ class Source:
     is_sample = False
     nodes: Nodes | None = None
     """The nodes of the cluster, where there are any to ask."""
+    has_log = True
+    """Whether it knows the metadata log: else it has no offsets and no past, and only parts of the image."""
 
     @property
     def is_live(self) -> bool:

@@ -23,7 +23,7 @@ def standing(session: Session, *, ask: bool = False) -> Standing:
 
     With ``ask``, controllers that did not register are asked themselves, where the source is live.
     """
-    quorum = session.source.quorum(session.loaded) if session.source.kind == "brokers" else _of_log(session)
+    quorum = _of_log(session) if session.source.has_log else session.source.quorum(session.loaded)
     image = session.image
     finalized = {name: entry.value for name, entry in image["features"].items()}
     kraft = quorum["kraftVersion"][1]

@@ -42,7 +42,7 @@ def state_of(session: Session, least: MinIsr) -> State:
         voters=voters,
         quorum=told,
         snapshots=None if session.source.is_live else _snapshots(session, loaded),
-        is_partial=session.source.kind == "brokers",
+        is_partial=not session.source.has_log,
     )
 
 

@@ -90,7 +90,7 @@ class Story(NamedTuple):
 
 def story_of(session: Session, name: str) -> Story:
     """The story of a session's source up to the moment that it shows; ``name`` is the command. Raises KshellError."""
-    if session.source.kind == "brokers":
+    if not session.source.has_log:
         image = image_for(session, name, ("topics", "brokers"))
         return Story(image, None, "brokers tell the present state alone; what came before is in the log (-q, -d)")
     image = session.image
