@@ -7,17 +7,15 @@ removed (where the log starts at 0) and with each older snapshot as the newest.
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kshell.session import Session
 from kshell.sources.directory import DirectorySource
-from kshell.tree.node import Directory, Leaf, Node
 from tests.kafka import text
+from tests.leaves import printed
 
 FIXTURES = Path(__file__).parent / "fixtures"
 DIRECTORIES = sorted(
@@ -25,23 +23,9 @@ DIRECTORIES = sorted(
 )
 
 
-def leaves(node: Node, path: str) -> Iterator[str]:
-    """The lines of ``find /image --values -o jsonl --show-secrets``, without the front end."""
-    if isinstance(node, Directory):
-        for segment in node.segments():
-            child = node.child(segment)
-            assert child is not None
-            yield from leaves(child, f"{path}/{segment}")
-    else:
-        assert isinstance(node, Leaf)
-        yield json.dumps({"path": path, "type": node.type, "value": node.value()})
-
-
 def lines(directory: Path, until: int | None = None) -> list[str]:
     session = Session(DirectorySource(str(directory)), show_secrets=True, until=until)
-    image = session.root.child("image")
-    assert image is not None
-    found = list(leaves(image, "/image"))
+    found = printed(session)
     assert not session.problems()
     return found
 

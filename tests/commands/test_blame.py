@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,9 +14,9 @@ from kshell.render import render
 from kshell.session import Session
 from kshell.sources.directory import DirectorySource
 from kshell.sources.past import Past
-from kshell.tree.node import Directory, Leaf, Node
 from tests.builders import batch, control_batch, leader_change, node_name, recorded, uuid, value, write_log
 from tests.commands.shell import lines, opened, rows, run
+from tests.leaves import session_at, values
 
 NODES = [
     node for node in recorded(log_from_zero=True) if node_name(node) in ("3.3.2/broker-0", "4.3.1/controller-3001")
@@ -26,26 +24,10 @@ NODES = [
 Fields = dict[tuple[str, str | None], str]
 
 
-def leaves(node: Node, path: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(node, Directory):
-        for segment in node.segments():
-            child = node.child(segment)
-            assert child is not None
-            yield from leaves(child, f"{path}/{segment}")
-    elif isinstance(node, Leaf):
-        yield path, node.value()
-
-
 def fields(past: Past, source: DirectorySource, offset: int) -> Fields:
     """Every field of every leaf as of an offset, as text."""
-    session = Session(source, show_secrets=True, until=offset)
-    found = past.at(offset)
-    assert found is not None
-    session.__dict__["loaded"] = found
-    image = session.root.child("image")
-    assert image is not None
     told: Fields = {}
-    for path, held in leaves(image, "/image"):
+    for path, held in values(session_at(source, past, offset)).items():
         for name, one in held.items() if isinstance(held, dict) else [(None, held)]:
             told[path, name] = json.dumps(one)
     return told

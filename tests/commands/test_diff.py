@@ -25,6 +25,7 @@ from kshell.tree.node import Directory, Leaf, Node
 from tests.builders import batch, control_batch, leader_change, node_name, recorded, snapshot, uuid, value, write_log
 from tests.commands.shell import lines, opened, rows, run
 from tests.commands.shell import value as value_of
+from tests.leaves import image_of, session_at, values
 
 PAIRS = int(os.environ.get("KSHELL_DIFF_PAIRS", "60"))
 IMAGE = ("image",)
@@ -41,35 +42,12 @@ class At:
         self.first, self.last = found[0].log.start, found[0].log.end - 1
 
     def session(self, offset: int) -> Session:
-        made = Session(self.source, show_secrets=True, until=offset)
-        loaded = self.past.at(offset)
-        assert loaded is not None
-        made.__dict__["loaded"] = loaded
-        return made
+        return session_at(self.source, self.past, offset)
 
 
 @cache
 def at(node: Path) -> At:
     return At(node)
-
-
-def flat(node: Node, path: str = "/image") -> dict[str, Any]:
-    """Every leaf, as ``find --values`` has them."""
-    if isinstance(node, Leaf):
-        return {path: node.value()}
-    assert isinstance(node, Directory)
-    found: dict[str, Any] = {}
-    for segment in node.segments():
-        child = node.child(segment)
-        assert child is not None
-        found |= flat(child, f"{path}/{segment}")
-    return found
-
-
-def image(session: Session) -> Node:
-    found = session.root.child("image")
-    assert found is not None
-    return found
 
 
 def nested(node: Node) -> Any:
@@ -104,11 +82,11 @@ def check(old: Session, new: Session) -> int:
     """Holds the rows and the patch of two sessions against their images; gives how many rows there are."""
     comparison = Comparison(old, new, IMAGE)
     changes = list(comparison.changes())
-    assert applied(flat(image(old)), changes) == flat(image(new))
+    assert applied(values(old), changes) == values(new)
     patch = json.loads(json.dumps(comparison.patch()))
-    document = json.loads(json.dumps(nested(image(old))))
-    assert jsonpatch.JsonPatch(patch).apply(document) == json.loads(json.dumps(nested(image(new))))
-    assert bool(changes) == (flat(image(old)) != flat(image(new)))
+    document = json.loads(json.dumps(nested(image_of(old))))
+    assert jsonpatch.JsonPatch(patch).apply(document) == json.loads(json.dumps(nested(image_of(new))))
+    assert bool(changes) == (values(old) != values(new))
     return len(changes)
 
 
