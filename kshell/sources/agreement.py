@@ -92,6 +92,8 @@ def _standing(
 ) -> Standing:
     """How a copy stands to those that go before it and agree with each other, the reference first."""
     copy = copies[place]
+    if not copy.end:  # an empty log is the beginning of every other
+        return Standing(copy, BEHIND if copies[agreeing[0]].end else SAME, copies[agreeing[0]])
     with_each = [(other, pairs[min(place, other), max(place, other)]) for other in agreeing]
     for other, pair in with_each:
         if pair.parting is not None:

@@ -185,6 +185,17 @@ def test_a_snapshot_against_a_log(tmp_path: Path) -> None:
     assert "than the log of" in compare(log, bad)[1]["reason"]
 
 
+def test_a_log_that_ends_where_another_begins(tmp_path: Path) -> None:
+    early = tmp_path / "early"
+    write_log(early, control_batch([leader_change()]), batch(topics("a", "b"), 1))
+    for name, second, state in (("late", "b", "behind"), ("other", "x", "diverged")):
+        write_snapshot(tmp_path / name, snapshot(topics("a", second)), 3)
+        write_log(tmp_path / name, batch([value("NO_OP")], 3), base_offset=3)
+        one, two = compare(early, tmp_path / name)
+        assert (one["state"], two["state"]) == (state, "reference")
+        assert ("than the log of" in (one["reason"] or "")) == (state == "diverged")
+
+
 def test_what_has_nothing_in_common(tmp_path: Path) -> None:
     one = write_snapshot(tmp_path / "one", snapshot([]), 5)
     two = write_snapshot(tmp_path / "two", snapshot([]), 9)

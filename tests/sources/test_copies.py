@@ -161,6 +161,28 @@ def test_no_election_takes_back_what_a_snapshot_says_was_committed(tmp_path: Pat
     assert parted is not None
     assert "snapshot 4-1" in str(parted.contradiction)
     assert found.committed == 0
+    write_snapshot(inner(one), snapshot([], 2), 3, 2)
+    found = compared(one, two)
+    assert found.committed == 3
+    assert [standing.uncommitted for standing in found.standings] == [None, 2]
+
+
+def test_the_epoch_is_compared_which_no_crc_covers(tmp_path: Path) -> None:
+    one, two = (
+        node(tmp_path, epoch, [*log(1), control_batch([control(2, leaderId=1)], 1, epoch), record(2, epoch)])
+        for epoch in (2, 3)
+    )
+    parted = compared(one, two).standings[0].parted
+    assert parted is not None
+    assert (parted.offset, parted.batch.crc) == (1, parted.other_batch.crc)
+
+
+def test_what_only_a_parted_copy_has_is_not_compared(tmp_path: Path) -> None:
+    parts = log(*[1] * 6)
+    ahead = node(tmp_path, 1, log(2, start=5), start=5)
+    parted = node(tmp_path, 2, parts[3:], start=3)
+    found = compared(ahead, parted, node(tmp_path, 3, parts[:4]))
+    assert states(found) == [REFERENCE, DIVERGED, NOT_COMPARED]
 
 
 def test_batches_that_were_cut_elsewhere(tmp_path: Path) -> None:
@@ -255,6 +277,19 @@ def test_voters_are_their_directories_too(tmp_path: Path) -> None:
     assert compared(one, two).committed == 2
 
 
+def test_two_copies_of_the_only_voter(tmp_path: Path) -> None:
+    parts = [leader(1, 0, (1,)), record(1, 1)]
+    assert compared(node(tmp_path, 1, parts), node(tmp_path / "again", 1, parts)).committed == 2
+
+
+def test_a_snapshot_beyond_the_log_is_the_end(tmp_path: Path) -> None:
+    one = node(tmp_path, 1, log(1, 1))
+    write_snapshot(inner(one), snapshot([], 4), 9, 4)
+    found = compared(one, node(tmp_path, 2, log(1, 1, 3)))
+    assert found.reference.path == str(one)
+    assert (found.reference.end, found.reference.last_epoch, found.reference.log_end) == (9, 4, 2)
+
+
 def test_a_snapshot_holds_what_is_committed(tmp_path: Path) -> None:
     one = node(tmp_path, 1, log(1, 1, 1, 1))
     write_snapshot(inner(one), snapshot([]), 3)
@@ -294,6 +329,12 @@ def test_a_torn_tail_is_no_damage(tmp_path: Path) -> None:
     found = compared(one, two)
     assert (found.standings[1].state, found.standings[1].copy.damage) == (BEHIND, [])
     assert found.standings[1].copy.torn is not None
+
+
+def test_an_empty_log_is_the_beginning_of_every_other(tmp_path: Path) -> None:
+    empty, also = node(tmp_path, 1, []), node(tmp_path, 2, [])
+    assert states(compared(empty, node(tmp_path, 3, log(1, 1)))) == [BEHIND, REFERENCE]
+    assert states(compared(empty, also)) == [REFERENCE, SAME]
 
 
 def test_single_files(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ class Snapshots(NamedTuple):
 def compare_snapshots(one: Standing, reference: Copy, progress: Progress | None) -> Snapshots:
     """Holds the snapshots of a copy against those of the copy that it was compared with, else of the reference.
 
-    Where they share neither offsets nor snapshots, the newest one is held against what the reference's log makes of
-    that offset. Raises SourceError for a file that cannot be read.
+    Where they share neither offsets nor snapshots, one is held against what the other copy's log makes of its offset.
+    Raises SourceError for a file that cannot be read.
     """
     other = one.other or reference
     compared = False
@@ -63,24 +63,38 @@ def _difference(mine: SnapshotFile, theirs: SnapshotFile, progress: Progress | N
 
 
 def _by_state(copy: Copy, other: Copy, progress: Progress | None, *, compared: bool) -> Snapshots:
-    """Of a copy without a log that could be compared."""
+    """Of copies whose logs share nothing: a snapshot of either, against what the other's log makes of its offset."""
     ahead_of_it = SAME if copy.end == other.end else BEHIND
-    newest = copy.newest
     if compared:
         return Snapshots(ahead_of_it, None)
-    if newest is None or newest.end_offset is None or not newest.end_offset:
-        return Snapshots(NOT_COMPARED, None)
+    for file, holder in ((_newest(copy, other.end), other), (_newest(other, copy.end), copy)):
+        made = None if file is None else _image_at(holder, file, progress)
+        if file is None or made is None:
+            continue
+        found = _differing(_image(file, progress), made)
+        if found:
+            name = f"snapshot {file.end_offset}-{file.epoch} of {(copy if holder is other else other).path}"
+            return Snapshots(
+                DIVERGED, f"{name} holds other metadata ({_said(found)}) than the log of {holder.path} makes"
+            )
+        return Snapshots(ahead_of_it, None)
+    return Snapshots(NOT_COMPARED, None)
+
+
+def _newest(copy: Copy, end: int | None) -> SnapshotFile | None:
+    """The newest snapshot that does not go beyond an offset."""
+    files = [file for file in copy.snapshots if file.end_offset and file.end_offset <= (end or 0)]
+    return files[-1] if files else None
+
+
+def _image_at(copy: Copy, file: SnapshotFile, progress: Progress | None) -> Image | None:
+    """What a copy makes of the offset at which a snapshot ends; ``None`` where that is out of its reach, or damaged."""
+    assert file.end_offset is not None
     try:
-        then = other.source.load(until=newest.end_offset - 1, progress=progress)
+        then = copy.source.load(until=file.end_offset - 1, progress=progress)
     except DataError:
-        return Snapshots(NOT_COMPARED, None)  # out of the other's reach
-    if then.damage or then.image.provenance.offset != newest.end_offset - 1:
-        return Snapshots(NOT_COMPARED, None)
-    found = _differing(_image(newest, progress), then.image)
-    if found:
-        name = f"snapshot {newest.end_offset}-{newest.epoch}"
-        return Snapshots(DIVERGED, f"{name} holds other metadata ({_said(found)}) than the log of {other.path} makes")
-    return Snapshots(ahead_of_it, None)
+        return None
+    return None if then.damage or then.image.provenance.offset != file.end_offset - 1 else then.image
 
 
 def _shared(copy: Copy, other: Copy) -> Iterator[tuple[SnapshotFile, SnapshotFile]]:
