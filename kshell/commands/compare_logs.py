@@ -94,7 +94,7 @@ def _row(one: Standing, found: Agreement, difference: str | None, redaction: Red
         "sameTo": one.to,
         "divergesAt": parted.offset if parted else None,
         "uncommittedFrom": one.uncommitted,
-        "reason": "; ".join(filter(None, (_reason(one, found.reference), difference))) or None,
+        "reason": "; ".join(filter(None, (_reason(one, found.reference), difference, _left_out(copy)))) or None,
         "damage": [error.message for error in copy.damage],
         "clusterId": copy.cluster_id,
         "directoryId": copy.directory_id,
@@ -126,6 +126,10 @@ def _reason(one: Standing, reference: Copy) -> str | None:
         f" {one.copy.last_epoch}. No leader up to epoch {last} has committed what is here from {offset} on: the node"
         " drops it when it follows one"
     )
+
+
+def _left_out(copy: Copy) -> str | None:
+    return "what is damaged was not compared" if copy.damage else None
 
 
 def _records(parted: Parted, redaction: Redaction, *, other: bool = False) -> Iterator[dict[str, Any]]:

@@ -65,6 +65,7 @@ def test_exit_codes(tmp_path: Path) -> None:
     assert code(real, damaged) == 4
     (row,) = [row for row in compare(real, damaged) if row["damage"]]
     assert row["damage"][0].startswith(f"{file}: byte ")
+    assert row["reason"] == "what is damaged was not compared"
     assert "Damage" in lines(Session(NoSource()), f"compare-logs {real} {damaged}")
 
 
