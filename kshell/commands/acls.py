@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Result
-from kshell.commands.base.selection import row_flags, select
+from kshell.commands.base.result import Result, Row
+from kshell.commands.base.selection import row_flags
 from kshell.commands.base.spec import Command, Example, Flag
-from kshell.commands.base.tables import image_for
+from kshell.commands.base.table_answer import table_answer
+from kshell.commands.base.tables import Wanted
 from kshell.commands.base.tables_access import ACLS_TABLE as TABLE
+from kshell.metadata.image import Image
 
 if TYPE_CHECKING:
     from kshell.session import Session
@@ -19,13 +21,14 @@ _EVERYBODY = "User:*"
 
 def run(session: Session, args: Any) -> Result:
     """A row an entry; with ``--principal`` those that count for it."""
-    session.remarks[:] = []
-    image = image_for(session, "acls", TABLE.parts)
-    rows = TABLE.rows(session, image, None)
-    if args.principal is not None:
-        counting = {args.principal, _EVERYBODY}
-        rows = (row for row in rows if row["principal"] in counting)
-    return select(TABLE.fields, rows, args)
+    if args.principal is None:
+        return table_answer(session, args, TABLE)
+    counting = {args.principal, _EVERYBODY}
+
+    def make(session: Session, image: Image, wanted: Wanted) -> Iterable[Row]:
+        return (row for row in TABLE.rows(session, image, None) if row["principal"] in counting)
+
+    return table_answer(session, args, TABLE, make=make)
 
 
 def _principal(text: str) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
-from kshell.commands.base.result import Result
-from kshell.commands.base.selection import row_flags, select, wanted
+from kshell.commands.base.result import Result, Row
+from kshell.commands.base.selection import row_flags
 from kshell.commands.base.spec import Command, Example, Flag
-from kshell.commands.base.tables import image_for
+from kshell.commands.base.table_answer import table_answer
+from kshell.commands.base.tables import Wanted
 from kshell.commands.base.tables_topics import PARTITIONS_TABLE as TABLE
 from kshell.commands.base.tables_topics import partition_rows
+from kshell.metadata.image import Image
 from kshell.metadata.partition_state import AT_MIN_ISR, PROBLEMS, UNDER_MIN_ISR
 
 if TYPE_CHECKING:
@@ -30,13 +33,14 @@ _SAID = {
 
 def run(session: Session, args: Any) -> Result:
     """All partitions, or with flags those that have one at least of the problems."""
-    session.remarks[:] = []
-    image = image_for(session, "partitions", TABLE.parts)
     asked = frozenset(one for one in PROBLEMS if getattr(args, one.replace("-", "_")))
     needed = not asked.isdisjoint((UNDER_MIN_ISR, AT_MIN_ISR))
-    least = min_isr_of(session, image, args, needed=needed)
-    rows = partition_rows(session, image, wanted(TABLE.fields, args), least, asked)
-    return select(TABLE.fields, rows, args)
+
+    def make(session: Session, image: Image, wanted: Wanted) -> Iterable[Row]:
+        least = min_isr_of(session, image, args, needed=needed)
+        return partition_rows(session, image, wanted, least, asked)
+
+    return table_answer(session, args, TABLE, make=make)
 
 
 COMMAND = Command(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.result import Result, Row
-from kshell.commands.base.selection import row_flags, select
+from kshell.commands.base.selection import row_flags
 from kshell.commands.base.spec import Command, Example
-from kshell.commands.base.tables import image_for
+from kshell.commands.base.table_answer import table_answer
 from kshell.commands.base.tables_access import TOKENS_TABLE as TABLE
 from kshell.tree.image import iso
 
@@ -19,9 +19,7 @@ _TIMES = ("issueTimestamp", "expiryTimestamp", "maxTimestamp")
 
 def run(session: Session, args: Any) -> Result:
     """A row a token; people read times."""
-    session.remarks[:] = []
-    image = image_for(session, "tokens", TABLE.parts)
-    return select(TABLE.fields, TABLE.rows(session, image, None), args, people=_for_people)
+    return table_answer(session, args, TABLE, people=_for_people)
 
 
 def _for_people(row: Row) -> Row:

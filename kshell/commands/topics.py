@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT
-from kshell.commands.base.result import Result
-from kshell.commands.base.selection import row_flags, select, wanted
+from kshell.commands.base.result import Result, Row
+from kshell.commands.base.selection import row_flags
 from kshell.commands.base.spec import Command, Example
-from kshell.commands.base.tables import image_for
+from kshell.commands.base.table_answer import table_answer
+from kshell.commands.base.tables import Wanted
 from kshell.commands.base.tables_topics import TOPICS_TABLE as TABLE
 from kshell.commands.base.tables_topics import topic_rows
+from kshell.metadata.image import Image
 from kshell.metadata.min_isr import MinIsr
 
 if TYPE_CHECKING:
@@ -20,11 +23,11 @@ if TYPE_CHECKING:
 
 def run(session: Session, args: Any) -> Result:
     """Partitions are decoded only where a field needs them: ``--columns name,partitions`` does without."""
-    session.remarks[:] = []
-    image = image_for(session, "topics", TABLE.parts)
-    least = MinIsr(image, args.min_isr_default)
-    rows = topic_rows(session, image, wanted(TABLE.fields, args), least)
-    return select(TABLE.fields, rows, args)
+
+    def make(session: Session, image: Image, wanted: Wanted) -> Iterable[Row]:
+        return topic_rows(session, image, wanted, MinIsr(image, args.min_isr_default))
+
+    return table_answer(session, args, TABLE, make=make)
 
 
 COMMAND = Command(

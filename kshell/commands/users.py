@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.result import Result
-from kshell.commands.base.selection import row_flags, select
+from kshell.commands.base.selection import row_flags
 from kshell.commands.base.spec import Command, Example
-from kshell.commands.base.tables import image_for
+from kshell.commands.base.table_answer import table_answer
 from kshell.commands.base.tables_access import USERS_TABLE as TABLE
 
 if TYPE_CHECKING:
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 def run(session: Session, args: Any) -> Result:
     """A row a credential."""
-    session.remarks[:] = []
-    image = image_for(session, "users", TABLE.parts)
-    return select(TABLE.fields, TABLE.rows(session, image, None), args)
+    return table_answer(session, args, TABLE)
 
 
 COMMAND = Command(
