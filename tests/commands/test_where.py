@@ -6,17 +6,19 @@ import re
 import signal
 import time
 from collections.abc import Mapping
-from types import FrameType
-from typing import Any, NoReturn
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kshell.commands.base import where_bound
 from kshell.commands.base.where import ExpressionError, compile_where, complete_where
 from kshell.commands.base.where_kinds import FieldType, fields_of
 from kshell.commands.base.where_pattern import repeats_without_end
-from kshell.errors import EXIT_USAGE, UsageError
+from kshell.errors import EXIT_USAGE, CommandError, UsageError
+from kshell.render.answer import deadline
 
 FIELDS: Mapping[str, FieldType] = {
     "name": str,
@@ -224,24 +226,28 @@ def test_patterns_that_take_for_ever(text: str, risky: bool) -> None:
     assert repeats_without_end(text) is risky
 
 
-def test_a_pattern_that_slips_through_ends_with_the_deadline() -> None:
-    class Ring(Exception):
-        pass
-
-    def ring(number: int, frame: FrameType | None) -> NoReturn:
-        raise Ring
-
-    slow = compile_where("name ~ '(a|aa)+$'", FIELDS)
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 0.2)
+@pytest.mark.parametrize(
+    "pattern", ["(a|aa)+$", "(a|a)*c", ".*.*.*.*.*.*x", "(.a|a.)+x", "(?:a*){9}x", "a{1,99}a{1,99}a{1,99}a{1,99}x"]
+)
+def test_a_pattern_that_slips_through_is_given_up(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a deadline of ``--timeout``, which another timer keeps."""
+    monkeypatch.setattr(where_bound, "SECONDS", 0.2)
+    before = signal.getsignal(signal.SIGVTALRM)
     started = time.monotonic()
-    try:
-        with pytest.raises(Ring):
-            slow({"name": "a" * 100 + "b"})
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    with deadline(60), pytest.raises(CommandError) as raised:
+        compile_where(f"name ~ '{pattern}'", FIELDS)({"name": "a" * 249 + "b"})
     assert time.monotonic() - started < 5
+    assert pattern in raised.value.message
+    assert "249" not in raised.value.message and "250 characters" in raised.value.message
+    assert signal.getsignal(signal.SIGVTALRM) is before
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+
+
+def test_a_pattern_is_searched_outside_of_the_main_thread_too() -> None:
+    """No timer rings there."""
+    test = compile_where("name ~ '^a+b+$'", FIELDS)
+    with ThreadPoolExecutor(1) as pool:
+        assert list(pool.map(test, [{"name": "aab"}, {"name": "ba"}])) == [True, False]
 
 
 # --- any text, and a naive evaluator ---------------------------------------------------------------------------------

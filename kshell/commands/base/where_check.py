@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from kshell.commands.base.where_bound import bounded
 from kshell.commands.base.where_kinds import ANY, BOOLEAN, NUMBER, OTHERS, STRING, Kind, kind_of_value
 from kshell.commands.base.where_parser import Binary, Function, Items, Junction, Literal, Negation, Node, Path
 from kshell.commands.base.where_pattern import pattern
@@ -113,7 +114,7 @@ class Checker:
         left = self.value(node.left)
         if not left.kind.may_be("string"):
             raise self.fault(f"{self.said(node.left)} is {left.kind.said}: ~ searches in text", node.left)
-        search, get, wanted = pattern(node.right, self.text).search, left.get, node.operator == "~"
+        search, get, wanted = bounded(pattern(node.right, self.text)), left.get, node.operator == "~"
 
         def test(scope: Scope) -> bool:
             text = get(scope)
