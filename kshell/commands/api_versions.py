@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.arguments import count
-from kshell.commands.base.result import Column, Result, Rows
+from kshell.commands.base.result import Column, Result, Row, Rows
+from kshell.commands.base.selection import row_flags, select
 from kshell.commands.base.spec import Command, Example, Flag
+from kshell.commands.base.tables import Field
 from kshell.errors import UsageError
 from kshell.protocol.apis import api_name
 
@@ -15,7 +17,13 @@ if TYPE_CHECKING:
     from kshell.session import Session
 
 Range = tuple[int, int]
-_COLUMNS = tuple(Column(name) for name in ("apiKey", "apiName", "minVersion", "maxVersion", "nodes"))
+_FIELDS = (
+    Field("apiKey", "int16", "the API's number"),
+    Field("apiName", "string", "its name"),
+    Field("minVersion", "int16", "the lowest version that all nodes take; null if there is none"),
+    Field("maxVersion", "int16", "the highest one"),
+    Field("nodes", {"*": {"min": "int16", "max": "int16"}}, "what each node takes, by its id or address"),
+)
 _DIFFERS = " *"
 
 
@@ -31,9 +39,10 @@ def run(session: Session, args: Any) -> Result:
     found = survey(session, live_nodes(session, "api-versions"), node_id=args.node, everyone=args.all)
     ranges = found.ranges
     common = shared(ranges)
-    result = Rows(_COLUMNS, [_row(key, span, ranges) for key, span in common.items()])
-    kinds = {name: member.kind for name, member in found.members.items()}
-    result.for_people = _for_people(common, ranges, kinds)
+    result = select(_FIELDS, [_row(key, span, ranges) for key, span in common.items()], args)
+    if args.columns is None:
+        kinds = {name: member.kind for name, member in found.members.items()}
+        result.for_people = _for_people(result, ranges, kinds)
     return result
 
 
@@ -44,9 +53,7 @@ def _row(key: int, span: Range | None, ranges: Mapping[str, Mapping[int, Range]]
     return {"apiKey": key, "apiName": api_name(key), "minVersion": low, "maxVersion": high, "nodes": nodes}
 
 
-def _for_people(
-    common: Mapping[int, Range | None], ranges: Mapping[str, Mapping[int, Range]], kinds: Mapping[str, str]
-) -> Rows:
+def _for_people(chosen: Iterable[Row], ranges: Mapping[str, Mapping[int, Range]], kinds: Mapping[str, str]) -> Rows:
     """APIs x nodes. Nodes that offer the same share a column; what differs among nodes of one kind is marked."""
     from kshell.client.compatibility import shared
 
@@ -58,8 +65,9 @@ def _for_people(
         for kind in {kind for kind, _ in groups}
     }
     rows = []
-    for key, span in common.items():
-        row = {"apiKey": key, "apiName": api_name(key), "shared": _text(span) if span else "none"}
+    for one in chosen:
+        key, low, high = one["apiKey"], one["minVersion"], one["maxVersion"]
+        row = {"apiKey": key, "apiName": one["apiName"], "shared": "none" if low is None else _text((low, high))}
         for (kind, _), names in groups.items():
             row[",".join(names)] = _cell(ranges[names[0]].get(key), of_kind[kind].get(key))
         rows.append(row)
@@ -89,10 +97,12 @@ COMMAND = Command(
     flags=(
         Flag(("--node",), "ask only that node", metavar="ID", convert=count, complete=complete_node),
         Flag(("--all",), "ask controllers and brokers, whichever the source lists"),
+        *row_flags(_FIELDS),
     ),
     examples=(
         Example("api-versions", "every controller (-q) or broker (-b); the sample does not run", 3),
         Example("api-versions --node 3000 -o jsonl", "one node, for a script", 3),
+        Example("api-versions --where 'minVersion == null' --columns apiName,nodes", "what not all of them share", 3),
     ),
     description=(
         "Every node is asked itself, all at once, each over a connection of its own. minVersion and maxVersion are"

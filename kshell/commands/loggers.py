@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from kshell.commands.api_versions import complete_node
 from kshell.commands.base.arguments import count
 from kshell.commands.base.result import Column, Result, Rows
+from kshell.commands.base.selection import is_given, row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.tables import Field
 from kshell.errors import CommandError, UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +24,12 @@ if TYPE_CHECKING:
 _SET, _UNSET = "set", "unset"
 _LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """What Kafka takes (``LogLevelConfig``); OFF it refuses."""
-_COLUMNS = (Column("name"), Column("level"), Column("source", wide=True), Column("isReadOnly", wide=True))
+_FIELDS = (
+    Field("name", "string", "the logger's name"),
+    Field("level", "string", "the level in effect"),
+    Field("source", "string", "where it is set, in Kafka's words", True),
+    Field("isReadOnly", "boolean", "whether it cannot be changed", True),
+)
 _CHANGE = (Column("node"), Column("name"), Column("before"), Column("after"))
 _ROOT = "root"
 
@@ -43,7 +50,7 @@ def run(session: Session, args: Any) -> Result:
     rows = [
         {"name": one.name, "level": one.level, "source": one.source, "isReadOnly": one.is_read_only} for one in known
     ]
-    return Rows(_COLUMNS, rows)
+    return select(_FIELDS, rows, args)
 
 
 def _found(session: Session, nodes: Nodes, node_id: int) -> tuple[Member, Connection, list[Logger]]:
@@ -85,6 +92,8 @@ def _checked(args: Any) -> tuple[int, str | None]:
         return node_id, None
     if action not in (_SET, _UNSET):
         raise UsageError(f"loggers: {action} is neither set nor unset", hint=hint)
+    if is_given(args):
+        raise UsageError(f"loggers: {action} lists nothing that could be chosen from", hint=hint)
     if name is None or (level is None) == (action == _SET):
         needs = "a logger and a level" if action == _SET else "a logger, and no level"
         raise UsageError(f"loggers: {action} takes {needs}", hint=hint)
@@ -144,9 +153,10 @@ COMMAND = Command(
         Arg("name", "the logger to change", arity="?"),
         Arg("level", "the level to set: TRACE, DEBUG, INFO, WARN, ERROR or FATAL", arity="?", after=_levels),
     ),
-    flags=(Flag(("-y", "--yes"), "change the level without asking"),),
+    flags=(Flag(("-y", "--yes"), "change the level without asking"), *row_flags(_FIELDS)),
     examples=(
         Example("loggers 3000", "the loggers of a controller; the sample does not run", 3),
+        Example("loggers 1 --where 'level in [DEBUG, TRACE]' --columns name", "those that say much", 3),
         Example("loggers 1 set kafka.server.KafkaApis DEBUG --yes", "more words from one broker, in a script", 3),
         Example("loggers 1 unset kafka.server.KafkaApis --yes", "back to the level that it inherits", 3),
     ),

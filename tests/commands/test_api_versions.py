@@ -80,6 +80,24 @@ def test_text_has_a_column_for_nodes_that_agree_and_marks_the_others() -> None:
         assert "*" not in "".join(printed[2:])
 
 
+def test_rows_are_chosen_for_programs_and_for_people() -> None:
+    with Quorum(controllers=3) as quorum:
+        quorum.controllers[2].ranges[FETCH] = (4, 17)
+        session = live(quorum)
+        line = "api-versions --where 'nodes.3.max == 17 and apiName == Fetch'"
+        assert [row["apiKey"] for row in rows(session, line)] == [FETCH]
+        assert [one.split() for one in lines(session, line)] == [
+            ["apiKey", "apiName", "shared", "1,2", "3"],
+            ["1", "Fetch", "4-17", "4-18", "*", "4-17"],
+        ]
+        assert lines(session, f"{line} --columns maxVersion,apiName") == ["maxVersion  apiName", "        17  Fetch"]
+        keys = [row["apiKey"] for row in rows(session, "api-versions --sort -apiKey --limit 3")]
+        assert keys == sorted(keys, reverse=True)
+        assert [one.split()[0] for one in lines(session, "api-versions --sort -apiKey --limit 3")[1:]] == [
+            *map(str, keys)
+        ]
+
+
 def test_every_node_is_asked_over_a_connection_of_its_own_at_the_same_time() -> None:
     """The answers come only once all nodes have been asked."""
     together = threading.Barrier(3, timeout=5)

@@ -72,6 +72,21 @@ class TestList:
             (asked,) = quorum.asked_for("DescribeConfigs")
             assert (asked.node_id, asked.body["resources"][0]["resourceName"]) == (2, "2")
 
+    def test_rows_are_chosen(self) -> None:
+        with Quorum(controllers=2) as quorum:
+            session = live(quorum)
+            assert rows(session, "loggers 2 --where 'name ~ Apis'") == rows(session, "loggers 2")[1:]
+            assert lines(session, "loggers 2 --sort name --columns source,name --limit 1") == [
+                "source                        name",
+                "DYNAMIC_BROKER_LOGGER_CONFIG  kafka.server.KafkaApis",
+            ]
+
+    def test_a_change_has_no_rows_to_choose_from(self) -> None:
+        with Quorum(controllers=2) as quorum:
+            with pytest.raises(UsageError):
+                run(live(quorum), "loggers 2 set root DEBUG --yes --limit 1")
+            assert changes(quorum) == []
+
     def test_nothing_but_the_loggers_is_read(self) -> None:
         with Quorum(controllers=2) as quorum:
             session = live(quorum)
