@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from kshell.commands.base.arguments import count
-from kshell.commands.base.history_blame import COLUMNS, Blame
+from kshell.commands.base.history_blame import KINDS, Blame
 from kshell.commands.base.result import Column, Result, Row, Rows
+from kshell.commands.base.selection import where_flag
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.walk import one_line
 from kshell.errors import CommandError, UsageError
@@ -29,14 +30,17 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError(f"{join(place)}: blame knows what is below {join(HOME)}", hint="`log` knows of the quorum")
     blame = _blame(session)
     session.remarks[:] = []
-    leaves = list(islice(blame.leaves(place), args.limit + 1))
-    if len(leaves) == 1 and leaves[0][0] == place:
-        rows = list(blame.fields(*leaves[0]))
+    leaves = blame.leaves(place)
+    first = list(islice(leaves, 2))
+    if len(first) == 1 and first[0][0] == place:
+        rows = list(filter(args.where, blame.fields(*first[0])))
     else:
-        if len(leaves) > args.limit:
+        every = (blame.whole(*one) for one in chain(first, leaves))
+        rows = list(islice(filter(args.where, every), args.limit + 1))
+        if len(rows) > args.limit:
+            rows.pop()
             session.remarks.append(f"only the first {args.limit} leaves of {join(place)}: --limit N shows more")
-        rows = [blame.whole(*one) for one in leaves[: args.limit]]
-    result = Rows(tuple(Column(name) for name in COLUMNS), rows)
+    result = Rows(tuple(map(Column, KINDS)), rows)
     result.for_people = Rows(_columns(rows), [_shown(row) for row in rows])
     return result
 
@@ -79,6 +83,7 @@ COMMAND = Command(
     run=run,
     args=(Arg("path", "a leaf, or a directory with every leaf below it", kind="path"),),
     flags=(
+        where_flag(lambda: KINDS),
         Flag(
             ("--limit",),
             f"leaves of a directory at most; {_LIMIT} when absent",
@@ -90,6 +95,7 @@ COMMAND = Command(
     examples=(
         Example("blame /image/topics/byName/legacy-import/0", "when each field of a partition became what it is"),
         Example("blame /image/configs/TOPIC:orders", "each config of a topic"),
+        Example("blame /image/topics/byName --where 'offset > 187'", "what changed last"),
         Example("blame /image/cluster/brokers/3 -o json", "for a program"),
     ),
     description=(

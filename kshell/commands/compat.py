@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Column, Report, Result, Rows, Section
+from kshell.commands.base.result import Column, Report, Result, Row, Rows, Section
+from kshell.commands.base.selection import is_given, row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example
+from kshell.commands.base.tables import Field
 from kshell.errors import EXIT_FAILED, EXIT_OK, UsageError
 from kshell.protocol.apis import api_name
 
@@ -16,15 +18,16 @@ if TYPE_CHECKING:
     from kshell.commands.base.node_versions import Survey
     from kshell.session import Session
 
-_COLUMNS = (
-    Column("feature"),
-    Column("kip"),
-    Column("usable"),
-    Column("required", wide=True),
-    Column("shared", wide=True),
-    Column("inTheWay"),
-    Column("reason"),
-    Column("about", wide=True),
+_SPANS = {"*": {"min": "int16", "max": "int16"}}
+_FIELDS = (
+    Field("feature", "string", "the feature's name"),
+    Field("kip", "string", "the KIP that brought it"),
+    Field("usable", "boolean", "whether it can be used; null where that is not known"),
+    Field("required", _SPANS, "versions of APIs and levels of features that it needs", True),
+    Field("shared", _SPANS, "those that all nodes have; null where there are none", True),
+    Field("inTheWay", ["string"], "the nodes that keep it from being used"),
+    Field("reason", "string", "why it cannot be used, or why that is not known"),
+    Field("about", "string", "what it is", True),
 )
 _USABLE = {True: "yes", False: "no", None: "unknown"}
 
@@ -42,8 +45,9 @@ def run(session: Session, args: Any) -> Result:
     rows = [_row(verdict, found) for verdict in verdicts]
     one = args.feature is not None
     unusable = one and any(row["usable"] is not True for row in rows)
-    result = Rows(_COLUMNS, rows, exit_code=EXIT_FAILED if unusable else EXIT_OK)
-    result.for_people = _page(rows) if one else Rows(_COLUMNS, [row | _for_people(row) for row in rows])
+    result = select(_FIELDS, rows, args, people=_for_people, exit_code=EXIT_FAILED if unusable else EXIT_OK)
+    if one and not is_given(args):
+        result.for_people = _page(rows)
     return result
 
 
@@ -107,8 +111,9 @@ def _reasons(blockers: Iterable[Blocker[str]]) -> list[str]:
     return [f"{', '.join(nodes)}: {reason}" if nodes else reason for reason, nodes in found.items()]
 
 
-def _for_people(row: Mapping[str, Any]) -> dict[str, Any]:
+def _for_people(row: Row) -> Row:
     return {
+        **row,
         "usable": _USABLE[row["usable"]],
         "required": [f"{name} {_words(span)}" for name, span in row["required"].items()],
         "shared": [f"{name} {_words(span)}" for name, span in row["shared"].items()],
@@ -156,9 +161,11 @@ COMMAND = Command(
     summary="what the cluster can do, and which node is in the way",
     run=run,
     args=(Arg("feature", "a feature or a KIP; all that are known when absent", arity="?", complete=_complete),),
+    flags=row_flags(_FIELDS),
     examples=(
         Example("compat", "every feature that is known; the sample does not run", 3),
         Example("compat KIP-932", "whether share groups can be used, with what they need", 3),
+        Example("compat --where 'usable == false' --columns feature,inTheWay", "what cannot be used, and by whom", 3),
         Example("compat dynamic-quorum -o json", "one feature by its name, for a script", 3),
     ),
     description=(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
 from kshell.commands.base.history_diff import CHANGED, Comparison, counts, is_double
 from kshell.commands.base.result import Column, Result, Row, Rows, Text, Value
+from kshell.commands.base.selection import where_flag
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.walk import one_line
 from kshell.errors import EXIT_FAILED, NoSuchPathError, UsageError
@@ -17,7 +18,13 @@ from kshell.tree.difference import untold
 from kshell.tree.globs import is_glob, unescape
 from kshell.tree.paths import HOME, Segments, join, split
 
-_COLUMNS = tuple(Column(name) for name in ("path", "type", "change", "fields", "old", "new"))
+if TYPE_CHECKING:
+    from kshell.commands.base.where_kinds import FieldType
+
+_KINDS: Mapping[str, FieldType] = {
+    "path": str, "type": str, "change": str, "fields": [str], "old": object, "new": object,
+}  # fmt: skip
+_COLUMNS = tuple(map(Column, _KINDS))
 _STAT = tuple(Column(name) for name in ("type", "added", "removed", "changed"))
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _CONTEXT = "context:"
@@ -25,6 +32,8 @@ _CONTEXT = "context:"
 
 def run(session: Session, args: Any) -> Result:
     """Compares; exit code 1 when anything differs."""
+    if args.json_patch and args.where is not None:
+        raise UsageError("diff: a patch is whole: --where chooses rows", hint="a PATH makes it smaller")
     place = _place(session, args.path)
     old = _operand(session, args.a)
     new = _operand(session, args.b)
@@ -52,6 +61,8 @@ def _result(args: Any, comparison: Comparison, place: Segments) -> Result:
         return result
     changes = list(comparison.changes())
     code = EXIT_FAILED if changes else 0
+    if args.where is not None:
+        changes = [change for change in changes if args.where(change.row())]
     if args.stat:
         return Rows(_STAT, counts(iter(changes), place), exit_code=code)
     result = Rows(_COLUMNS, [change.row() for change in changes], "lines", line=_line, exit_code=code)
@@ -136,6 +147,7 @@ COMMAND = Command(
     flags=(
         Flag(("--stat",), "only how many leaves of each type were added, removed and changed"),
         Flag(("--ignore-epochs",), "leave out leader, partition and broker epochs, and the provenance"),
+        where_flag(lambda: _KINDS),
         Flag(("--json-patch",), "the changes as a JSON patch (RFC 6902)"),
     ),
     examples=(
@@ -143,6 +155,7 @@ COMMAND = Command(
         Example("diff 160 now --stat", "how much changed", 1),
         Example("diff 160 now /image/topics/byName/orders/0 --ignore-epochs -o json", "one partition, exactly", 1),
         Example("diff 160 now /image/topics/byName/orders/0 --json-patch", "for a program that patches JSON", 1),
+        Example("diff 160 now --where 'type == partition and leader in fields'", "partitions with another leader", 1),
         Example("diff now now", "nothing: the exit code is 0"),
     ),
     description=(
@@ -152,7 +165,8 @@ COMMAND = Command(
         " so topics come twice, by name and by id, but text shows them by name alone."
         " Secrets stay redacted: one that changed is there, and its value is not."
         " --json-patch is for the document that `cat PATH -o json` prints of a (`cat /image -o json` without a PATH):"
-        " applied, it gives what that prints of b. The exit code is 0 when both are equal, 1 when they are not."
+        " applied, it gives what that prints of b. The exit code is 0 when both are equal, 1 when they are not,"
+        " whichever differences --where shows."
     ),
     needs_source=False,
 )

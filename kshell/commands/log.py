@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kshell.commands.as_of import complete_point
@@ -11,6 +11,7 @@ from kshell.commands.base.arguments import count, regex
 from kshell.commands.base.history_records import conclude, with_paths
 from kshell.commands.base.record_types import TYPE_FLAG, only
 from kshell.commands.base.result import Column, Result, Row, Rows
+from kshell.commands.base.selection import where_flag
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.walk import one_line
 from kshell.errors import UsageError
@@ -23,7 +24,10 @@ from kshell.tree.image import iso
 from kshell.tree.paths import Segments, join, split
 from kshell.tree.touched import is_under
 
-_COLUMNS = tuple(Column(name) for name in ("offset", "epoch", "timestampMs", "type", "version", "data"))
+_KINDS: Mapping[str, type] = {
+    "offset": int, "epoch": int, "timestampMs": int, "type": str, "version": int, "data": object,
+}  # fmt: skip
+_COLUMNS = tuple(map(Column, _KINDS))
 _NO_OP = "NO_OP_RECORD"
 _NO_OP_HEAD = b"\x01\x14\x00"
 Found = Iterator[tuple[LogRecord, list[Segments]]]
@@ -48,6 +52,7 @@ class _Search:
         self._place = _place(session, args.path)
         self._types = frozenset(args.type or ())
         self._grep: Callable[[str], object] | None = args.grep.search if args.grep else None
+        self._where: Callable[[Row], bool] | None = args.where
         self._noop = args.noop or _NO_OP in self._types
         self._newest_first, self._count = args.newest_first, args.count
         self._start = 0 if args.since is None else _offset(session, args.since)
@@ -87,7 +92,7 @@ class _Search:
         return None if self._noop else _not_no_op
 
     def _matching(self, found: Found) -> Iterator[Row]:
-        place, types, grep = self._place, self._types, self._grep
+        place, types, grep, where = self._place, self._types, self._grep, self._where
         show = self._session.redaction.record
         for record, paths in found:
             name = record.decoded.name
@@ -95,7 +100,7 @@ class _Search:
                 continue
             if place is not None and not any(is_under(path, place) for path in paths):
                 continue
-            row = {
+            row: Row = {
                 "offset": record.offset,
                 "epoch": record.epoch,
                 "timestampMs": record.timestamp,
@@ -106,7 +111,7 @@ class _Search:
                 if paths
                 else None,
             }
-            if grep is None or grep(f"{name} {one_line(row['data'])}"):
+            if (grep is None or grep(f"{name} {one_line(row['data'])}")) and (where is None or where(row)):
                 yield row
 
 
@@ -145,6 +150,7 @@ COMMAND = Command(
         Flag(("--until",), "end with that point", metavar="POINT", complete=complete_point, dashed=True),
         TYPE_FLAG,
         Flag(("--grep",), "only records whose type or data match (Python's)", metavar="PATTERN", convert=regex),
+        where_flag(lambda: _KINDS),
         Flag(("--noop",), "NoOp records as well"),
         Flag(("-r", "--newest-first", "--reverse"), "the newest first"),
         Flag(("--count",), "that many at most", metavar="N", convert=count),
@@ -154,6 +160,7 @@ COMMAND = Command(
         Example("log /image/cluster/brokers/3 --newest-first --count 2", "what happened last to a broker"),
         Example("log /image/configs --since 160 -o jsonl", "changes of configs, for a script"),
         Example("log --type UNREGISTER_BROKER", "all records of a type"),
+        Example("log --where 'data.leader == 3 and offset > 100' --count 3", "by what the records hold"),
         Example("log --grep payments --until 100", "records that mention something"),
     ),
     description=(

@@ -144,3 +144,15 @@ def test_before_the_log(cut_sample: Session) -> None:
     call = prepare_words(cut_sample, ["blame", "/image/topics", "--as-of", "157"])
     with pytest.raises(DataError, match="before everything"):
         call.run()
+
+
+def test_a_condition_chooses_rows_before_the_limit(sample: Session) -> None:
+    every = rows(sample, "blame /image/topics/byName")
+    late = [row for row in every if row["offset"] > 190]
+    assert 1 < len(late) < len(every)
+    assert rows(sample, "blame /image/topics/byName --where 'offset > 190'") == late
+    assert rows(sample, "blame /image/topics/byName --where 'offset > 190' --limit 1") == late[:1]
+    assert sample.remarks == ["only the first 1 leaves of /image/topics/byName: --limit N shows more"]
+    found = rows(sample, "blame /image/topics/byName/orders/0 --where 'field in [isr, leader]'")
+    assert [row["field"] for row in found] == ["isr", "leader"]
+    assert len(lines(sample, "blame /image/topics/byName/orders/0 --where 'field in [isr, leader]'")) == 3

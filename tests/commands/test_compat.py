@@ -106,3 +106,16 @@ def test_a_wrong_name_proposes_right_ones(sample: Session) -> None:
 def test_a_directory_runs_no_nodes(sample: Session) -> None:
     with pytest.raises(SourceError):
         run(sample, "compat")
+
+
+def test_rows_are_chosen() -> None:
+    with Quorum(controllers=1) as quorum:
+        session = live(quorum)
+        every = rows(session, "compat")
+        unknown = [row["feature"] for row in every if row["usable"] is None]
+        assert 0 < len(unknown) < len(every)
+        line = "compat --where 'usable == null' --columns feature"
+        assert [row["feature"] for row in rows(session, line)] == unknown
+        assert lines(session, line) == ["feature", *unknown]
+        # One feature has a page, and rows where somebody asks for columns of it.
+        assert lines(session, "compat transactions --columns usable,feature")[1].split() == ["unknown", "transactions"]

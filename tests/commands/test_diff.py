@@ -282,3 +282,19 @@ def test_for_python() -> None:
         assert told.rows[0]["fields"][0] == "isr"
         assert session.at(160).image.provenance.offset == 160
         assert copy.copy(session.diff("now", "now").rows) == []
+
+
+def test_a_condition_chooses_rows_and_not_the_exit_code(sample: Session) -> None:
+    place = "/image/topics/byName"
+    every = rows(sample, f"diff 160 now {place}")
+    led = [row for row in every if "leader" in row["fields"]]
+    assert 0 < len(led) < len(every)
+    assert rows(sample, f"diff 160 now {place} --where 'leader in fields'") == led
+    assert len(lines(sample, f"diff 160 now {place} --where 'leader in fields'")) == len(led)
+    (counted,) = rows(sample, f"diff 160 now {place} --stat --where 'leader in fields'")
+    assert (counted["type"], counted["changed"]) == ("partition", len(led))
+    none = run(sample, f"diff 160 now {place} --where 'type == nothing'")
+    assert none.exit_code == 1
+    assert list(none) == []  # type: ignore[call-overload]
+    with pytest.raises(UsageError):
+        run(sample, "diff 160 now --json-patch --where 'leader in fields'")

@@ -152,3 +152,15 @@ def test_what_is_no_question(sample: Session, line: str) -> None:
 
 def test_every_touch_of_the_sample_has_its_path() -> None:
     assert paths(Touch("configs", (("TOPIC", "a/b"), "x"))) == [("image", "configs", "TOPIC:a%2Fb", "x")]
+
+
+def test_a_condition_chooses_records_by_what_they_hold(sample: Session) -> None:
+    every = rows(sample, "log --type PARTITION_RECORD")
+    led = [row["offset"] for row in every if row["data"]["leader"] == 3]
+    assert 0 < len(led) < len(every)
+    assert offsets(sample, "log --where 'data.leader == 3 and type == PARTITION_RECORD'") == led
+    assert offsets(sample, "log --where 'data.leader == 3' --type PARTITION_RECORD -r --count 1") == led[-1:]
+    assert len(lines(sample, "log --where 'data.leader == 3' --type PARTITION_RECORD")) == len(led)
+    with pytest.raises(UsageError) as raised:
+        run(sample, "log --where 'path == x'")
+    assert "timestampMs" in (raised.value.hint or "")

@@ -7,7 +7,7 @@ holds was there before the log begins: then only an offset is known that it is n
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kshell.commands.base.result import Row
@@ -31,10 +31,11 @@ from kshell.tree.node import Leaf, StaticDirectory
 from kshell.tree.paths import Segments, join, resolve
 from kshell.tree.touched import paths
 
-COLUMNS = (
-    "path", "field", "value", "offset", "epoch", "timestampMs", "time", "type", "version", "effectiveOffset",
-    "notLaterThan", "snapshot",
-)  # fmt: skip
+KINDS: Mapping[str, type] = {
+    "path": str, "field": str, "value": object, "offset": int, "epoch": int, "timestampMs": int, "time": str,
+    "type": str, "version": int, "effectiveOffset": int, "notLaterThan": int, "snapshot": str,
+}  # fmt: skip
+"""The columns of the rows, with the kinds that ``--where`` knows of them."""
 _TOPIC_FACTS = ("id", "name")
 Version = tuple[int, Any, Origin]
 """The offset from which it holds, the plain value (not redacted), the record that wrote it."""
@@ -151,7 +152,7 @@ class Blame:
     # --- rows ----------------------------------------------------------------------------------------------------
 
     def _row(self, path: Segments, field: str | None, value: Any, setter: _Setter | None) -> Row:
-        row: dict[str, Any] = dict.fromkeys(COLUMNS) | {"path": join(path), "field": field, "value": value}
+        row: dict[str, Any] = dict.fromkeys(KINDS) | {"path": join(path), "field": field, "value": value}
         if setter is None:
             return row
         origin = setter.origin
@@ -172,7 +173,7 @@ class Blame:
 
     def _provenance(self, field: str, value: Any) -> Row:
         """The first offset from where on the field of the provenance is what it is."""
-        row = dict.fromkeys(COLUMNS) | {"path": join(PROVENANCE), "field": field, "value": value}
+        row = dict.fromkeys(KINDS) | {"path": join(PROVENANCE), "field": field, "value": value}
         log, at = self._history.log, self._history.provenance
         first = min(self._until, log.end - 1)
         if field == "epoch":  # it never falls

@@ -1,11 +1,12 @@
 """Which rows and columns an answer has, and in what order: ``--where``, ``--sort``, ``--columns``, ``--limit``.
 
-A command that gives rows takes :func:`row_flags` among its flags, and hands its rows to :func:`select`.
+A command that gives rows takes :func:`row_flags` among its flags, and hands its rows to :func:`select`; the commands
+of the history take ``--where`` alone (:func:`where_flag`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,14 +31,27 @@ class Key(NamedTuple):
     falling: bool
 
 
+def where_flag(kinds: Callable[[], Mapping[str, FieldType]]) -> Flag:
+    """``--where`` for rows with fields of those kinds."""
+
+    def compiled(text: str) -> Predicate:
+        from kshell.commands.base.where import compile_where  # late: most lines have no condition
+
+        return compile_where(text, kinds())
+
+    def complete(session: Session, typed: str) -> Iterable[str]:
+        from kshell.commands.base.where import complete_where
+
+        return complete_where(typed, kinds())
+
+    return Flag(
+        ("--where",), "only rows that fulfil the condition", metavar="EXPR", convert=compiled, complete=complete
+    )
+
+
 def row_flags(fields: Sequence[Field]) -> tuple[Flag, ...]:
     """The four options of a command whose rows have these fields."""
     names = [field.name for field in fields]
-
-    def complete_condition(session: Session, typed: str) -> Iterable[str]:
-        from kshell.commands.base.where import complete_where
-
-        return complete_where(typed, _kinds(fields))
 
     def complete_names(session: Session, typed: str) -> Iterable[str]:
         return _complete_listed(names, typed, "")
@@ -46,13 +60,7 @@ def row_flags(fields: Sequence[Field]) -> tuple[Flag, ...]:
         return _complete_listed(names, typed, "-")
 
     return (
-        Flag(
-            ("--where",),
-            "only rows that fulfil the condition",
-            metavar="EXPR",
-            convert=lambda text: _condition(text, fields),
-            complete=complete_condition,
-        ),
+        where_flag(lambda: {field.name: where_type(field.type) for field in fields}),
         Flag(
             ("--sort",),
             "order by these fields, falling where a - is in front; null comes last",
@@ -157,16 +165,6 @@ def _rank(value: Any) -> Any:
 
 
 # --- options ---------------------------------------------------------------------------------------------------------
-
-
-def _kinds(fields: Iterable[Field]) -> dict[str, FieldType]:
-    return {field.name: where_type(field.type) for field in fields}
-
-
-def _condition(text: str, fields: Sequence[Field]) -> Predicate:
-    from kshell.commands.base.where import compile_where  # late: most lines have no condition
-
-    return compile_where(text, _kinds(fields))
 
 
 def _keys(text: str, names: list[str]) -> tuple[Key, ...]:
