@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.result import Column, Result, Rows
 from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.commands.base.tables import Table, image_for, load_for, tables
+from kshell.commands.base.tables import Table, image_for, load_for, tables, told_rows
 from kshell.errors import CommandError, SourceError, UsageError
 from kshell.sources.files import is_inside
 
@@ -48,7 +48,8 @@ def _written(session: Session, writer: Any, chosen: Iterable[Table]) -> Iterator
             session.remarks.append(f"{error.message}: left out")
             continue
         count = [0]
-        file = writer.write(table, counted(table.rows(session, image, None), count))
+        rows = told_rows(session, table, table.rows(session, image, None))
+        file = writer.write(table, counted(rows, count))
         yield {"table": table.name, "rows": count[0], "file": file}
 
 

@@ -223,9 +223,12 @@ class Topic:
 
     def count(self) -> int:
         """How many partitions there are, as ``len``, after which nothing is kept."""
-        if not self._runs:
-            return len(self._changed)
-        return len((self._framed or self._frame()).keys() | self._changed.keys())
+        return len(self.numbers())
+
+    def numbers(self) -> list[int]:
+        """As :meth:`partition_ids`, after which nothing is kept."""
+        waiting = (self._framed or self._frame()) if self._runs else {}
+        return sorted(waiting.keys() | self._changed.keys())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Topic):

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import importlib
 import json
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import pytest
 
+from kshell.commands.base import query as query_module
+from kshell.commands.base import tables as tables_module
 from kshell.commands.base.query import named, plain
-from kshell.commands.base.tables import tables
+from kshell.commands.base.query_columns import columns_of
+from kshell.commands.base.tables import Table, tables
 from kshell.commands.sql import complete_query
 from kshell.errors import EXIT_FAILED, EXIT_USAGE, CommandError, KshellError, UsageError
 from kshell.session import Session
@@ -186,3 +193,83 @@ def test_completion(sample: Session) -> None:
         sample, "SELECT leader FROM partitions WHERE leaderE"
     )
     assert list(complete_query(sample, "sel")) == ["SELECT * FROM ", "SELECT "]
+
+
+QUERIES: dict[str, Mapping[str, Collection[str] | None]] = {
+    "SELECT leader FROM partitions WHERE state != 'online'": {"partitions": {"leader", "state"}},
+    "SELECT count(*) FROM partitions": {"partitions": set()},
+    "SELECT p.topic FROM partitions p WHERE p.topic IN (SELECT name FROM topics)": {
+        "partitions": {"topic"}, "topics": {"name"},
+    },
+    "SELECT b.x.host FROM (SELECT unnest(listeners) x FROM brokers) b": {"brokers": {"listeners"}},
+    "WITH q AS (SELECT id, rack FROM brokers) SELECT a.id FROM q a JOIN q b USING (rack)": {"brokers": {"id", "rack"}},
+    "SELECT count(*) AS n FROM users u NATURAL JOIN topics t": {"users": {"name"}, "topics": {"name"}},
+    "SELECT configs['retention.ms'] FROM topics -- name": {"topics": {"configs"}},
+    "FROM users": {"users": None},
+    "SELECT u FROM users u": {"users": None},
+    "SELECT COLUMNS('^i.*') FROM users; ": {"users": {"iterations"}},
+    "SUMMARIZE tokens": {"tokens": None},
+    "EXPLAIN SELECT name FROM users": {"users": None},
+    "SELECT nope FROM users": {"users": None},
+    "SELECT 'users'": {},
+    "DESCRIBE users": {},
+    "SHOW TABLES": {},
+    "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'users' AND estimated_size > 0": dict.fromkeys(tables()),
+}  # fmt: skip
+
+
+class TestColumns:
+    """Only what a query reads is made."""
+
+    @staticmethod
+    def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+        """Table -> the fields that were asked of it."""
+        found: dict[str, Any] = {}
+        for name, table in tables().items():
+
+            def spied(session: Session, image: Any, wanted: Any, table: Table = table) -> Any:
+                found[table.name] = wanted
+                return table.rows(session, image, wanted)
+
+            monkeypatch.setitem(tables_module._TABLES, name, table._replace(rows=spied))
+        return found
+
+    @pytest.mark.parametrize("query", QUERIES)
+    def test_that_the_query_reads(self, sample: Session, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+        found = self.made(monkeypatch)
+        with contextlib.suppress(UsageError):
+            ask(sample, query)
+        expected = QUERIES[query]
+        fields = {name: frozenset(field.name for field in table.fields) for name, table in tables().items()}
+        assert {name: fields[name] if wanted is None else wanted for name, wanted in found.items()} == {
+            name: fields[name] if wanted is None else wanted for name, wanted in expected.items()
+        }
+
+    @pytest.mark.parametrize("query", [one for one in QUERIES if "nope" not in one and "EXPLAIN" not in one])
+    def test_and_no_answer_is_another(self, sample: Session, monkeypatch: pytest.MonkeyPatch, query: str) -> None:
+        some = ask(sample, query)
+        monkeypatch.setattr(query_module, "columns_of", lambda *args: dict.fromkeys(tables()))
+        assert ask(sample, query) == some
+
+    @pytest.mark.parametrize(
+        "plan", ["[]", "{", '[{"extra_info": "text"}]', '[{"extra_info": {"Table": "users"}}]',
+                 '[{"extra_info": {"Table": "users", "Projections": ["other"]}}]',
+                 '[{"extra_info": {"Table": "nobody", "Projections": ["name"]}}]'],
+    )  # fmt: skip
+    def test_a_plan_that_is_not_understood_leaves_nothing_out(self, plan: str) -> None:
+        class Planner:
+            """A DuckDB that prints every plan so."""
+
+            def execute(self, text: str) -> Any:
+                planned = [("plan", plan)] if text.startswith("EXPLAIN") else []
+                return SimpleNamespace(fetchall=lambda: planned)
+
+        assert columns_of(duckdb, Planner(), "SELECT name FROM users", [tables()["users"]]) == {"users": None}
+
+
+def test_progress_is_told(sample: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables_module, "_TOLD_EVERY", 5)
+    told: list[str] = []
+    session = Session(sample.source, progress=lambda done, total, what: told.append(what))
+    ask(session, "SELECT count(*) FROM topics")
+    assert told[-2:] == ["topics: 5 rows", "topics: 10 rows"]

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from kshell.commands.base.result import Row
-from kshell.commands.base.tables import OTHERS, Field, Table, Type
+from kshell.commands.base.tables import OTHERS, Field, Table, Type, Wanted
 from kshell.errors import UsageError
 
 BATCH = 20_000
@@ -52,15 +52,28 @@ def arrow_type(arrow: Any, declared: Type) -> Any:
     return arrow.struct([arrow.field(name, arrow_type(arrow, below)) for name, below in declared.items()])
 
 
-def batches(arrow: Any, table: Table, rows: Iterable[Row]) -> Iterator[Any]:
-    """The rows as record batches of the table's schema."""
+def batches(arrow: Any, table: Table, rows: Iterable[Row], wanted: Wanted = None) -> Iterator[Any]:
+    """The rows as record batches of the table's schema; a field that is not ``wanted`` is null in all of them."""
     made, waiting = schema(arrow, table), iter(rows)
     while part := list(islice(waiting, BATCH)):
         columns = [
-            arrow.array([_value(row.get(field.name), field.type) for row in part], type=made.field(field.name).type)
+            _array(arrow, [row.get(field.name) for row in part], field.type)
+            if wanted is None or field.name in wanted
+            else arrow.nulls(len(part), made.field(field.name).type)
             for field in table.fields
         ]
         yield arrow.record_batch(columns, schema=made)
+
+
+def _array(arrow: Any, values: list[Any], declared: Type) -> Any:
+    kind = arrow_type(arrow, declared)
+    try:
+        return arrow.array(values, type=kind)
+    except (
+        UnicodeEncodeError,
+        arrow.ArrowException,
+    ):  # a lone surrogate somewhere, or a map, which Arrow takes as pairs
+        return arrow.array([_value(value, declared) for value in values], type=kind)
 
 
 def _value(value: Any, declared: Type) -> Any:

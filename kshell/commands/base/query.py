@@ -7,12 +7,13 @@ locked before the query is looked at. A table is made only if the query names it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.arrow_tables import batches, require, schema
-from kshell.commands.base.tables import Table, image_for, load_for, tables
+from kshell.commands.base.query_columns import columns_of
+from kshell.commands.base.tables import Table, Wanted, image_for, load_for, tables, told_rows
 from kshell.commands.base.where_tokens import ExpressionError
 from kshell.errors import CommandError, KshellError, UsageError
 
@@ -45,9 +46,10 @@ def query(session: Session, text: str) -> tuple[tuple[str, ...], Iterator[dict[s
         _lock(connection)
         statement = _statement(duckdb, connection, text)
         wanted = named(text)
-        load_for(session, wanted)
+        read = _read(duckdb, arrow, text, wanted)
+        load_for(session, [table for table in wanted if table.name in read])
         for table in wanted:
-            _add(session, arrow, connection, table)
+            _create(arrow, connection, table, _batches(session, arrow, table, read))
         found = _reader(connection, statement)
     except duckdb.Error as error:
         connection.close()
@@ -67,10 +69,25 @@ def named(text: str) -> list[Table]:
     return [table for name, table in every.items() if name in words]
 
 
+def _read(duckdb: Any, arrow: Any, text: str, wanted: Sequence[Table]) -> Mapping[str, Wanted]:
+    """What the query reads of which tables: asked of a database whose tables are empty."""
+    if not wanted:
+        return {}
+    with duckdb.connect(":memory:") as connection:
+        _set(connection)
+        for table in wanted:
+            _create(arrow, connection, table, ())
+        return columns_of(duckdb, connection, text, wanted)
+
+
 def _lock(connection: Any) -> None:
+    _set(connection)
+    connection.execute("SET lock_configuration = true")
+
+
+def _set(connection: Any) -> None:
     for name, value in _SETTINGS.items():
         connection.execute(f"SET {name} = {value}")
-    connection.execute("SET lock_configuration = true")
 
 
 def _statement(duckdb: Any, connection: Any, text: str) -> Any:
@@ -83,11 +100,18 @@ def _statement(duckdb: Any, connection: Any, text: str) -> Any:
     return statements[0]
 
 
-def _add(session: Session, arrow: Any, connection: Any, table: Table) -> None:
-    """Makes the table, as a stream of batches; DuckDB keeps its own copy, so that a query may read it twice."""
-    rows = table.rows(session, image_for(session, table.name, table.parts), None)
-    reader = arrow.RecordBatchReader.from_batches(schema(arrow, table), batches(arrow, table, rows))
-    connection.register("_rows", reader)
+def _batches(session: Session, arrow: Any, table: Table, read: Mapping[str, Wanted]) -> Iterable[Any]:
+    """A table's rows as Arrow's batches; none of a table that is not read, and null in columns that are not."""
+    if table.name not in read:
+        return ()
+    wanted = read[table.name]
+    rows = table.rows(session, image_for(session, table.name, table.parts), wanted)
+    return batches(arrow, table, told_rows(session, table, rows), wanted)
+
+
+def _create(arrow: Any, connection: Any, table: Table, made: Iterable[Any]) -> None:
+    """Out of a stream of batches; DuckDB keeps its own copy, so that a query may read it twice."""
+    connection.register("_rows", arrow.RecordBatchReader.from_batches(schema(arrow, table), made))
     connection.execute(f'CREATE TABLE "{table.name}" AS SELECT * FROM _rows')
     connection.unregister("_rows")
 

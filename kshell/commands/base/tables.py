@@ -7,7 +7,7 @@ Arrow, Parquet, DuckDB and SQLite, and the reference derive from it. Schemas onl
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Union
 
 from kshell.commands.base.result import Column, Row
@@ -26,6 +26,7 @@ fields by name; ``{"*": type}`` for an object whose keys are data; in an answer 
 be anything. Every value may be null."""
 
 OTHERS = "*"
+_TOLD_EVERY = 1000
 _PLAIN: dict[str, type] = {
     "int16": int, "int32": int, "int64": int, "float64": float, "string": str, "boolean": bool,
     "any": object,
@@ -102,6 +103,15 @@ def load_for(session: Session, wanted: Sequence[Table]) -> None:
     """Brokers are asked once for all of several tables, which are then of about the same moment."""
     if session.source.kind == "brokers" and len(wanted) > 1:
         session.loaded  # noqa: B018  # a property that asks
+
+
+def told_rows(session: Session, table: Table, rows: Iterable[Row]) -> Iterator[Row]:
+    """The rows, with progress: a large cluster's take a while before anything can be shown."""
+    progress = session.progress
+    for number, row in enumerate(rows, 1):
+        if progress is not None and number % _TOLD_EVERY == 0:
+            progress(0, 0, f"{table.name}: {number:,} rows")
+        yield row
 
 
 def image_for(session: Session, name: str, parts: Sequence[str]) -> Image:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.result import Row
@@ -118,21 +118,29 @@ def _counts(topic: Topic, least: MinIsr) -> dict[str, Any]:
 def partition_rows(
     session: Session, image: Image, wanted: Wanted, min_isr: MinIsr | None = None, only: Collection[str] = ()
 ) -> Iterator[Row]:
-    """One row a partition, by topic and number. ``only``: those that have any of these problems."""
+    """One row a partition, by topic and number; decoded only where a field needs it. ``only``: those that have any of
+    these problems.
+    """
     least = min_isr or MinIsr(image)
-    directories = wanted is None or "directories" in wanted
+    facts = [(field, make) for field, make in _FACTS.items() if wanted is None or field in wanted]
+    judged = bool(only) or wanted is None or not _JUDGED.isdisjoint(wanted)
     for topic in by_name(image):
         name, topic_id = topic.name, str(topic.id)
+        if not (facts or judged):
+            for number in topic.numbers():
+                yield {"topic": name, "topicId": topic_id, "partition": number}
+            continue
         for number, value in topic.scan():
             row: dict[str, Any] = {"topic": name, "topicId": topic_id, "partition": number}
             if isinstance(value, Partition):
-                enough = least.of(name, value.leader)
-                found = problems(value, enough)
-                if only and not any(one in only for one in found):
-                    continue
-                row |= _partition(value, enough, found)
-                if directories:
-                    row["directories"] = _listed(value.directories, str)
+                if judged:
+                    enough = least.of(name, value.leader)
+                    found = problems(value, enough)
+                    if only and not any(one in only for one in found):
+                        continue
+                    row |= {"state": state(found), "problems": found, "minIsr": enough}
+                for field, make in facts:
+                    row[field] = make(value)
             elif only:
                 continue
             else:
@@ -140,29 +148,28 @@ def partition_rows(
             yield row
 
 
-def _partition(value: Partition, least: int | None, found: list[str]) -> dict[str, Any]:
-    return {
-        "leader": known(value.leader),
-        "leaderEpoch": value.leader_epoch,
-        "partitionEpoch": known(value.partition_epoch),
-        "replicas": list(value.replicas),
-        "isr": list(value.isr),
-        "elr": _listed(value.elr),
-        "lastKnownElr": _listed(value.last_known_elr),
-        "addingReplicas": _listed(value.adding_replicas),
-        "removingReplicas": _listed(value.removing_replicas),
-        "state": state(found),
-        "problems": found,
-        "minIsr": least,
-        "leaderRecoveryState": known(value.leader_recovery_state),
-    }
-
-
 def _listed(values: Iterable[Any], convert: Any = None) -> list[Any] | None:
     if is_untold(values):
         return None
     return list(values) if convert is None else list(map(convert, values))
 
+
+_FACTS: dict[str, Callable[[Partition], Any]] = {
+    "leader": lambda value: known(value.leader),
+    "leaderEpoch": lambda value: value.leader_epoch,
+    "partitionEpoch": lambda value: known(value.partition_epoch),
+    "replicas": lambda value: list(value.replicas),
+    "isr": lambda value: list(value.isr),
+    "elr": lambda value: _listed(value.elr),
+    "lastKnownElr": lambda value: _listed(value.last_known_elr),
+    "addingReplicas": lambda value: _listed(value.adding_replicas),
+    "removingReplicas": lambda value: _listed(value.removing_replicas),
+    "leaderRecoveryState": lambda value: known(value.leader_recovery_state),
+    "directories": lambda value: _listed(value.directories, str),
+}
+"""Fields of a partition that its record has."""
+_JUDGED = frozenset(("state", "problems", "minIsr"))
+"""Those for which it is held against min.insync.replicas."""
 
 TOPICS_TABLE = table(Table("topics", "the topics", _TOPIC_FIELDS, topic_rows, ("topics", "configs", "brokers")))
 PARTITIONS_TABLE = table(
