@@ -18,6 +18,7 @@ from pathlib import Path
 
 from kshell.commands.base import registry, tables, usage
 from kshell.commands.base.arguments import SHAPING
+from kshell.commands.base.conditions import CONDITIONS
 from kshell.commands.base.execute import prepare
 from kshell.commands.base.leaf_types import leaf_types
 from kshell.commands.base.result import Exit, Many, Nothing, Result
@@ -146,6 +147,7 @@ def commands() -> str:
         f"The examples run on the sample that ships with kshell (`kshell --demo`), {COLUMNS} columns wide.\n",
         f"| command | |\n| --- | --- |\n{index}\n",
         f"Every command also takes:\n\n{usage.options(SHAPING)}\n",
+        f"Conditions (`--where`, and `--until` of watch):\n\n{CONDITIONS}",
         "Exit codes:\n\n" + "\n".join(f"- `{code}`: {words}" for code, words in usage.EXIT_CODES) + "\n",
     ]
     with place_for_examples():

@@ -30,6 +30,8 @@ _LOAD = (
 )
 _AFTER = tuple(field.name for field in BROKER_FIELDS).index("listeners") + 1
 _FIELDS = (*BROKER_FIELDS[:_AFTER], *_SOFTWARE, *BROKER_FIELDS[_AFTER:], *_LOAD)
+_CARRYING = tuple(one._replace(wide=one.wide or one.name in ("epoch", "listeners")) for one in _FIELDS)
+"""With what each broker carries, which people see in the place of its addresses."""
 _OF_CLUSTER = ("lowestSoftwareVersion", "highestSoftwareVersion")
 
 
@@ -48,7 +50,7 @@ def run(session: Session, args: Any) -> Result:
         from kshell.commands.base.software import add_software
 
         add_software(session, rows)
-    fields = _FIELDS if args.load else tuple(field for field in _FIELDS if field not in _LOAD)
+    fields = _CARRYING if args.load else tuple(field for field in _FIELDS if field not in _LOAD)
     result = select(fields, rows, args, people=_for_people)
     if args.columns is None:
         result.for_people = _page(result, software=args.software)

@@ -32,9 +32,9 @@ _WAY = Field("inTheWay", ["string"], "the nodes that keep it from being used or 
 _STATE = (
     *_LEVEL,
     _NAME,
-    Field("minVersion", "int16", "the lowest level that all nodes support"),
+    Field("minVersion", "int16", "the lowest level that all nodes support", wide=True),
     Field("maxVersion", "int16", "the highest level that all nodes support"),
-    Field("highestVersion", "int16", "the highest level that any node supports"),
+    Field("highestVersion", "int16", "the highest level that any node supports", wide=True),
     _WAY,
     Field("nodes", {"*": {"min": "int16", "max": "int16"}}, "what each node supports", wide=True),
 )

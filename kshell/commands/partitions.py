@@ -29,6 +29,11 @@ _SAID = {
     "reassigning": "to which replicas are being added, or from which removed",
     "unclean": "that recover from an unclean leader election",
 }
+_MOVING = ("addingReplicas", "removingReplicas")
+_REASSIGNING = TABLE._replace(
+    fields=tuple(one._replace(wide=False) if one.name in _MOVING else one for one in TABLE.fields)
+)
+"""The table for people who ask for reassignments."""
 
 
 def run(session: Session, args: Any) -> Result:
@@ -40,7 +45,7 @@ def run(session: Session, args: Any) -> Result:
         least = min_isr_of(session, image, args, needed=needed)
         return partition_rows(session, image, wanted, least, asked)
 
-    return table_answer(session, args, TABLE, make=make)
+    return table_answer(session, args, _REASSIGNING if args.reassigning else TABLE, make=make)
 
 
 COMMAND = Command(

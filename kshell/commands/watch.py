@@ -10,7 +10,7 @@ from kshell.commands.base.arguments import count, seconds
 from kshell.commands.base.execute import Call, prepare_words
 from kshell.commands.base.language import quote
 from kshell.commands.base.result import Branch, Frames, Many, Nothing, Part, Report, Result, Row, Rows, Tree, Value
-from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.spec import CONDITION, Arg, Command, Example, Flag
 from kshell.commands.base.where import Predicate, compile_where
 from kshell.commands.base.where_kinds import fields_of
 from kshell.errors import EXIT_FAILED, EXIT_OK, DeadlineError, KshellError, SourceError, UsageError
@@ -225,7 +225,7 @@ COMMAND = Command(
         Flag(
             ("--until",),
             "end, with exit code 0, when a row of the answer fulfils the condition",
-            metavar="EXPR",
+            metavar=CONDITION,
             convert=compile_where,
         ),
         Flag(("--times",), "end after so many runs; with --until, exit code 1 then", metavar="N", convert=_times),
@@ -245,10 +245,8 @@ COMMAND = Command(
         " newest answer takes the place of the one before, with what changed in reverse video, and Ctrl-C ends it"
         " (exit code 130). Anywhere else each answer that differs from the one before is printed after it. An error of"
         " the command is shown like an answer, and the watch goes on; --timeout ends it (exit code 1).\n\n"
-        "Conditions compare fields by their names in -o json: `partitions > 3 and name ~ '^orders'`,"
-        " `len(isr) < len(replicas)`, `not 3 in isr`, `any(listeners, port == 9093)`, `state in [offline, fenced]`,"
-        " `rack == null`. Dots lead into objects. An answer that is no list of rows is one object; a value that is"
-        " neither is the field `value`."
+        "The condition of --until sees the rows of the answer; an answer that is no list of rows is one object, and a"
+        " value that is neither is the field `value`."
     ),
     needs_source=True,
 )

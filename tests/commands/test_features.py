@@ -265,7 +265,7 @@ def test_golden(tmp_path: Path) -> None:
         "reason": reason,
     }
     assert lines(session, "features") == [
-        "feature           level  name     minVersion  maxVersion  highestVersion  inTheWay",
-        "metadata.version     29  4.2-IV1           7          29              30  broker 3",
-        "kraft.version         0  -                 0           1               1  -",
+        "feature           level  name     maxVersion  inTheWay",
+        "metadata.version     29  4.2-IV1          29  broker 3",
+        "kraft.version         0  -                 1  -",
     ]

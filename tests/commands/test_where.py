@@ -13,7 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kshell.commands.base import where_bound
+from kshell.commands.base import where_bound, where_parser
+from kshell.commands.base.conditions import CONDITIONS
 from kshell.commands.base.where import ExpressionError, compile_where, complete_where
 from kshell.commands.base.where_kinds import FieldType, fields_of
 from kshell.commands.base.where_pattern import repeats_without_end
@@ -199,6 +200,56 @@ def test_kinds_that_are_seen() -> None:
 
 def test_a_field_that_a_row_lacks_is_null() -> None:
     assert holds("rack == null and not fenced", {})
+
+
+SAID: Mapping[str, FieldType] = {
+    "name": str, "partitions": int, "state": str, "rack": str, "release": str, "value": str, "isr": [int],
+    "replicas": [int], "elr": [int], "listeners": [{"port": int}], "fenced": bool, "a": int, "b": int, "c": int,
+    "configs": {"*": str}, "nodes": {"*": {"min": int, "max": int}},
+}  # fmt: skip
+NULLS = dict.fromkeys(SAID)
+_MARKS = {"-o json", "it", "not", "and", "or", "=", *where_parser.COMPARISONS}
+
+
+def conditions_said() -> list[str]:
+    return [one for one in re.findall("`([^`]+)`", CONDITIONS) if one not in _MARKS]
+
+
+@pytest.mark.parametrize("text", conditions_said())
+def test_what_people_are_told_is_a_condition(text: str) -> None:
+    fields: Mapping[str, FieldType] = {
+        name: kind for name, kind in SAID.items() if "rack" not in text or name == "rack"
+    }
+    compile_where(text, fields)
+
+
+def test_what_people_are_told_of_null() -> None:
+    """The last paragraph, of a row in which everything is null."""
+    for text in conditions_said()[-6:]:
+        kinds: Mapping[str, FieldType] = {"rack": str, "elr": [int]}
+        expected = text in ("rack == null", "rack != a", "not rack ~ b")
+        assert compile_where(text, kinds)(NULLS) is expected, text
+    assert not compile_where("any(isr, it == 1) or all(isr, it == 1)", SAID)(NULLS)
+    assert compile_where("all(isr, it == 1)", SAID)({"isr": []})
+    assert compile_where("nodes.3000.max == null", SAID)(NULLS)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("name == 4.3", "text that looks like a number stands in quotes: '4.3'"),
+        ("4.3 != name", "text that looks like a number stands in quotes: '4.3'"),
+        ("name in [a, 2]", "text that looks like a number stands in quotes: '2'"),
+        ("leader == '2'", "a number stands without quotes: 2"),
+        ("leader in ['-1']", "a number stands without quotes: -1"),
+        ("leader == 'two'", None),
+        ("name == true", None),
+    ],
+)
+def test_quotes_that_make_the_difference_are_named(text: str, hint: str | None) -> None:
+    with pytest.raises(ExpressionError) as raised:
+        compile_where(text, FIELDS)
+    assert raised.value.hint == hint
 
 
 @pytest.mark.parametrize(

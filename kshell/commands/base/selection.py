@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.commands.base.arguments import count
 from kshell.commands.base.result import Column, Row, Rows
-from kshell.commands.base.spec import Flag
+from kshell.commands.base.spec import CONDITION, Flag
 from kshell.commands.base.tables import Field, Wanted, columns, where_type
 from kshell.errors import UsageError
 
@@ -45,7 +45,7 @@ def where_flag(kinds: Callable[[], Mapping[str, FieldType]]) -> Flag:
         return complete_where(typed, kinds())
 
     return Flag(
-        ("--where",), "only rows that fulfil the condition", metavar="EXPR", convert=compiled, complete=complete
+        ("--where",), "only rows that fulfil the condition", metavar=CONDITION, convert=compiled, complete=complete
     )
 
 

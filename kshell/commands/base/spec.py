@@ -14,6 +14,10 @@ Complete = Callable[["Session", str], Iterable[str]]
 """(session, what was typed of the word) -> whole words that it may become."""
 
 
+CONDITION = "EXPR"
+"""The ``metavar`` of an option that takes a condition."""
+
+
 class Flag(NamedTuple):
     """An option. Without ``metavar`` it is a switch; with ``convert`` its word becomes a typed value.
 

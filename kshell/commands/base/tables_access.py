@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kshell.session import Session
 
 _ACL_FIELDS = (
-    Field("id", "string", "the entry's id, a UUID as Kafka writes it; null from brokers"),
+    Field("id", "string", "the entry's id, a UUID as Kafka writes it; null from brokers", True),
     Field("resourceType", "string", "TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, USER"),
     Field("resourceName", "string", "the resource's name or prefix; * for all"),
     Field("patternType", "string", "LITERAL or PREFIXED"),
@@ -44,9 +44,9 @@ _USER_FIELDS = (
 _TOKEN_FIELDS = (
     Field("tokenId", "string", "the token's id"),
     Field("owner", "string", "the principal that it speaks for"),
-    Field("tokenRequester", "string", "the principal that asked for it"),
+    Field("tokenRequester", "string", "the principal that asked for it", True),
     Field("renewers", ["string"], "other principals that may renew it"),
-    Field("issueTimestamp", "int64", "when it was made, in epoch milliseconds"),
+    Field("issueTimestamp", "int64", "when it was made, in epoch milliseconds", True),
     Field("expiryTimestamp", "int64", "when it ends unless it is renewed, in epoch milliseconds"),
     Field("maxTimestamp", "int64", "when it ends at the latest, in epoch milliseconds"),
 )

@@ -32,7 +32,7 @@ _OF_PARTITIONS = frozenset(("replicationFactor", "underReplicated", "offline", "
 
 _TOPIC_FIELDS = (
     Field("name", "string", "the topic's name"),
-    Field("topicId", "string", "its id, a UUID as Kafka writes it"),
+    Field("topicId", "string", "its id, a UUID as Kafka writes it", True),
     Field("partitions", "int32", "how many partitions it has"),
     Field("replicationFactor", "int16", "replicas of its first partition, without those that are being added"),
     Field("underReplicated", "int32", "partitions whose ISR is smaller than their replication factor"),
@@ -45,17 +45,17 @@ _TOPIC_FIELDS = (
 
 _PARTITION_FIELDS = (
     Field("topic", "string", "the topic's name"),
-    Field("topicId", "string", "the topic's id"),
+    Field("topicId", "string", "the topic's id", True),
     Field("partition", "int32", "the partition's number"),
     Field("leader", "int32", "the broker that leads; -1 for none"),
-    Field("leaderEpoch", "int32", "rises with every new leader"),
-    Field("partitionEpoch", "int32", "rises with every change"),
+    Field("leaderEpoch", "int32", "rises with every new leader", True),
+    Field("partitionEpoch", "int32", "rises with every change", True),
     Field("replicas", ["int32"], "brokers that are to have it, the preferred leader first"),
     Field("isr", ["int32"], "those in sync"),
     Field("elr", ["int32"], "those outside the ISR that may lead without loss (KIP-966)"),
-    Field("lastKnownElr", ["int32"], "those in the ISR or ELR before they had an unclean shutdown"),
-    Field("addingReplicas", ["int32"], "replicas that a reassignment adds"),
-    Field("removingReplicas", ["int32"], "replicas that a reassignment removes"),
+    Field("lastKnownElr", ["int32"], "those in the ISR or ELR before they had an unclean shutdown", True),
+    Field("addingReplicas", ["int32"], "replicas that a reassignment adds", True),
+    Field("removingReplicas", ["int32"], "replicas that a reassignment removes", True),
     Field("state", "string", "online, or the worst of offline, under-min-isr, under-replicated; undecoded"),
     Field("problems", ["string"], "all of them, and at-min-isr, unclean, reassigning, non-preferred", True),
     Field("minIsr", "int32", "min.insync.replicas: the topic's, the leader's, or the brokers'; null if unknown", True),

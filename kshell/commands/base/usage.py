@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kshell.commands.base.arguments import shaping_of
-from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.conditions import CONDITIONS
+from kshell.commands.base.spec import CONDITION, Arg, Command, Example, Flag
 
 EXIT_CODES = (
     (0, "done; of commands that look for something: found"),
@@ -67,6 +68,11 @@ def purpose(example: Example) -> str:
     return example.purpose + (f" (exit code {example.exit_code})" if example.exit_code else "")
 
 
+def conditions(command: Command) -> str:
+    """The grammar of conditions, for commands that take one."""
+    return CONDITIONS.removesuffix("\n") if any(flag.metavar == CONDITION for flag in command.flags) else ""
+
+
 def help_text(command: Command) -> str:
     """On one screen: how it is used, what it does, its options, examples."""
     short = " ".join(f"`{flag.names[0]}`" for flag in shaping_of(command))
@@ -89,6 +95,7 @@ def man_text(command: Command) -> str:
         ("DESCRIPTION", command.description or _sentence(command.summary)),
         ("ARGUMENTS", arguments(command)),
         ("OPTIONS", options(command.flags)),
+        ("CONDITIONS", conditions(command)),
         ("OPTIONS OF EVERY COMMAND", options(shaping_of(command))),
         ("EXAMPLES", examples(command)),
         ("EXIT CODES", _items((str(code), words) for code, words in EXIT_CODES)),

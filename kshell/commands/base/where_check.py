@@ -13,7 +13,7 @@ from kshell.commands.base.where_bound import bounded
 from kshell.commands.base.where_kinds import ANY, BOOLEAN, NUMBER, OTHERS, STRING, Kind, kind_of_value
 from kshell.commands.base.where_parser import Binary, Function, Items, Junction, Literal, Negation, Node, Path
 from kshell.commands.base.where_pattern import pattern
-from kshell.commands.base.where_tokens import ExpressionError
+from kshell.commands.base.where_tokens import NUMBER_TEXT, ExpressionError
 from kshell.commands.base.where_values import (
     COMPARE,
     Step,
@@ -102,6 +102,7 @@ class Checker:
                 f"{self.said(node.left)} is {left.said}, and {self.said(node.right)} is {right.said}:"
                 " they cannot be compared",
                 node.right,
+                self._quotes(node.right, left) or self._quotes(node.left, right),
             )
         if node.operator in ("==", "!="):
             return
@@ -109,6 +110,15 @@ class Checker:
             if not kind.may_be("number", "string"):
                 hint = f"len({self.said(part)}) counts" if kind.name == "list" else "== and != compare such values"
                 raise self.fault(f"{self.said(part)} is {kind.said}, which has no order", part, hint)
+
+    def _quotes(self, node: Node, wanted: Kind) -> str | None:
+        """A hint where quotes make the difference: versions and config values look like numbers, and are text."""
+        if not isinstance(node, Literal) or isinstance(node.value, bool):
+            return None
+        if wanted.name == "string" and isinstance(node.value, int | float):
+            return f"text that looks like a number stands in quotes: '{self.said(node)}'"
+        is_number = isinstance(node.value, str) and NUMBER_TEXT.fullmatch(node.value)
+        return f"a number stands without quotes: {node.value}" if wanted.name == "number" and is_number else None
 
     def _match(self, node: Binary) -> Test:
         left = self.value(node.left)
@@ -183,7 +193,8 @@ class Checker:
         kinds = {value.kind.name: value.kind for value in found if value.kind.name != "null"}
         for item, value in zip(node.items, found, strict=True):
             if not beside.may_be(value.kind.name) and not value.kind.may_be():
-                raise self.fault(f"{self.said(item)} is {value.kind.said}, and {beside.said} is needed", item)
+                message = f"{self.said(item)} is {value.kind.said}, and {beside.said} is needed"
+                raise self.fault(message, item, self._quotes(item, beside))
         element = next(iter(kinds.values())) if len(kinds) == 1 else ANY
         getters = [value.get for value in found]
         return Value(Kind("list", of=element), lambda scope: [get(scope) for get in getters])

@@ -14,7 +14,7 @@ CONSTANTS = {"true": True, "false": False, "null": None}
 _TOKEN = re.compile(
     r"(?P<mark>==|!=|!~|<=|>=|[=<>~()\[\],])|(?P<quote>['\"])|(?P<word>[\w.+\-:/%@$]+)",
 )
-_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+NUMBER_TEXT = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _FOREIGN = {"&&": "and", "||": "or", "!": "not", "&": "and", "|": "or"}
 
 
@@ -67,7 +67,7 @@ def _token(text: str, match: re.Match[str]) -> Token:
         return Token("mark", "==" if word == "=" else word, at, end)
     if word.lower() in KEYWORDS:
         return Token("keyword", word.lower(), at, end)
-    if _NUMBER.fullmatch(word):
+    if NUMBER_TEXT.fullmatch(word):
         return Token("number", _number(text, word, at), at, end)
     return Token("word", word, at, end)
 
