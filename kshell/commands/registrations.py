@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 _FIELDS = (
     Field("kind", "string", "broker or controller"),
     Field("id", "int32", "the node's id"),
-    Field("epoch", "int64", "the epoch of a broker's registration"),
+    Field("epoch", "int64", "the epoch of a broker's registration", True),
     Field("incarnationId", "string", "another with every start of the node", True),
     Field("fenced", "boolean", "whether a broker is fenced"),
-    Field("inControlledShutdown", "boolean", "whether a broker is handing over what it leads"),
+    Field("inControlledShutdown", "boolean", "whether a broker is handing over what it leads", True),
     Field("replicas", "int32", "replicas that are placed on a broker"),
     Field("stale", "boolean", "whether nothing that runs seems to stand behind it"),
     Field("reason", "string", "why, and what to do"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _COUNTS = (
     Field("leaders", "int32", "partitions that are led here"),
     Field("replicas", "int32", "replicas that are placed here"),
-    Field("preferredLeaders", "int32", "partitions whose preferred leader is here"),
+    Field("preferredLeaders", "int32", "partitions whose preferred leader is here", True),
     Field("outOfSync", "int32", "replicas here that are not in the ISR", True),
     Field("leaderSkew", "float64", "leaders by the even share of the brokers that are not fenced: 1 is even"),
     Field("replicaSkew", "float64", "replicas by the even share of the registered brokers: 1 is even"),

@@ -82,21 +82,26 @@ def _is_exact(value: Any) -> bool:
 
 
 def _shrink(layout: list[_Column], flexible: set[str], room: int) -> list[_Column]:
-    """The widest columns that may be cut get narrower, all to the same width, until the table fits or none can."""
+    """The widest columns that may be cut get narrower, all to the same width, until the table fits or none can.
 
-    def cut(cap: int) -> list[_Column]:
+    The first one, which says what a row is about, is cut only where that does not do.
+    """
+
+    def cut(cap: int, keep: str | None) -> list[_Column]:
         out = []
         for column in layout:
-            limit = max(cap, NARROWEST, cells(column.name)) if column.name in flexible else None
+            may = column.name in flexible and column.name != keep
+            limit = max(cap, NARROWEST, cells(column.name)) if may else None
             width = column.width if limit is None else min(column.width, limit)
             out.append(_Column(column.name, width, column.right, limit))
         return out
 
-    for cap in range(max(room, 1), 0, -1):
-        narrow = cut(cap)
-        if sum(column.width for column in narrow) <= room:
-            return narrow
-    return cut(1)
+    for keep in (layout[0].name, None):
+        for cap in range(max(room, NARROWEST), NARROWEST - 1, -1):
+            narrow = cut(cap, keep)
+            if sum(column.width for column in narrow) <= room:
+                return narrow
+    return cut(NARROWEST, None)
 
 
 def _line(texts: list[tuple[str, str]], layout: list[_Column], look: Look) -> str:

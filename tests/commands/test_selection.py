@@ -20,7 +20,9 @@ from kshell.errors import UsageError
 from kshell.render import render
 from kshell.session import Session
 from tests.commands.shell import lines, rows, run
+from tests.commands.test_loggers import live
 from tests.docs_reference import place_for_examples
+from tests.server import Quorum
 
 FIELDS = (
     Field("name", "string", ""),
@@ -169,12 +171,16 @@ class TestCompletion:
 
 
 WITH_ROWS = [command for command in registry.commands() if any("--columns" in flag.names for flag in command.flags)]
-LINES = {"drain-check": "drain-check 1", "strays": "strays --log-dirs log-dirs.json"}
+LINES = {"drain-check": "drain-check 1", "loggers": "loggers 1", "strays": "strays --log-dirs log-dirs.json"}
+LIVE = ("api-versions", "compat", "loggers")
 
 
 def test_the_row_commands_are_these() -> None:
-    expected = "acls brokers configs controllers drain-check partitions plan-restore quotas registrations skew strays"
-    assert {*expected.split(), "tokens", "topics", "users"} <= {command.name for command in WITH_ROWS}
+    expected = (
+        "acls api-versions brokers compat configs controllers drain-check features health loggers partitions"
+        " plan-restore quotas registrations skew strays tokens topics users"
+    )
+    assert {*expected.split()} <= {command.name for command in WITH_ROWS}
 
 
 @pytest.mark.parametrize("command", WITH_ROWS, ids=lambda one: one.name)
@@ -185,12 +191,13 @@ class TestEveryRowCommand:
 
     def test_shows_one_column_of_one_row(self, command: Command, sample: Session) -> None:
         line = LINES.get(command.name, command.name)
-        with place_for_examples():
-            found = run(sample, line)
+        with place_for_examples(), Quorum(controllers=1) as quorum:
+            session = live(quorum) if command.name in LIVE else sample
+            found = run(session, line)
             assert isinstance(found, Rows)
             total = len(list(found))
             for column in found.columns:
-                some = rows(sample, f"{line} --columns {column.name} --limit 1 --sort -{column.name}")
+                some = rows(session, f"{line} --columns {column.name} --limit 1 --sort -{column.name}")
                 assert len(some) == min(1, total)
-                head = lines(sample, f"{line} --columns {column.name} --limit 1")[0]
+                head = lines(session, f"{line} --columns {column.name} --limit 1")[0]
                 assert head.strip() == column.name

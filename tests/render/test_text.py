@@ -205,6 +205,14 @@ def test_only_the_widest_words_are_cut() -> None:
     assert [len(word) for word in lines[1].split("  ") if word.endswith("…")] == [18, 18]
 
 
+def test_what_a_row_is_about_is_cut_last() -> None:
+    rows: list[Row] = [{"name": "a-name-of-twenty-one", "words": "x" * 40}]
+    shown = Rows((Column("name"), Column("words")), rows)
+    assert printed(shown, "text", width=40).splitlines()[1] == "a-name-of-twenty-one  " + "x" * 17 + "…"
+    assert printed(shown, "text", width=30).splitlines()[1] == "a-name-of-twenty-one  xxxxxxx…"
+    assert printed(shown, "text", width=29).splitlines()[1] == "a-name-of-tw…  xxxxxxxxxxxx…"
+
+
 def test_nothing_is_cut_without_a_terminal() -> None:
     assert "…" not in printed(wide_rows(), "text", width=None)
     assert "…" not in printed(wide_rows(), "wide", width=40)

@@ -37,7 +37,7 @@ _TOPIC_FIELDS = (
     Field("replicationFactor", "int16", "replicas of its first partition, without those that are being added"),
     Field("underReplicated", "int32", "partitions whose ISR is smaller than their replication factor"),
     Field("offline", "int32", "partitions without a leader"),
-    Field("configs", {"*": "string"}, "what is set at the topic itself: key -> value"),
+    Field("configs", {"*": "string"}, "what is set at the topic itself: key -> value", True),
     Field("minIsr", "int32", "min.insync.replicas, the topic's or the brokers'; null where the log has neither", True),
     Field("underMinIsr", "int32", "partitions that lack a leader, or in-sync replicas to reach minIsr", True),
     Field("reassigning", "int32", "partitions to which replicas are being added, or from which removed", True),
