@@ -28,6 +28,8 @@ def run(session: Session, args: Any) -> Result:
 
     if args.format is None:
         raise UsageError("export: --format is missing", hint=f"one of {', '.join(FORMATS)}")
+    if not args.directory:
+        raise UsageError("export: the directory has no name", hint="export --format csv DIRECTORY")
     target = os.path.realpath(os.path.expanduser(args.directory))
     _check(session, args, target)
     chosen = _chosen(args.table)
@@ -85,6 +87,8 @@ def _staging(said: str, target: str) -> Iterator[str]:
     try:
         os.makedirs(parent, exist_ok=True)
         os.mkdir(place)
+    except (FileExistsError, NotADirectoryError):
+        raise CommandError(f"{said}: something on the way there is a file, not a directory") from None
     except OSError as error:
         raise _failed(said, error) from None
     try:

@@ -16,6 +16,7 @@ import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
 
 from kshell.commands.base import arrow_tables, export_files
+from kshell.commands.base import tables as tables_module
 from kshell.commands.base.tables import Table, Type, tables
 from kshell.commands.export import FORMATS
 from kshell.errors import CommandError, UsageError
@@ -214,6 +215,26 @@ class TestDirectory:
         assert "source" in raised.value.message
         assert sorted(tmp_path.rglob("*")) == before
 
+    @pytest.mark.parametrize("fmt", FORMATS)
+    def test_an_interruption_leaves_what_was_there(
+        self, sample: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fmt: str
+    ) -> None:
+        """In the middle of a table, when files of others are written already."""
+        run(sample, f"export --format {fmt} {tmp_path}/out")
+        before = {one: one.read_bytes() for one in sorted((tmp_path / "out").iterdir())}
+        table = tables()["topics"]
+
+        def interrupted(session: Session, image: Image, wanted: Any) -> Any:
+            yield from list(table.rows(session, image, wanted))[:3]
+            raise KeyboardInterrupt
+
+        monkeypatch.setitem(tables_module._TABLES, "topics", table._replace(rows=interrupted))
+        for line in (f"export --format {fmt} --force {tmp_path}/out", f"export --format {fmt} {tmp_path}/new"):
+            with pytest.raises(KeyboardInterrupt):
+                run(sample, line)
+        assert list(tmp_path.iterdir()) == [tmp_path / "out"]
+        assert {one: one.read_bytes() for one in sorted((tmp_path / "out").iterdir())} == before
+
     def test_a_failure_leaves_nothing(self, sample: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def fails(self: Any, table: Table, made: Any) -> str:
             if table.name == "topics":
@@ -235,9 +256,12 @@ class TestDirectory:
 
     def test_a_file_in_its_place(self, sample: Session, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("x")
-        for line in (f"export --format csv {tmp_path}/file", f"export --format csv --force {tmp_path}/file/below"):
-            with pytest.raises(CommandError):
-                run(sample, line)
+        for line in (f"{tmp_path}/file", f"--force {tmp_path}/file/below", f"{tmp_path}/file/far/below"):
+            with pytest.raises(CommandError) as raised:
+                run(sample, f"export --format csv {line}")
+            assert "directory" in raised.value.message
+        with pytest.raises(UsageError):
+            run(sample, 'export --format csv ""')
         assert (tmp_path / "file").read_text() == "x"
 
 

@@ -21,7 +21,7 @@ from kshell.commands.base.query import named, plain
 from kshell.commands.base.query_columns import columns_of
 from kshell.commands.base.tables import Table, tables
 from kshell.commands.sql import complete_query
-from kshell.errors import EXIT_FAILED, EXIT_USAGE, CommandError, KshellError, UsageError
+from kshell.errors import EXIT_FAILED, EXIT_USAGE, CommandError, CorruptDataError, KshellError, UsageError
 from kshell.session import Session
 from kshell.sources.files import METADATA_DIRECTORY
 from tests.builders import node_name, recorded
@@ -265,6 +265,22 @@ class TestColumns:
                 return SimpleNamespace(fetchall=lambda: planned)
 
         assert columns_of(duckdb, Planner(), "SELECT name FROM users", [tables()["users"]]) == {"users": None}
+
+
+@pytest.mark.parametrize(
+    "failure", [KeyboardInterrupt(), CorruptDataError("a.log", 7, "a rule")], ids=["ctrl-c", "data"]
+)
+def test_what_is_raised_while_rows_are_made_comes_out_as_it_is(
+    sample: Session, monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
+    def broken(session: Session, image: Any, wanted: Any) -> Any:
+        yield {"name": "one"}
+        raise failure
+
+    monkeypatch.setitem(tables_module._TABLES, "topics", tables()["topics"]._replace(rows=broken))
+    with pytest.raises(type(failure)) as raised:
+        ask(sample, "SELECT name FROM topics")
+    assert raised.value is failure
 
 
 def test_progress_is_told(sample: Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,6 +65,31 @@ def batches(arrow: Any, table: Table, rows: Iterable[Row], wanted: Wanted = None
         yield arrow.record_batch(columns, schema=made)
 
 
+def create_table(arrow: Any, connection: Any, table: Table, made: Iterable[Any]) -> None:
+    """The table in a DuckDB, out of a stream of batches, of which it keeps its own copy.
+
+    What is raised while rows are made comes out as it is: DuckDB would put its own error in the place of it, of Ctrl-C
+    too.
+    """
+    failed: list[BaseException] = []
+
+    def watched() -> Iterator[Any]:
+        try:
+            yield from made
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    connection.register("_rows", arrow.RecordBatchReader.from_batches(schema(arrow, table), watched()))
+    try:
+        connection.execute(f'CREATE TABLE "{table.name}" AS SELECT * FROM _rows')
+    except Exception:
+        if failed:
+            raise failed[0] from None
+        raise
+    connection.unregister("_rows")
+
+
 def _array(arrow: Any, values: list[Any], declared: Type) -> Any:
     kind = arrow_type(arrow, declared)
     try:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from kshell.commands.base.arrow_tables import batches, require, schema
+from kshell.commands.base.arrow_tables import batches, create_table, require, schema
 from kshell.commands.base.result import Row
 from kshell.commands.base.tables import Table
 
@@ -117,12 +117,8 @@ class DuckDb(Writer):
         self._connection = duckdb.connect(self._file(self._name))
 
     def write(self, table: Table, rows: Iterable[Row]) -> str:
-        made = schema(self._arrow, table)
-        reader = self._arrow.RecordBatchReader.from_batches(made, batches(self._arrow, table, rows))
+        create_table(self._arrow, self._connection, table, batches(self._arrow, table, rows))
         run = self._connection.execute
-        self._connection.register("_rows", reader)
-        run(f'CREATE TABLE "{table.name}" AS SELECT * FROM _rows')
-        self._connection.unregister("_rows")
         run(f'COMMENT ON TABLE "{table.name}" IS {_literal(table.summary)}')
         for field in table.fields:
             run(f'COMMENT ON COLUMN "{table.name}"."{field.name}" IS {_literal(field.doc)}')

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.arrow_tables import batches, require, schema
+from kshell.commands.base.arrow_tables import batches, create_table, require
 from kshell.commands.base.query_columns import columns_of
 from kshell.commands.base.tables import Table, Wanted, image_for, load_for, tables, told_rows
 from kshell.commands.base.where_tokens import ExpressionError
@@ -49,7 +49,7 @@ def query(session: Session, text: str) -> tuple[tuple[str, ...], Iterator[dict[s
         read = _read(duckdb, arrow, text, wanted)
         load_for(session, [table for table in wanted if table.name in read])
         for table in wanted:
-            _create(arrow, connection, table, _batches(session, arrow, table, read))
+            create_table(arrow, connection, table, _batches(session, arrow, table, read))
         found = _reader(connection, statement)
     except duckdb.Error as error:
         connection.close()
@@ -76,7 +76,7 @@ def _read(duckdb: Any, arrow: Any, text: str, wanted: Sequence[Table]) -> Mappin
     with duckdb.connect(":memory:") as connection:
         _set(connection)
         for table in wanted:
-            _create(arrow, connection, table, ())
+            create_table(arrow, connection, table, ())
         return columns_of(duckdb, connection, text, wanted)
 
 
@@ -107,13 +107,6 @@ def _batches(session: Session, arrow: Any, table: Table, read: Mapping[str, Want
     wanted = read[table.name]
     rows = table.rows(session, image_for(session, table.name, table.parts), wanted)
     return batches(arrow, table, told_rows(session, table, rows), wanted)
-
-
-def _create(arrow: Any, connection: Any, table: Table, made: Iterable[Any]) -> None:
-    """Out of a stream of batches; DuckDB keeps its own copy, so that a query may read it twice."""
-    connection.register("_rows", arrow.RecordBatchReader.from_batches(schema(arrow, table), made))
-    connection.execute(f'CREATE TABLE "{table.name}" AS SELECT * FROM _rows')
-    connection.unregister("_rows")
 
 
 def _rows(duckdb: Any, connection: Any, found: Any, text: str) -> Iterator[dict[str, Any]]:
