@@ -25,7 +25,7 @@ from kshell.tree.paths import split
 from tests import builders
 from tests.builders import node_name, recorded, uuid, value
 from tests.commands import cluster
-from tests.commands.shell import opened, rows, run
+from tests.commands.shell import lines, opened, rows, run
 from tests.server import Quorum, settings
 
 INTERFACE = {
@@ -82,7 +82,21 @@ def fits(found: Any, declared: Type) -> bool:
 
 def test_wide_columns_are_the_tables() -> None:
     topics = tables()["topics"]
-    assert [column.name for column in columns(topics.fields) if column.wide] == ["minIsr", "underMinIsr", "reassigning"]
+    assert [column.name for column in columns(topics.fields) if column.wide] == [
+        "topicId", "configs", "minIsr", "underMinIsr", "reassigning",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", ["topics", "partitions", "brokers --load", "skew", "skew --rack", "features", "users"])
+def test_text_fits_a_narrow_terminal_and_cuts_nothing(sample: Session, line: str) -> None:
+    shown = lines(sample, line, width=80)
+    assert max(map(len, shown)) <= 80
+    assert "…" not in "".join(shown)
+
+
+def test_reassignments_are_shown_to_whom_asks_for_them(sample: Session) -> None:
+    assert "addingReplicas" in lines(sample, "partitions --reassigning")[0]
+    assert "addingReplicas" not in lines(sample, "partitions")[0]
 
 
 @pytest.mark.parametrize("node", recorded(), ids=node_name)
