@@ -7,16 +7,17 @@ costs nothing.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import EMPTY, Image, Table
+from kshell.metadata.packed_values import PackedValues
 from kshell.metadata.partitions import Topic
 from kshell.metadata.recorded_topics import LogIndex, RecordedTopic
 from kshell.metadata.replay import Problem, Replayer
 from kshell.metadata.values import Entry, Place, Provenance
-from kshell.metadata.versioned_cells import Cell, Cells
+from kshell.metadata.versioned_cells import Cells, Gone, Keys, Version
 from kshell.protocol.batches import Batch, RawRecord
 
 
@@ -26,12 +27,13 @@ class History:
     def __init__(self, base: Image, start: int) -> None:
         self.base = base
         self.log = LogIndex(start)
-        self.versions = Cells(self.log)
         self.problems: list[Problem] = []
-        self.cells: dict[str, dict[Any, Cell]] = {}
-        """Family -> key -> what it held."""
-        self.inner_cells: dict[str, dict[Any, dict[Any, Cell]]] = {}
+        self._values = PackedValues(self.log)
+        self._cells: dict[str, Cells] = {}
+        """Family -> what its keys held."""
+        self._inner: dict[str, dict[Any, Cells]] = {}
         """The same of families with two levels."""
+        self._gone: dict[str, Gone] = {}
         self._problems_at: list[int] = []
         self._transactions: list[tuple[int, int]] = []
         self._open: int | None = None
@@ -43,11 +45,9 @@ class History:
     def provenance(self, offset: int) -> Provenance:
         """Of the last metadata record up to an offset that counts there."""
         begun = self.open_transaction(offset)
-        last = (min(offset, self.log.end - 1) if begun is None else begun - 1) - self.log.start
-        found = self.log.is_metadata.rfind(1, 0, last + 1) if last >= 0 else -1
-        if found < 0:
+        last = self.log.last_metadata(min(offset, self.log.end - 1) if begun is None else begun - 1)
+        if last is None:
             return self.base.provenance
-        last = found + self.log.start
         return Provenance(last, self.log.place(last).epoch, self.log.timestamp(last))
 
     def open_transaction(self, offset: int) -> int | None:
@@ -74,67 +74,97 @@ class History:
 
     def note(self, family: str, key: Any, offset: int, value: Any) -> None:
         """A key holds a value from an offset on."""
-        self._put(self.cells.setdefault(family, {}), key, offset, value, self.base[family].get(key))
+        if family not in self._cells:
+            self._cells[family] = Cells(self._values, self._dead(family))
+        self._cells[family].put(key, offset, value, self.base[family].get(key))
 
     def note_inner(self, family: str, key: Any, name: Any, offset: int, value: Any) -> None:
         """The same in a family with two levels."""
-        cells = self.inner_cells.setdefault(family, {}).setdefault(key, {})
-        self._put(cells, name, offset, value, self.base[family].get(key, {}).get(name))
+        tables = self._inner.setdefault(family, {})
+        cells = tables.get(key)
+        if cells is None:
+            cells = tables[key] = Cells(self._values, self._dead(family), (key,))
+        cells.put(name, offset, value, self.base[family].get(key, {}).get(name))
+        if not cells:
+            del tables[key]
 
-    def _put(self, cells: dict[Any, Cell], key: Any, offset: int, value: Any, base: Any) -> None:
-        cell = cells.get(key)
-        if cell is not None:
-            self.versions.put(cell, offset, value)
-        elif value is not base:
-            cells[key] = Cell(offset, value)
+    def _dead(self, family: str) -> Gone:
+        return self._gone.setdefault(family, Gone(self._values))
 
     def note_end(self, family: str, key: Any, offset: int) -> None:
         """All that was below a key of a family with two levels is gone."""
-        for name in {*self.base[family].get(key, {}), *self.inner_cells.get(family, {}).get(key, {})}:
+        for name in {*self.base[family].get(key, {}), *self._inner.get(family, {}).get(key, ())}:
             self.note_inner(family, key, name, offset, None)
+
+    def has_levels(self, family: str) -> bool:
+        """Whether values of two levels were noted."""
+        return family in self._inner
+
+    def keys(self, family: str, until: int) -> set[Keys]:
+        """The keys of every value that was noted up to an offset."""
+        below = self._inner.get(family, {}).items()
+        found: set[Keys] = {(key, name) for key, cells in below for name in cells.came(until)}
+        if family in self._cells:
+            found |= {(key,) for key in self._cells[family].came(until)}
+        return found.union(self._gone[family].keys(until) if family in self._gone else ())
+
+    def versions(self, family: str, keys: Keys, until: int) -> Iterator[Version]:
+        """(since when, value or ``None``) of all that was noted of a value up to an offset, newest first."""
+        above, key = keys[:-1], keys[-1]
+        cells = self._inner.get(family, {}).get(above[0]) if above else self._cells.get(family)
+        if cells is None and family in self._gone:
+            cells = Cells(self._values, self._gone[family], above)
+        return iter(()) if cells is None else cells.versions(key, until)
 
     def table(self, family: str, offset: int) -> Table:
         """A family's table as of an offset."""
-        base, cells, inner = self.base[family], self.cells.get(family), self.inner_cells.get(family)
-        if inner is not None:
-            return _two_levels(self.versions, base, inner, offset)
+        base, cells = self.base[family], self._cells.get(family)
+        if family in self._inner:
+            return self._two_levels(family, offset)
         if cells is None:
             return base
+        risen = {keys[0]: older for keys, older in self._gone[family].there(offset).items()}
         if family == TOPICS:
-            return TopicsAt(self.versions, base, cells, offset)
-        table = CellsAt(self.versions, base, cells, offset)
+            return TopicsAt(base, cells, risen, offset)
+        table = CellsAt(base, cells, risen, offset)
         return table if family == NAMES else dict(table.items())
+
+    def _two_levels(self, family: str, offset: int) -> Table:
+        base, inner = self.base[family], self._inner[family]
+        risen: dict[Any, dict[Any, Sequence[int]]] = {}
+        for (key, name), older in self._gone[family].there(offset).items():
+            risen.setdefault(key, {})[name] = older
+        table = dict(base)
+        for key in {**inner, **risen}:
+            cells = inner.get(key) or Cells(self._values, self._gone[family])
+            held = CellsAt(base.get(key, {}), cells, risen.get(key, {}), offset)
+            if held.is_empty():
+                table.pop(key, None)
+            else:
+                table[key] = held
+        return table
 
     def families(self) -> set[str]:
         """Every table that ever held something."""
-        return {*self.base.tables, *self.cells, *self.inner_cells}
-
-
-def _two_levels(versions: Cells, base: Table, inner: dict[Any, dict[Any, Cell]], offset: int) -> Table:
-    table = dict(base)
-    for key, cells in inner.items():
-        held = CellsAt(versions, base.get(key, {}), cells, offset)
-        if held.is_empty():
-            table.pop(key, None)
-        else:
-            table[key] = held
-    return table
+        return {*self.base.tables, *self._cells, *self._inner}
 
 
 class CellsAt(Mapping[Any, Any]):
-    """A table as of an offset: cells over what was there before the log."""
+    """A table as of an offset: cells, and the keys that are gone by now, over what was there before the log."""
 
-    def __init__(self, versions: Cells, base: Table, cells: dict[Any, Cell], offset: int) -> None:
-        self._versions = versions
+    def __init__(self, base: Table, cells: Cells, risen: Mapping[Any, Sequence[int]], offset: int) -> None:
         self._base = base
         self._cells = cells
+        self._risen = risen
         self._offset = offset
         self._keys: list[Any] | None = None
 
     def _held(self, key: Any) -> Any:
-        cell = self._cells.get(key)
-        held = None if cell is None else self._versions.at(cell, self._offset)
-        return self._base.get(key) if held is None else held[1]
+        held = self._cells.at(key, self._offset)
+        if held is not None:
+            return held[1]
+        older = self._risen.get(key)
+        return self._base.get(key) if older is None else self._cells.packed(older, self._offset)
 
     def __getitem__(self, key: Any) -> Any:
         held = self._held(key)
@@ -143,9 +173,8 @@ class CellsAt(Mapping[Any, Any]):
         return held
 
     def __contains__(self, key: object) -> bool:
-        cell = self._cells.get(key)
-        holds = None if cell is None else self._versions.holds(cell, self._offset)
-        return key in self._base if holds is None else holds
+        holds = self._cells.holds(key, self._offset)
+        return key in self._risen or key in self._base if holds is None else holds
 
     def is_empty(self) -> bool:
         """Whether it holds nothing; found at the first key that it holds."""
@@ -159,6 +188,7 @@ class CellsAt(Mapping[Any, Any]):
     def _all(self) -> Iterable[Any]:
         yield from self._base
         yield from (key for key in self._cells if key not in self._base)
+        yield from (key for key in self._risen if key not in self._cells)
 
     def __len__(self) -> int:
         if self._keys is None:
@@ -169,8 +199,8 @@ class CellsAt(Mapping[Any, Any]):
 class TopicsAt(CellsAt):
     """Topics by id as of an offset, each made when somebody asks for it, and once."""
 
-    def __init__(self, versions: Cells, base: Table, cells: dict[Any, Cell], offset: int) -> None:
-        super().__init__(versions, base, cells, offset)
+    def __init__(self, base: Table, cells: Cells, risen: Mapping[Any, Sequence[int]], offset: int) -> None:
+        super().__init__(base, cells, risen, offset)
         self._made: dict[Any, Topic] = {}
 
     def __getitem__(self, key: Any) -> Topic:
@@ -212,22 +242,19 @@ class Recorder(Replayer):
 
     def log_batch(self, batch: Batch, file: str, start: int = 0) -> None:
         """As a replayer does. Raises DecodeError before the first record."""
-        log = self.history.log
-        if log.last_batch is None:
-            log.start = max(log.start, batch.base_offset)  # a live source gives nothing before its own start
-        log.batch(batch, file)
+        self.history.log.batch(batch, file)
         super().log_batch(batch, file, start)
 
     def _log_record(self, raw: RawRecord, place: Place) -> None:
         log = self.history.log
         log.effective = raw.offset
-        log.record(raw.timestamp, is_metadata=True)
+        log.record(raw.timestamp)
         super()._log_record(raw, place)
         self._note(raw.offset)
 
     def _control(self, raw: RawRecord, place: Place) -> None:
         self.history.log.effective = raw.offset
-        self.history.log.record(raw.timestamp, is_metadata=False)
+        self.history.log.record(raw.timestamp)
         super()._control(raw, place)
         self._note(raw.offset)
 
@@ -249,7 +276,7 @@ class Recorder(Replayer):
             self.history.note_inner(family, keys[0], keys[1], offset, (held or {}).get(keys[1]))
         elif isinstance(held, Entry) or family == NAMES:
             self.history.note(family, keys[0], offset, held)
-        elif family in self.history.inner_cells or isinstance(self.history.base[family].get(keys[0]), Mapping):
+        elif self.history.has_levels(family) or isinstance(self.history.base[family].get(keys[0]), Mapping):
             self.history.note_end(family, keys[0], offset)
         else:
             self.history.note(family, keys[0], offset, None)

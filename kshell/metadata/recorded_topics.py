@@ -48,10 +48,8 @@ class LogIndex:
 
     def __init__(self, start: int) -> None:
         self.start = start
-        self.timestamps = array("q")
-        """One a record, in epoch milliseconds."""
-        self.is_metadata = bytearray()
-        """One a record: 0 for control records."""
+        self.end = start
+        """The offset after the last record."""
         self.effective = start
         """The offset at which what is being replayed takes effect."""
         self.replicas: Interned[tuple[tuple[int, ...], tuple[Uuid, ...]]] = Interned()
@@ -60,32 +58,53 @@ class LogIndex:
         self.kinds: Interned[tuple[str, int, str]] = Interned()
         self._uuids: dict[Uuid, Uuid] = {}
         self._files: Interned[str] = Interned()
+        self._times, self._times_from = array("q"), array("q")
+        """Epoch milliseconds, and the first of the records in a row that have them: those of a batch, as a rule."""
+        self._is_metadata = bytearray()
+        """One a batch: 0 for control records."""
         self._bases, self._positions = array("q"), array("q")
         self._epochs, self._file_numbers = array("i"), array("i")
         self.last_batch: tuple[int, int] | None = None
         """Base offset and CRC of the last batch."""
 
-    @property
-    def end(self) -> int:
-        """The offset after the last record."""
-        return self.start + len(self.timestamps)
-
     def batch(self, batch: Batch, file: str) -> None:
         """One more batch; its records follow."""
+        if self.last_batch is None:
+            self.start = self.end = max(self.start, batch.base_offset)  # a live source gives nothing before its start
         self._bases.append(batch.base_offset)
+        self._is_metadata.append(not batch.is_control)
         self._positions.append(batch.position)
         self._epochs.append(batch.epoch)
         self._file_numbers.append(self._files.number(file))
         self.last_batch = batch.base_offset, batch.crc
 
-    def record(self, timestamp: int, *, is_metadata: bool) -> None:
+    def record(self, timestamp: int) -> None:
         """One more record."""
-        self.timestamps.append(timestamp)
-        self.is_metadata.append(is_metadata)
+        if not self._times or self._times[-1] != timestamp:
+            self._times.append(timestamp)
+            self._times_from.append(self.end)
+        self.end += 1
 
     def timestamp(self, offset: int) -> int:
         """When the record was written, in epoch milliseconds."""
-        return self.timestamps[offset - self.start]
+        return self._times[bisect_right(self._times_from, offset) - 1]
+
+    def offset_by(self, time_ms: int) -> int | None:
+        """The last record written by then; ``None`` for none, and where the clocks of the log leave it open."""
+        if not all(map(int.__le__, self._times, self._times[1:])):
+            return None
+        found = bisect_right(self._times, time_ms)
+        last = self.end if found == len(self._times) else self._times_from[found]
+        return last - 1 if found else None
+
+    def last_metadata(self, offset: int) -> int | None:
+        """The last record up to an offset that is no control record."""
+        at = bisect_right(self._bases, offset) - 1
+        if at < 0 or offset < self.start:
+            return None
+        found = self._is_metadata.rfind(1, 0, at + 1)
+        last = offset if found == at else self._bases[found + 1] - 1
+        return last if found >= 0 and last >= self.start else None
 
     def place(self, offset: int) -> Place:
         """The batch of the record at an offset."""
@@ -238,6 +257,19 @@ class RecordedTopic(_Rows):
         for row in range(bisect_right(range(self.rows), until, key=self._effective)):
             (number,) = _NUMBER.unpack_from(self._rows, row * _ROW.size)
             yield number, self._effective(row), self._log.entry(self._rows, row)
+
+    def packed(self) -> tuple[str, bytes, bytes] | None:
+        """All of it as numbers and text: name, id, rows; ``None`` for a topic that a snapshot knows."""
+        return None if self._base is not None else (self.name, bytes(self.id), bytes(self._rows))
+
+    @classmethod
+    def unpacked(cls, held: tuple[str, bytes, bytes], origin: Origin, log: LogIndex) -> RecordedTopic:
+        """The inverse of :meth:`packed`."""
+        name, topic_id, rows = held
+        topic = cls(name, Uuid(topic_id), origin, log)
+        topic._rows += rows
+        topic._newest = {number: row for row, (number,) in enumerate(_NUMBER.iter_unpack(rows))}
+        return topic
 
     def first(self, partition_id: int) -> Entry[Partition] | Entry[Undecoded] | None:
         """What the snapshot before the log says of a partition."""

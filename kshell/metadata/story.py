@@ -56,16 +56,14 @@ class Chronicle:
 
     def names(self) -> set[str]:
         """Every topic there ever was, up to now."""
-        cells = self._history.cells.get(NAMES, {})
-        return {*self._history.base[NAMES], *(name for name in cells if self.topic_ids(name))}
+        return {*self._history.base[NAMES], *(name for (name,) in self._history.keys(NAMES, self.until))}
 
     def topic_ids(self, name: str) -> list[Uuid]:
         """The ids that a topic of that name had, oldest first: one that is created again gets a new one."""
-        base, cell = self._history.base[NAMES].get(name), self._history.cells.get(NAMES, {}).get(name)
+        base: Uuid | None = self._history.base[NAMES].get(name)
         found = [] if base is None else [base]
-        if cell is not None:
-            versions = reversed(list(self._history.versions.versions(cell, self.until)))
-            found += [held for _, held in versions if held is not None]
+        versions = reversed(list(self._history.versions(NAMES, (name,), self.until)))
+        found += [held for _, held in versions if held is not None]
         return list(dict.fromkeys(found))
 
     def numbers(self, topic_id: Uuid) -> list[int]:
@@ -91,8 +89,7 @@ class Chronicle:
 
     def _topic(self, topic_id: Uuid) -> tuple[Topic | None, RecordedTopic | None, int | None]:
         """(what the log began with, what was recorded since, the offset at which it was deleted)."""
-        cell = self._history.cells.get(TOPICS, {}).get(topic_id)
-        versions = [] if cell is None else list(self._history.versions.versions(cell, self.until))
+        versions = list(self._history.versions(TOPICS, (topic_id,), self.until))
         recorded = next((held for _, held in versions if isinstance(held, RecordedTopic)), None)
         gone = next((since for since, held in versions if held is None), None)
         return self._history.base[TOPICS].get(topic_id), recorded, gone
@@ -106,9 +103,8 @@ class Chronicle:
     def broker(self, broker_id: int) -> Brokers:
         """A broker's registrations, oldest first; ``None`` from where it was unregistered."""
         base: Entry[Broker] | None = self._history.base[BROKERS.name].get(broker_id)
-        cell = self._history.cells.get(BROKERS.name, {}).get(broker_id)
         found: Brokers = [] if base is None else [self._in_snapshot(base.value)]
-        for since, entry in reversed(list(self._history.versions.versions(cell, self.until)) if cell else []):
+        for since, entry in reversed(list(self._history.versions(BROKERS.name, (broker_id,), self.until))):
             if entry is None:
                 found.append(self._gone(since, "UNREGISTER_BROKER_RECORD"))
             else:

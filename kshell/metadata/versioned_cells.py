@@ -1,25 +1,26 @@
-"""What a key of a table held, at every offset: the newest value as it is, those before it packed into one buffer.
+"""What the keys of one table held, at every offset: the newest value as it is, those before it packed.
 
-A config that changed a thousand times costs a few dozen bytes a change. Values that are not numbers or text (brokers,
-topics) are few and stay objects.
+A config that changed a thousand times costs a few dozen bytes a change. So does a key that is gone: it has no object of
+its own any more, only a row that says when it came and went. A log may be full of ACLs, tokens or topics that come and
+go.
 """
 
 from __future__ import annotations
 
 import marshal
-import struct
 from array import array
-from bisect import bisect_right
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kshell.metadata.recorded_topics import LogIndex
-from kshell.metadata.values import Entry, Origin
+from kshell.metadata.packed_values import PackedValues
+from kshell.protocol.primitives import Uuid
 
-_HEAD = struct.Struct("<qqii")
-"""Since which offset it holds; its record's offset; the number of the record's kind, or below; the payload's size."""
-_EFFECT = struct.Struct("<q")
-_OBJECT, _NOTHING = -1, -2
+Version = tuple[int, Any]
+"""(the offset from which it holds, the value; ``None`` for nothing)."""
+Keys = tuple[Any, ...]
+"""The keys on the way to a value: one, or two in a family with two levels."""
+_MASK = 2**64 - 1
 
 
 class Cell:
@@ -34,73 +35,149 @@ class Cell:
         self.value = value
 
 
-class Cells:
-    """The buffer that older values are packed into."""
+class Gone:
+    """The keys of a family that came after the log's start and are gone, in the order in which they went."""
 
-    def __init__(self, log: LogIndex) -> None:
-        self._log = log
+    def __init__(self, values: PackedValues) -> None:
+        self._values = values
+        self._born, self._died = array("Q"), array("Q")
+        self._hashes = array("Q")
+        self._rows = array("Q")
+        """Where a key is packed, with the positions of its values."""
         self._packed = bytearray()
-        self._objects: list[Any] = []
+        self._by_hash = array("Q")
+        """The numbers of the keys, sorted by their hashes; made when a key is looked for."""
 
-    def put(self, cell: Cell, since: int, value: Any) -> None:
-        """A newer value of a cell."""
-        if cell.since == since:
+    def add(self, keys: Keys, older: Sequence[int], died: int) -> None:
+        """One more: it held what is packed at ``older``, until it went."""
+        self._born.append(self._values.since(older[0]))
+        self._died.append(died)
+        self._hashes.append(hash(keys) & _MASK)
+        self._rows.append(len(self._packed))
+        self._packed += marshal.dumps((keys, *older))
+
+    def _row(self, number: int) -> tuple[Keys, tuple[int, ...]]:
+        with memoryview(self._packed)[self._rows[number] :] as view:
+            keys, *older = marshal.loads(view)
+        return tuple([Uuid(key) if type(key) is bytes else key for key in keys]), tuple(older)
+
+    def keys(self, until: int) -> Iterator[Keys]:
+        """Those that came up to an offset; one that came twice comes twice."""
+        return (self._row(number)[0] for number, born in enumerate(self._born) if born <= until)
+
+    def there(self, offset: int) -> dict[Keys, tuple[int, ...]]:
+        """Those that were there at an offset, and where their values are packed."""
+        first = bisect_right(self._died, offset)
+        born = self._born
+        return dict(self._row(number) for number in range(first, len(born)) if born[number] <= offset)
+
+    def lives(self, keys: Keys) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """(offset at which it went, where its values are packed) of each time that a key was there, newest first."""
+        if len(self._by_hash) != len(self._rows):
+            self._by_hash = array("Q", sorted(range(len(self._rows)), key=self._hashes.__getitem__))
+        wanted = hash(keys) & _MASK
+        end = bisect_right(self._by_hash, wanted, key=self._hashes.__getitem__)
+        for number in reversed(
+            self._by_hash[bisect_left(self._by_hash, wanted, 0, end, key=self._hashes.__getitem__) : end]
+        ):
+            key, older = self._row(number)
+            if key == keys:
+                yield self._died[number], older
+
+
+class Cells:
+    """The cells of a table's keys; ``above`` is the key of the table itself in a family with two levels."""
+
+    __slots__ = ("_above", "_cells", "_gone", "_values")
+
+    def __init__(self, values: PackedValues, gone: Gone, above: Keys = ()) -> None:
+        self._values = values
+        self._gone = gone
+        self._above = above
+        self._cells: dict[Any, Cell] = {}
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The keys that are not gone."""
+        return iter(self._cells)
+
+    def came(self, until: int) -> Iterator[Any]:
+        """Those of them that were noted up to an offset."""
+        for key, cell in self._cells.items():
+            if (self._values.since(cell.older[0]) if cell.older else cell.since) <= until:
+                yield key
+
+    def put(self, key: Any, since: int, value: Any, base: Any) -> None:
+        """A key holds a value (``None``: nothing) from an offset on; ``base`` is what it held before the log."""
+        cell = self._cells.get(key)
+        if cell is None:
+            if value is not base:
+                self._cells[key] = Cell(since, value)
+        elif value is None and base is None:
+            self._bury(key, cell, since)
+        elif cell.since == since:
             cell.value = value
         elif cell.value is not value:
-            if cell.older is None:
-                cell.older = array("q")
-            cell.older.append(len(self._packed))
-            self._pack(cell.since, cell.value)
+            self._make_older(cell)
             cell.since, cell.value = since, value
 
-    def _pack(self, since: int, value: Any) -> None:
-        if value is None:
-            self._packed += _HEAD.pack(since, 0, _NOTHING, 0)
-        elif isinstance(value, Entry) and type(value.value) in (str, int, float) and not value.origin.place.in_snapshot:
-            origin, payload = value.origin, marshal.dumps(value.value)
-            kind = self._log.kinds.number((origin.record_type, origin.version, ""))
-            self._packed += _HEAD.pack(since, origin.offset, kind, len(payload))
-            self._packed += payload
-        else:
-            self._packed += _HEAD.pack(since, len(self._objects), _OBJECT, 0)
-            self._objects.append(value)
+    def _make_older(self, cell: Cell) -> None:
+        if cell.older is None:
+            cell.older = array("Q")
+        cell.older.append(self._values.pack(cell.since, cell.value))
 
-    def _unpacked(self, position: int) -> tuple[int, Any]:
-        since, offset, kind, size = _HEAD.unpack_from(self._packed, position)
-        if kind == _NOTHING:
-            return since, None
-        if kind == _OBJECT:
-            return since, self._objects[offset]
-        start = position + _HEAD.size
-        name, version, _ = self._log.kinds.values[kind]
-        origin = Origin(offset, self._log.timestamp(offset), name, version, self._log.place(offset))
-        return since, Entry(marshal.loads(self._packed[start : start + size]), origin)
+    def _bury(self, key: Any, cell: Cell, died: int) -> None:
+        """What came and went at one offset, in a transaction, was never there."""
+        del self._cells[key]
+        if cell.since < died:
+            self._make_older(cell)
+        if cell.older is not None:
+            self._gone.add((*self._above, key), cell.older, died)
 
-    def _since(self, position: int) -> int:
-        since: int = _EFFECT.unpack_from(self._packed, position)[0]
-        return since
-
-    def at(self, cell: Cell, offset: int) -> tuple[int, Any] | None:
-        """(since when, value) of what a cell holds at an offset; ``None`` when all came later."""
+    def at(self, key: Any, offset: int) -> Version | None:
+        """What a key that is not gone held at an offset; ``None`` when all came later."""
+        cell = self._cells.get(key)
+        if cell is None:
+            return None
         if cell.since <= offset:
             return cell.since, cell.value
-        found = bisect_right(cell.older, offset, key=self._since) - 1 if cell.older else -1
-        return None if found < 0 or cell.older is None else self._unpacked(cell.older[found])
+        found = self._found(cell.older or (), offset)
+        return None if found is None else self._values.unpack(found)
 
-    def holds(self, cell: Cell, offset: int) -> bool | None:
-        """Whether a cell holds anything at an offset; ``None`` when all came later. Nothing is unpacked."""
+    def holds(self, key: Any, offset: int) -> bool | None:
+        """Whether that is anything; ``None`` when all came later. Nothing is unpacked."""
+        cell = self._cells.get(key)
+        if cell is None:
+            return None
         if cell.since <= offset:
             return cell.value is not None
-        found = bisect_right(cell.older, offset, key=self._since) - 1 if cell.older else -1
-        if found < 0 or cell.older is None:
-            return None
-        kind: int = _HEAD.unpack_from(self._packed, cell.older[found])[2]
-        return kind != _NOTHING
+        found = self._found(cell.older or (), offset)
+        return None if found is None else self._values.is_something(found)
 
-    def versions(self, cell: Cell, until: int) -> Iterator[tuple[int, Any]]:
-        """(since when, value) of all that a cell held up to an offset, newest first."""
-        if cell.since <= until:
-            yield cell.since, cell.value
-        for position in reversed(cell.older or ()):
-            if self._since(position) <= until:
-                yield self._unpacked(position)
+    def packed(self, older: Sequence[int], offset: int) -> Any:
+        """What a key that is gone held at an offset at which it was there."""
+        found = self._found(older, offset)
+        return None if found is None else self._values.unpack(found)[1]
+
+    def _found(self, older: Sequence[int], offset: int) -> int | None:
+        found = bisect_right(older, offset, key=self._values.since) - 1
+        return None if found < 0 else older[found]
+
+    def versions(self, key: Any, until: int) -> Iterator[Version]:
+        """All that a key held up to an offset, newest first."""
+        cell = self._cells.get(key)
+        if cell is not None:
+            if cell.since <= until:
+                yield cell.since, cell.value
+            yield from self._unpacked(cell.older or (), until)
+        for died, older in self._gone.lives((*self._above, key)):
+            if died <= until:
+                yield died, None
+            yield from self._unpacked(older, until)
+
+    def _unpacked(self, older: Sequence[int], until: int) -> Iterator[Version]:
+        for position in reversed(older):
+            if self._values.since(position) <= until:
+                yield self._values.unpack(position)

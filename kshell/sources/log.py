@@ -6,17 +6,21 @@ gone kills the process.
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, SourceError
 from kshell.protocol.batches import Batch
+from kshell.protocol.primitives import Buffer
 from kshell.protocol.verify import Chain, LeaderEpochs, Torn, find_batch
 from kshell.sources.files import Listing, Segment, leader_epochs, open_read
 
 Progress = Callable[[int, int, str], None]
 """(bytes done, bytes in all, what is being read)."""
+_GIVE_BACK: int | None = getattr(mmap, "MADV_DONTNEED", None)
+_PIECE = 4 << 20
 
 
 class FileBatch(NamedTuple):
@@ -38,12 +42,45 @@ def read_segment(segment: Segment) -> bytes:
         raise SourceError(f"{segment.path}: {error.strerror}") from None
 
 
+def read_to_release(segment: Segment) -> Buffer:
+    """As :func:`read_segment`, in memory that can be given back in parts (:class:`_Released`)."""
+    if segment.data is not None or _GIVE_BACK is None or not segment.size:
+        return read_segment(segment)
+    descriptor = open_read(segment.path)
+    buf = mmap.mmap(-1, segment.size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        with os.fdopen(descriptor, "rb", buffering=0) as file, memoryview(buf) as view:
+            done = 0
+            while count := file.readinto(view[done:]):
+                done += count
+    except OSError as error:
+        raise SourceError(f"{segment.path}: {error.strerror}") from None
+    return buf if done == segment.size else buf[:done]
+
+
+class _Released:
+    """Gives the memory of what was read back to the system, some megabytes at a time."""
+
+    def __init__(self, buf: Buffer) -> None:
+        self._buf = buf
+        self._start = self._last = 0
+
+    def up_to(self, position: int) -> None:
+        """Nobody looks any more at what is before the batch that came before the one at ``position``."""
+        end = self._last & -mmap.PAGESIZE
+        if isinstance(self._buf, mmap.mmap) and _GIVE_BACK is not None and end - self._start >= _PIECE:
+            self._buf.madvise(_GIVE_BACK, self._start, end - self._start)
+            self._start = end
+        self._last = position
+
+
 class LogReader:
     """Walks the batches that hold offsets from ``start`` on; collects damage and a torn tail on the way.
 
     Damage before ``start``, or anywhere with ``resume``, is stepped over at the next whole batch; else the walk ends
     there, because what follows is no longer known to be a state of the cluster. Nothing is looked at once the offset
-    ``until`` was reached: damage after it is not met.
+    ``until`` was reached: damage after it is not met. With ``release`` the bytes of a batch are gone once the second
+    one after it was asked for: for a caller who takes from each what it needs.
     """
 
     def __init__(
@@ -54,6 +91,7 @@ class LogReader:
         until: int | None = None,
         resume: bool = False,
         progress: Progress | None = None,
+        release: bool = False,
     ) -> None:
         self.path = ""
         """The segment that is being walked."""
@@ -64,6 +102,7 @@ class LogReader:
         self._until = until
         self._resume = resume
         self._progress = progress
+        self._release = release
         self._epochs = LeaderEpochs(leader_epochs(listing))
         self._next: int | None = None
 
@@ -103,7 +142,8 @@ class LogReader:
         return self._resume or (self._next is not None and self._next <= self._start)
 
     def _segment(self, segment: Segment, is_last: bool) -> Iterator[Batch]:
-        buf = read_segment(segment)
+        buf = read_to_release(segment) if self._release else read_segment(segment)
+        released = _Released(buf)
         position: int | None = 0
         expected = segment.base_offset if self._next is None else self._next
         while position is not None:
@@ -112,6 +152,7 @@ class LogReader:
                 for batch in chain.walk(buf, segment.path, position):
                     self._next = batch.last_offset + 1
                     yield batch
+                    released.up_to(batch.position)
                 position = None
                 if chain.torn is not None:
                     position = self._torn(chain.torn, segment, buf, is_last)
@@ -120,14 +161,14 @@ class LogReader:
                 position = self._step_over(buf, error.position)
             expected = None
 
-    def _torn(self, torn: Torn, segment: Segment, buf: bytes, is_last: bool) -> int | None:
+    def _torn(self, torn: Torn, segment: Segment, buf: Buffer, is_last: bool) -> int | None:
         if is_last:
             self.torn = (segment.path, torn)
             return None
         self.damage.append(CorruptDataError(segment.path, torn.position, f"{torn.reason}, but another segment follows"))
         return self._step_over(buf, torn.position)
 
-    def _step_over(self, buf: bytes, position: int) -> int | None:
+    def _step_over(self, buf: Buffer, position: int) -> int | None:
         """Where to go on after damage, or ``None`` to stop."""
         found = find_batch(buf, position + 1)
         if found is None or not (self._resume or found.base_offset <= self._start):

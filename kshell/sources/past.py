@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from bisect import bisect_right
 
 from kshell.errors import CorruptDataError, DataError, MissingCodecError
 from kshell.metadata.history import History, Recorder
@@ -45,11 +44,7 @@ class Past:
     def offset_by(self, time_ms: int, progress: Progress | None = None) -> int | None:
         """The offset of the last record written by then; ``None`` where the clocks of the log leave it open."""
         recorded = self.recorded(progress)
-        if recorded is None or not recorded.in_order():
-            return None
-        log = recorded.history.log
-        found = bisect_right(log.timestamps, time_ms) - 1
-        return log.start + found if found >= 0 else None
+        return None if recorded is None else recorded.history.log.offset_by(time_ms)
 
     def recorded(self, progress: Progress | None = None) -> _Recorded | None:
         """What was recorded, brought up to date."""
@@ -91,11 +86,6 @@ class _Recorded:
         """What the log's records made."""
         return self._recorder.history
 
-    def in_order(self) -> bool:
-        """Whether no record is older than the one before it."""
-        times = self.history.log.timestamps
-        return all(map(int.__le__, times, times[1:]))
-
     def extend(self, listing: Listing, progress: Progress | None) -> bool:
         """Reads what was appended since; whether the log is still the one that was read."""
         if listing == self.listing:
@@ -111,7 +101,7 @@ class _Recorded:
         """Replays what comes after the end so far; ``False`` when the last batch there is no longer the same."""
         log = self.history.log
         end, last = log.end, log.last_batch
-        reader = LogReader(self.listing, end, progress=progress)
+        reader = LogReader(self.listing, end, progress=progress, release=True)
         for file, batch in reader:
             if last is not None and batch.base_offset == last[0] and batch.crc != last[1]:
                 return False

@@ -24,7 +24,7 @@ def test_is_what_the_image_holds_at_every_offset(node: Path) -> None:
     history = history_of(node)
     whole = Chronicle(history, history.log.end)
     topics = {one for name in whole.names() for one in whole.topic_ids(name)}
-    brokers = set(history.cells.get("brokers", {})) | set(history.base["brokers"])
+    brokers = {number for (number,) in history.keys("brokers", history.log.end)} | set(history.base["brokers"])
     assert topics
     step = max(1, (history.log.end - history.log.start) // 60)
     for offset in range(history.log.start, history.log.end, step):

@@ -21,7 +21,6 @@ from kshell.metadata.partitions import Topic
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.redaction import Redaction
 from kshell.metadata.values import Entry, Origin, Provenance, plain
-from kshell.metadata.versioned_cells import Cell
 from kshell.protocol.primitives import Uuid
 from kshell.sources.describe import snapshot_named_by
 from kshell.sources.snapshot import SnapshotFacts
@@ -108,12 +107,9 @@ class Blame:
 
     def _entry_versions(self, family: Family, keys: tuple[Any, ...]) -> Iterator[Version]:
         base: Any = self._history.base[family.name]
-        cells: Any = self._history.cells if len(keys) == 1 else self._history.inner_cells
-        cells = cells.get(family.name, {})
         for key in keys:
-            base, cells = (base or {}).get(key), (cells or {}).get(key)
-        cell: Cell | None = cells
-        for since, entry in self._history.versions.versions(cell, self._until) if cell is not None else ():
+            base = (base or {}).get(key)
+        for since, entry in self._history.versions(family.name, keys, self._until):
             if entry is None:
                 return
             yield since, family.plain(entry.value), entry.origin
@@ -124,8 +120,7 @@ class Blame:
         topic_id = self._image[NAMES][decode_name(name)] if view == "byName" else Uuid.parse(name)
         held: Topic = self._image[TOPICS][topic_id]
         if leaf in _TOPIC_FACTS:
-            cell = self._history.cells.get(TOPICS, {}).get(topic_id)
-            made = self._effective(cell, held.origin)
+            made = self._effective(topic_id, held.origin)
             yield made, held.name if leaf == "name" else str(held.id), held.origin
             return
         recorded = self._recorded(topic_id)
@@ -137,17 +132,16 @@ class Blame:
         if first is not None:
             yield -1, plain(first.value), first.origin
 
-    def _effective(self, cell: Cell | None, origin: Origin) -> int:
-        """Since when a topic is there: a topic of the snapshot has a cell only since it was changed."""
-        if origin.place.in_snapshot or cell is None:
-            return -1
-        held = self._history.versions.at(cell, self._until)
-        return -1 if held is None else held[0]
+    def _effective(self, topic_id: Uuid, origin: Origin) -> int:
+        """Since when a topic is there: of one of the snapshot, nothing was noted until it was changed."""
+        return -1 if origin.place.in_snapshot else self._newest(topic_id)[0]
+
+    def _newest(self, topic_id: Uuid) -> tuple[int, Topic | None]:
+        return next(self._history.versions(TOPICS, (topic_id,), self._until), (-1, None))
 
     def _recorded(self, topic_id: Uuid) -> RecordedTopic | None:
-        cell = self._history.cells.get(TOPICS, {}).get(topic_id)
-        held = None if cell is None else self._history.versions.at(cell, self._until)
-        return held[1] if held is not None and isinstance(held[1], RecordedTopic) else None
+        held = self._newest(topic_id)[1]
+        return held if isinstance(held, RecordedTopic) else None
 
     # --- rows ----------------------------------------------------------------------------------------------------
 
