@@ -6,10 +6,11 @@ from itertools import chain, islice
 from typing import Any
 
 from kshell.commands.base.arguments import count
-from kshell.commands.base.history_blame import KINDS, Blame
+from kshell.commands.base.history_blame import FIELDS, Blame
 from kshell.commands.base.result import Column, Result, Row, Rows
 from kshell.commands.base.selection import where_flag
 from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.tables import columns
 from kshell.commands.base.walk import one_line
 from kshell.errors import CommandError, UsageError
 from kshell.session import Session
@@ -40,7 +41,7 @@ def run(session: Session, args: Any) -> Result:
         if len(rows) > args.limit:
             rows.pop()
             session.remarks.append(f"only the first {args.limit} leaves of {join(place)}: --limit N shows more")
-    result = Rows(tuple(map(Column, KINDS)), rows)
+    result = Rows(columns(FIELDS), rows)
     result.for_people = Rows(_columns(rows), [_shown(row) for row in rows])
     return result
 
@@ -83,7 +84,7 @@ COMMAND = Command(
     run=run,
     args=(Arg("path", "a leaf, or a directory with every leaf below it", kind="path"),),
     flags=(
-        where_flag(lambda: KINDS),
+        where_flag(FIELDS),
         Flag(
             ("--limit",),
             f"leaves of a directory at most; {_LIMIT} when absent",

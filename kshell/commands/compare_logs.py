@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kshell.sources.copies import Copy
 
 _RECORD = {"offset": "int64", "epoch": "int32", "timestampMs": "int64", "type": "string", "version": "int16",
-           "data": "any"}  # fmt: skip
+           "data": "json"}  # fmt: skip
 _FIELDS = (
     Field("copy", "string", "the directory or file, as it was given"),
     Field(

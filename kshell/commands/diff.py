@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
@@ -11,6 +11,7 @@ from kshell.commands.base.history_diff import CHANGED, Comparison, counts, is_do
 from kshell.commands.base.result import Column, Result, Row, Rows, Text, Value
 from kshell.commands.base.selection import where_flag
 from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.commands.base.tables import Field, columns
 from kshell.commands.base.walk import one_line
 from kshell.errors import EXIT_FAILED, NoSuchPathError, UsageError
 from kshell.session import Session
@@ -19,13 +20,18 @@ from kshell.tree.globs import is_glob, unescape
 from kshell.tree.paths import HOME, Segments, join, split
 
 if TYPE_CHECKING:
-    from kshell.commands.base.where_kinds import FieldType
+    pass
 
-_KINDS: Mapping[str, FieldType] = {
-    "path": str, "type": str, "change": str, "fields": [str], "old": object, "new": object,
-}  # fmt: skip
-_COLUMNS = tuple(map(Column, _KINDS))
-_STAT = tuple(Column(name) for name in ("type", "added", "removed", "changed"))
+_FIELDS = (
+    Field("path", "string", "of the leaf"),
+    Field("type", "string", "of the leaf"),
+    Field("change", "string", "added, removed or changed"),
+    Field("fields", ["string"], "which of its fields changed"),
+    Field("old", "json", "its value before"),
+    Field("new", "json", "its value after"),
+)
+_COLUMNS = columns(_FIELDS)
+_STAT = (Column("type", type="string"), *(Column(name, type="int64") for name in ("added", "removed", "changed")))
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _CONTEXT = "context:"
 
@@ -147,7 +153,7 @@ COMMAND = Command(
     flags=(
         Flag(("--stat",), "only how many leaves of each type were added, removed and changed"),
         Flag(("--ignore-epochs",), "leave out leader, partition and broker epochs, and the provenance"),
-        where_flag(lambda: _KINDS),
+        where_flag(_FIELDS),
         Flag(("--json-patch",), "the changes as a JSON patch (RFC 6902)"),
     ),
     examples=(

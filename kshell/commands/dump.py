@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kshell.commands.base.arguments import count
-from kshell.commands.base.history_records import conclude
+from kshell.commands.base.history_records import COLUMNS, conclude, row_of, when
 from kshell.commands.base.record_types import TYPE_FLAG, only
-from kshell.commands.base.result import Column, Result, Row, Rows
+from kshell.commands.base.result import Result, Row, Rows
 from kshell.commands.base.spec import Command, Example, Flag
 from kshell.commands.base.walk import one_line
 from kshell.errors import CommandError
@@ -17,15 +17,12 @@ from kshell.sources.describe import snapshot_id
 from kshell.sources.directory import snapshot_named
 from kshell.sources.files import Listing, SnapshotFile
 from kshell.sources.records import Records, log_records, snapshot_records
-from kshell.tree.image import iso
-
-_COLUMNS = tuple(Column(name) for name in ("offset", "epoch", "timestampMs", "type", "version", "data"))
 
 
 def run(session: Session, args: Any) -> Result:
     """Reads while it prints; damage ends the command only after everything readable was printed."""
     records = _records(session, args)
-    result = Rows(columns=_COLUMNS, rows=(), style="lines", line=_line)
+    result = Rows(columns=COLUMNS, rows=(), style="lines", line=_line)
     result.rows = _rows(session, records, result)
     return result
 
@@ -55,23 +52,13 @@ def _snapshot(listing: Listing, name: str | None) -> SnapshotFile | None:
 
 
 def _rows(session: Session, records: Records, result: Rows) -> Iterator[Row]:
-    show = session.redaction.record
-    for offset, epoch, timestamp, decoded, _, _ in records:
-        name, version = decoded.name, decoded.version
-        yield {
-            "offset": offset,
-            "epoch": epoch,
-            "timestampMs": timestamp,
-            "type": name,
-            "version": version,
-            "data": show(decoded),
-        }
+    for record in records:
+        yield row_of(session, record)
     conclude(session, records, result)
 
 
 def _line(row: Row) -> str:
-    when = iso(row["timestampMs"]) or row["timestampMs"]
-    return f"{row['offset']:>6} {row['epoch']:>3} {when} {row['type']} v{row['version']} {one_line(row['data'])}"
+    return f"{row['offset']:>6} {row['epoch']:>3} {when(row)} {row['type']} v{row['version']} {one_line(row['data'])}"
 
 
 def _complete_snapshot(session: Session, typed: str) -> Iterable[str]:

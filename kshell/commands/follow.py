@@ -6,26 +6,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from kshell.commands.base.arguments import count
+from kshell.commands.base.history_records import COLUMNS, NO_OP, place_of, row_at, touched_paths, what, when
 from kshell.commands.base.record_types import TYPE_FLAG
-from kshell.commands.base.result import Column, Result, Row, Rows
+from kshell.commands.base.result import Result, Row, Rows
 from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.commands.base.walk import one_line
-from kshell.errors import UsageError
-from kshell.metadata.delta import Touch
+from kshell.errors import DataError
 from kshell.metadata.image import EMPTY
 from kshell.metadata.records import decode_record
 from kshell.metadata.tracking import Tracker
-from kshell.metadata.values import Origin, Place
 from kshell.protocol.batches import iter_records
 from kshell.session import Session
 from kshell.sources.log import FileBatch
-from kshell.tree.globs import is_glob, unescape
-from kshell.tree.image import iso
-from kshell.tree.paths import Segments, join, resolve, split, walk
-from kshell.tree.touched import is_under, paths
-
-_COLUMNS = tuple(Column(name) for name in ("offset", "epoch", "timestampMs", "type", "version", "data"))
-_NO_OP = "NO_OP_RECORD"
+from kshell.sources.records import LogRecord
+from kshell.tree.paths import Segments, join, resolve, walk
+from kshell.tree.touched import is_under
 
 
 def run(session: Session, args: Any) -> Result:
@@ -35,19 +29,15 @@ def run(session: Session, args: Any) -> Result:
     rows = events.rows(start)
     if args.count is not None:
         rows = _some(rows, args.count)
-    result = Rows(_COLUMNS, rows, "lines", line=_line, live=True)
+    result = Rows(COLUMNS, rows, "lines", line=_line, live=True)
     if not args.noop:
-        result.for_people = Rows(_COLUMNS, (r for r in rows if r["type"] != _NO_OP), "lines", line=_line, live=True)
+        result.for_people = Rows(COLUMNS, (r for r in rows if r["type"] != NO_OP), "lines", line=_line, live=True)
     return result
 
 
 def _place(session: Session, path: str | None) -> Segments | None:
-    if path is None:
-        return None
-    if is_glob(path):
-        raise UsageError(f"{path}: follow takes one path, without a glob", hint="follow the directory around it")
-    place = split(unescape(path), session.cwd)
-    if walk(session.root, place) is None:
+    place = place_of(session, path, "follow", "follow the directory around it")
+    if place is not None and walk(session.root, place) is None:
         resolve(session.root, place[:-1])  # what is around it must be there
         session.remarks.append(f"{join(place)} is not there yet")
     return place
@@ -57,7 +47,7 @@ def _some(rows: Iterator[Row], most: int) -> Iterator[Row]:
     """Up to ``most`` rows; records that change nothing come along and do not count."""
     left = most
     for row in rows:
-        if row["type"] != _NO_OP:
+        if row["type"] != NO_OP:
             left -= 1
         if left < 0:
             return
@@ -78,26 +68,22 @@ class _Events:
     def rows(self, start: int | None) -> Iterator[Row]:
         """From offset ``start`` on; ``None``: from now on."""
         session = self._session
-        before = session.until if start is None else start - 1
-        loaded = session.loaded if before is None else None
-        if loaded is not None:
-            self._tracker = Tracker(loaded.image)
-            start = loaded.log_end_offset
-        elif start is None and before is not None:
-            start = before + 1
-        self._known_up_to(start or 0, loaded is not None)
+        if start is None and session.until is None:
+            self._tracker = Tracker(session.image)
+            start = session.loaded.log_end_offset
+        else:
+            start = (session.until or 0) + 1 if start is None else start
+            self._knows_what_is_before(start)
         for found in session.source.follow(start):
             if found is not None:
                 yield from self._batch(found, start or 0)
             elif session.announce is not None:
                 session.announce()
 
-    def _known_up_to(self, start: int, known: bool) -> None:
+    def _knows_what_is_before(self, start: int) -> None:
         """The names of what is there before ``start``, so that later records can be told where they belong."""
-        if known or start <= 0:
+        if start <= 0:
             return
-        from kshell.errors import DataError
-
         try:
             self._tracker = Tracker(self._session.source.load(until=start - 1, progress=self._session.progress).image)
         except DataError:
@@ -106,35 +92,24 @@ class _Events:
 
     def _batch(self, found: FileBatch, start: int) -> Iterator[Row]:
         file, batch = found
-        place = Place(file, batch.position, batch.epoch, False)
         for raw in iter_records(batch):
             if raw.offset < start:
                 continue
             decoded = decode_record(raw, control=batch.is_control)
-            origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
-            touched = self._tracker.touched(decoded, origin)
+            record = LogRecord(raw.offset, batch.epoch, raw.timestamp, decoded, file, batch.position)
+            touched = touched_paths(self._tracker, record)
             if self._is_wanted(decoded.name, touched):
-                yield {
-                    "offset": raw.offset,
-                    "epoch": batch.epoch,
-                    "timestampMs": raw.timestamp,
-                    "type": decoded.name,
-                    "version": decoded.version,
-                    "data": self._session.redaction.record(decoded),
-                    "path": next((join(path) for touch in touched for path in paths(touch)), None),
-                }
+                yield row_at(self._session, record, next(iter(touched), None))
 
-    def _is_wanted(self, name: str, touched: list[Touch]) -> bool:
+    def _is_wanted(self, name: str, touched: list[Segments]) -> bool:
         if self._types and name not in self._types:
             return False
         place = self._place
-        return place is None or any(is_under(path, place) for touch in touched for path in paths(touch))
+        return place is None or any(is_under(path, place) for path in touched)
 
 
 def _line(row: Row) -> str:
-    when = iso(row["timestampMs"]) or row["timestampMs"]
-    where = f" {row['path']}" if row["path"] else ""
-    return f"{when} {row['offset']:>6} {row['type']}{where} {one_line(row['data'])}"
+    return f"{when(row)} {row['offset']:>6} {what(row)}"
 
 
 COMMAND = Command(

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kshell.commands.as_of import complete_point
 from kshell.commands.base.arguments import count, regex
-from kshell.commands.base.history_records import conclude, with_paths
+from kshell.commands.base.history_records import (
+    COLUMNS,
+    FIELDS,
+    NO_OP,
+    conclude,
+    place_of,
+    row_at,
+    what,
+    when,
+    with_paths,
+)
 from kshell.commands.base.record_types import TYPE_FLAG, only
-from kshell.commands.base.result import Column, Result, Row, Rows
+from kshell.commands.base.result import Result, Row, Rows
 from kshell.commands.base.selection import where_flag
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.walk import one_line
-from kshell.errors import UsageError
 from kshell.metadata.records import decode_value
 from kshell.protocol.batches import RawRecord
 from kshell.session import Session
 from kshell.sources.records import LogRecord, Records, Wanted, log_records
-from kshell.tree.globs import is_glob, unescape
-from kshell.tree.image import iso
-from kshell.tree.paths import Segments, join, split
+from kshell.tree.concerns import Concern
+from kshell.tree.paths import Segments
 from kshell.tree.touched import is_under
 
-_KINDS: Mapping[str, type] = {
-    "offset": int, "epoch": int, "timestampMs": int, "type": str, "version": int, "data": object,
-}  # fmt: skip
-_COLUMNS = tuple(map(Column, _KINDS))
-_NO_OP = "NO_OP_RECORD"
 _NO_OP_HEAD = b"\x01\x14\x00"
 Found = Iterator[tuple[LogRecord, list[Segments]]]
 
@@ -36,9 +39,9 @@ Found = Iterator[tuple[LogRecord, list[Segments]]]
 def run(session: Session, args: Any) -> Result:
     """Reads while it prints, but for the newest first."""
     search = _Search(session, args)
-    result = Rows(_COLUMNS, (), "lines", line=_line)
+    result = Rows(COLUMNS, (), "lines", line=_line)
     result.rows = search.rows(result, named=False)
-    people = Rows(_COLUMNS, (), "lines", line=_line)
+    people = Rows(COLUMNS, (), "lines", line=_line)
     people.rows = search.rows(people, named=True)
     result.for_people = people
     return result
@@ -49,11 +52,11 @@ class _Search:
 
     def __init__(self, session: Session, args: Any) -> None:
         self._session = session
-        self._place = _place(session, args.path)
+        self._place = place_of(session, args.path, "log", "ask for the directory around it")
         self._types = frozenset(args.type or ())
         self._grep: Callable[[str], object] | None = args.grep.search if args.grep else None
         self._where: Callable[[Row], bool] | None = args.where
-        self._noop = args.noop or _NO_OP in self._types
+        self._noop = args.noop or NO_OP in self._types
         self._newest_first, self._count = args.newest_first, args.count
         self._start = 0 if args.since is None else _offset(session, args.since)
         ends = [] if args.until is None else [_offset(session, args.until)]
@@ -63,15 +66,15 @@ class _Search:
     def rows(self, result: Rows, *, named: bool) -> Iterator[Row]:
         """The rows; ``named``: with the path that a record touches."""
         session = self._session
-        tracked = named or self._place is not None
-        # To tell where a record belongs, all before it must be seen.
-        wanted = None if tracked else self._wanted()
+        # To tell where a record belongs, all before it that concerns the place must be seen.
+        concern = None if self._place is None else Concern(self._place)
+        wanted = concern or (None if named else self._wanted())
         records = log_records(
             session.source, start=self._start, until=self._until, wanted=wanted, progress=session.progress
         )
         found: Found = ((record, []) for record in records)
-        if tracked:
-            found = with_paths(session, records, self._start, needed=self._place is not None)
+        if named or concern is not None:
+            found = with_paths(session, records, self._start, concern)
         rows = self._matching(found)
         if self._newest_first:
             rows = reversed(deque(rows, self._count))
@@ -93,39 +96,21 @@ class _Search:
 
     def _matching(self, found: Found) -> Iterator[Row]:
         place, types, grep, where = self._place, self._types, self._grep, self._where
-        show = self._session.redaction.record
         for record, paths in found:
             name = record.decoded.name
-            if (types and name not in types) or (name == _NO_OP and not self._noop):
+            if (types and name not in types) or (name == NO_OP and not self._noop):
                 continue
-            if place is not None and not any(is_under(path, place) for path in paths):
+            near = paths if place is None else [path for path in paths if is_under(path, place)]
+            if place is not None and not near:
                 continue
-            row: Row = {
-                "offset": record.offset,
-                "epoch": record.epoch,
-                "timestampMs": record.timestamp,
-                "type": name,
-                "version": record.decoded.version,
-                "data": show(record.decoded),
-                "path": join(next((path for path in paths if place and is_under(path, place)), paths[0]))
-                if paths
-                else None,
-            }
+            row = row_at(self._session, record, next(iter(near), None))
             if (grep is None or grep(f"{name} {one_line(row['data'])}")) and (where is None or where(row)):
                 yield row
 
 
 def _not_no_op(raw: RawRecord, control: bool) -> bool:
     value = raw.value or b""
-    return control or (value[:3] != _NO_OP_HEAD and decode_value(value).name != _NO_OP)
-
-
-def _place(session: Session, path: str | None) -> Segments | None:
-    if path is None:
-        return None
-    if is_glob(path):
-        raise UsageError(f"{path}: log takes one path, without a glob", hint="ask for the directory around it")
-    return split(unescape(path), session.cwd)
+    return control or (value[:3] != _NO_OP_HEAD and decode_value(value).name != NO_OP)
 
 
 def _offset(session: Session, point: str) -> int:
@@ -135,9 +120,7 @@ def _offset(session: Session, point: str) -> int:
 
 
 def _line(row: Row) -> str:
-    when = iso(row["timestampMs"]) or row["timestampMs"]
-    where = f" {row['path']}" if row["path"] else ""
-    return f"{row['offset']:>6} {when} {row['type']}{where} {one_line(row['data'])}"
+    return f"{row['offset']:>6} {when(row)} {what(row)}"
 
 
 COMMAND = Command(
@@ -150,7 +133,7 @@ COMMAND = Command(
         Flag(("--until",), "end with that point", metavar="POINT", complete=complete_point, dashed=True),
         TYPE_FLAG,
         Flag(("--grep",), "only records whose type or data match (Python's)", metavar="PATTERN", convert=regex),
-        where_flag(lambda: _KINDS),
+        where_flag(FIELDS),
         Flag(("--noop",), "NoOp records as well"),
         Flag(("-r", "--newest-first", "--reverse"), "the newest first"),
         Flag(("--count",), "that many at most", metavar="N", convert=count),

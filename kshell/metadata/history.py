@@ -12,9 +12,10 @@ from typing import Any
 
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import EMPTY, Image, Table
+from kshell.metadata.log_index import LogIndex
 from kshell.metadata.packed_values import PackedValues
 from kshell.metadata.partitions import Topic
-from kshell.metadata.recorded_topics import LogIndex, RecordedTopic
+from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.replay import Problem, Replayer
 from kshell.metadata.values import Entry, Place, Provenance
 from kshell.metadata.versioned_cells import Cells, Gone, Keys, Version

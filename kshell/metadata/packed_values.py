@@ -11,7 +11,8 @@ import marshal
 import struct
 from typing import Any, NamedTuple
 
-from kshell.metadata.recorded_topics import Interned, LogIndex, RecordedTopic
+from kshell.metadata.log_index import Interned, LogIndex
+from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.values import Entry, Origin
 from kshell.protocol.primitives import Uuid
 

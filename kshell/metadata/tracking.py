@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from kshell.metadata.delta import Delta, Touch
 from kshell.metadata.families.quorum import control
+from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import Image
+from kshell.metadata.partitions import Topic
 from kshell.metadata.records import Decoded, ReplayError
 from kshell.metadata.values import Origin
 
@@ -20,6 +22,11 @@ class Tracker:
 
     def __init__(self, image: Image) -> None:
         self._delta = Delta(image)
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """The name of the topic that has an id now."""
+        topic: Topic | None = self._delta.peek(TOPICS).get(topic_id)
+        return None if topic is None else topic.name
 
     def touched(self, decoded: Decoded, origin: Origin) -> list[Touch]:
         """What the record touches; nothing for one that changes nothing, is not known, or does not fit."""

@@ -156,6 +156,16 @@ KINDS: dict[str, Make] = {
 }
 
 
+PLACES = {
+    "producer ids": "/image/producerIds/nextProducerId",
+    "configs that come and go": "/image/configs",
+    "ACLs that come and go": "/image/acls/byId",
+    "tokens that come and go": "/image/delegationToken",
+    "topics that come and go": "/image/topics/byName",
+}
+"""What is there at every moment of a log of that kind: where keys come and go, all of them."""
+
+
 def made(name: str, records: int, directory: Path) -> Path:
     """A log of so many records of a kind; made once."""
     target = directory / f"{name.replace(' ', '-')}-{records}" / LOG

@@ -7,10 +7,11 @@ holds was there before the log begins: then only an offset is known that it is n
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kshell.commands.base.result import Row
+from kshell.commands.base.tables import Field
 from kshell.commands.base.walk import walk
 from kshell.metadata.delta import Touch
 from kshell.metadata.families.topics import NAMES, TOPICS
@@ -30,11 +31,21 @@ from kshell.tree.node import Leaf, StaticDirectory
 from kshell.tree.paths import Segments, join, resolve
 from kshell.tree.touched import paths
 
-KINDS: Mapping[str, type] = {
-    "path": str, "field": str, "value": object, "offset": int, "epoch": int, "timestampMs": int, "time": str,
-    "type": str, "version": int, "effectiveOffset": int, "notLaterThan": int, "snapshot": str,
-}  # fmt: skip
-"""The columns of the rows, with the kinds that ``--where`` knows of them."""
+FIELDS = (
+    Field("path", "string", "of the leaf"),
+    Field("field", "string", "of the leaf's value; null for a value without fields"),
+    Field("value", "json", "what it is"),
+    Field("offset", "int64", "of the record that last set it; null where only a snapshot has it"),
+    Field("epoch", "int32", "of that record"),
+    Field("timestampMs", "int64", "of that record, in milliseconds since 1970"),
+    Field("time", "string", "the same, ISO-8601 in UTC"),
+    Field("type", "string", "of that record"),
+    Field("version", "int16", "of that record's type"),
+    Field("effectiveOffset", "int64", "from where on it holds: later than offset in a metadata transaction"),
+    Field("notLaterThan", "int64", "where only a snapshot has it: the last offset that the snapshot covers"),
+    Field("snapshot", "string", "that snapshot"),
+)
+_NAMES = tuple(field.name for field in FIELDS)
 _TOPIC_FACTS = ("id", "name")
 Version = tuple[int, Any, Origin]
 """The offset from which it holds, the plain value (not redacted), the record that wrote it."""
@@ -146,7 +157,7 @@ class Blame:
     # --- rows ----------------------------------------------------------------------------------------------------
 
     def _row(self, path: Segments, field: str | None, value: Any, setter: _Setter | None) -> Row:
-        row: dict[str, Any] = dict.fromkeys(KINDS) | {"path": join(path), "field": field, "value": value}
+        row: dict[str, Any] = dict.fromkeys(_NAMES) | {"path": join(path), "field": field, "value": value}
         if setter is None:
             return row
         origin = setter.origin
@@ -167,7 +178,7 @@ class Blame:
 
     def _provenance(self, field: str, value: Any) -> Row:
         """The first offset from where on the field of the provenance is what it is."""
-        row = dict.fromkeys(KINDS) | {"path": join(PROVENANCE), "field": field, "value": value}
+        row = dict.fromkeys(_NAMES) | {"path": join(PROVENANCE), "field": field, "value": value}
         log, at = self._history.log, self._history.provenance
         first = min(self._until, log.end - 1)
         if field == "epoch":  # it never falls

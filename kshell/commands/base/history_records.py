@@ -1,48 +1,113 @@
-"""Records of the log with what they touch, and what there is to say once all were read."""
+"""Records of the log as rows, with what they touch, and what there is to say once all were read.
+
+``dump``, ``log`` and ``follow`` have the same rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kshell.commands.base.result import Result
-from kshell.errors import EXIT_DATA, DataError
+from kshell.commands.base.result import Result, Row
+from kshell.commands.base.tables import Field, columns
+from kshell.commands.base.walk import one_line
+from kshell.errors import EXIT_DATA, DataError, UsageError
 from kshell.metadata.image import EMPTY
 from kshell.metadata.tracking import Tracker
 from kshell.metadata.values import Origin, Place
 from kshell.sources.records import LogRecord, Records
-from kshell.tree.paths import Segments
+from kshell.tree.concerns import Concern
+from kshell.tree.globs import is_glob, unescape
+from kshell.tree.image import iso
+from kshell.tree.paths import Segments, join, split
 from kshell.tree.touched import paths
 
 if TYPE_CHECKING:
     from kshell.session import Session
 
+FIELDS = (
+    Field("offset", "int64", "of the record"),
+    Field("epoch", "int32", "the leader's, when it was written"),
+    Field("timestampMs", "int64", "when, in milliseconds since 1970"),
+    Field("type", "string", "the record's"),
+    Field("version", "int16", "of the record's type"),
+    Field("data", "json", "the record's fields, as kafka-dump-log prints them"),
+)
+COLUMNS = columns(FIELDS)
+NO_OP = "NO_OP_RECORD"
+
+
+def row_of(session: Session, record: LogRecord) -> Row:
+    """A record as the row of an answer, secrets hidden."""
+    decoded = record.decoded
+    return {
+        "offset": record.offset,
+        "epoch": record.epoch,
+        "timestampMs": record.timestamp,
+        "type": decoded.name,
+        "version": decoded.version,
+        "data": session.redaction.record(decoded),
+    }
+
+
+def row_at(session: Session, record: LogRecord, path: Segments | None) -> Row:
+    """The same with where the tree shows what the record touches, for people."""
+    return {**row_of(session, record), "path": None if path is None else join(path)}
+
+
+def when(row: Row) -> str:
+    """A row's time for people."""
+    return str(iso(row["timestampMs"]) or row["timestampMs"])
+
+
+def what(row: Row) -> str:
+    """A row's type, path and data for people."""
+    where = f" {row['path']}" if row["path"] else ""
+    return f"{row['type']}{where} {one_line(row['data'])}"
+
+
+def place_of(session: Session, path: str | None, command: str, hint: str) -> Segments | None:
+    """The one place of the tree that a command was asked about. Raises UsageError for a glob, with the hint."""
+    if path is None:
+        return None
+    if is_glob(path):
+        raise UsageError(f"{path}: {command} takes one path, without a glob", hint=hint)
+    return split(unescape(path), session.cwd)
+
 
 def with_paths(
-    session: Session, records: Records, start: int, *, needed: bool
+    session: Session, records: Records, start: int, concern: Concern | None = None
 ) -> Iterator[tuple[LogRecord, list[Segments]]]:
     """Each record with the places of the tree that it touches. Raises DataError where what came before is not known.
 
-    Unless they are ``needed``: then places that only an image can tell are left out.
+    Without a ``concern``, places that only an image can tell are left out then.
 
-    ``records`` must hold every record from ``start`` on. Those before the oldest snapshot that the log joins are told
-    by what that snapshot knows: their topics have names only if they are still there.
+    ``records`` must hold every record from ``start`` on, or every one that ``concern`` says yes to. Those before the
+    oldest snapshot that the log joins are told by what that snapshot knows: their topics have names only if they are
+    still there.
     """
     try:
         tracker, again_at = _tracker(session, start)
     except DataError:
-        if needed:
+        if concern is not None:
             raise
         tracker, again_at = Tracker(EMPTY), None
+    if concern is not None:
+        concern.tracker = tracker if again_at is None else None
     for record in records:
         if again_at is not None and record.offset >= again_at:
             tracker, again_at = _tracker(session, again_at)[0], None
-        decoded = record.decoded
-        place = Place(record.file, record.position, record.epoch, False)
-        touched = tracker.touched(
-            decoded, Origin(record.offset, record.timestamp, decoded.name, decoded.version, place)
-        )
-        yield record, [path for touch in touched for path in paths(touch)]
+            if concern is not None:
+                concern.tracker = tracker
+        yield record, touched_paths(tracker, record)
+
+
+def touched_paths(tracker: Tracker, record: LogRecord) -> list[Segments]:
+    """The places of the tree that the next record touches, the one that people look at first."""
+    decoded = record.decoded
+    place = Place(record.file, record.position, record.epoch, False)
+    touched = tracker.touched(decoded, Origin(record.offset, record.timestamp, decoded.name, decoded.version, place))
+    return [path for touch in touched for path in paths(touch)]
 
 
 def _tracker(session: Session, start: int) -> tuple[Tracker, int | None]:

@@ -82,10 +82,14 @@ class Value(Result):
 
 
 class Column(NamedTuple):
-    """A column: its key in the rows, in Kafka's lowerCamelCase; shown in ``wide`` only where ``wide`` is set."""
+    """A column: its key in the rows, in Kafka's lowerCamelCase; shown in ``wide`` only where ``wide`` is set.
+
+    ``type`` is one of :mod:`kshell.commands.base.tables`; ``None`` where only the values can tell (``sql``).
+    """
 
     name: str
     wide: bool = False
+    type: Any = None
 
 
 class Rows(Result):

@@ -6,7 +6,7 @@ of the history take ``--where`` alone (:func:`where_flag`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,8 +31,11 @@ class Key(NamedTuple):
     falling: bool
 
 
-def where_flag(kinds: Callable[[], Mapping[str, FieldType]]) -> Flag:
-    """``--where`` for rows with fields of those kinds."""
+def where_flag(fields: Sequence[Field]) -> Flag:
+    """``--where`` for rows with these fields."""
+
+    def kinds() -> dict[str, FieldType]:
+        return {field.name: where_type(field.type) for field in fields}
 
     def compiled(text: str) -> Predicate:
         from kshell.commands.base.where import compile_where  # late: most lines have no condition
@@ -60,7 +63,7 @@ def row_flags(fields: Sequence[Field]) -> tuple[Flag, ...]:
         return _complete_listed(names, typed, "-")
 
     return (
-        where_flag(lambda: {field.name: where_type(field.type) for field in fields}),
+        where_flag(fields),
         Flag(
             ("--sort",),
             "order by these fields, falling where a - is in front; null comes last",

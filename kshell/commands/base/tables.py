@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 Type = Union[str, Sequence["Type"], Mapping[str, "Type"]]  # noqa: UP007  # names itself
 """``int16``, ``int32``, ``int64``, ``float64``, ``string``, ``boolean``; ``["int32"]`` for a list of it; an object's
-fields by name; ``{"*": type}`` for an object whose keys are data; in an answer that is no table, ``any`` for what may
-be anything. Every value may be null."""
+fields by name; ``{"*": type}`` for an object whose keys are data; ``json`` for what differs from row to row (a record's
+data, a leaf's value), which is JSON text in columnar formats. Every value may be null."""
 
 OTHERS = "*"
 _TOLD_EVERY = 1000
 _PLAIN: dict[str, type] = {
     "int16": int, "int32": int, "int64": int, "float64": float, "string": str, "boolean": bool,
-    "any": object,
+    "json": object,
 }  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def tables() -> dict[str, Table]:
 
 def columns(fields: Iterable[Field]) -> tuple[Column, ...]:
     """The columns of an answer with those fields."""
-    return tuple(Column(field.name, field.wide) for field in fields)
+    return tuple(Column(field.name, field.wide, field.type) for field in fields)
 
 
 def where_type(declared: Type) -> FieldType:

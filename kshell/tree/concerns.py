@@ -1,0 +1,76 @@
+"""Which records can touch a place of the tree, told by their first bytes: most need not even be decoded."""
+
+from __future__ import annotations
+
+from kshell.metadata.families.topics import TOPICS
+from kshell.metadata.image import families
+from kshell.metadata.names import decode_name
+from kshell.metadata.tracking import Tracker
+from kshell.protocol.batches import RawRecord
+from kshell.protocol.primitives import Uuid
+from kshell.tree.paths import Segments
+from kshell.tree.touched import is_under
+
+PARTITION, PARTITION_CHANGE = 3, 5
+ONE_FAMILY = {
+    PARTITION: TOPICS,
+    4: "configs",
+    PARTITION_CHANGE: TOPICS,
+    11: "scram",
+    14: "clientQuotas",
+    15: "producerIds",
+    17: "brokers",
+    18: "acls",
+    19: "acls",
+    20: None,
+    22: "scram",
+}
+"""Api keys of the types that a log can be full of -> the one family that they read and write; none for NoOps."""
+_TOPICS: Segments = ("image", "topics")
+_HEAD = 3
+_ID = slice(7, 23)
+"""Where both records of partitions have their topic's id: behind frame version, api key, version and number."""
+
+
+class Concern:
+    """Whether a record must be looked at to know what touches a place. Never says no without cause.
+
+    Must be asked about each record before the ``tracker`` that the answers are for is given it.
+    """
+
+    def __init__(self, place: Segments) -> None:
+        self._needless = {key for key, family in ONE_FAMILY.items() if not _is_near(family, place)}
+        self._name: str | None = None
+        self._id: bytes | None = None
+        self.tracker: Tracker | None = None
+        if place[:2] == _TOPICS and len(place) > 3:
+            self._watch(place[2], place[3])
+
+    def _watch(self, view: str, segment: str) -> None:
+        """One topic alone, by id or by name."""
+        if view == "byName":
+            self._name = decode_name(segment)
+        else:
+            try:
+                self._id = bytes(Uuid.parse(segment))
+            except ValueError:
+                self._id = b""  # no topic has it
+
+    def __call__(self, raw: RawRecord, control: bool) -> bool:
+        value = raw.value or b""
+        if control or len(value) < _HEAD or value[0] != 1 or value[2] > 0x7F:
+            return True
+        if value[1] in self._needless:
+            return False
+        if value[1] not in (PARTITION, PARTITION_CHANGE):
+            return True
+        topic_id = value[_ID]
+        if self._id is not None:
+            return topic_id == self._id
+        return self._name is None or self.tracker is None or self.tracker.topic_name(topic_id) == self._name
+
+
+def _is_near(family: str | None, place: Segments) -> bool:
+    if family is None:
+        return False
+    return is_under(_TOPICS if family == TOPICS else ("image", *families()[family].path), place)
