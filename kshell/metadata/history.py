@@ -76,21 +76,20 @@ class History:
     def note(self, family: str, key: Any, offset: int, value: Any) -> None:
         """A key holds a value from an offset on."""
         if family not in self._cells:
-            self._cells[family] = Cells(self._values, self._dead(family))
+            self._cells[family] = Cells(self._values, self._gone.setdefault(family, Gone(self._values)))
         self._cells[family].put(key, offset, value, self.base[family].get(key))
 
     def note_inner(self, family: str, key: Any, name: Any, offset: int, value: Any) -> None:
         """The same in a family with two levels."""
-        tables = self._inner.setdefault(family, {})
-        cells = tables.get(key)
+        if family not in self._inner:
+            self._inner[family] = {}
+            self._gone.setdefault(family, Gone(self._values))
+        cells = self._inner[family].get(key)
         if cells is None:
-            cells = tables[key] = Cells(self._values, self._dead(family), (key,))
+            cells = self._inner[family][key] = Cells(self._values, self._gone[family], (key,))
         cells.put(name, offset, value, self.base[family].get(key, {}).get(name))
         if not cells:
-            del tables[key]
-
-    def _dead(self, family: str) -> Gone:
-        return self._gone.setdefault(family, Gone(self._values))
+            del self._inner[family][key]
 
     def note_end(self, family: str, key: Any, offset: int) -> None:
         """All that was below a key of a family with two levels is gone."""
