@@ -6,9 +6,10 @@ Found by replaying each record on a delta of its own that takes notes, so a reco
 from __future__ import annotations
 
 from kshell.metadata.delta import Delta, Touch
+from kshell.metadata.families.markers import ABORT, BEGIN, END
 from kshell.metadata.families.quorum import control
 from kshell.metadata.families.topics import TOPICS
-from kshell.metadata.image import Image
+from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.partitions import Topic
 from kshell.metadata.records import Decoded, ReplayError
 from kshell.metadata.values import Origin
@@ -17,11 +18,13 @@ from kshell.metadata.values import Origin
 class Tracker:
     """Begins at an image and must be given every record after it, in order.
 
-    Records of an open metadata transaction are taken as they come: they are in the log, whatever becomes of them.
+    Records of an open metadata transaction are taken as they come: they are in the log, whatever becomes of them. What
+    follows an aborted one meets the image from before it.
     """
 
     def __init__(self, image: Image) -> None:
         self._delta = Delta(image)
+        self._before_transaction: Image | None = None
 
     def topic_name(self, topic_id: bytes) -> str | None:
         """The name of the topic that has an id now."""
@@ -30,6 +33,7 @@ class Tracker:
 
     def touched(self, decoded: Decoded, origin: Origin) -> list[Touch]:
         """What the record touches; nothing for one that changes nothing, is not known, or does not fit."""
+        self._mark(decoded.name)
         if decoded.data is None:
             return []
         self._delta.touched = []
@@ -41,3 +45,14 @@ class Tracker:
         except ReplayError:
             return []
         return self._delta.touched
+
+    def _mark(self, name: str) -> None:
+        """Acts on a transaction's marker, one that cannot be decoded too, as the replayer does."""
+        before = self._before_transaction
+        if name == BEGIN.name and before is None:
+            self._before_transaction = self._delta.apply(EMPTY.provenance)
+            self._delta = Delta(self._before_transaction)
+        elif name in (END.name, ABORT.name) and before is not None:
+            self._before_transaction = None
+            if name == ABORT.name:
+                self._delta = Delta(before)

@@ -128,6 +128,35 @@ def test_an_aborted_transaction_is_in_the_log(tmp_path: Path) -> None:
     assert offsets(opened(tmp_path), "log /image/topics") == [2]
 
 
+def test_after_an_aborted_transaction_all_is_as_before_it(tmp_path: Path) -> None:
+    made, gone = value("TOPIC", name="t", topicId=uuid(1)), value("REMOVE_TOPIC", topicId=uuid(1))
+    other = value("TOPIC", name="other", topicId=uuid(2))
+    config = value("CONFIG", resourceType=2, resourceName="t", name="retention.ms", value="5")
+    write_log(
+        tmp_path, control_batch([leader_change()]), batch([made, config], 1),
+        batch([value("BEGIN_TRANSACTION"), gone, other, value("ABORT_TRANSACTION")], 3),
+        batch([gone], 7),
+    )  # fmt: skip
+    session = opened(tmp_path)
+    assert offsets(session, "log /image/topics/byName/t") == [1, 4, 7]
+    assert offsets(session, "log /image/configs/TOPIC:t") == [2, 4, 7]
+    assert offsets(session, "log /image/topics/byName/other") == [5]
+
+
+@pytest.mark.parametrize(("end", "touched"), [("END_TRANSACTION", [2, 4, 6]), ("ABORT_TRANSACTION", [2, 4])])
+def test_since_the_middle_of_a_transaction(tmp_path: Path, end: str, touched: list[int]) -> None:
+    """What its records before that point made is known to those after it, and gone once it is aborted."""
+
+    def partition(number: int) -> bytes:
+        return value("PARTITION", partitionId=number, topicId=uuid(1), replicas=[1], isr=[1], leader=1, leaderEpoch=0)
+
+    records = [value("BEGIN_TRANSACTION"), value("TOPIC", name="t", topicId=uuid(1)), value("NO_OP"), partition(0)]
+    write_log(tmp_path, control_batch([leader_change()]), batch([*records, value(end), partition(1)], 1))
+    session = opened(tmp_path)
+    assert offsets(session, "log /image/topics/byName/t") == touched
+    assert offsets(session, "log /image/topics/byName/t --since 3") == touched[1:]
+
+
 def test_control_records_touch_the_quorum(sample: Session) -> None:
     assert {row["type"] for row in rows(sample, "log /quorum")} >= {"LEADER_CHANGE"}
 

@@ -203,11 +203,20 @@ class Blame:
 
 
 def _last_change(versions: Iterator[Version] | list[Version]) -> _Setter | None:
-    """The oldest of the newest versions that are equal."""
+    """The oldest of the newest versions that are equal.
+
+    Versions that take effect together, of one metadata transaction, count by what they come to: a value that is set
+    and set back in it never changed.
+    """
     found: _Setter | None = None
     present: Any = None
+    set_back = False
     for effective, value, origin in versions:
-        if found is not None and value != present:
+        together = found is not None and effective == found.effective
+        if found is None or (value == present and not (together and set_back)):
+            found, present, set_back = _Setter(effective, origin), value, False
+        elif together:
+            set_back = set_back or value != present
+        else:
             break
-        found, present = _Setter(effective, origin), value
     return found

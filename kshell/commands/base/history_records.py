@@ -15,7 +15,7 @@ from kshell.errors import EXIT_DATA, DataError, UsageError
 from kshell.metadata.image import EMPTY
 from kshell.metadata.tracking import Tracker
 from kshell.metadata.values import Origin, Place
-from kshell.sources.records import LogRecord, Records
+from kshell.sources.records import LogRecord, Records, log_records
 from kshell.tree.concerns import Concern
 from kshell.tree.globs import is_glob, unescape
 from kshell.tree.image import iso
@@ -120,7 +120,12 @@ def _tracker(session: Session, start: int) -> tuple[Tracker, int | None]:
     if joined is None and listing.directory is None:
         return Tracker(EMPTY), None  # a lone segment: names of what came before are not known
     begin = max(start, 0 if first <= listing.unseen else joined or first)
-    return Tracker(session.reshape(point=str(begin - 1)).image), begin if begin > max(start, first) else None
+    before = session.reshape(point=str(begin - 1)).loaded
+    tracker = Tracker(before.image)
+    if before.open_transaction is not None:  # left out of the image, and yet what comes next builds on it
+        for record in log_records(session.source, start=before.open_transaction, until=begin - 1):
+            touched_paths(tracker, record)
+    return tracker, begin if begin > max(start, first) else None
 
 
 def conclude(session: Session, records: Records, result: Result) -> None:

@@ -30,3 +30,6 @@ def end_transaction(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
 @record(25, "AbortTransactionRecord", "0", "  reason  string?  tag 0 = null")
 def abort_transaction(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     """The records that waited are dropped."""
+
+
+BEGIN, END, ABORT = begin_transaction, end_transaction, abort_transaction
