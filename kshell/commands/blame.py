@@ -12,7 +12,7 @@ from kshell.commands.base.selection import where_flag
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.tables import columns
 from kshell.commands.base.walk import one_line
-from kshell.errors import CommandError, UsageError
+from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, DataError, UsageError
 from kshell.session import Session
 from kshell.tree.globs import is_glob, unescape
 from kshell.tree.image import iso
@@ -29,8 +29,8 @@ def run(session: Session, args: Any) -> Result:
     place = split(unescape(args.path), session.cwd)
     if place[:1] != HOME:
         raise UsageError(f"{join(place)}: blame knows what is below {join(HOME)}", hint="`log` knows of the quorum")
-    blame = _blame(session)
-    session.remarks[:] = []
+    blame, damage = _blame(session)
+    session.remarks[:] = [error.message for error in damage]
     leaves = blame.leaves(place)
     first = list(islice(leaves, 2))
     if len(first) == 1 and first[0][0] == place:
@@ -41,12 +41,14 @@ def run(session: Session, args: Any) -> Result:
         if len(rows) > args.limit:
             rows.pop()
             session.remarks.append(f"only the first {args.limit} leaves of {join(place)}: --limit N shows more")
-    result = Rows(columns(FIELDS), rows)
-    result.for_people = Rows(_columns(rows), [_shown(row) for row in rows])
+    code = EXIT_DATA if damage else EXIT_OK
+    result = Rows(columns(FIELDS), rows, exit_code=code)
+    result.for_people = Rows(_columns(rows), [_shown(row) for row in rows], exit_code=code)
     return result
 
 
-def _blame(session: Session) -> Blame:
+def _blame(session: Session) -> tuple[Blame, list[DataError]]:
+    """Who wrote what, and what of the log is damaged."""
     from kshell.sources.past import Past  # late: it brings all that replays
 
     past = session.past or Past(session.source)
@@ -61,7 +63,7 @@ def _blame(session: Session) -> Blame:
     if until < history.log.start - 1:
         _ = session.loaded
         raise CommandError(f"offset {until} is before the log's start: what wrote the values is not known")
-    return Blame(history, facts, until, session.redaction)
+    return Blame(history, facts, until, session.redaction), past.damage
 
 
 def _columns(rows: list[Row]) -> tuple[Column, ...]:

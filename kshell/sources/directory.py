@@ -111,6 +111,8 @@ def _load(listing: Listing, until: int | None, progress: Progress | None, from_o
     joined = _check_start(listing, facts, until, damage)
     reader = LogReader(listing, start, until=until, progress=progress)
     end, last_timestamp = _replay_log(reader, replayer, start, until) if joined else (None, -1)
+    if until is not None:
+        _check_end(listing, until, max(end or 0, facts.end_offset if facts else 0), damage + reader.damage)
     image = replayer.image()
     loaded = Loaded(
         image=image,
@@ -129,15 +131,20 @@ def _load(listing: Listing, until: int | None, progress: Progress | None, from_o
 
 
 def before_the_log(
-    listing: Listing, progress: Progress | None
+    listing: Listing, progress: Progress | None, after: int | None = None
 ) -> tuple[Replayer, SnapshotFacts | None, list[DataError], bool]:
     """What all of the log can be replayed on: (the image so far, its snapshot, damage, whether the log joins).
 
+    With ``after``: what only the log that follows a later snapshot can, the oldest one that ends after that offset.
     Raises DataError.
     """
     damage: list[DataError] = []
-    empty = tuple(file for file in listing.snapshots if file.end_offset == 0)  # it may name the first voters
-    replayer, facts = _first_whole_snapshot(_before_the_log(listing) or empty, listing, None, progress, damage)
+    if after is None:
+        empty = tuple(file for file in listing.snapshots if file.end_offset == 0)  # it may name the first voters
+        candidates = _before_the_log(listing) or empty
+    else:
+        candidates = tuple(file for file in listing.snapshots if (file.end_offset or 0) > after)
+    replayer, facts = _first_whole_snapshot(candidates, listing, None, progress, damage)
     return replayer, facts, damage, _check_start(listing, facts, None, damage)
 
 
@@ -199,6 +206,22 @@ def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | Non
         raise IncompleteLogError("; ".join([reason, *older]), hint=hint)
     damage.append(IncompleteLogError(f"{reason} (the newest ends at {end})"))
     return False
+
+
+def _check_end(listing: Listing, until: int, end: int, damage: list[DataError]) -> None:
+    """Where the log has a gap, what is known before it is not the state in it. Raises IncompleteLogError.
+
+    Damage is another matter: then the last good state is the answer.
+    """
+    if until < end or any(not isinstance(error, IncompleteLogError) for error in damage):
+        return
+    later = [segment.base_offset for segment in listing.segments if (segment.base_offset or 0) > end]
+    later += [] if later else [file.end_offset for file in listing.snapshots if (file.end_offset or 0) > end]
+    following = min((offset for offset in later if offset is not None), default=None)
+    if following is not None:
+        from kshell.sources.points import missing, reach  # late: few ask for what is gone
+
+        raise IncompleteLogError(f"offset {until} cannot be shown: {missing(end, following)}", hint=reach(listing))
 
 
 def _oldest(listing: Listing) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from kshell.errors import CorruptDataError, DataError, MissingCodecError
+from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
 from kshell.metadata.history import History, Recorder
 from kshell.metadata.replay import Replayer
 from kshell.protocol.batches import Batch
@@ -41,10 +41,17 @@ class Past:
         recorded = self.recorded(progress)
         return None if recorded is None else (recorded.history, recorded.facts)
 
+    @property
+    def damage(self) -> list[DataError]:
+        """What of the log is damaged or missing, as far as it was met."""
+        return [] if self._recorded is None else self._recorded.stepped_over + self._recorded.damage
+
     def offset_by(self, time_ms: int, progress: Progress | None = None) -> int | None:
         """The offset of the last record written by then; ``None`` where the clocks of the log leave it open."""
         recorded = self.recorded(progress)
-        return None if recorded is None else recorded.history.log.offset_by(time_ms)
+        if recorded is None or recorded.damage:
+            return None
+        return recorded.history.log.offset_by(time_ms)
 
     def recorded(self, progress: Progress | None = None) -> _Recorded | None:
         """What was recorded, brought up to date."""
@@ -69,17 +76,37 @@ class Past:
 
 
 class _Recorded:
-    """The log of one listing, replayed from its start."""
+    """The log of one listing, replayed from its start; where offsets are missing or damaged, from a snapshot after."""
 
     def __init__(self, listing: Listing, progress: Progress | None) -> None:
         self.listing = listing
         with without_collector():
-            base, self.facts, self.damage, self.joined = before_the_log(listing, progress)
-            self.torn: tuple[str, Torn] | None = None
-            self._base: Replayer = base
-            self._recorder = Recorder(base.image(), self.facts.end_offset if self.facts else 0)
-            if self.joined:
-                self._read(progress)
+            self._begin(progress, None)
+            end = -1
+            while end < self.history.log.end < self._newest():
+                end = self.history.log.end
+                self._begin(progress, self._last_before(end))
+
+    def _newest(self) -> int:
+        """Where the newest snapshot ends."""
+        return self.listing.snapshots[-1].end_offset or 0 if self.listing.snapshots else 0
+
+    def _last_before(self, end: int) -> int:
+        """After which offset to look for a snapshot to go on from, where nothing whole follows the log at ``end``."""
+        if any(not isinstance(error, IncompleteLogError) for error in self.damage):
+            return end  # a batch is damaged: the next ones may be whole
+        bases = (segment.base_offset or 0 for segment in self.listing.segments)
+        return min((base for base in bases if base > end), default=self._newest()) - 1
+
+    def _begin(self, progress: Progress | None, after: int | None) -> None:
+        # Damage ends what can be replayed, but for what is stepped over: it is before the snapshot's end.
+        base, self.facts, self.damage, self.joined = before_the_log(self.listing, progress, after)
+        self.stepped_over: list[DataError] = []
+        self.torn: tuple[str, Torn] | None = None
+        self._base: Replayer = base
+        self._recorder = Recorder(base.image(), self.facts.end_offset if self.facts else 0)
+        if self.joined:
+            self._read(progress)
 
     @property
     def history(self) -> History:
@@ -102,13 +129,17 @@ class _Recorded:
         log = self.history.log
         end, last = log.end, log.last_batch
         reader = LogReader(self.listing, end, progress=progress, release=True)
+        before: int | None = None
         for file, batch in reader:
             if last is not None and batch.base_offset == last[0] and batch.crc != last[1]:
                 return False
-            if batch.last_offset >= end and not self._take(batch, file, end, reader):
-                break
+            if batch.last_offset >= end:
+                before = len(reader.damage) if before is None else before
+                if not self._take(batch, file, end, reader):
+                    break
         self.torn = reader.torn
-        self.damage += reader.damage
+        self.stepped_over += reader.damage[: before or 0]
+        self.damage += reader.damage[before or 0 :]
         return True
 
     def _take(self, batch: Batch, file: str, start: int, reader: LogReader) -> bool:
@@ -116,9 +147,11 @@ class _Recorded:
             self._recorder.log_batch(batch, os.path.basename(file), start)
         except DecodeError as error:
             reader.damage.append(CorruptDataError(file, batch.position, str(error)))
+            return False
         except MissingCodecError as error:
             reader.damage.append(error.at(file, batch.position))
-        return not reader.damage
+            return False
+        return True
 
     def loaded(self, offset: int) -> Loaded | None:
         """The image as of an offset, as a source loads it; ``None`` where the log does not tell."""
@@ -138,7 +171,7 @@ class _Recorded:
             problems=self._base.problems + problems if problems else self._base.problems,
             torn=self.torn if offset >= log.end else None,
             open_transaction=history.open_transaction(offset),
-            damage=[],
+            damage=list(self.stepped_over),
             notes=[],
         )
         add_notes(loaded)

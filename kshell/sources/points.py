@@ -14,7 +14,10 @@ from kshell.sources.files import Listing, SnapshotFile
 from kshell.sources.log import LogReader
 from kshell.sources.snapshot import SnapshotReader
 
-_DIGITS = 18
+_DIGITS = 19
+_LARGEST = 2**63 - 1
+_MOST = 6
+"""Stretches of points that an error names."""
 _AGO = re.compile(r"-(\d{1,12})(ms|s|m|h|d|w)\Z")
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
@@ -30,7 +33,7 @@ def parse_point(text: str) -> Point:
     """Raises UsageError when ``text`` is no point. A time without a zone is UTC."""
     if text == "now":
         return Point()
-    if text.isascii() and text.isdigit() and len(text) <= _DIGITS:
+    if text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) <= _LARGEST:
         return Point(offset=int(text))
     ago = _AGO.match(text)
     if ago:
@@ -49,27 +52,46 @@ def parse_point(text: str) -> Point:
 
 
 def offset_at(listing: Listing, time_ms: int) -> int:
-    """The offset of the last record written at or before a time: of the log, else of the snapshots.
+    """The offset of the last record written at or before a time: of the log, or of a snapshot that ends after it.
 
-    Raises IncompleteLogError before everything that is known, other DataErrors where the log cannot be read.
+    Raises IncompleteLogError before everything that is known and where what comes next is missing, other DataErrors
+    where the log cannot be read.
     """
-    last: int | None = None
+    last, written = -1, -1
     first: int | None = None
-    reader = LogReader(listing, 0)
+    following: int | None = None
+    reader = LogReader(listing, 0, resume=True)
     for _, batch in reader:
-        if first is None:
-            first = batch.base_timestamp
+        first = batch.base_timestamp if first is None else first
         if batch.max_timestamp > time_ms:
             inside = _last_by(batch, time_ms, reader.path)
-            last = last if inside is None else inside
+            if inside is not None:
+                return inside
+            following = batch.base_offset
             break
-        last = batch.last_offset
-    if last is None:
-        last = _snapshot_by(listing, time_ms)
-    if last is None:
+        last, written = batch.last_offset, batch.max_timestamp
+    for end, of in [(file.end_offset or 0, _written(file)) for file in listing.snapshots if _ends_after(file, last)]:
+        if 0 <= of <= time_ms:
+            last, written = end - 1, of
+        elif of > time_ms and following is None:
+            following = end
+    told = None
+    if last < 0:
         told = "there is no log" if first is None else f"the log's first record is of {_iso(first)}"
+    elif following is not None and following > last + 1 and written < time_ms:
+        told = missing(last + 1, following)
+    if told is not None:
         raise IncompleteLogError(f"nothing is known of {_iso(time_ms)}: {told}", hint=reach(listing))
     return last
+
+
+def _ends_after(file: SnapshotFile, offset: int) -> bool:
+    return (file.end_offset or 0) - 1 > offset
+
+
+def missing(first: int, following: int) -> str:
+    """What is not there, in words."""
+    return f"offset {first} is missing" if following == first + 1 else f"offsets {first} to {following - 1} are missing"
 
 
 def _last_by(batch: Batch, time_ms: int, path: str) -> int | None:
@@ -81,34 +103,49 @@ def _last_by(batch: Batch, time_ms: int, path: str) -> int | None:
         raise error.at(path, batch.position) from None
 
 
-def _snapshot_by(listing: Listing, time_ms: int) -> int | None:
-    """The last offset in the newest snapshot whose last record was written by then."""
-    for file in reversed(listing.snapshots):
-        if file.end_offset and 0 <= _written(file) <= time_ms:
-            return file.end_offset - 1
-    return None
+class _Stretch(NamedTuple):
+    """Points that can be shown, from one to the other: (offset, when its record was written in epoch milliseconds)."""
+
+    first: tuple[int, int]
+    last: tuple[int, int]
+
+    def __str__(self) -> str:
+        return " to ".join(
+            f"{offset} ({_iso(time_ms)})" if time_ms >= 0 else f"{offset}" for offset, time_ms in dict.fromkeys(self)
+        )
 
 
 def reach(listing: Listing) -> str | None:
-    """The points that an image can be made of, in words: from the log's start, or the oldest snapshot that it joins."""
-    base = listing.segments[0].base_offset or 0 if listing.segments else None
-    joined = [file for file in listing.snapshots if file.end_offset and (base is None or file.end_offset >= base)]
-    first: tuple[int, int] | None = None
-    last: tuple[int, int] | None = None
-    if listing.segments:
-        reader = LogReader(listing, listing.segments[-1].base_offset or 0)
-        for _, batch in reader:
-            last = batch.last_offset, batch.max_timestamp
-    if base is not None and base <= listing.unseen:
-        first = next(((batch.base_offset, batch.base_timestamp) for _, batch in LogReader(listing, 0)), None)
-    elif joined:
-        first = (joined[0].end_offset or 0) - 1, _written(joined[0])
-        last = last or ((joined[-1].end_offset or 0) - 1, _written(joined[-1]))
-    if first is None or last is None:
+    """The points that an image can be made of, in words: from the log's start, or a snapshot that it joins."""
+    known: list[_Stretch] = []
+    for first, last in _unbroken(listing):
+        joined = [file for file in listing.snapshots if file.end_offset and first[0] <= file.end_offset <= last[0] + 1]
+        if first[0] <= listing.unseen:
+            known.append(_Stretch(first, last))
+        elif joined:
+            known.append(_Stretch(((joined[0].end_offset or 0) - 1, _written(joined[0])), last))
+    for file in listing.snapshots:
+        end = (file.end_offset or 0) - 1
+        if end >= 0 and not any(one.first[0] <= end <= one.last[0] for one in known):
+            known.append(_Stretch((end, _written(file)), (end, _written(file))))
+    if not known:
         return None
-    alone = [str(file.end_offset - 1) for file in listing.snapshots if file.end_offset and file.end_offset <= first[0]]
-    also = f", and {', '.join(alone)} (snapshots)" if alone else ""
-    return f"offsets {first[0]} ({_iso(first[1])}) to {last[0]} ({_iso(last[1])}){also} can be shown"
+    words = [str(one) for one in sorted(known)]
+    if len(words) > _MOST:
+        words[_MOST - 1 : -1] = ["…"]
+    return f"offsets {', '.join(words[:-1])}{' and ' if words[1:] else ''}{words[-1]} can be shown"
+
+
+def _unbroken(listing: Listing) -> list[_Stretch]:
+    """The log's stretches in which no offset is missing."""
+    found: list[_Stretch] = []
+    for _, batch in LogReader(listing, 0, resume=True):
+        first, last = (batch.base_offset, batch.base_timestamp), (batch.last_offset, batch.max_timestamp)
+        if found and found[-1].last[0] + 1 == batch.base_offset:
+            found[-1] = found[-1]._replace(last=last)
+        else:
+            found.append(_Stretch(first, last))
+    return found
 
 
 def _written(file: SnapshotFile) -> int:

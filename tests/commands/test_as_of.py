@@ -6,16 +6,26 @@ import json
 import stat
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from kshell.commands.base.completion import complete
-from kshell.errors import CommandError, DataError, UsageError
+from kshell.errors import EXIT_DATA, CommandError, DataError, UsageError
 from kshell.session import Session
 from kshell.sources.directory import DirectorySource
 from kshell.sources.files import METADATA_DIRECTORY
-from tests.builders import FIXTURES, batch, control_batch, leader_change, write_log
+from tests.builders import (
+    FIXTURES,
+    batch,
+    control_batch,
+    copy_of,
+    leader_change,
+    snapshot,
+    write_log,
+    write_snapshot,
+)
 from tests.builders import value as record
 from tests.commands.shell import lines, opened, rows, run, sections, value
 
@@ -116,7 +126,81 @@ def test_inside_a_gap_of_the_log(tmp_path: Path) -> None:
     assert session.reshape(point="438").image.provenance.offset == 438  # a snapshot's own end
     with pytest.raises(DataError) as raised:
         _ = session.reshape(point="440").image
-    assert "offsets 946 (" in str(raised.value.hint)
+    assert "offsets 297 (" in str(raised.value.hint) and "946 (" in str(raised.value.hint)
+
+
+@pytest.fixture(params=["one image", "all images"])
+def gap(request: pytest.FixtureRequest, tmp_path: Path) -> Session:
+    """A directory that lost the segment from offset 305 to 415; it has snapshots up to 297, 449 and later ones."""
+    node = FIXTURES / "4.2.1-rolled" / "controller-3002"
+    target = copy_of(node, tmp_path)
+    (target / "00000000000000000305.log").unlink()
+    session = opened(target)
+    if request.param == "all images":
+        session.travels()
+    return session
+
+
+@pytest.mark.parametrize("offset", [305, 350, 415, 416, 448])
+def test_where_the_log_has_a_gap_nothing_is_shown(gap: Session, offset: int) -> None:
+    with pytest.raises(DataError, match="offsets 305 to 415 are missing") as raised:
+        run(gap, f"as-of {offset}")
+    assert "offsets 0 (2026-" in str(raised.value.hint) and " to 304 (2026-" in str(raised.value.hint)
+    assert " and 449 (2026-" in str(raised.value.hint)
+
+
+def test_around_a_gap_all_is_shown(gap: Session) -> None:
+    for offset in (304, 449, 450, 700):
+        run(gap, f"as-of {offset}")
+        assert gap.image.provenance.offset == offset
+
+
+def test_times_around_a_gap(gap: Session) -> None:
+    whole = opened(FIXTURES / "4.2.1-rolled" / "controller-3002")
+    times = {row["offset"]: row["timestampMs"] for row in rows(whole, "dump")}
+    before, inside, after = (datetime.fromtimestamp(times[at] / 1000, UTC).isoformat() for at in (304, 380, 600))
+    assert times[304] < times[380] < times[416]
+    assert gap.offset_of(before) == 304  # that very moment: later records of the same millisecond are not known
+    with pytest.raises(DataError, match="offsets 305 to 415 are missing"):
+        gap.offset_of(inside)
+    assert times[gap.offset_of(after) or 0] == times[600]
+    assert gap.offset_of("2099-01-01") == whole.offset_of("2099-01-01")
+
+
+def test_snapshots_alone_are_single_points(tmp_path: Path) -> None:
+    for end in (100, 200):
+        write_snapshot(tmp_path, snapshot([], timestamp=1_700_000_000_000 + end), end)
+    for travels in (False, True):
+        session = opened(tmp_path)
+        if travels:
+            session.travels()
+        for offset in (99, 199):
+            run(session, f"as-of {offset}")
+            assert session.image.provenance.offset == offset
+        run(session, "as-of 200")
+        assert session.image.provenance.offset == 199
+        assert "offset 200 is after the end of the snapshot: answers are the state at offset 199" in session.notes()
+        for point, told in (("98", "before everything"), ("150", "100 to 199"), ("2023-11-14T22:13:20.150Z", "100 to")):
+            with pytest.raises(DataError, match=told) as raised:
+                run(session, f"as-of {point}")
+            assert str(raised.value.hint) == (
+                "offsets 99 (2023-11-14T22:13:20.100+00:00) and 199 (2023-11-14T22:13:20.200+00:00) can be shown"
+            )
+
+
+def test_a_damaged_snapshot_is_damage_and_no_gap(tmp_path: Path) -> None:
+    write_snapshot(tmp_path, snapshot([]), 100)
+    file = write_snapshot(tmp_path, snapshot([]), 200)
+    file.write_bytes(file.read_bytes()[:-9] + bytes(9))
+    then = opened(tmp_path).reshape(point="300")
+    assert then.image.provenance.offset == 99 and then.exit_code() == EXIT_DATA
+
+
+def test_the_largest_offset_is_a_point(shell: Session) -> None:
+    run(shell, f"as-of {2**63 - 1}")
+    assert shell.image.provenance.offset == 206
+    with pytest.raises(UsageError):
+        run(shell, f"as-of {2**63}")
 
 
 def test_what_is_appended_is_seen_by_a_later_journey(tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ import pytest
 
 from kshell.commands.base.execute import prepare_words
 from kshell.commands.base.history_blame import Blame
-from kshell.errors import DataError, NoSuchPathError, UsageError
+from kshell.commands.base.result import Rows
+from kshell.errors import EXIT_DATA, DataError, NoSuchPathError, UsageError
 from kshell.render import render
 from kshell.session import Session
 from kshell.sources.directory import DirectorySource
 from kshell.sources.past import Past
-from tests.builders import batch, control_batch, leader_change, node_name, recorded, uuid, value, write_log
+from tests.builders import batch, control_batch, copy_of, leader_change, node_name, recorded, uuid, value, write_log
 from tests.commands.shell import lines, opened, rows, run
 from tests.leaves import session_at, values
 
@@ -114,6 +115,39 @@ def test_in_a_transaction_both_offsets_are_told(tmp_path: Path) -> None:
     write_log(tmp_path, control_batch([leader_change()]), batch(records, 1))
     told = rows(opened(tmp_path), "blame /image/topics/byName/t/name")[0]
     assert (told["offset"], told["effectiveOffset"]) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("isrs", "setter"),
+    [
+        ([[1, 2], [1]], 2),  # set and set back: it never changed
+        ([[1, 2]], 4),
+        ([[1, 2], [1], [1, 2], [1, 2]], 6),
+        ([[1, 2], [1], [1, 2], [1]], 2),
+    ],
+)
+def test_a_transaction_counts_by_what_it_comes_to(tmp_path: Path, isrs: list[list[int]], setter: int) -> None:
+    made = value("PARTITION", partitionId=0, topicId=uuid(1), replicas=[1, 2], isr=[1], leader=1, leaderEpoch=0)
+    changes = [value("PARTITION_CHANGE", partitionId=0, topicId=uuid(1), isr=isr) for isr in isrs]
+    records = [value("TOPIC", name="t", topicId=uuid(1)), made, value("BEGIN_TRANSACTION"), *changes]
+    write_log(tmp_path, control_batch([leader_change()]), batch([*records, value("END_TRANSACTION")], 1))
+    told = {row["field"]: row for row in rows(opened(tmp_path), "blame /image/topics/byName/t/0")}
+    assert told["isr"]["offset"] == setter
+    assert told["isr"]["effectiveOffset"] == (2 if setter == 2 else 4 + len(isrs))
+    assert told["partitionEpoch"]["offset"] == 3 + len(isrs)
+
+
+def test_past_damage_the_newest_state_is_blamed_and_the_damage_told(tmp_path: Path) -> None:
+    node = next(node for node in recorded(log_from_zero=True) if node_name(node) == "4.3.1/broker-0")
+    file = copy_of(node, tmp_path) / f"{0:020d}.log"
+    raw = bytearray(file.read_bytes())
+    raw[len(raw) // 4] ^= 0xFF
+    file.write_bytes(raw)
+    session = opened(file.parent)
+    result = run(session, "blame /image/provenance")
+    assert isinstance(result, Rows) and next(iter(result))["value"] == 573
+    assert result.exit_code == EXIT_DATA
+    assert any("CRC" in note for note in session.notes())
 
 
 def test_defaults_have_no_record(sample: Session) -> None:

@@ -18,6 +18,7 @@ from kshell.sources.past import Past
 from kshell.sources.quorum import QuorumSource
 from kshell.sources.source import Loaded
 from tests.builders import (
+    TIME,
     batch,
     control_batch,
     copy_of,
@@ -186,7 +187,7 @@ def test_a_tail_that_was_taken_back_is_read_anew(tmp_path: Path) -> None:
     assert again is not None and metadata(again.image) == metadata(source.load(until=4).image)
 
 
-def test_past_damage_the_snapshots_answer(tmp_path: Path) -> None:
+def test_past_damage_the_next_snapshot_is_begun_with(tmp_path: Path) -> None:
     node = next(node for node in recorded(log_from_zero=True) if node_name(node) == "4.3.1/broker-0")
     target = copy_of(node, tmp_path)
     file = target / f"{0:020d}.log"
@@ -196,8 +197,46 @@ def test_past_damage_the_snapshots_answer(tmp_path: Path) -> None:
     source = DirectorySource(str(target))
     past = Past(source)
     early, late = past.at(50), past.at(573)
-    assert early is not None and metadata(early.image) == metadata(source.load(until=50).image)
-    assert late is None and source.load(until=573).image
+    theirs = source.load(until=573)
+    assert early is None and source.load(until=50).image.provenance.offset == 50
+    assert late is not None and metadata(late.image) == metadata(theirs.image)
+    assert [str(error) for error in late.damage] == [str(error) for error in theirs.damage] != []
+
+
+def test_a_gap(tmp_path: Path) -> None:
+    """Each offset is the same from all images as from one, or in neither: never the state from before the gap."""
+    node = next(node for node in recorded(log_from_zero=True) if node_name(node) == "4.2.1-rolled/controller-3002")
+    whole, target = DirectorySource(str(node)), copy_of(node, tmp_path)
+    segments = sorted(target.glob("*.log"))
+    segments[4].unlink()
+    first, after = int(segments[4].stem), int(segments[5].stem)
+    source = DirectorySource(str(target))
+    past = Past(source)
+    ends = {int(file.name[:20]) for file in target.glob("*.checkpoint")}
+    joined = min(end for end in ends if end >= after)
+    last = (whole.load().log_end_offset or 0) - 1
+    assert first < joined - 1 < last
+    for offset in range(0, last + 1, STRIDE):
+        ours, theirs = past.at(offset), plain(source, offset)
+        assert (theirs is not None) == (offset < first or offset >= joined - 1 or offset + 1 in ends), offset
+        assert (ours is not None) == (offset >= joined), offset
+        for found in (ours, theirs):
+            assert found is None or metadata(found.image) == metadata(whole.load(until=offset).image), offset
+
+
+def test_snapshots_without_a_log(tmp_path: Path) -> None:
+    for end in (100, 200):
+        write_snapshot(tmp_path, snapshot([config(str(end))], timestamp=TIME + end), end)
+    source = DirectorySource(str(tmp_path))
+    past = Past(source)
+    for offset in (99, 199, 300):
+        theirs = plain(source, offset)
+        assert theirs is not None and theirs.image.provenance.offset == min(offset, 199)
+        ours = past.at(offset)
+        assert ours is None or metadata(ours.image) == metadata(theirs.image)
+    for offset in (98, 100, 198):
+        assert past.at(offset) is None and plain(source, offset) is None
+    assert past.offset_by(TIME + 150) is None
 
 
 def test_times_are_found(tmp_path: Path) -> None:
