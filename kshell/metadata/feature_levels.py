@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from kshell.metadata.metadata_version import FEATURE, version_name
+from kshell.metadata.metadata_version import FEATURE, KRAFT_FEATURE, version_name
 
 METADATA_VERSION = FEATURE
-KRAFT_VERSION = "kraft.version"
+KRAFT_VERSION = KRAFT_FEATURE
 LATEST = 30
 """The newest metadata.version that a release has for production (4.3-IV0)."""
 CONTROLLERS_REGISTER = 15

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 FEATURE = "metadata.version"
+KRAFT_FEATURE = "kraft.version"
 
 _NAMES = """
 3.0-IV1 3.1-IV0 3.2-IV0 3.3-IV0 3.3-IV1 3.3-IV2 3.3-IV3 3.4-IV0 3.5-IV0 3.5-IV1 3.5-IV2 3.6-IV0 3.6-IV1 3.6-IV2

@@ -395,6 +395,12 @@ def test_a_feature_at_level_0_is_gone() -> None:
     assert {name: entry.value for name, entry in image["features"].items()} == {"metadata.version": 20}
 
 
+def test_kraft_version_is_no_feature_of_the_image() -> None:
+    image, replayer = replayed(value("FEATURE_LEVEL", name="kraft.version", featureLevel=1))
+    assert not image["features"] and not replayer.problems
+    assert image.provenance.offset == 0
+
+
 def test_acls_are_added_and_removed_by_id() -> None:
     acl = value(
         "ACCESS_CONTROL_ENTRY",

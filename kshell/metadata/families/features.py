@@ -6,7 +6,7 @@ from typing import Any
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
-from kshell.metadata.metadata_version import FEATURE
+from kshell.metadata.metadata_version import FEATURE, KRAFT_FEATURE
 from kshell.metadata.records import record
 from kshell.metadata.values import Origin
 
@@ -24,7 +24,13 @@ ZK_MIGRATION = "zkMigrationState"
 """,
 )
 def feature_level(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Level 0 takes a feature back, except the metadata.version, which has no such level."""
+    """Level 0 takes a feature back, except the metadata.version, which has no such level.
+
+    A controller of 4.0 writes a record for kraft.version, too, and every ``FeaturesDelta`` passes it over: that level
+    is told by a control record.
+    """
+    if data["name"] == KRAFT_FEATURE:
+        return
     if data["featureLevel"] == 0 and data["name"] != FEATURE:
         delta.drop("features", data["name"])
     else:
