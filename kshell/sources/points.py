@@ -120,7 +120,7 @@ def reach(listing: Listing) -> str | None:
     known: list[_Stretch] = []
     for first, last in _unbroken(listing):
         joined = [file for file in listing.snapshots if file.end_offset and first[0] <= file.end_offset <= last[0] + 1]
-        if first[0] <= listing.unseen:
+        if first[0] <= listing.unseen or listing.directory is None:  # of a lone segment its own records are shown
             known.append(_Stretch(first, last))
         elif joined:
             known.append(_Stretch(((joined[0].end_offset or 0) - 1, _written(joined[0])), last))

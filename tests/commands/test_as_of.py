@@ -188,6 +188,18 @@ def test_snapshots_alone_are_single_points(tmp_path: Path) -> None:
             )
 
 
+def test_before_a_lone_segment() -> None:
+    node = FIXTURES / "4.2.1-rolled" / "controller-3002" / METADATA_DIRECTORY
+    session = opened(node / "00000000000000000305.log")
+    for travels in (False, True):
+        if travels:
+            session.travels()
+        assert session.reshape(point="400").image.provenance.offset == 400
+        with pytest.raises(DataError, match="offsets 0 to 304 are missing") as raised:
+            run(session, "as-of 304")
+        assert str(raised.value.hint).startswith("offsets 305 (") and " to 415 (" in str(raised.value.hint)
+
+
 def test_a_damaged_snapshot_is_damage_and_no_gap(tmp_path: Path) -> None:
     write_snapshot(tmp_path, snapshot([]), 100)
     file = write_snapshot(tmp_path, snapshot([]), 200)
