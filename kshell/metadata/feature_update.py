@@ -133,6 +133,8 @@ def _not_allowed(
     current = standing.finalized.get(name, 0)
     if name == KRAFT_VERSION and not _handles_kraft(standing):
         current = 0  # to these controllers it is a feature that nobody finalized
+    if upgrade and target < 1:
+        return ["an upgrade goes to level 1 or above: level 0, which turns a feature off, is a downgrade"]
     if upgrade and target < current:
         return [f"{shown(name, current)} is finalized: this would be a downgrade"]
     if not upgrade and target > current:

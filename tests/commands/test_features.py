@@ -110,6 +110,13 @@ class TestCanUpgrade:
         told = verdicts(opened(write(tmp_path)), "features --can-upgrade metadata.version=29")
         assert told[METADATA][2] == "30 (4.3-IV0) is finalized: this would be a downgrade"
 
+    @pytest.mark.parametrize("name", [METADATA, "kraft.version", "group.version", "no.such.version"])
+    def test_level_0_is_no_upgrade(self, name: str, tmp_path: Path) -> None:
+        """Even where it is 0 already: ``kafka-features.sh upgrade`` refuses to ask for it."""
+        possible, _, reason = verdicts(opened(write(tmp_path)), f"features --can-upgrade {name}=0")[name]
+        assert possible is False
+        assert reason is not None and "level 0, which turns a feature off, is a downgrade" in reason
+
     def test_dependencies_count_what_is_asked_for_too(self, tmp_path: Path) -> None:
         elr = {"name": "eligible.leader.replicas.version", "minSupportedVersion": 0, "maxSupportedVersion": 1}
         features = [*FEATURES, elr]
