@@ -9,6 +9,7 @@ from kshell.metadata.feature_levels import (
     CONTROLLERS_REGISTER,
     KRAFT_VERSION,
     METADATA_VERSION,
+    levels,
     metadata_changed,
     needs_of,
     shown,
@@ -120,6 +121,12 @@ def _handles_kraft(standing: Standing) -> bool:
     return supported is None or supported.get(METADATA_VERSION, DISABLED)[1] >= _RAISES_KRAFT
 
 
+def _is_unheard_of(standing: Standing, name: str) -> bool:
+    """Whether the leader has never heard of a feature, and minds even for level 0: from 4.0 on it does."""
+    supported = standing.leader_supports or {}
+    return supported.get(METADATA_VERSION, DISABLED)[1] > _KNOWS_KRAFT and name not in {*levels(), *supported}
+
+
 def _is_conditional(standing: Standing) -> bool:
     """Whether the leader is of 4.0: it is the only release that sets a condition for kraft.version."""
     supported = standing.leader_supports or {}
@@ -137,6 +144,8 @@ def _not_allowed(
         return ["an upgrade goes to level 1 or above: level 0, which turns a feature off, is a downgrade"]
     if upgrade and target < current:
         return [f"{shown(name, current)} is finalized: this would be a downgrade"]
+    if _is_unheard_of(standing, name):
+        return ["the active controller knows no feature of that name"]
     if not upgrade and target > current:
         return [f"{shown(name, current)} is finalized: this would be an upgrade"]
     if name == METADATA_VERSION:

@@ -163,6 +163,15 @@ def test_kraft_version_by_who_leads() -> None:
         assert (verdict.possible, verdict.reason is None) == (raised, top == 30)
 
 
+@pytest.mark.parametrize(("top", "lowered"), [(21, True), (25, False)])
+def test_a_feature_that_nobody_knows_by_who_leads(top: int, lowered: bool) -> None:
+    """Level 0 of it is nothing to 3.9; 4.0 and later look it up, and do not find it."""
+    standing = Standing({METADATA: 20}, (Node("controller", 1, {METADATA: (1, top)}),), 1)
+    verdict = check(standing, {"no.such.version": 0}, upgrade=False)[0]
+    assert (verdict.possible, verdict.reason is None) == (lowered, lowered)
+    assert check(standing, {"streams.version": 0}, upgrade=False)[0].possible is True
+
+
 class TestLive:
     def test_controllers_that_do_not_register_are_asked(self) -> None:
         """Before 3.7 nobody tells the ids of those that do not lead; these say that they support 7 to 30."""

@@ -109,6 +109,7 @@ QUESTIONS: dict[str, list[tuple[str, ...]]] = {
         ("downgrade", "metadata.version=22"),
         ("downgrade", "transaction.version=0"),
         ("downgrade", "group.version=0"),
+        ("downgrade", "no.such.version=0"),
         ("downgrade", "metadata.version=26"),
     ],
 }
