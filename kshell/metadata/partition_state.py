@@ -7,8 +7,11 @@ reassigned has the replication factor without the replicas that are being added,
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from kshell.metadata.partial import is_untold
 from kshell.metadata.partitions import Partition
+from kshell.protocol.primitives import ZERO_UUID, Uuid
 
 OFFLINE = "offline"
 UNDER_MIN_ISR = "under-min-isr"
@@ -19,6 +22,9 @@ REASSIGNING = "reassigning"
 NON_PREFERRED = "non-preferred"
 ONLINE = "online"
 UNDECODED = "undecoded"
+
+MIGRATING, UNASSIGNED, LOST = ZERO_UUID, Uuid((1).to_bytes(16, "big")), Uuid((2).to_bytes(16, "big"))
+"""What stands for a replica's log directory where there is none (``DirectoryId``, KIP-858)."""
 
 PROBLEMS = (OFFLINE, UNDER_MIN_ISR, AT_MIN_ISR, UNDER_REPLICATED, UNCLEAN, REASSIGNING, NON_PREFERRED)
 _STATES = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED)
@@ -62,3 +68,13 @@ def replication_factor(partition: Partition) -> int:
     """How many replicas there are to be: those that are being added do not count yet."""
     adding = partition.adding_replicas
     return len(partition.replicas) - (0 if is_untold(adding) else len(adding))
+
+
+def is_online(directory: Uuid, online: Collection[Uuid]) -> bool:
+    """Whether a broker has a replica's log directory, as Kafka counts (``DirectoryId.isOnline``).
+
+    ``online`` are the directories of its registration; one from before 3.7-IV2 has none, and nothing is known then.
+    """
+    if directory in (MIGRATING, UNASSIGNED):
+        return True
+    return directory != LOST and (not online or directory in online)

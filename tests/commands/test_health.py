@@ -13,7 +13,9 @@ import pytest
 from kshell.commands.base.result import Report, Rows, Section, Text, Toned
 from kshell.errors import UsageError
 from kshell.metadata.health.check import LEVELS, checks
+from kshell.metadata.partition_state import LOST, UNASSIGNED
 from kshell.protocol.batches import write_batch
+from kshell.protocol.primitives import ZERO_UUID, Uuid
 from kshell.render import render
 from kshell.session import Session
 from kshell.sources.brokers import BrokerSource
@@ -60,6 +62,14 @@ def older(number: int, top: int = 29) -> bytes:
     return broker(number, features=[FEATURES[0] | {"maxSupportedVersion": top}, FEATURES[1]])
 
 
+def jbod(number: int, *directories: int) -> bytes:
+    """A broker that tells its log directories."""
+    point = {"name": "B", "host": "h", "port": 9092, "securityProtocol": 0}
+    return value("REGISTER_BROKER", 3, brokerId=number, incarnationId=uuid(number), endPoints=[point],
+                 rack=f"rack-{number}", fenced=False, brokerEpoch=number, features=FEATURES,
+                 logDirs=[uuid(one) for one in directories])  # fmt: skip
+
+
 def level(number: int) -> bytes:
     """Another metadata.version."""
     return value("FEATURE_LEVEL", name="metadata.version", featureLevel=number)
@@ -80,6 +90,11 @@ PLANTED: dict[str, Planted] = {
     "offlinePartition": Planted(ORDERS_0, (changed(leader=-1, isr=[1]),), evidence="leader none, isr 1 of"),
     "underMinIsr": Planted(ORDERS_0, (changed(isr=[1]),), evidence="isr 1 of replicas 1,2,3, min.insync.replicas 2"),
     "uncleanRecovery": Planted(ORDERS_0, (changed(isr=[2], leader=2, leaderRecoveryState=1),), evidence="RECOVERING"),
+    "offlineDirectory": Planted(
+        ORDERS_0,
+        (jbod(2, 8, 9), changed(directories=[uuid(7), uuid(77), uuid(7)])),
+        evidence=f"broker 2 has no directory {uuid(77)}; isr 1,2,3 of replicas 1,2,3",
+    ),
     "atMinIsr": Planted(ORDERS_0, (changed(isr=[1, 2]),), evidence="isr 1,2 of replicas 1,2,3"),
     "underReplicated": Planted(ORDERS_0, (changed(isr=[1, 3]),), evidence="isr 1,3"),
     "elrInUse": Planted(ORDERS_0, (changed(isr=[1], eligibleLeaderReplicas=[2]),), evidence="elr 2"),
@@ -203,6 +218,32 @@ class TestMinIsr:
         """A broker asks for as many as there are (``Partition.effectiveMinIsr``)."""
         told = found(opened(write(tmp_path, *lone("alone", (1,)))))
         assert set(told) == {"singleReplica", "minIsrAboveReplicas"}
+
+
+class TestDirectories:
+    """A replica's log directory against those with which its broker registered (``DirectoryId.isOnline``)."""
+
+    @pytest.mark.parametrize(
+        ("place", "is_lost"),
+        [(uuid(7), False), (ZERO_UUID, False), (UNASSIGNED, False), (LOST, True), (uuid(8), True)],
+    )
+    def test_of_a_broker_that_tells_them(self, place: Uuid, is_lost: bool, tmp_path: Path) -> None:
+        told = found(opened(write(tmp_path, jbod(2, 7), changed(directories=[uuid(7), place, uuid(7)]))))
+        assert set(told) == ({"offlineDirectory"} if is_lost else set())
+
+    def test_of_one_that_does_not(self, tmp_path: Path) -> None:
+        """Registrations from before 3.7-IV2: only LOST says something."""
+        told = found(opened(write(tmp_path, changed(directories=[uuid(7), uuid(77), LOST]))))
+        assert [row["evidence"] for row in told["offlineDirectory"]] == [
+            "broker 3 has no directory (LOST); isr 1,2,3 of replicas 1,2,3"
+        ]
+
+    def test_in_a_snapshot(self, tmp_path: Path) -> None:
+        """What nobody changed since is looked at, too."""
+        told = found(opened(write(tmp_path, jbod(3, 8))))
+        assert {row["path"] for row in told["offlineDirectory"]} == {
+            ORDERS_0, "/image/topics/byName/orders/1", "/image/topics/byName/payments/0"
+        }  # fmt: skip
 
 
 class TestReassignment:

@@ -74,6 +74,8 @@ class PartitionState(NamedTuple):
     partition: Partition
     problems: tuple[str, ...]
     min_isr: int | None
+    lost: tuple[int, ...] = ()
+    """Replicas whose log directory their broker does not have."""
 
     @property
     def path(self) -> str:

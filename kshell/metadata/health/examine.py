@@ -19,8 +19,16 @@ from kshell.metadata.health.check import (
     is_told,
     of_kind,
 )
-from kshell.metadata.partition_state import AT_MIN_ISR, problems, replication_factor
+from kshell.metadata.partition_state import (
+    AT_MIN_ISR,
+    MIGRATING,
+    UNASSIGNED,
+    is_online,
+    problems,
+    replication_factor,
+)
 from kshell.metadata.partitions import Partition, Topic
+from kshell.protocol.primitives import Uuid
 
 
 class Health(NamedTuple):
@@ -61,7 +69,13 @@ class _Walk:
         self._of_topic = list(of_kind(known, "of_topic"))
         self._of_partition = list(of_kind(known, "of_partition"))
         self._placed: dict[tuple[int, ...], tuple[str, ...]] = {}
-        self._racks = {number: entry.value.rack for number, entry in state.image["brokers"].items()}
+        brokers = {number: entry.value for number, entry in state.image["brokers"].items()}
+        self._racks = {number: broker.rack for number, broker in brokers.items()}
+        told = {number: broker.directories for number, broker in brokers.items() if is_told(broker.directories)}
+        self._directories = told
+        self._lost_of: dict[tuple[tuple[int, ...], tuple[Uuid, ...]], tuple[int, ...]] = {}
+        # Ids of directories are unique: that each is some broker's tells of nearly all partitions that they are stored.
+        self._online = frozenset((MIGRATING, UNASSIGNED, *(one for listed in told.values() for one in listed)))
 
     def topic(self, topic: Topic) -> None:
         """Looks at a topic and its partitions."""
@@ -72,7 +86,7 @@ class _Walk:
                 continue
             if _is_whole(value):
                 factors.add(len(value.replicas))
-                if not self._placement(value.replicas):
+                if not self._placement(value.replicas) and not self._lost(value):
                     continue
             factors.add(replication_factor(value))
             self._partition(topic, number, value)
@@ -92,10 +106,22 @@ class _Walk:
             found.remove(AT_MIN_ISR)  # as many as there are to be: none has been lost
         self.counts.update(found)
         told = (*found, *self._placement(value.replicas), *(("elr",) if value.elr and is_told(value.elr) else ()))
-        if told:
-            shown = PartitionState(topic, number, value, told, least)
+        lost = self._lost(value)
+        if told or lost:
+            shown = PartitionState(topic, number, value, told, least, lost)
             for made, find in self._of_partition:
                 self._add(made, find(self._state, shown))
+
+    def _lost(self, value: Partition) -> tuple[int, ...]:
+        """The brokers whose replica is in a log directory that they do not have."""
+        if self._online.issuperset(value.directories) or not is_told(value.directories):
+            return ()
+        key = value.replicas, value.directories
+        known = self._lost_of.get(key)
+        if known is None:
+            found = (one for one, place in zip(*key, strict=True) if not is_online(place, self._directories.get(one, ())))
+            known = self._lost_of[key] = tuple(found)
+        return known
 
     def _placement(self, replicas: tuple[int, ...]) -> tuple[str, ...]:
         """What is wrong with where replicas are: the same for all partitions with the same ones."""

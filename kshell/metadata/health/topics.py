@@ -18,6 +18,7 @@ from kshell.metadata.health.check import (
 )
 from kshell.metadata.partition_state import (
     AT_MIN_ISR,
+    LOST,
     NON_PREFERRED,
     OFFLINE,
     REASSIGNING,
@@ -79,6 +80,23 @@ def unclean_recovery(state: State, one: PartitionState) -> Found | None:
     if UNCLEAN not in one.problems:
         return None
     return _found(one, f"leaderRecoveryState RECOVERING, leader {one.partition.leader}, {_replicas(one)}")
+
+
+@partition_check(
+    "offlineDirectory",
+    ERROR,
+    "a replica is in a log directory that its broker does not have: a failed disk, or one that was taken away",
+    "see the server.log of the broker for the directory; repair or replace the disk and restart the broker, or"
+    " reassign the replica (kafka-reassign-partitions.sh)",
+)
+def offline_directory(state: State, one: PartitionState) -> Found | None:
+    """The directory's id is LOST, or none of those with which the broker registered (KIP-858)."""
+    if not one.lost:
+        return None
+    places = dict(zip(one.partition.replicas, one.partition.directories, strict=True))
+    said = [f"broker {number} has no directory {'(LOST)' if places[number] == LOST else places[number]}"
+            for number in one.lost]  # fmt: skip
+    return _found(one, f"{', '.join(said)}; {_replicas(one)}")
 
 
 @partition_check("atMinIsr", WARNING, "one more replica lost, and acks=all is refused", _RETURN)
