@@ -41,7 +41,7 @@ def state_of(session: Session, least: MinIsr) -> State:
         now=_moment(loaded) if nodes is None else int(time.time() * 1000),
         voters=voters,
         quorum=told,
-        snapshots=None if session.source.is_live else _snapshots(session, loaded),
+        snapshots=_told_snapshots(session, loaded) if session.source.is_live else _snapshots(session, loaded),
         is_partial=not session.source.has_log,
     )
 
@@ -65,6 +65,21 @@ def _quorum(session: Session, nodes: Nodes) -> Mapping[str, Any] | None:
     except (AuthorizationError, ServerError, UnsupportedVersionError) as error:
         hint = f" ({error.hint})" if error.hint else ""
         session.remarks.append(f"not checked: how the quorum keeps up: {error.message}{hint}")
+        return None
+
+
+def _told_snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
+    """What the leader of a running quorum says now; brokers know nothing of snapshots."""
+    from kshell.errors import NodeError
+    from kshell.sources.newest_snapshot import snapshot_age
+    from kshell.sources.quorum import QuorumSource
+
+    if session.until is not None or not isinstance(session.source, QuorumSource):
+        return None
+    try:
+        return snapshot_age(session.source, loaded)
+    except NodeError as error:
+        session.remarks.append(f"not checked: the age of snapshots: {error.message}")
         return None
 
 

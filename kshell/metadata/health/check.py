@@ -34,6 +34,8 @@ class SnapshotAge(NamedTuple):
     first: int
     last: int
     log_bytes: int
+    is_running: bool = False
+    """Whether the leader of a running quorum told: one that has none after some minutes has lost none."""
 
 
 class State(NamedTuple):

@@ -247,9 +247,9 @@ def no_snapshot(state: State) -> Iterator[Found]:
     "nothing, unless snapshots were there before: servers write one an hour, or after 20 MiB of log",
 )
 def no_snapshot_yet(state: State) -> Iterator[Found]:
-    """With less log than a server lets pass."""
+    """With less log than a server lets pass; in a directory, from which snapshots may have been lost as well."""
     age = state.snapshots
-    if age is not None and age.snapshot is None and not _is_late(state, age):
+    if age is not None and not age.is_running and age.snapshot is None and not _is_late(state, age):
         yield Found("/snapshots", f"none, after {_span(age.last - age.first)} and {age.log_bytes} bytes of log")
 
 
