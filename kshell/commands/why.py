@@ -12,8 +12,9 @@ from kshell.commands.base.story_events import COLUMNS, event_rows, everyone, ids
 from kshell.commands.base.story_sentence import broker_status, sentence, trailing
 from kshell.commands.base.story_target import complete_partition, one_partition
 from kshell.errors import EXIT_OK, CommandError
+from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.names import encode_name
-from kshell.metadata.partition_state import problems, state
+from kshell.metadata.partition_state import effective_min_isr, problems, state
 from kshell.metadata.story import Held, Partitions
 from kshell.metadata.values import plain
 from kshell.tree.image import iso
@@ -47,8 +48,9 @@ def run(session: Session, args: Any) -> Result:
         "partition": number,
         "path": join(("image", "topics", "byName", encode_name(topic), str(number))),
     }
+    least = _min_isr(story, topic, held)
     closing = {
-        "sentence": sentence(story, topic, held),
+        "sentence": sentence(story, topic, held, least),
         "history": story.reach + _earlier(story, topic),
     }
     title, brokers = f"{topic}-{number}", _brokers(story, held)
@@ -56,7 +58,7 @@ def run(session: Session, args: Any) -> Result:
         [
             Section("partition", title, about),
             Section("events", "Events", Rows(tuple(map(Column, COLUMNS)), rows)),
-            Section("state", "State", _state(story, held)),
+            Section("state", "State", _state(story, held, least)),
             Section("brokers", "Brokers", Rows(tuple(map(Column, _BROKERS)), brokers)),
             Section("answer", "Answer", closing),
         ]
@@ -93,13 +95,22 @@ def _earlier(story: Story, topic: str) -> str:
     return f"; {count} of the same name was there before, and deleted: `log` has it"
 
 
-def _state(story: Story, held: Partitions) -> dict[str, Any]:
+def _min_isr(story: Story, topic: str, held: Partitions) -> int | None:
+    """What is needed now, as far as the log knows it; ``None`` for a topic that is gone as well."""
+    present = held[-1].value
+    if present is None:
+        return None
+    leader = present.leader if isinstance(present.leader, int) else None
+    return effective_min_isr(present, MinIsr(story.image).of(topic, leader))
+
+
+def _state(story: Story, held: Partitions, min_isr: int | None) -> dict[str, Any]:
     offset, time = story.end()
     facts = {"asOf": None if offset < 0 else offset, "time": iso(time), "timeMs": None if time < 0 else time}
     present = held[-1].value
     if present is None:
         return {**facts, "state": "deleted"}
-    return {**facts, "state": state(problems(present, None)), **plain(present)}
+    return {**facts, "state": state(problems(present, min_isr)), **plain(present)}
 
 
 def _brokers(story: Story, held: Partitions) -> list[Row]:

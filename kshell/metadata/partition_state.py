@@ -70,6 +70,11 @@ def replication_factor(partition: Partition) -> int:
     return len(partition.replicas) - (0 if is_untold(adding) else len(adding))
 
 
+def effective_min_isr(partition: Partition, min_isr: int | None) -> int | None:
+    """What a broker asks for: no more in-sync replicas than there are replicas (``Partition.effectiveMinIsr``)."""
+    return None if min_isr is None else min(min_isr, max(replication_factor(partition), 1))
+
+
 def is_online(directory: Uuid, online: Collection[Uuid]) -> bool:
     """Whether a broker has a replica's log directory, as Kafka counts (``DirectoryId.isOnline``).
 

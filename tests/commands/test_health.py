@@ -380,6 +380,65 @@ class TestLive:
             assert not {"controllerUnregistered", "unregisteredReplica", "brokerFenced"} & found(session).keys()
 
 
+class TestLiveSnapshots:
+    """The leader names its newest one; an observer may have begun with an older one."""
+
+    def session(self, quorum: Quorum, *, snapshot: bool) -> Session:
+        ids = [node.id for node in quorum.controllers]
+        mine = [record for record in records() if record not in [controller(n) for n in (11, 12, 13)]]
+        mine += [controller(number) for number in ids]
+        quorum.append(*mine)
+        if snapshot:
+            quorum.snapshot(mine)
+        return Session(quorum.keep(QuorumSource(quorum.bootstrap, settings())))
+
+    def pass_time(self, quorum: Quorum, hours: int) -> None:
+        later = builders.TIME + hours * HOUR
+        quorum.log.put(write_batch([(None, value("NO_OP"))], base_offset=quorum.log.end, epoch=1, timestamp=later))
+        quorum.commit()
+
+    def about(self, session: Session) -> list[tuple[str, str]]:
+        told = found(session)
+        return [(name, told[name][0]["evidence"]) for name in told if "napshot" in name]
+
+    def test_old(self) -> None:
+        with Quorum(controllers=3) as quorum:
+            session = self.session(quorum, snapshot=True)
+            self.pass_time(quorum, 5)
+            assert self.about(session) == []
+            self.pass_time(quorum, 7)
+            session.refresh()
+            assert self.about(session) == [("oldSnapshot", "the newest one is 7 h older than the log's last record")]
+
+    def test_a_newer_one_than_the_observer_began_with(self) -> None:
+        with Quorum(controllers=3) as quorum:
+            session = self.session(quorum, snapshot=True)
+            assert self.about(session) == []
+            self.pass_time(quorum, 7)
+            quorum.snapshot([])
+            self.pass_time(quorum, 8)
+            session.refresh()
+            assert self.about(session) == []
+
+    @pytest.mark.parametrize(("release", "is_known"), [("4.3", True), ("3.9", True), ("3.8", False)])
+    def test_none(self, release: str, is_known: bool) -> None:
+        """Before 3.9 a leader whose log begins at 0 names none, whether there is one or not."""
+        with Quorum(controllers=3, release=release) as quorum:
+            session = self.session(quorum, snapshot=False)
+            assert self.about(session) == []  # young
+            self.pass_time(quorum, 7)
+            session.refresh()
+            assert [name for name, _ in self.about(session)] == (["noSnapshot"] if is_known else [])
+
+    def test_who_cannot_be_asked(self) -> None:
+        with Quorum(controllers=3) as quorum:
+            session = self.session(quorum, snapshot=True)
+            assert session.image
+            quorum.on("Fetch", faults.error(29))
+            assert self.about(session) == []
+            assert any(remark.startswith("not checked: the age of snapshots: ") for remark in session.remarks)
+
+
 class TestForPeople:
     def test_grouped_limited_and_toned(self, sample: Session) -> None:
         result = run(sample, "health")

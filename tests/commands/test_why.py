@@ -13,7 +13,7 @@ from kshell.session import Session
 from kshell.sources.brokers import BrokerSource
 from kshell.sources.quorum import QuorumSource
 from tests.builders import FIXTURES, node_name, recorded, snapshot, uuid, value, write_log, write_snapshot
-from tests.commands.cluster import broker, cluster, partition, topic
+from tests.commands.cluster import TOPIC, broker, cluster, config, partition, topic
 from tests.commands.shell import lines, opened, rows, run, sections
 from tests.server import Quorum, settings
 from tests.sources.test_brokers import BODIES
@@ -234,6 +234,32 @@ class TestHonesty:
         )
         assert [event for _, event, _ in events(second, "why t-0")][-2:] == ["reassignment-started", "leader-changed"]
         assert "reassignment ended: replicas 2" in sections(second, "why t-0")["events"][-1]["what"]
+
+    def test_a_reassignment_to_a_broker_that_is_away(self, tmp_path: Path) -> None:
+        moving = partition(1, 0, [1, 2], [1], 1, addingReplicas=[2], removingReplicas=[1])
+        for at, (broker_2, is_stuck) in enumerate(
+            [((broker(2, fenced=True),), True), ((), True), ((broker(2),), False)]
+        ):
+            session = cluster(tmp_path / str(at), broker(1), *broker_2, topic(1, "t"), moving)
+            assert ("it cannot end before broker 2 is back" in said(session, "why t-0")) is is_stuck
+
+    @pytest.mark.parametrize(("least", "in_sync", "is_refused"), [(2, [1], True), (1, [1], False), (3, [1, 2], False)])
+    def test_writes_that_are_refused(self, least: int, in_sync: list[int], is_refused: bool, tmp_path: Path) -> None:
+        """A leader is not enough; of two replicas no broker asks for three."""
+        session = cluster(
+            tmp_path, broker(1), broker(2), config(TOPIC, "t", "min.insync.replicas", str(least)), topic(1, "t"),
+            partition(1, 0, [1, 2], in_sync, 1),
+        )  # fmt: skip
+        assert ("writes with acks=all are refused" in said(session, "why t-0")) is is_refused
+        assert (sections(session, "why t-0")["state"]["state"] == "under-min-isr") is is_refused
+
+    def test_the_last_known_leader(self, tmp_path: Path) -> None:
+        """Killed, and back: Kafka elects it, uncleanly, for nobody knows what its disk lost (KIP-966)."""
+        lost = partition(1, 0, [1, 2], [], -1, eligibleLeaderReplicas=[], lastKnownElr=[1])
+        back = value("PARTITION_CHANGE", 2, partitionId=0, topicId=uuid(1), leader=1, isr=[1], leaderRecoveryState=1)
+        session = cluster(tmp_path, broker(1), topic(1, "t"), lost, back)
+        what = sections(session, "why t-0")["events"][-1]["what"]
+        assert what.startswith("broker 1, as the last leader that was known, elected uncleanly: records may be lost")
 
     def test_damage_ends_the_story_where_it_is(self, tmp_path: Path) -> None:
         raw = bytearray((LOST / "__cluster_metadata-0" / f"{0:020d}.log").read_bytes())

@@ -67,7 +67,8 @@ def is_unclean(old: Partition, new: Partition) -> bool:
 
 def _leader(old: Partition, new: Partition) -> Iterator[tuple[str, str]]:
     if is_unclean(old, new):
-        yield "unclean-election", f"broker {new.leader} elected uncleanly: records may be lost"
+        known = ", as the last leader that was known," if new.leader in told(old.last_known_elr) else ""
+        yield "unclean-election", f"broker {new.leader}{known} elected uncleanly: records may be lost"
     elif new.leader == old.leader:
         if new.leader_epoch != old.leader_epoch and new.leader >= 0:
             yield "leader-renewed", f"broker {new.leader} leads on, in a new leader epoch"

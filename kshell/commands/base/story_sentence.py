@@ -50,15 +50,15 @@ def since(held: Held[Any] | None) -> str:
     return f"since {when}" if held.since >= 0 else f"since {when} at the latest"
 
 
-def sentence(story: Story, topic: str, held: Partitions) -> str:
-    """The story's end: a few sentences."""
+def sentence(story: Story, topic: str, held: Partitions, min_isr: int | None = None) -> str:
+    """The story's end: a few sentences. ``min_isr`` is what its leader asks for, if that is known."""
     last = held[-1]
     if last.value is None:
         return f"The topic {topic} was deleted at offset {last.offset}, {iso(last.time) or 'at a time not known'}."
     if is_untold(last.value.leader):
         return "Who leads is not told."
-    said = _leaderless(story, held) if last.value.leader < 0 else _led(story, held)
-    return " ".join([*said, *_moving(held), *_lossy(held)])
+    said = _leaderless(story, held) if last.value.leader < 0 else [*_led(story, held), *_refused(held, min_isr)]
+    return " ".join([*said, *_moving(story, held), *_lossy(held)])
 
 
 # --- without a leader ------------------------------------------------------------------------------------------------
@@ -185,14 +185,31 @@ def _out(story: Story, held: Partitions, broker: int) -> str:
     return f"Broker {broker} is out of sync {since(run)}: {why}.{eligible}"
 
 
-def _moving(held: Partitions) -> list[str]:
+def _refused(held: Partitions, min_isr: int | None) -> list[str]:
+    """A partition that is led may refuse writes all the same."""
+    present = held[-1].value
+    assert present is not None
+    in_sync = told(present.isr)
+    if min_isr is None or is_untold(present.isr) or len(in_sync) >= min_isr:
+        return []
+    run = trailing(held, lambda one: one is not None and len(told(one.isr)) <= len(in_sync))
+    replicas = "1 replica" if len(in_sync) == 1 else f"{len(in_sync)} replicas"
+    verb = "is" if len(in_sync) == 1 else "are"
+    least = f"min.insync.replicas is {min_isr}"
+    return [f"Only {replicas} {verb} in sync {since(run)}, and {least}: writes with acks=all are refused."]
+
+
+def _moving(story: Story, held: Partitions) -> list[str]:
     present = held[-1].value
     assert present is not None
     adding, removing = told(present.adding_replicas), told(present.removing_replicas)
     if not adding and not removing:
         return []
     run = trailing(held, lambda one: one is not None and bool(told(one.adding_replicas) or told(one.removing_replicas)))
-    return [f"A reassignment adds {ids(adding)} and removes {ids(removing)} {since(run)}."]
+    away = [broker for broker in adding if _status(story, broker) in (_FENCED, _GONE)]
+    back = f"broker {away[0]} is" if len(away) == 1 else f"brokers {ids(away)} are"
+    stuck = f": it cannot end before {back} back (or it is cancelled)" if away else ""
+    return [f"A reassignment adds {ids(adding)} and removes {ids(removing)} {since(run)}{stuck}."]
 
 
 def _lossy(held: Partitions) -> list[str]:

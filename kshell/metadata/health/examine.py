@@ -23,6 +23,7 @@ from kshell.metadata.partition_state import (
     AT_MIN_ISR,
     MIGRATING,
     UNASSIGNED,
+    effective_min_isr,
     is_online,
     problems,
     replication_factor,
@@ -98,9 +99,7 @@ class _Walk:
     def _partition(self, topic: Topic, number: int, value: Partition) -> None:
         factor = replication_factor(value)
         leader = value.leader if isinstance(value.leader, int) else None
-        least = self._state.min_isr.of(topic.name, leader)
-        # Brokers never ask for more in-sync replicas than there are replicas.
-        least = None if least is None else min(least, max(factor, 1))
+        least = effective_min_isr(value, self._state.min_isr.of(topic.name, leader))
         found = problems(value, least)
         if AT_MIN_ISR in found and len(value.isr) >= factor:
             found.remove(AT_MIN_ISR)  # as many as there are to be: none has been lost
@@ -119,7 +118,9 @@ class _Walk:
         key = value.replicas, value.directories
         known = self._lost_of.get(key)
         if known is None:
-            found = (one for one, place in zip(*key, strict=True) if not is_online(place, self._directories.get(one, ())))
+            found = (
+                one for one, place in zip(*key, strict=True) if not is_online(place, self._directories.get(one, ()))
+            )
             known = self._lost_of[key] = tuple(found)
         return known
 

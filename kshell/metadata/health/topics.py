@@ -45,7 +45,7 @@ def _replicas(one: PartitionState) -> str:
     "offlinePartition",
     CRITICAL,
     "no leader: it can be neither read nor written",
-    "start one of the brokers {brokers}; only if all are lost for ever, with the records that only they had: " + _ELECT,
+    "start a broker of these: {brokers}; only if all are lost for ever, with the records that only they had: " + _ELECT,
 )
 def offline(state: State, one: PartitionState) -> Found | None:
     """No leader."""
@@ -73,7 +73,8 @@ def under_min_isr(state: State, one: PartitionState) -> Found | None:
     "uncleanRecovery",
     ERROR,
     "an unclean leader recovers: records may be lost",
-    "wait until it is RECOVERED, then compare the topic with its sources: records of former leaders may be gone",
+    "compare the topic with its sources: records of former leaders may be gone; the mark goes with the next change of"
+    " the ISR (a lone replica keeps it)",
 )
 def unclean_recovery(state: State, one: PartitionState) -> Found | None:
     """``leaderRecoveryState`` is RECOVERING."""
