@@ -8,6 +8,7 @@ partition is decoded when someone looks at it. Partitions that a log record touc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode_value
@@ -21,6 +22,11 @@ _NO_RECOVERY_CHANGE = -1
 _ID = slice(3, 7)
 """Where a PartitionRecord's value holds the partition's number: after frame version, api key and version."""
 _RECORD = "PARTITION_RECORD"
+_UUID = 16
+_NOBODY = bytes(_ID.stop - _ID.start + _UUID)
+"""In the place of number and topic id, which stand beside each other."""
+_ALIKE = 1 << 13
+"""Records that are remembered while all are looked at; with what they say some 10 MB."""
 
 
 class Partition(NamedTuple):
@@ -253,13 +259,23 @@ def _report_offset(run: Run, value: bytes, delta: int, due: int) -> None:
 
 def _value(value: bytes, offset: int, run: Run) -> Partition | Undecoded:
     """As :func:`_decode`, without an origin where all is well: that is the greater part of the work."""
+    found = _of_nobody(value[: _ID.start] + _NOBODY + value[_ID.stop + _UUID :])
+    return _decode(value, offset, run).value if found is None else found
+
+
+@lru_cache(maxsize=_ALIKE)
+def _of_nobody(value: bytes) -> Partition | None:
+    """What a record says but for the partition's number and topic: of a million, most are like another.
+
+    ``None`` where that is nothing, or no partition.
+    """
     read = decode_known(value)
     if read is not None and read[0].name == _RECORD:
         try:
             return from_record(read[2])
         except ReplayError:
             pass
-    return _decode(value, offset, run).value
+    return None
 
 
 def _decode(value: bytes, offset: int, run: Run) -> Entry[Partition] | Entry[Undecoded]:

@@ -112,3 +112,15 @@ def test_offsets_that_jump_inside_a_run_are_listed_when_the_topic_is_opened() ->
         (52, "the record claims offset 52, 51 was to come"),
         (52, "the record claims offset 52, 53 was to come"),
     ]
+
+
+def test_a_scan_of_partitions_that_are_alike_tells_them_apart() -> None:
+    """Records that differ only in their number are decoded once; each that is broken stays bytes of its own."""
+    alike = [partition(number, leader=2) for number in (3, 0, 7)]
+    other, broken = partition(5, leader=1), [partition(number, leaderRecoveryState=9) for number in (1, 2)]
+    topic, replayer = topic_of(TOPIC, *alike, other, *broken)
+    told = topic.scan()
+    assert [number for number, _ in told] == [0, 1, 2, 3, 5, 7]
+    assert told == [(number, entry.value) for number, entry in topic.partitions()]
+    assert [found.raw for _, found in told if isinstance(found, Undecoded)] == broken
+    assert {problem.origin.offset for problem in replayer.problems} == {6, 7}
