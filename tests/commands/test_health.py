@@ -220,6 +220,14 @@ class TestMinIsr:
         assert set(told) == {"singleReplica", "minIsrAboveReplicas"}
 
 
+@pytest.mark.parametrize(("later", "name"), [(0, "noSnapshotYet"), (7 * HOUR, "noSnapshot")])
+def test_the_snapshot_of_the_first_voters_is_none(later: int, name: str, tmp_path: Path) -> None:
+    """Formatting a dynamic quorum writes ``0-0.checkpoint``, which no server has made."""
+    write(tmp_path, snapshot_before=None, later=later)
+    builders.write_snapshot(tmp_path, builders.snapshot([], 0, timestamp=0), 0, 0)
+    assert set(found(opened(tmp_path))) == {name}
+
+
 class TestDirectories:
     """A replica's log directory against those with which its broker registered (``DirectoryId.isOnline``)."""
 
@@ -349,6 +357,13 @@ class TestLive:
 
         row = self.live(spoil)["voterBehind"][0]
         assert (row["path"], row["evidence"]) == ("/quorum/voters/2", "lag 0, last caught up 60 s ago")
+
+    def test_a_voter_of_whom_the_leader_knows_nothing(self) -> None:
+        def spoil(found: dict[str, Any]) -> None:
+            found["currentVoters"][1] |= {"logEndOffset": -1, "lastFetchTimestamp": -1, "lastCaughtUpTimestamp": -1}
+
+        row = self.live(spoil)["voterBehind"][0]
+        assert (row["path"], row["evidence"]) == ("/quorum/voters/2", "leader 1 has not heard of it")
 
     def test_an_observer_is_behind_by_offsets_where_times_are_not_told(self) -> None:
         def spoil(found: dict[str, Any]) -> None:

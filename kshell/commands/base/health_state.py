@@ -89,11 +89,15 @@ def _snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
     if listing.directory is None or not listing.segments or loaded.last_timestamp <= 0:
         return None
     until = session.until
-    there = [one for one in listing.snapshots if until is None or (one.end_offset or 0) <= until + 1]
-    if there and (loaded.snapshot is None or loaded.snapshot.path != there[-1].path):
-        return None
+    # The one at offset 0 was made when the directory was formatted: it tells the first voters, not how servers fare.
+    ends = [(one.end_offset or 0, one.path) for one in listing.snapshots]
+    there = [path for end, path in ends if end > 0 and (until is None or end <= until + 1)]
+    used = None
+    if there:
+        if loaded.snapshot is None or loaded.snapshot.path != there[-1]:
+            return None
+        used = loaded.snapshot.timestamp
     first = _first_timestamp(listing.segments[0].path)
-    used = loaded.snapshot.timestamp if loaded.snapshot else None
     size = sum(one.size for one in listing.segments)
     return SnapshotAge(used, loaded.last_timestamp if first is None else first, loaded.last_timestamp, size)
 

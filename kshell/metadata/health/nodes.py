@@ -159,9 +159,8 @@ def _behind(state: State, role: str) -> Iterator[Found]:
         late = now - caught if now is not None and caught is not None else None
         if (late is not None and late > BEHIND_AFTER) or (late is None and (lag is None or lag > BEHIND_BY)):
             since = "" if late is None else f", last caught up {late / 1000:.0f} s ago"
-            yield Found(
-                f"/quorum/{role}/{one['id']}", f"lag {'not known' if lag is None else lag}{since}", {"id": one["id"]}
-            )
+            evidence = f"leader {told['leaderId']} has not heard of it" if lag is None else f"lag {lag}{since}"
+            yield Found(f"/quorum/{role}/{one['id']}", evidence, {"id": one["id"]})
 
 
 # --- features --------------------------------------------------------------------------------------------------------
