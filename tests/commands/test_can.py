@@ -94,6 +94,8 @@ def test_deny_goes_before_allow(tmp_path: Path) -> None:
 def test_what_servers_properties_say(tmp_path: Path) -> None:
     told = asked(tmp_path, "can User:root READ TOPIC:orders --super-user User:a --super-user User:root", acl(1, **DENY))
     assert (told["rule"], told["reason"]) == ("superUser", "a super user may do anything")
+    line = "can User:root READ TOPIC:orders --super-user 'User:CN=a,O=b; User:root;'"  # as server.properties has them
+    assert asked(tmp_path, line, acl(1, **DENY))["rule"] == "superUser"
     for resource, allowed in (("TOPIC:orders", False), ("TOPIC:other", True)):
         told = asked(tmp_path, f"can User:bob READ {resource} --allow-if-no-acl", acl(1))
         assert told["allowed"] is allowed
