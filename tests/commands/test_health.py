@@ -305,6 +305,10 @@ class TestAccess:
     def test_tokens_are_judged_by_the_time_of_the_state(self, tmp_path: Path) -> None:
         assert "expiredToken" not in found(opened(write(tmp_path, token(builders.TIME + 1))))
 
+    def test_a_token_that_has_just_expired(self, tmp_path: Path) -> None:
+        told = found(opened(write(tmp_path, token(builders.TIME - 4000))))
+        assert told["expiredToken"][0]["evidence"] == "owner User:alice, expired 4 s ago"
+
     def test_quotas_of_unknown_users_say_nothing_without_scram(self, tmp_path: Path) -> None:
         at = [number for number, record in enumerate(records()) if record == scram("alice", 16384)]
         assert "orphanedQuota" not in found(opened(write(tmp_path, quota("bob"), without=at)))

@@ -253,6 +253,24 @@ class TestHonesty:
         assert ("writes with acks=all are refused" in said(session, "why t-0")) is is_refused
         assert (sections(session, "why t-0")["state"]["state"] == "under-min-isr") is is_refused
 
+    def test_a_disk_that_failed(self, tmp_path: Path) -> None:
+        """The broker lives on without one of its log directories, and its replica in there is out of sync (KIP-858)."""
+        first, second = uuid(7), uuid(8)
+        point = {"name": "P", "host": "h", "port": 9092, "securityProtocol": 0}
+        both = value("REGISTER_BROKER", 3, brokerId=2, incarnationId=uuid(2), brokerEpoch=2, endPoints=[point],
+                     fenced=False, logDirs=[first, second])  # fmt: skip
+        stored = value("PARTITION", 1, partitionId=0, topicId=uuid(1), replicas=[1, 2], isr=[1, 2], leader=1,
+                       directories=[uuid(9), second])  # fmt: skip
+        gone = value("BROKER_REGISTRATION_CHANGE", 2, brokerId=2, brokerEpoch=2, logDirs=[first])
+        out = value("PARTITION_CHANGE", 0, partitionId=0, topicId=uuid(1), isr=[1])
+        session = cluster(tmp_path, broker(1), both, topic(1, "t"), stored, gone, out)
+        assert [event for _, event, _ in events(session, "why t-0")] == [
+            "created", "broker-directory-lost", "isr-shrunk",
+        ]  # fmt: skip
+        assert sections(session, "why t-0")["events"][1]["what"] == f"broker 2 lost log directory {second}"
+        assert said(session, "why t-0").endswith("it is unfenced, but does not have the replica's log directory"
+                                                 " (a failed disk, or one that was taken away).")  # fmt: skip
+
     def test_the_last_known_leader(self, tmp_path: Path) -> None:
         """Killed, and back: Kafka elects it, uncleanly, for nobody knows what its disk lost (KIP-966)."""
         lost = partition(1, 0, [1, 2], [], -1, eligibleLeaderReplicas=[], lastKnownElr=[1])

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from kshell.commands.base.result import Row
 from kshell.commands.base.story import STATE, Story, told
 from kshell.metadata.families.cluster import Broker
-from kshell.metadata.partial import known
+from kshell.metadata.partial import is_untold, known
 from kshell.metadata.partitions import Partition
 from kshell.metadata.story import Held, Partitions, runs
 from kshell.metadata.values import plain
+from kshell.protocol.primitives import Uuid
 from kshell.tree.image import iso
 
 COLUMNS = (
@@ -128,8 +129,16 @@ def _broker_change(old: Broker | None, new: Broker | None) -> Iterator[tuple[str
         return
     if new.in_controlled_shutdown and not old.in_controlled_shutdown:
         yield "broker-controlled-shutdown", "in controlled shutdown"
+    lost = [one for one in told_directories(old) if one not in told_directories(new)]
+    if lost:
+        yield "broker-directory-lost", f"lost log directory {', '.join(map(str, lost))}"
     if new.fenced != old.fenced:
         yield ("broker-fenced", "fenced") if new.fenced else ("broker-unfenced", "unfenced")
+
+
+def told_directories(broker: Broker) -> tuple[Uuid, ...]:
+    """The log directories of a registration; none where a source does not tell them."""
+    return () if is_untold(broker.directories) else broker.directories
 
 
 # --- together --------------------------------------------------------------------------------------------------------

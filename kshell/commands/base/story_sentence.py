@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from kshell.commands.base.story import STATE, Story, told
-from kshell.commands.base.story_events import broker_events, ids, is_unclean
+from kshell.commands.base.story_events import broker_events, ids, is_unclean, told_directories
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.partial import is_untold
+from kshell.metadata.partition_state import is_online
 from kshell.metadata.partitions import Partition
 from kshell.metadata.story import Brokers, Held, Partitions, runs
 from kshell.tree.image import iso
@@ -182,7 +183,18 @@ def _out(story: Story, held: Partitions, broker: int) -> str:
     assert present is not None
     eligible = " It is known to hold all committed records (ELR)." if broker in told(present.elr) else ""
     why = f"it was {' and '.join(fell)}" if fell else f"it is {status}"
+    if status == _UP and not _is_stored(story, present, broker):
+        why += ", but does not have the replica's log directory (a failed disk, or one that was taken away)"
     return f"Broker {broker} is out of sync {since(run)}: {why}.{eligible}"
+
+
+def _is_stored(story: Story, present: Partition, broker: int) -> bool:
+    """Whether a broker that is registered has the log directory of its replica, as far as that is told."""
+    registered = story.broker(broker)[-1].value
+    if registered is None or is_untold(present.directories):
+        return True
+    place = dict(zip(present.replicas, present.directories, strict=True)).get(broker)
+    return place is None or is_online(place, told_directories(registered))
 
 
 def _refused(held: Partitions, min_isr: int | None) -> list[str]:

@@ -203,6 +203,7 @@ def expired_token(state: State) -> Iterator[Found]:
         token = entry.value
         until = min(token.expiry_timestamp, token.max_timestamp)
         if state.now is not None and 0 <= until < state.now:
-            ago = (state.now - until) / 3600_000
+            seconds = (state.now - until) / 1000
+            ago = f"{seconds:.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h"
             path = f"/image/delegationToken/{encode_name(token_id)}"
-            yield Found(path, f"owner {token.owner}, expired {ago:.1f} h ago")
+            yield Found(path, f"owner {token.owner}, expired {ago} ago")
