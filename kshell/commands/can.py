@@ -188,8 +188,8 @@ COMMAND = Command(
         " ALTER_CONFIGS allows DESCRIBE_CONFIGS. reason and acl name the ACL that decides, the one that Kafka's audit"
         " log names; rule is acl, default (ACLs of the resource, none about this), noAcl (no ACL of the resource) or"
         " superUser. super.users and allow.everyone.if.no.acl.found are in no log: --super-user (repeatable, or"
-        " with semicolons) and --allow-if-no-acl stand for them. Without --host, ACLs for single addresses do not apply, and a note names"
-        " them. The exit code is 0 when it is allowed, 1 when not. Brokers (-b) tell no ids of ACLs: aclId is then"
-        " what the entry says. Another authorizer than Kafka's own may decide otherwise."
+        " with semicolons) and --allow-if-no-acl stand for them. Without --host, ACLs for single addresses do not"
+        " apply, and a note names them. The exit code is 0 when it is allowed, 1 when not. Brokers (-b) tell no ids of"
+        " ACLs: aclId is then what the entry says. Another authorizer than Kafka's own may decide otherwise."
     ),
 )

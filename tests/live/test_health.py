@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import Any
 
 import pytest
@@ -59,3 +60,28 @@ def test_a_cluster_that_is_broken_step_by_step() -> None:
         by_brokers = json.loads(oneshot.run(("-b", cluster.node(0).address), "status", "-o", "json").stdout)
         assert by_brokers["counts"]["offline"] == 1
         assert by_brokers["cluster"]["clusterId"] == cluster.cluster_id
+
+
+def test_a_disk_that_fails() -> None:
+    """A broker with two log directories loses one: it lives on, and says so to the controller (KIP-858)."""
+    jars.require("4.1.1")
+    cluster = Cluster("4.1.1", brokers=2)
+    disks = [cluster.home / "disk-1", cluster.home / "disk-2"]
+    cluster.node_props[1] = [f"log.dirs={','.join(map(str, disks))}", "log.flush.scheduler.interval.ms=500"]
+    with cluster:
+        admin = cluster.admin()
+        admin.create_topic("orders", assignment=[[0, 1]] * 4)
+        wait_until(lambda: not findings(cluster), f"a healthy cluster has findings: {findings(cluster)}", 20)
+        lost = next(disk for disk in disks if not (disk / "__cluster_metadata-0").exists())
+        held = {place.name for place in lost.glob("orders-*")}
+        shutil.rmtree(lost)
+        lost.touch()  # no directory can be made anew
+
+        def is_found() -> bool:
+            admin.produce("orders", 20)
+            return "offlineDirectory" in findings(cluster)
+
+        wait_until(is_found, "the lost directory is not found", 60)
+        told = findings(cluster)["offlineDirectory"]
+        assert {row["path"] for row in told} == {f"/image/topics/byName/orders/{name[-1]}" for name in held}
+        assert all(row["evidence"].startswith("broker 1 has no directory ") for row in told)

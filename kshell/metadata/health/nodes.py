@@ -107,8 +107,8 @@ def controller_unregistered(state: State) -> Iterator[Found]:
     "evenVoters",
     WARNING,
     "an even number of voters bears no more failures than one voter less",
-    "add or remove a controller: kafka-metadata-quorum.sh add-controller or remove-controller, which need kraft.version 1"
-    " (the voters of a static quorum are in its servers' properties)",
+    "add or remove a controller: kafka-metadata-quorum.sh add-controller or remove-controller, which need"
+    " kraft.version 1 (the voters of a static quorum are in its servers' properties)",
 )
 def even_voters(state: State) -> Iterator[Found]:
     """Of a majority of them."""
