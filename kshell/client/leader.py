@@ -55,11 +55,15 @@ class _Search:
         self._id = -1
         self._epoch = max(known_epoch, 0)
         self._last: NodeError | None = None
+        self._silent: list[str] = []
+        """Who did not answer in the last round."""
+        self._answered = False
+        """Whether somebody did, and said that it is not the leader."""
 
     def round(self) -> Leader | None:
         """Asks every address, and again once the epoch is known. Raises NodeError for what waiting does not mend."""
         asked: set[tuple[Address, int]] = set()
-        self._last = None
+        self._last, self._silent, self._answered = None, [], False
         try:
             self._nodes.any()
         except (ConnectError, SourceTimeoutError) as error:
@@ -78,6 +82,7 @@ class _Search:
                 answer = fetch(connection, at, cluster, max_bytes=_SMALL, timeout=connection.patience).quorum
             except (ConnectError, SourceTimeoutError) as error:
                 self._last = error
+                self._silent.append(name_of(*address))
                 continue
             except ServerError as error:
                 if not may_pass(error.code):
@@ -90,6 +95,8 @@ class _Search:
                 self._last = failure(connection.node, answer.error, FETCH.name)
                 if not may_pass(answer.error):
                     raise self._last
+            else:
+                self._answered = True
             if self._learn(answer):
                 waiting = self._addresses()
         return None
@@ -118,10 +125,12 @@ class _Search:
     def failed(self) -> NodeError:
         """Why no leader was found."""
         there = ", ".join(name_of(*address) for address in self._nodes.addresses())
-        if self._last is not None:
+        is_leaderless = self._answered and self._id < 0
+        if self._last is not None and not is_leaderless:
             return self._last
         if self._id >= 0:
             reason = f"controller {self._id} leads (epoch {self._epoch}), and none of these addresses is its: {there}"
             return ConnectError(f"controller {self._id}", reason, hint="name every controller in the list")
         hint = "do most voters run? default.api.timeout.ms sets how long to wait"
-        return SourceTimeoutError(there, "no controller leads the quorum: an election goes on", hint=hint)
+        silent = f", and no answer comes from {', '.join(dict.fromkeys(self._silent))}" if self._silent else ""
+        return SourceTimeoutError(there, f"no controller leads the quorum: an election goes on{silent}", hint=hint)

@@ -72,6 +72,21 @@ def test_an_election_that_does_not_end_ends_at_the_deadline() -> None:
         assert time.monotonic() - begin < 1
 
 
+def test_most_voters_are_down() -> None:
+    """Who is there says that nobody leads: that is the news, and not whichever address was tried last."""
+    with Quorum(3) as quorum:
+        nodes = nodes_of(quorum)
+        quorum.elect(None)
+        gone = [quorum.node(2), quorum.node(3)]
+        for node in gone:
+            node.stop()
+        with pytest.raises(SourceTimeoutError, match="no controller leads the quorum") as caught:
+            find_leader(nodes, timeout=0.1)
+        assert all(node.address in caught.value.reason for node in gone)
+        assert quorum.node(1).address not in caught.value.reason
+        assert "do most voters run?" in (caught.value.hint or "")
+
+
 def test_a_node_that_missed_an_election_is_not_believed() -> None:
     with Quorum(3) as quorum, pytest.raises(NodeError):
         find_leader(nodes_of(quorum), timeout=0.05, known_epoch=quorum.epoch + 1)
