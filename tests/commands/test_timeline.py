@@ -109,6 +109,13 @@ class TestDrawing:
         assert first.count("!") == 1
         assert isr.count("0") == 1
 
+    @pytest.mark.parametrize("plain", [True, False])
+    def test_partitions_of_a_long_name_can_be_told_apart(self, plain: bool) -> None:
+        lanes = [Lane(f"{'t' * 200}-{number}", [Span(0, 10, 1, 1, 1)]) for number in (0, 1)]
+        labels = [parts[0].split()[0] for parts in draw(lanes, 0, 10, 80, plain=plain)[:3:2]]
+        assert [label[-2:] for label in labels] == ["-0", "-1"]
+        assert {label[:10] for label in labels} == {"t" * 10}
+
     def test_large_ids_are_letters(self) -> None:
         spans = [Span(0, 500, 101, 1, 1), Span(500, 1000, 102, 1, 1)]
         text = "\n".join("".join(parts) for parts in draw([Lane("t-0", spans)], 0, 1000, 60, plain=False))

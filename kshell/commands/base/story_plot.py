@@ -87,8 +87,12 @@ def draw(lanes: Sequence[Lane], start: int, end: int, width: int, *, plain: bool
 
 
 def _clip(label: str, widest: int, plain: bool) -> str:
+    """A label that fits: cut in its middle, for its end is what tells a topic's partitions apart."""
     label = "".join(char if char.isprintable() and (char.isascii() or not plain) else "?" for char in label)
-    return label if len(label) <= widest else label[: widest - 1] + ("~" if plain else "…")
+    if len(label) <= widest:
+        return label
+    end = widest // 2
+    return label[: widest - end - 1] + ("~" if plain else "…") + label[len(label) - end :]
 
 
 def _cells(spans: Sequence[Span], start: int, end: int, columns: int) -> list[_Cell | None]:
