@@ -16,16 +16,18 @@ from tests.kafka import jars
 
 pytestmark = pytest.mark.live
 
-PRINCIPALS = ("User:alice", "User:bob", "User:CN=app,O=x", "Group:alice", "User:ümlaut", "User:admin")
-HOSTS = ("10.0.0.1", "10.0.0.2", "127.0.0.1")
-TYPES = ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN")
+PRINCIPALS = (
+    "User:alice", "User:bob", "User:CN=app,O=x", "Group:alice", "User:ümlaut", "User:admin", "user:alice", "User:alice:1"
+)  # fmt: skip
+HOSTS = ("10.0.0.1", "10.0.0.2", "127.0.0.1", "fe80:0:0:0:0:0:0:1")
+TYPES = ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER")
 NAMES = (
     "orders", "order", "ord", "o", "orders-eu", "orders-eu-1", "payments", "pay", "p", "zebra", "kafka-cluster",
-    "*x", "!", "ördn", "*", "order\U0001f600s",
+    "*x", "!", "ördn", "*", "order\U0001f600s", "orders:1", "User:alice",
 )  # fmt: skip
 OPERATIONS = (
     "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS",
-    "IDEMPOTENT_WRITE",
+    "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS",
 )  # fmt: skip
 ORIGIN = Origin(0, 0, "ACCESS_CONTROL_ENTRY_RECORD", 0, Place("test", 0, 0, False))
 
