@@ -33,11 +33,13 @@ _SHOWN = 5
 
 
 def run(session: Session, args: Any) -> Result:
-    """A row a finding. The exit code counts those from ``--fail-on`` up. Raises KshellError."""
+    """A row a finding. The exit code counts those from ``--fail-on`` up that were chosen. Raises KshellError."""
     session.remarks[:] = []
     found = examine(state_of(session, min_isr_of(session, session.image, args)))
-    code = EXIT_FAILED if found.at_least(args.fail_on) else EXIT_OK
-    result = select(FIELDS, [row_of(one) for one in found.findings], args, exit_code=code)
+    rows = [row_of(one) for one in found.findings]
+    counts = LEVELS[: LEVELS.index(args.fail_on) + 1]
+    failed = any(row["level"] in counts and (args.where is None or args.where(row)) for row in rows)
+    result = select(FIELDS, rows, args, exit_code=EXIT_FAILED if failed else EXIT_OK)
     if not is_given(args) and "wide" not in (args.output, session.settings.get("output")):
         result.for_people = _for_people(found)
     return result
@@ -123,7 +125,8 @@ COMMAND = Command(
     description=(
         "Levels: critical (data cannot be reached), error (something is lost or refused, or a node is down), warning"
         " (one more failure would do it, or a setting is at odds), info (worth knowing). The exit code is 1 when there"
-        f" are findings of --fail-on's level (error unless given) or a worse one. {MIN_ISR} Text groups findings, shows"
+        " are findings of --fail-on's level (error unless given) or a worse one; with --where, only those that it"
+        f" chooses count, so that what is known can be left out. {MIN_ISR} Text groups findings, shows"
         f" {_SHOWN} of a kind, and the next step for the first; -o wide and every other format have all. On a directory"
         " the state is that of the last record: tokens are expired, and reassignments stuck, by its time. A running"
         " quorum (-q) is asked how it keeps up, too. The findings:\n\n"

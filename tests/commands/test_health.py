@@ -192,6 +192,21 @@ def test_the_exit_code_counts_from_a_level_up(name: str, tmp_path: Path) -> None
     assert run(session, "health").exit_code == codes["error"]
 
 
+def test_what_is_known_can_be_left_out(tmp_path: Path) -> None:
+    """An alert on a condition is about what fulfils it; other options only shape what is shown."""
+    session = opened(write(tmp_path, changed(isr=[1]), *lone("alone", (1,))))
+    for options, code in (
+        ("", 1),
+        ("--where 'finding == underMinIsr'", 1),
+        ("--where 'not path ~ \"orders\"'", 0),
+        ("--where 'finding == singleReplica'", 0),
+        ("--where 'finding == singleReplica' --fail-on warning", 1),
+        ("--limit 0", 1),
+        ("--columns path --sort path", 1),
+    ):
+        assert run(session, f"health {options}").exit_code == code, options
+
+
 class TestMinIsr:
     """Topic, then the leader's own, then all brokers', then what is said; else it is not known."""
 

@@ -17,7 +17,8 @@ from tests.kafka import jars
 pytestmark = pytest.mark.live
 
 PRINCIPALS = (
-    "User:alice", "User:bob", "User:CN=app,O=x", "Group:alice", "User:ümlaut", "User:admin", "user:alice", "User:alice:1"
+    "User:alice", "User:bob", "User:CN=app,O=x", "Group:alice", "User:ümlaut", "User:admin", "user:alice",
+    "User:alice:1",
 )  # fmt: skip
 HOSTS = ("10.0.0.1", "10.0.0.2", "127.0.0.1", "fe80:0:0:0:0:0:0:1")
 TYPES = ("TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER")

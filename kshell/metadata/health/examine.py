@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.health.check import (
-    LEVELS,
     Check,
     Finding,
     Found,
@@ -39,11 +38,6 @@ class Health(NamedTuple):
     topics: int
     partitions: int
     counts: Counter[str]
-
-    def at_least(self, level: str) -> int:
-        """How many findings are of that level or a worse one."""
-        worst = LEVELS[: LEVELS.index(level) + 1]
-        return sum(one.check.level in worst for one in self.findings)
 
 
 def examine(state: State) -> Health:
