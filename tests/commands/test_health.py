@@ -473,6 +473,14 @@ class TestLiveSnapshots:
             assert any(remark.startswith("not checked: the age of snapshots: ") for remark in session.remarks)
 
 
+def test_progress_is_told(tmp_path: Path) -> None:
+    session = opened(write(tmp_path))
+    said: list[str] = []
+    session.progress = lambda done, total, what: said.append(what)
+    assert rows(session, "health") == []
+    assert "looking at topics: 0 of 2" in said
+
+
 class TestForPeople:
     def test_grouped_limited_and_toned(self, sample: Session) -> None:
         result = run(sample, "health")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kshell.metadata.families.topics import TOPICS
@@ -30,6 +31,9 @@ from kshell.metadata.partition_state import (
 from kshell.metadata.partitions import Partition, Topic
 from kshell.protocol.primitives import Uuid
 
+_EVERY = 100
+"""Topics between two words of progress."""
+
 
 class Health(NamedTuple):
     """Findings, the worst first; how many topics and partitions there are, and how many have which problem."""
@@ -40,14 +44,17 @@ class Health(NamedTuple):
     counts: Counter[str]
 
 
-def examine(state: State) -> Health:
-    """Every finding in the state."""
+def examine(state: State, progress: Callable[[int, int, str], None] | None = None) -> Health:
+    """Every finding in the state. ``progress`` is told how far it is: a million partitions take seconds."""
     known = checks()
     found: dict[str, list[Finding]] = {one.name: [] for one in known}
     for made, find in of_kind(known, "of_state"):
         found[made.name] += [finding(made, one) for one in find(state)]
     walk = _Walk(state, found, known)
-    for topic in sorted(state.image[TOPICS].values(), key=lambda one: one.name):
+    topics = sorted(state.image[TOPICS].values(), key=lambda one: one.name)
+    for number, topic in enumerate(topics):
+        if progress is not None and not number % _EVERY:
+            progress(0, 0, f"looking at topics: {number} of {len(topics)}")
         walk.topic(topic)
     ranked = [one for made in known for one in found[made.name]]
     return Health(ranked, len(state.image[TOPICS]), walk.partitions, walk.counts)
