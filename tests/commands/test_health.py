@@ -384,6 +384,18 @@ class TestLive:
         row = self.live(spoil)["voterBehind"][0]
         assert (row["path"], row["evidence"]) == ("/quorum/voters/2", "leader 1 has not heard of it")
 
+    def test_a_broker_that_starts_is_not_stale(self) -> None:
+        """It registers fenced, and has no replicas yet; a minute later something is wrong with it."""
+        with Quorum(controllers=3, brokers=1) as quorum:
+            session = self.session(quorum)
+            for number, ago in ((7, 5_000), (8, 120_000)):
+                then = int(time.time() * 1000) - ago
+                registered = [(None, broker(number, fenced=True))]
+                quorum.log.put(write_batch(registered, base_offset=quorum.log.end, epoch=quorum.epoch, timestamp=then))
+                quorum.commit()
+            told = found(session)
+            assert [row["path"] for row in told["staleRegistration"]] == ["/image/cluster/brokers/8"]
+
     def test_an_observer_is_behind_by_offsets_where_times_are_not_told(self) -> None:
         def spoil(found: dict[str, Any]) -> None:
             for replica in found["currentVoters"] + found["observers"]:

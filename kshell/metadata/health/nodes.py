@@ -24,6 +24,8 @@ BEHIND_AFTER = 10_000
 """Milliseconds for which a voter may not have caught up; followers fetch twice a second."""
 BEHIND_BY = 1000
 """Offsets, where nobody tells times (below 3.4)."""
+STARTS_WITHIN = 60_000
+"""Milliseconds in which a broker that has registered catches up and is unfenced."""
 SNAPSHOT_AFTER = 6 * 3600_000
 """Milliseconds of log after the newest snapshot; servers write one an hour (metadata.log.max.snapshot.interval.ms)."""
 _HOURLY = 9
@@ -61,6 +63,14 @@ def broker_fenced(state: State) -> Iterator[Found]:
             yield Found(broker_path(number), f"broker {number} is fenced" + (f", rack {rack}" if rack else ""))
 
 
+def _is_starting(state: State, number: int) -> bool:
+    """Whether the last word of a broker is that it registered, a moment ago by the clock of a running quorum."""
+    origin = state.image["brokers"][number].origin
+    if state.quorum is None or state.now is None or origin.record_type != "REGISTER_BROKER_RECORD":
+        return False
+    return origin.timestamp > 0 and bool(state.now - origin.timestamp < STARTS_WITHIN)
+
+
 @check(
     "staleRegistration",
     INFO,
@@ -68,11 +78,11 @@ def broker_fenced(state: State) -> Iterator[Found]:
     "if it is gone for good: kafka-cluster.sh unregister --id {id}",
 )
 def stale_registration(state: State) -> Iterator[Found]:
-    """Registered and fenced, and nobody misses it."""
+    """Registered and fenced, and nobody misses it. A broker of a running cluster may only be starting."""
     fenced = _fenced(state)
     holding = _holding(state) if fenced else set()
     for number in fenced:
-        if number not in holding:
+        if number not in holding and not _is_starting(state, number):
             yield Found(broker_path(number), f"broker {number} is fenced and has no replicas", {"id": number})
 
 
