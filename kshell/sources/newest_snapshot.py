@@ -61,5 +61,5 @@ def _taken(source: QuorumSource, loaded: Loaded, end_offset: int) -> int | None:
     """The time of the last record in a snapshot: as it says itself, or as the log does."""
     if loaded.snapshot is not None and loaded.snapshot.end_offset == end_offset:
         return loaded.snapshot.timestamp
-    last = next(source.batches(end_offset - 1), None)
+    last = next(iter(source.batches(end_offset - 1)), None)
     return None if last is None else last.max_timestamp

@@ -21,7 +21,7 @@ from kshell.session import Session
 from kshell.sources.brokers import BrokerSource
 from kshell.sources.quorum import QuorumSource
 from tests import builders
-from tests.builders import uuid, value
+from tests.builders import Pair, uuid, value
 from tests.commands.healthy import (
     FEATURES,
     HOUR,
@@ -390,7 +390,7 @@ class TestLive:
             session = self.session(quorum)
             for number, ago in ((7, 5_000), (8, 120_000)):
                 then = int(time.time() * 1000) - ago
-                registered = [(None, broker(number, fenced=True))]
+                registered: list[Pair] = [(None, broker(number, fenced=True))]
                 quorum.log.put(write_batch(registered, base_offset=quorum.log.end, epoch=quorum.epoch, timestamp=then))
                 quorum.commit()
             told = found(session)
