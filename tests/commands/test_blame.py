@@ -96,7 +96,7 @@ def test_what_a_snapshot_hides(cut_sample: Session) -> None:
     assert (told["replicas"]["offset"], told["replicas"]["notLaterThan"], told["replicas"]["snapshot"]) == (
         None, 158, "159-1",
     )  # fmt: skip
-    text = "".join(render(run(cut_sample, "blame /image/topics/byName/orders/name"), "text"))
+    text = "".join(render(run(cut_sample, "blame /image/topics/byName/orders/name"), "text", width=100))
     assert "not later than offset 158" in text and "in snapshot 159-1" in text
 
 

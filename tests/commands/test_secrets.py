@@ -179,6 +179,19 @@ def test_everything_is_seen_when_asked_for(directory: Path, canaries: Canaries, 
     assert canaries.seen_in(shown(session, "dump", fmt)) == set()
 
 
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_records_in_which_copies_differ_hide_theirs(
+    directory: Path, tmp_path: Path, canaries: Canaries, fmt: str
+) -> None:
+    other = tmp_path / "other"
+    builders.write_snapshot(other, builders.snapshot(secret_values(canaries, "other snapshot")), end_offset=3)
+    later = builders.batch(secret_values(canaries, "other log"), 4)
+    builders.write_log(other, builders.control_batch([builders.leader_change()], 3), later, base_offset=3)
+    line = f"compare-logs {directory} {other}"
+    assert "diverged" in shown(opened(directory), line, fmt)
+    assert canaries.seen_in(shown(opened(directory), line, fmt)) == set()
+
+
 def test_values_are_seen_in_the_tree_when_asked_for(directory: Path, canaries: Canaries) -> None:
     seen = canaries.seen_in(shown(opened(directory), "find / --values --show-secrets", "json"))
     assert {"snapshot scram salt", "log scram serverKey", "log sensitive key", "log unknown topic key"} <= seen
@@ -223,7 +236,7 @@ def test_every_command_that_shows_data_is_tried() -> None:
     live = {"api-versions", "compat", "loggers"}
     silent = {"alias", "cd", "context", "exit", "help", "history", "man", "pwd", "reload", "set", "source", "unalias"}
     # What these give, tests of their own look at; watch shows the answers of other commands.
-    silent |= live | {"drain-check", "export", "strays", "watch", "why"}
+    silent |= live | {"compare-logs", "drain-check", "export", "strays", "watch", "why"}
     assert {line.split()[0] for line in LINES} | silent == set(registry.names())
 
 

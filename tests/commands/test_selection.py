@@ -171,7 +171,12 @@ class TestCompletion:
 
 
 WITH_ROWS = [command for command in registry.commands() if any("--columns" in flag.names for flag in command.flags)]
-LINES = {"drain-check": "drain-check 1", "loggers": "loggers 1", "strays": "strays --log-dirs log-dirs.json"}
+LINES = {
+    "compare-logs": "compare-logs node-1 node-2",
+    "drain-check": "drain-check 1",
+    "loggers": "loggers 1",
+    "strays": "strays --log-dirs log-dirs.json",
+}
 LIVE = ("api-versions", "compat", "loggers")
 
 
