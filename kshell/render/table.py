@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -17,6 +17,9 @@ SEEN_FIRST = 1000
 
 _EXACT = re.compile(r"[\w-]{22}|\d{4}-\d\d-\d\dT[\d:.]+Z", re.ASCII)
 """Kafka's UUIDs, and times."""
+
+READABLE = 20
+"""A column that may be cut still says something at this width."""
 
 NARROWEST = 8
 """A column is never cut to less than this, or than its name."""
@@ -37,11 +40,15 @@ def table(
     *,
     header: bool | None = None,
     seen_first: int = SEEN_FIRST,
+    spare: Collection[str] = (),
 ) -> Iterator[str]:
-    """A header line (unless ``header``, or else the look, says no) and a line a row. ``names`` are keys of the rows."""
+    """A header line (unless ``header``, or else the look, says no) and a line a row. ``names`` are keys of the rows.
+
+    Those that are ``spare``, too, are left out, the last ones first, until the table fits.
+    """
     rest = iter(rows)
     first = list(islice(rest, seen_first))
-    layout = _layout(first, names, look)
+    layout = _layout(first, names, look, spare)
     if look.header if header is None else header:
         yield _line([(column.name, "bold") for column in layout], layout, look)
     for row in chain(first, rest):
@@ -49,7 +56,7 @@ def table(
         yield _line([(cell(value), style_of(value)) for value in values], layout, look)
 
 
-def _layout(rows: list[Row], names: Sequence[str], look: Look) -> list[_Column]:
+def _layout(rows: list[Row], names: Sequence[str], look: Look, spare: Collection[str]) -> list[_Column]:
     layout = []
     for name in names:
         values = [row.get(name) for row in rows]
@@ -59,7 +66,16 @@ def _layout(rows: list[Row], names: Sequence[str], look: Look) -> list[_Column]:
     if room is None or not layout:
         return layout
     flexible = {name for name in names if _may_be_cut(name, [row.get(name) for row in rows])}
+    for column in [column for column in reversed(layout) if column.name in spare]:
+        if _least(layout, flexible) > room:
+            layout.remove(column)
     return _shrink(layout, flexible, room - len(GAP) * (len(layout) - 1))
+
+
+def _least(layout: list[_Column], flexible: set[str]) -> int:
+    """What a line needs where what may be cut is cut, and can still be read."""
+    widths = [min(one.width, max(READABLE, cells(one.name))) if one.name in flexible else one.width for one in layout]
+    return sum(widths) + len(GAP) * (len(layout) - 1)
 
 
 def _is_numeric(values: list[Any]) -> bool:

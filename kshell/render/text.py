@@ -66,8 +66,10 @@ def _block(result: Rows, block: Iterator[Row], look: Look) -> Iterator[str]:
         return _in_columns([_name(row, look) for row in block], look.width)
     from kshell.render.table import SEEN_FIRST, table
 
-    names = [column.name for column in result.columns if look.wide or not column.wide]
-    return table(block, names, look, seen_first=1 if result.live else SEEN_FIRST)
+    columns = [column for column in result.columns if look.wide or not column.wide]
+    spare = {column.name for column in columns if column.spare}
+    names = [column.name for column in columns]
+    return table(block, names, look, seen_first=1 if result.live else SEEN_FIRST, spare=spare)
 
 
 def _as_line(line: Any) -> str:

@@ -82,9 +82,9 @@ def fits(found: Any, declared: Type) -> bool:
 
 def test_wide_columns_are_the_tables() -> None:
     topics = tables()["topics"]
-    assert [column.name for column in columns(topics.fields) if column.wide] == [
-        "topicId", "configs", "minIsr", "underMinIsr", "reassigning",
-    ]  # fmt: skip
+    shown = columns(topics.fields)
+    assert [column.name for column in shown if column.wide] == ["minIsr", "underMinIsr", "reassigning"]
+    assert [column.name for column in shown if column.spare] == ["topicId", "configs"]
 
 
 @pytest.mark.parametrize("line", ["topics", "partitions", "brokers --load", "skew", "skew --rack", "features", "users"])
@@ -95,8 +95,20 @@ def test_text_fits_a_narrow_terminal_and_cuts_nothing(sample: Session, line: str
 
 
 def test_reassignments_are_shown_to_whom_asks_for_them(sample: Session) -> None:
-    assert "addingReplicas" in lines(sample, "partitions --reassigning")[0]
-    assert "addingReplicas" not in lines(sample, "partitions")[0]
+    assert "addingReplicas" in lines(sample, "partitions --reassigning", width=80)[0]
+    assert "addingReplicas" not in lines(sample, "partitions", width=80)[0]
+
+
+def test_a_narrow_terminal_leaves_out_what_can_be_spared_the_last_first(sample: Session) -> None:
+    def names(width: int | None) -> list[str]:
+        return lines(sample, "partitions --limit 1", width=width)[0].split()
+
+    whole = [column.name for column in columns(tables()["partitions"].fields) if not column.wide]
+    assert names(None) == names(300) == whole
+    assert names(120) == [name for name in whole if name in names(120)] != whole
+    assert "topicId" in names(120) and "removingReplicas" not in names(120)
+    assert {column.name for column in columns(tables()["partitions"].fields) if not column.spare} >= {*names(80)}
+    assert lines(sample, "partitions --limit 1 --columns topicId,topic", width=20)[0].startswith("topicId")
 
 
 @pytest.mark.parametrize("node", recorded(), ids=node_name)

@@ -85,11 +85,13 @@ class Column(NamedTuple):
     """A column: its key in the rows, in Kafka's lowerCamelCase; shown in ``wide`` only where ``wide`` is set.
 
     ``type`` is one of :mod:`kshell.commands.base.tables`; ``None`` where only the values can tell (``sql``).
+    A ``spare`` one is left out of ``text`` where the terminal has no room for it.
     """
 
     name: str
     wide: bool = False
     type: Any = None
+    spare: bool = False
 
 
 class Rows(Result):

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.commands.base.arguments import count
-from kshell.commands.base.result import Column, Row, Rows
+from kshell.commands.base.result import Row, Rows
 from kshell.commands.base.spec import CONDITION, Flag
 from kshell.commands.base.tables import Field, Wanted, columns, where_type
 from kshell.errors import UsageError
@@ -111,11 +111,17 @@ def select(
 
     ``people`` makes a row that reads well out of an exact one; fields that it changes count as they were.
     """
-    shown = columns(fields) if args.columns is None else tuple(map(Column, args.columns))
+    shown = columns(fields if args.columns is None else chosen(fields, args.columns))
     result = Rows(shown, _Chosen(rows, args), exit_code=exit_code)
     if people is not None:
         result.for_people = Rows(shown, _Told(result, people))
     return result
+
+
+def chosen(fields: Sequence[Field], names: Iterable[str]) -> list[Field]:
+    """The fields of those names, in their order; asked for by name, each is shown."""
+    known = {field.name: field for field in fields}
+    return [known[name]._replace(wide=False, spare=False) for name in names]
 
 
 class _Chosen:

@@ -34,12 +34,13 @@ _PLAIN: dict[str, type] = {
 
 
 class Field(NamedTuple):
-    """A column: its name in Kafka's lowerCamelCase, its type, what it says; ``wide`` as in :class:`Column`."""
+    """A column: its name in Kafka's lowerCamelCase, its type, what it says; ``wide`` and ``spare`` as for a Column."""
 
     name: str
     type: Type
     doc: str
     wide: bool = False
+    spare: bool = False
 
 
 Wanted = frozenset[str] | None
@@ -78,7 +79,7 @@ def tables() -> dict[str, Table]:
 
 def columns(fields: Iterable[Field]) -> tuple[Column, ...]:
     """The columns of an answer with those fields."""
-    return tuple(Column(field.name, field.wide, field.type) for field in fields)
+    return tuple(Column(field.name, field.wide, field.type, field.spare) for field in fields)
 
 
 def where_type(declared: Type) -> FieldType:

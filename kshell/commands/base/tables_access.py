@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kshell.session import Session
 
 _ACL_FIELDS = (
-    Field("id", "string", "the entry's id, a UUID as Kafka writes it; null from brokers", True),
+    Field("id", "string", "the entry's id, a UUID as Kafka writes it; null from brokers", spare=True),
     Field("resourceType", "string", "TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, USER"),
     Field("resourceName", "string", "the resource's name or prefix; * for all"),
     Field("patternType", "string", "LITERAL or PREFIXED"),
