@@ -181,8 +181,11 @@ class Session(Journey):
         return found
 
     def change_directory(self, segments: Segments) -> None:
-        """Makes ``segments`` the working directory; the caller has seen that it is one."""
-        self.previous, self.cwd = self.cwd, segments
+        """Makes ``segments`` the working directory; the caller has seen that it is one. It outlives a session that was
+        made for one answer.
+        """
+        for session in {self, self.front}:
+            session.previous, session.cwd = session.cwd, segments
 
     @property
     def cwd_path(self) -> str:

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from kshell.commands.base.language import parse_line, quote
-from kshell.commands.base.result import Column, Nothing, Result, Rows
+from kshell.commands.base.result import Nothing, Result, Rows, typed
 from kshell.commands.base.spec import Arg, Command, Example
 from kshell.errors import CommandError, UsageError
 from kshell.session import Session
@@ -38,7 +38,7 @@ def _shown(session: Session, name: str | None) -> Rows:
         close = difflib.get_close_matches(name, session.aliases, n=2)
         raise CommandError(f"{name}: no such alias", hint=f"did you mean {' or '.join(close)}?" if close else None)
     rows = [{"name": one, "line": line} for one, line in sorted(session.aliases.items()) if name is None or one == name]
-    return Rows(columns=(Column("name"), Column("line")), rows=rows)
+    return Rows(columns=typed("name:string line:string"), rows=rows)
 
 
 COMMAND = Command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.commands.base.result import Column, Result, Row, Rows, Tree, Value
+from kshell.commands.base.result import Result, Row, Rows, Tree, Value, typed
 from kshell.commands.base.spec import Arg, Command, Example
 from kshell.commands.base.walk import branch, kind, nested
 from kshell.session import Session
@@ -18,7 +18,7 @@ def run(session: Session, args: Any) -> Result:
     found = [hit for pattern in args.path for hit in session.find(pattern)]
     if len(found) == 1:
         return _one(*found[0])
-    columns = (Column("path"), Column("type"), Column("value"))
+    columns = typed("path:string type:string value:json")
     return Rows(columns=columns, rows=_rows(found), style="values")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Column, Report, Result, Row, Rows, Section
+from kshell.commands.base.result import Report, Result, Row, Rows, Section, typed
 from kshell.commands.base.selection import is_given, row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example
 from kshell.commands.base.tables import Field
@@ -123,7 +123,7 @@ def _for_people(row: Row) -> Row:
 
 def _page(rows: Iterable[Mapping[str, Any]]) -> Report:
     """Everything about each feature: the verdict, and what it needs beside what there is."""
-    columns = tuple(Column(name) for name in ("name", "required", "shared"))
+    columns = typed("name:string required:json shared:json")
     sections = []
     for row in rows:
         facts = {"about": row["about"], "usable": _USABLE[row["usable"]], "inTheWay": row["inTheWay"] or None}

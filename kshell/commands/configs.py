@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Column, Result, Rows
+from kshell.commands.base.result import Result, Rows, typed
 from kshell.commands.base.selection import is_given, row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.tables_cluster import CONFIG_FIELDS
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from kshell.session import Session
     from kshell.sources.config_entries import Described
 
-_CHECKED = tuple(map(Column, ("resourceType", "resourceName", "name", "value", "valid", "type", "expected", "reason")))
+_CHECKED = typed(
+    "resourceType:string resourceName:string name:string value:string valid:boolean type:string expected:string"
+    " reason:string"
+)
 _CHECK = "check"
 _TELLS_TYPES = 3
 """The version of DescribeConfigs that tells types (KIP-569)."""

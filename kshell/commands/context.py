@@ -15,12 +15,12 @@ from kshell.session import Session
 
 _ACTIONS = ("list", "add", "use", "show", "remove")
 _COLUMNS = (
-    Column("name"),
-    Column("current"),
-    Column("directory", wide=True),
-    Column("bootstrapControllers"),
-    Column("bootstrapServers"),
-    Column("config"),
+    Column("name", type="string"),
+    Column("current", type="boolean"),
+    Column("directory", wide=True, type="string"),
+    Column("bootstrapControllers", type="string"),
+    Column("bootstrapServers", type="string"),
+    Column("config", type="string"),
 )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
-from kshell.commands.base.history_diff import CHANGED, Comparison, counts, is_double
-from kshell.commands.base.result import Column, Result, Row, Rows, Text, Value
+from kshell.commands.base.history_diff import ADDED, BY_ID, CHANGED, Comparison, counts, is_double
+from kshell.commands.base.result import Column, Difference, Page, Result, Row, Rows, Text, Value
 from kshell.commands.base.selection import where_flag
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.tables import Field, columns
@@ -71,10 +71,41 @@ def _result(args: Any, comparison: Comparison, place: Segments) -> Result:
         changes = [change for change in changes if args.where(change.row())]
     if args.stat:
         return Rows(_STAT, counts(iter(changes), place), exit_code=code)
-    result = Rows(_COLUMNS, [change.row() for change in changes], "lines", line=_line, exit_code=code)
-    shown = [change.row() for change in changes if not is_double(change.path, place)]
-    result.for_people = Rows(_COLUMNS, shown, "lines", line=_line, exit_code=code)
+    result = diff_rows((change.row() for change in changes), code)
+    if place[: len(BY_ID)] != BY_ID:
+        result.page = _PAGE._replace(double=_is_by_id)
+    result.for_people = diff_rows((change.row() for change in changes if not is_double(change.path, place)), code)
     return result
+
+
+def diff_rows(changes: Iterable[Row], exit_code: int) -> Rows:
+    """Changes as an answer; each has a value for every column."""
+    return Rows(_COLUMNS, list(changes), "lines", line=_line, tone=change_of, page=_PAGE, exit_code=exit_code)
+
+
+def change_of(row: Row) -> str:
+    """The tone of a change's row."""
+    return str(row["change"])
+
+
+def _on_page(row: Row) -> Row:
+    """A change with what became of each field that changed, in place of two whole values."""
+    old, new = row["old"], row["new"]
+    if row["change"] != CHANGED:
+        value = new if row["change"] == ADDED else old
+    elif row["fields"]:
+        value = [Difference(name, old.get(name), new.get(name)) for name in row["fields"]]
+    else:
+        value = [Difference("", old, new)]
+    return {"change": row["change"], "path": row["path"], "type": row["type"], "value": value}
+
+
+def _is_by_id(row: Row) -> bool:
+    """Whether the same change is told below the topic's name."""
+    return str(row["path"]).startswith(join(BY_ID) + "/")
+
+
+_PAGE = Page(tuple(Column(name) for name in ("change", "path", "type", "value")), _on_page)
 
 
 def _place(session: Session, path: str | None) -> Segments:

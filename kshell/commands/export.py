@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Column, Result, Rows
+from kshell.commands.base.result import Result, Rows, typed
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.tables import Table, image_for, load_for, tables, told_rows
 from kshell.errors import CommandError, SourceError, UsageError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kshell.session import Session
 
 FORMATS = ("parquet", "jsonl", "csv", "sqlite", "duckdb")
-_COLUMNS = tuple(map(Column, ("table", "rows", "file")))
+_COLUMNS = typed("table:string rows:int64 file:string")
 
 
 def run(session: Session, args: Any) -> Result:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kshell.commands.base.arguments import count, regex
 from kshell.commands.base.leaf_types import complete_type, node_type
-from kshell.commands.base.result import Column, Result, Row, Rows
+from kshell.commands.base.result import Result, Row, Rows, typed
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.walk import kind, one_line, walk
 from kshell.session import Session
@@ -16,8 +16,8 @@ from kshell.tree.globs import component, expand_braces
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
 
-_PATHS = (Column("path"), Column("type", wide=True))
-_VALUES = (Column("path"), Column("type"), Column("value"))
+_PATHS = typed("path:string", wide="type:string")
+_VALUES = typed("path:string type:string value:json")
 
 Test = Callable[[Segments, Node], bool]
 

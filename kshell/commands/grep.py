@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kshell.commands.base.arguments import regex
-from kshell.commands.base.result import Column, Result, Row, Rows
+from kshell.commands.base.result import Column, Result, Row, Rows, typed
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.walk import one_line, walk
 from kshell.errors import EXIT_FAILED
@@ -34,10 +34,13 @@ def run(session: Session, args: Any) -> Result:
     starts = [hit for where in args.path or ["."] for hit in session.find(where)]
     leaves = ((segments, node) for start in starts for segments, node in walk(*start) if isinstance(node, Leaf))
     if args.files_with_matches:
-        columns: tuple[Column, ...] = (Column("path"), Column("type", wide=True))
+        columns = typed("path:string", wide="type:string")
         rows = _paths(leaves, search, invert=args.invert_match)
         return _Found(columns=columns, rows=rows, style="lines", line_column="path", exit_code=EXIT_FAILED)
-    columns = (Column("path"), Column("type", wide=True), Column("field"), Column("value"))
+    columns = (
+            Column("path", type="string"), Column("type", wide=True, type="string"),
+            Column("field", type="string"), Column("value", type="json"),
+        )  # fmt: skip
     rows = _matches(leaves, search, invert=args.invert_match)
     return _Found(columns=columns, rows=rows, style="lines", line=_line, exit_code=EXIT_FAILED)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.commands.base.health_state import state_of
 from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
-from kshell.commands.base.result import Column, Report, Result, Row, Rows, Section, Text, Toned
+from kshell.commands.base.result import Column, Page, Report, Result, Row, Rows, Section, Text, Toned
 from kshell.commands.base.selection import is_given, row_flags, select
 from kshell.commands.base.spec import Command, Example, Flag
 from kshell.commands.base.tables import Field
@@ -39,7 +39,9 @@ def run(session: Session, args: Any) -> Result:
     rows = [row_of(one) for one in found.findings]
     counts = LEVELS[: LEVELS.index(args.fail_on) + 1]
     failed = any(row["level"] in counts and (args.where is None or args.where(row)) for row in rows)
-    result = select(FIELDS, rows, args, exit_code=EXIT_FAILED if failed else EXIT_OK)
+    result = select(FIELDS, rows, args, tone=level_of, exit_code=EXIT_FAILED if failed else EXIT_OK)
+    if not is_given(args):
+        result.page = Page(result.columns, fold=("level", "finding"))
     if not is_given(args) and "wide" not in (args.output, session.settings.get("output")):
         result.for_people = _for_people(found)
     return result
@@ -54,6 +56,11 @@ def row_of(one: Finding) -> dict[str, Any]:
         "evidence": one.evidence,
         "nextStep": one.next_step,
     }
+
+
+def level_of(row: Row) -> str:
+    """The tone of a finding's row."""
+    return str(row["level"])
 
 
 def counted(findings: Iterable[Finding]) -> dict[str, int]:

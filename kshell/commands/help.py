@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kshell.commands.base import registry
-from kshell.commands.base.result import Column, Result, Rows, Text
+from kshell.commands.base.result import Result, Rows, Text, typed
 from kshell.commands.base.spec import Arg, Command, Example
 from kshell.commands.base.usage import help_text
 from kshell.session import Session
@@ -16,7 +16,7 @@ def run(session: Session, args: Any) -> Result:
     name = args.command
     if name is None:
         rows = [{"name": command.name, "summary": command.summary} for command in registry.commands()]
-        return Rows(columns=(Column("name"), Column("summary")), rows=rows)
+        return Rows(columns=typed("name:string summary:string"), rows=rows)
     if name in session.aliases and name not in registry.names():
         return Text(f"{name} is an alias for {session.aliases[name]}")
     return Text(help_text(registry.get(name)), markdown=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kshell.commands.base.arguments import count
-from kshell.commands.base.result import Column, Result, Rows
+from kshell.commands.base.result import Result, Rows, typed
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.session import Session
 
@@ -19,7 +19,7 @@ def run(session: Session, args: Any) -> Result:
         numbered = numbered[len(numbered) - min(args.n, len(numbered)) :]
     rows = [{"number": number, "line": line} for number, line in numbered]
     return Rows(
-        columns=(Column("number"), Column("line")),
+        columns=typed("number:int64 line:string"),
         rows=rows,
         style="lines",
         line=lambda row: f"{row['number']:>5}  {row['line']}",

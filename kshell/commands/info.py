@@ -69,8 +69,14 @@ def _load(session: Session) -> tuple[Loaded | None, DataError | None]:
         return None, error
 
 
+_WORDS = ("file", "id", "lastTime", "firstTime", "lastContainedTime", "damage")
+_TYPES = dict.fromkeys(_WORDS, "string") | {"complete": "boolean", "epoch": "int32", "epochs": "json"}
+
+
 def _table(names: tuple[str, ...], rows: list[dict[str, Any]], wide: tuple[str, ...] = ()) -> Rows:
-    return Rows(columns=tuple(Column(name, wide=name in wide) for name in (*names, *wide)), rows=rows)
+    return Rows(
+        columns=tuple(Column(name, name in wide, _TYPES.get(name, "int64")) for name in (*names, *wide)), rows=rows
+    )
 
 
 def _source(session: Session, listing: Listing) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.commands.api_versions import complete_node
 from kshell.commands.base.arguments import count
-from kshell.commands.base.result import Column, Result, Rows
+from kshell.commands.base.result import Result, Rows, typed
 from kshell.commands.base.selection import is_given, row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.tables import Field
@@ -30,7 +30,7 @@ _FIELDS = (
     Field("source", "string", "where it is set, in Kafka's words", True),
     Field("isReadOnly", "boolean", "whether it cannot be changed", True),
 )
-_CHANGE = (Column("node"), Column("name"), Column("before"), Column("after"))
+_CHANGE = typed("node:int32 name:string before:string after:string")
 _ROOT = "root"
 
 

@@ -17,15 +17,15 @@ from kshell.tree.paths import Segments, join
 _REPLAY_AT_MOST = 32 * 1024 * 1024
 """Bytes of log that a listing may replay (seconds) to learn what a snapshot does not know; ``stat`` has no limit."""
 
-_NAMES = (Column("name"), Column("type", wide=True))
+_NAMES = (Column("name", type="string"), Column("type", wide=True, type="string"))
 _LONG = (
-    Column("type"),
-    Column("record", wide=True),
-    Column("version", wide=True),
-    Column("snapshot", wide=True),
-    Column("offset"),
-    Column("time"),
-    Column("name"),
+    Column("type", type="string"),
+    Column("record", wide=True, type="string"),
+    Column("version", wide=True, type="int16"),
+    Column("snapshot", wide=True, type="string"),
+    Column("offset", type="int64"),
+    Column("time", type="string"),
+    Column("name", type="string"),
 )
 
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from kshell.commands.as_of import complete_point
-from kshell.commands.base.result import Column, Nothing, Result, Rows
+from kshell.commands.base.result import Nothing, Result, Rows, typed
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.errors import UsageError
 from kshell.session import Session
 from kshell.sources.marks import Mark
 from kshell.tree.image import iso
 
-_COLUMNS = tuple(Column(name) for name in ("name", "offset", "time", "timeMs"))
+_COLUMNS = typed("name:string offset:int64 time:string timeMs:int64")
 
 
 def run(session: Session, args: Any) -> Result:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.result import Column, Nothing, Result, Rows
+from kshell.commands.base.result import Nothing, Result, Rows, typed
 from kshell.commands.base.settings import SETTINGS, assign, complete_name, setting, value_of, words_after
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.errors import UsageError
 from kshell.session import Session
 
-_COLUMNS = (Column("name"), Column("value"), Column("default"), Column("help"))
+_COLUMNS = typed("name:string value:json default:json help:string")
 
 
 def run(session: Session, args: Any) -> Result:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from kshell.commands.base.health_state import state_of
 from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
-from kshell.commands.base.result import Column, Report, Result, Rows, Section, Toned
+from kshell.commands.base.result import Report, Result, Rows, Section, Toned, typed
 from kshell.commands.base.spec import Command, Example
+from kshell.commands.health import level_of
 from kshell.errors import NodeError
 from kshell.metadata.feature_levels import KRAFT_VERSION, METADATA_VERSION, level_name
 from kshell.metadata.health.check import CRITICAL, ERROR, WARNING, State
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
     from kshell.session import Session
 
-_PROBLEMS = tuple(Column(name) for name in ("level", "finding", "count", "first"))
+_PROBLEMS = typed("level:string finding:string count:int64 first:string")
 _MOST = 8
 """Kinds of problems that people see: one screen."""
 
@@ -42,7 +43,7 @@ def run(session: Session, args: Any) -> Result:
         Section("counts", "Counts", _counts(state, found)),
     ]
     problems = _problems(found)
-    result = Report([*sections, Section("problems", "Problems", Rows(_PROBLEMS, problems))])
+    result = Report([*sections, Section("problems", "Problems", Rows(_PROBLEMS, problems, tone=level_of))])
     result.for_people = Report([*sections, _for_people(problems)])
     return result
 

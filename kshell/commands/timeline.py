@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
-from kshell.commands.base.result import Column, Drawing, Result, Row, Rows
+from kshell.commands.base.result import Drawing, Result, Row, Rows, typed
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.story import Story, story_of, told
 from kshell.commands.base.story_plot import Lane, Span, draw
@@ -23,10 +23,10 @@ from kshell.tree.image import iso
 if TYPE_CHECKING:
     from kshell.session import Session
 
-COLUMNS = (
-    "topic", "partition", "fromOffset", "fromTime", "fromTimeMs", "toOffset", "toTime", "toTimeMs", "leader",
-    "isrSize", "isr", "replicas",
-)  # fmt: skip
+COLUMNS = typed(
+    "topic:string partition:int32 fromOffset:int64 fromTime:string fromTimeMs:int64 toOffset:int64 toTime:string"
+    " toTimeMs:int64 leader:int32 isrSize:int32 isr:[int32] replicas:[int32]"
+)
 _MOST = 40
 """Partitions that are drawn; the rows have all."""
 Told = tuple[str, int, Partitions]
@@ -51,7 +51,7 @@ def run(session: Session, args: Any) -> Result:
 
     if args.target is not None:
         target(then, story, args.target)  # a word that means nothing is said before anything is printed
-    result = Rows(tuple(map(Column, COLUMNS)), made())
+    result = Rows(COLUMNS, made())
     result.for_people = Drawing(
         lambda width: _plot(session, story, made(), first, width, plain=args.ascii or _is_plain())
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
-from kshell.commands.base.result import Column, Report, Result, Row, Rows, Section, Toned
+from kshell.commands.base.result import Column, Report, Result, Row, Rows, Section, Toned, typed
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.story import Story, story_of, told
 from kshell.commands.base.story_events import COLUMNS, event_rows, everyone, ids
@@ -23,9 +23,13 @@ from kshell.tree.paths import join
 if TYPE_CHECKING:
     from kshell.session import Session
 
-_WIDE = frozenset(COLUMNS) - {"offset", "time", "what", "leader", "isr", "elr", "replicas"}
+_WIDE = frozenset(column.name for column in COLUMNS) - {"offset", "time", "what", "leader", "isr", "elr", "replicas"}
 _PEOPLE = ("offset", "time", "leader", "isr", "elr", "replicas", "what")
-_BROKERS = ("id", "status", "sinceOffset", "sinceTime", "sinceTimeMs", "inReplicas", "inIsr", "inElr")
+_BROKERS = typed(
+    "id:int32 status:string sinceOffset:int64 sinceTime:string sinceTimeMs:int64 inReplicas:boolean inIsr:boolean"
+    " inElr:boolean"
+)
+_BROKERS_SHOWN = tuple(column._replace(wide=column.name == "sinceTimeMs") for column in _BROKERS)
 _TONES = frozenset(("leader-lost", "unclean-election", "deleted"))
 
 
@@ -57,9 +61,9 @@ def run(session: Session, args: Any) -> Result:
     result = Report(
         [
             Section("partition", title, about),
-            Section("events", "Events", Rows(tuple(map(Column, COLUMNS)), rows)),
+            Section("events", "Events", Rows(COLUMNS, rows)),
             Section("state", "State", _state(story, held, least)),
-            Section("brokers", "Brokers", Rows(tuple(map(Column, _BROKERS)), brokers)),
+            Section("brokers", "Brokers", Rows(_BROKERS, brokers)),
             Section("answer", "Answer", closing),
         ]
     )
@@ -143,13 +147,17 @@ def _for_people(
     title: str, about: dict[str, Any], rows: list[Row], brokers: list[Row], closing: dict[str, Any]
 ) -> Report:
     """Lists of brokers as one word, what happened at the lines' ends, the sentence last."""
-    columns = (*map(Column, _PEOPLE), *(Column(name, wide=True) for name in COLUMNS if name in _WIDE))
+    columns = (*map(Column, _PEOPLE), *(Column(name, wide=True) for name, *_ in COLUMNS if name in _WIDE))
     events = Rows(columns, [_shown(row) for row in rows])
     return Report(
         [
             Section("partition", title, {name: about[name] for name in ("path", "topicId")}),
             Section("events", "Events", events) if rows else Section("events", "Events: none", {}),
-            Section("brokers", "Brokers", Rows(tuple(Column(n, wide=n == "sinceTimeMs") for n in _BROKERS), brokers)),
+            Section(
+                "brokers",
+                "Brokers",
+                Rows(tuple(one._replace(wide=one.name == "sinceTimeMs") for one in _BROKERS), brokers),
+            ),
             Section("answer", "", {"now": closing["sentence"], "history": closing["history"]}),
         ]
     )

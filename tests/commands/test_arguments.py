@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.cli import _OPTIONS, _SOURCES
+from kshell.cli import _OPTIONS
 from kshell.commands.base import registry
 from kshell.commands.base.arguments import SHAPING, flags_of, parse, parse_options
 from kshell.commands.base.execute import Typed
 from kshell.commands.base.language import Word
+from kshell.commands.base.source_flags import SOURCES
 from kshell.commands.base.spec import Command
 from kshell.errors import UsageError
 
-OWN = (*_SOURCES, *_OPTIONS, *SHAPING)
+OWN = (*SOURCES, *_OPTIONS, *SHAPING)
 
 GOOD: list[tuple[str, dict[str, Any]]] = [
     ("ls", {"long": False, "n1": False, "recursive": False, "path": [], "output": None, "help": False}),

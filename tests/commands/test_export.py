@@ -34,7 +34,7 @@ Read = Callable[[Path, Table], list[dict[str, Any]]]
 
 def read_parquet(place: Path, table: Table) -> list[dict[str, Any]]:
     found = pyarrow.parquet.read_table(place / f"{table.name}.parquet")
-    assert found.schema.equals(arrow_tables.schema(pyarrow, table))
+    assert found.schema.equals(arrow_tables.schema(pyarrow, table.fields))
     return found.to_pylist(maps_as_pydicts="strict")  # type: ignore[no-any-return]
 
 

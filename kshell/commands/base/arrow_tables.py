@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -32,9 +33,9 @@ def require(purpose: str, *packages: str) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def schema(arrow: Any, table: Table) -> Any:
-    """The table's Arrow schema: every field nullable, with what it says as the metadata ``doc``."""
-    return arrow.schema([_field(arrow, field) for field in table.fields])
+def schema(arrow: Any, fields: Iterable[Field]) -> Any:
+    """The Arrow schema of those fields: every one nullable, with what it says as the metadata ``doc``."""
+    return arrow.schema([_field(arrow, field) for field in fields])
 
 
 def _field(arrow: Any, field: Field) -> Any:
@@ -44,7 +45,7 @@ def _field(arrow: Any, field: Field) -> Any:
 def arrow_type(arrow: Any, declared: Type) -> Any:
     """An object with fixed fields is a struct; one whose keys are data is a map."""
     if isinstance(declared, str):
-        return getattr(arrow, {"boolean": "bool_"}.get(declared, declared))()
+        return getattr(arrow, {"boolean": "bool_", "json": "string"}.get(declared, declared))()
     if not isinstance(declared, Mapping):
         return arrow.list_(arrow_type(arrow, declared[0]))
     if OTHERS in declared:
@@ -52,15 +53,15 @@ def arrow_type(arrow: Any, declared: Type) -> Any:
     return arrow.struct([arrow.field(name, arrow_type(arrow, below)) for name, below in declared.items()])
 
 
-def batches(arrow: Any, table: Table, rows: Iterable[Row], wanted: Wanted = None) -> Iterator[Any]:
-    """The rows as record batches of the table's schema; a field that is not ``wanted`` is null in all of them."""
-    made, waiting = schema(arrow, table), iter(rows)
+def batches(arrow: Any, fields: Sequence[Field], rows: Iterable[Row], wanted: Wanted = None) -> Iterator[Any]:
+    """The rows as record batches of the fields' schema; a field that is not ``wanted`` is null in all of them."""
+    made, waiting = schema(arrow, fields), iter(rows)
     while part := list(islice(waiting, BATCH)):
         columns = [
             _array(arrow, [row.get(field.name) for row in part], field.type)
             if wanted is None or field.name in wanted
             else arrow.nulls(len(part), made.field(field.name).type)
-            for field in table.fields
+            for field in fields
         ]
         yield arrow.record_batch(columns, schema=made)
 
@@ -80,7 +81,7 @@ def create_table(arrow: Any, connection: Any, table: Table, made: Iterable[Any])
             failed.append(error)
             raise
 
-    connection.register("_rows", arrow.RecordBatchReader.from_batches(schema(arrow, table), watched()))
+    connection.register("_rows", arrow.RecordBatchReader.from_batches(schema(arrow, table.fields), watched()))
     try:
         connection.execute(f'CREATE TABLE "{table.name}" AS SELECT * FROM _rows')
     except Exception:
@@ -92,18 +93,20 @@ def create_table(arrow: Any, connection: Any, table: Table, made: Iterable[Any])
 
 def _array(arrow: Any, values: list[Any], declared: Type) -> Any:
     kind = arrow_type(arrow, declared)
-    try:
-        return arrow.array(values, type=kind)
-    except (
-        UnicodeEncodeError,
-        arrow.ArrowException,
-    ):  # a lone surrogate somewhere, or a map, which Arrow takes as pairs
-        return arrow.array([_value(value, declared) for value in values], type=kind)
+    if declared != "json":
+        # A lone surrogate somewhere, or a map, which Arrow takes as pairs, needs a look at each value.
+        with contextlib.suppress(UnicodeEncodeError, arrow.ArrowException):
+            return arrow.array(values, type=kind)
+    return arrow.array([_value(value, declared) for value in values], type=kind)
 
 
 def _value(value: Any, declared: Type) -> Any:
     """A plain value as Arrow takes it: text that is no UTF-8 (a lone surrogate) has a replacement character there."""
-    if value is None or isinstance(value, bool | int | float):
+    if value is None:
+        return None
+    if declared == "json":
+        return json_text(value)
+    if isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
@@ -114,3 +117,19 @@ def _value(value: Any, declared: Type) -> Any:
     if OTHERS in declared:
         return [(_value(key, "string"), _value(item, declared[OTHERS])) for key, item in value.items()]
     return {name: _value(value.get(name), below) for name, below in declared.items()}
+
+
+def json_text(value: Any) -> str:
+    """A plain value as JSON text, compact; what is no UTF-8 is a JSON escape."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
+    return text if _is_utf8(text) else json.dumps(value, separators=(",", ":"), default=dict)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

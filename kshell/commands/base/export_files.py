@@ -76,9 +76,9 @@ class Parquet(Writer):
 
     def write(self, table: Table, rows: Iterable[Row]) -> str:
         name = f"{table.name}.parquet"
-        made = schema(self._arrow, table)
+        made = schema(self._arrow, table.fields)
         with self._parquet.ParquetWriter(self._file(name), made, compression="zstd") as writer:
-            for batch in batches(self._arrow, table, rows):
+            for batch in batches(self._arrow, table.fields, rows):
                 writer.write_batch(batch)
         return name
 
@@ -117,7 +117,7 @@ class DuckDb(Writer):
         self._connection = duckdb.connect(self._file(self._name))
 
     def write(self, table: Table, rows: Iterable[Row]) -> str:
-        create_table(self._arrow, self._connection, table, batches(self._arrow, table, rows))
+        create_table(self._arrow, self._connection, table, batches(self._arrow, table.fields, rows))
         run = self._connection.execute
         run(f'COMMENT ON TABLE "{table.name}" IS {_literal(table.summary)}')
         for field in table.fields:

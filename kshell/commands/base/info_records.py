@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.result import Column, Row, Rows
+from kshell.commands.base.result import Row, Rows, typed
 from kshell.errors import DataError
 from kshell.sources.source import Loaded
 from kshell.sources.survey import LogSurvey, SnapshotSurvey, Types
 
-_COLUMNS = tuple(Column(name) for name in ("type", "version", "count", "undecoded", "unknownTags"))
+_COLUMNS = typed("type:string version:int16 count:int64 undecoded:int64 unknownTags:int64")
 
-_PROBLEM_COLUMNS = tuple(Column(name) for name in ("kind", "count", "record", "version", "place", "reason"))
+_PROBLEM_COLUMNS = typed("kind:string count:int64 record:string version:int16 place:string reason:string")
 
 
 def type_rows(types: Types) -> Rows:

@@ -106,7 +106,7 @@ def _batches(session: Session, arrow: Any, table: Table, read: Mapping[str, Want
         return ()
     wanted = read[table.name]
     rows = table.rows(session, image_for(session, table.name, table.parts), wanted)
-    return batches(arrow, table, told_rows(session, table, rows), wanted)
+    return batches(arrow, table.fields, told_rows(session, table, rows), wanted)
 
 
 def _rows(duckdb: Any, connection: Any, found: Any, text: str) -> Iterator[dict[str, Any]]:

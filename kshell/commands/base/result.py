@@ -50,6 +50,17 @@ class Toned(str):
         made.tone = tone
         return made
 
+    def __reduce__(self) -> tuple[type[Toned], tuple[str, str]]:
+        return Toned, (str(self), self.tone)
+
+
+class Difference(NamedTuple):
+    """What became of one field of a value (``""``: of the value itself); only a :class:`Page` has such."""
+
+    name: str
+    old: Any
+    new: Any
+
 
 class Text(Result):
     """Words for people: help, man, pwd. ``json`` gives one string; ``man`` and ``help`` are Markdown."""
@@ -94,6 +105,29 @@ class Column(NamedTuple):
     spare: bool = False
 
 
+def typed(words: str, wide: str = "") -> tuple[Column, ...]:
+    """Columns out of words ``name:type`` (``[type]`` for a list of it); the ``wide`` ones come last."""
+    made = []
+    for word in (*words.split(), *wide.split()):
+        name, _, kind = word.partition(":")
+        made.append(Column(name, word in wide.split(), [kind[1:-1]] if kind.startswith("[") else kind))
+    return tuple(made)
+
+
+class Page(NamedTuple):
+    """How a page (``html``) shows rows that read badly as a table of their columns: by other ``columns``.
+
+    ``row`` makes a row of those out of a row; a value may be a list of :class:`Difference`. Rows that a ``double`` is
+    true of say again what others say: they are left out, and counted. ``fold`` are columns whose changes start a new
+    block, which folds. Functions are those of a module, so that rows can be pickled.
+    """
+
+    columns: tuple[Column, ...]
+    row: Callable[[Row], Row] | None = None
+    double: Callable[[Row], bool] | None = None
+    fold: tuple[str, ...] = ()
+
+
 class Rows(Result):
     """Rows of one shape, perhaps made while they are read (``dump`` of a long log).
 
@@ -106,6 +140,10 @@ class Rows(Result):
     and ``jsonl``, the column ``bare`` stands for the whole row (``ls``: names). Rows may hold more keys than there are
     columns; only columns are shown, in their order. ``live`` rows come as things happen, perhaps for ever: each is
     printed at once, and no pager stands between.
+
+    Three are for pages: ``tone`` gives a row's tone (``critical`` to ``info``, ``added``, ``removed``, ``changed``;
+    ``""`` for none), and is a function of a module, as those of ``page`` are; ``order`` are the fields that the line
+    sorted by, with whether they fall, and ``None`` where it could not choose rows.
     """
 
     def __init__(
@@ -120,10 +158,16 @@ class Rows(Result):
         bare: str | None = None,
         *,
         live: bool = False,
+        tone: Callable[[Row], str] | None = None,
+        page: Page | None = None,
+        order: tuple[tuple[str, bool], ...] | None = None,
         exit_code: int = 0,
     ) -> None:
         super().__init__(exit_code=exit_code)
         self.live = live
+        self.tone = tone
+        self.page = page
+        self.order = order
         self.columns = columns
         self.rows = rows
         self.style = style

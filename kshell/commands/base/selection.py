@@ -105,14 +105,17 @@ def select(
     args: Any,
     *,
     people: Callable[[Row], Row] | None = None,
+    tone: Callable[[Row], str] | None = None,
     exit_code: int = 0,
 ) -> Rows:
     """The rows that the line's options ask for, as an answer; they stream unless they are sorted.
 
-    ``people`` makes a row that reads well out of an exact one; fields that it changes count as they were.
+    ``people`` makes a row that reads well out of an exact one; fields that it changes count as they were. ``tone`` is
+    that of :class:`Rows`.
     """
     shown = columns(fields if args.columns is None else chosen(fields, args.columns))
-    result = Rows(shown, _Chosen(rows, args), exit_code=exit_code)
+    order = tuple((key.name, key.falling) for key in args.sort or ())
+    result = Rows(shown, _Chosen(rows, args), tone=tone, order=order, exit_code=exit_code)
     if people is not None:
         result.for_people = Rows(shown, _Told(result, people))
     return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kshell.commands.base.result import Row
+from kshell.commands.base.result import Row, typed
 from kshell.commands.base.story import STATE, Story, told
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.partial import is_untold, known
@@ -15,11 +15,12 @@ from kshell.metadata.values import plain
 from kshell.protocol.primitives import Uuid
 from kshell.tree.image import iso
 
-COLUMNS = (
-    "offset", "time", "timeMs", "type", "event", "broker", "what", "leader", "isr", "elr", "lastKnownElr", "replicas",
-    "addingReplicas", "removingReplicas", "leaderRecoveryState", "leaderEpoch", "partitionEpoch",
-)  # fmt: skip
-_STATE = COLUMNS[7:]
+COLUMNS = typed(
+    "offset:int64 time:string timeMs:int64 type:string event:string broker:int32 what:string leader:int32 isr:[int32]"
+    " elr:[int32] lastKnownElr:[int32] replicas:[int32] addingReplicas:[int32] removingReplicas:[int32]"
+    " leaderRecoveryState:string leaderEpoch:int32 partitionEpoch:int32"
+)
+_STATE = tuple(column.name for column in COLUMNS[7:])
 
 
 class Event(NamedTuple):
