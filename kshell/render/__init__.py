@@ -4,7 +4,8 @@
 every format but the few lines that a table needs to see first. What is printed is escaped in one place, :mod:`.escape`.
 
 Only ``text`` is for people. It shows the columns that are not ``wide``, and cuts where a terminal is too narrow; every
-other format has all columns (with the column that ``text`` shows as headings first) and is never cut.
+other format has all columns (with the column that ``text`` shows as headings first) and is never cut. But for pages:
+``html`` follows what rows have for it (``Rows.page``), and both it and ``markdown`` keep to a limit, and say so.
 """
 
 from __future__ import annotations
@@ -39,18 +40,25 @@ def renderers(fmt: str) -> Renderers:
 
 
 def render(
-    result: Result, fmt: str, *, header: bool = True, width: int | None = 80, color: bool = False
+    result: Result,
+    fmt: str,
+    *,
+    header: bool = True,
+    width: int | None = 80,
+    color: bool = False,
+    limit: int | None = None,
 ) -> Iterator[str]:
     """Chunks of text, each ending in a newline; without ``color`` they hold no control character but that newline.
 
     ``width`` counts a terminal's columns; ``None`` means that the output is no terminal: nothing is cut, and names
-    stand one a line. (``csv`` may hold newlines and tabs inside quotes.) The parts of a ``Many`` are for the front end
-    to render one by one. Raises UsageError for a format that does not exist; what the rows raise comes through.
+    stand one a line. ``limit``: rows of a table and nodes of a tree that a page shows. (``csv`` may hold newlines and
+    tabs inside quotes.) The parts of a ``Many`` are for the front end to render one by one. Raises UsageError for a
+    format that does not exist; what the rows raise comes through.
     """
     if result.for_people is not None and MODULES.get(fmt) == "text":
         result = result.for_people
     function = _function(renderers(fmt), type(result))
-    return function(result, Look(header=header, width=width, color=color, wide=fmt == "wide"))
+    return function(result, Look(header=header, width=width, color=color, wide=fmt == "wide", limit=limit))
 
 
 def _function(functions: Renderers, kind: type[Result]) -> Renderer:

@@ -19,10 +19,11 @@ def answer(call: Call, complain: Callable[[KshellError], None], *, stdout: TextI
 
     ``complain`` is told of errors that do not end a file of lines.
     """
-    return _print(call, call.run(), complain, sys.stdout if stdout is None else stdout)
+    return show_answer(call, call.run(), complain, sys.stdout if stdout is None else stdout)
 
 
-def _print(call: Call, result: Result, complain: Callable[[KshellError], None], out: TextIO) -> int:
+def show_answer(call: Call, result: Result, complain: Callable[[KshellError], None], out: TextIO) -> int:
+    """Prints what a call gave, as :func:`answer` does."""
     if isinstance(result, Frames):
         from kshell.render.frames import show  # late: only watch has them
 
@@ -57,7 +58,7 @@ def _print_parts(many: Many, complain: Callable[[KshellError], None], out: TextI
             complain(part.error)
             code = max(code, part.error.exit_code)
         elif part.call is not None and part.result is not None:
-            code = max(code, _print(part.call, part.result, complain, out))
+            code = max(code, show_answer(part.call, part.result, complain, out))
     return max(code, many.exit_code)
 
 

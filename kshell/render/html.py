@@ -1,22 +1,24 @@
-"""``html``: fragments for pages and notebooks. No script, and only what suits light and dark pages."""
+"""``html``: fragments for pages and notebooks. No script, and only what suits light and dark pages.
+
+The style is in :mod:`.html_style`, tables in :mod:`.html_table`, trees in :mod:`.html_tree`, values in
+:mod:`.html_cells`. Notebooks show the same with a limit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
-from kshell.commands.base.result import Branch, Nothing, Report, Row, Rows, Text, Tree, Value
-from kshell.errors import KshellError
-from kshell.render import escape, plain
-from kshell.render.cells import cell
+from kshell.commands.base.result import Nothing, Report, Rows, Section, Text, Toned, Tree, Value
+from kshell.render import escape
+from kshell.render.html_cells import fields
+from kshell.render.html_page import page
+from kshell.render.html_style import CAPTION, SCROLL, TONES, badge
+from kshell.render.html_table import table
+from kshell.render.html_tree import tree
 from kshell.render.look import Look, Renderers, nothing
 
-_TABLE = '<table cellpadding="4" style="border-collapse:collapse">\n'
-# Notebooks align cells to the right unless each says otherwise.
-_HEAD = '<th style="text-align:left;border-bottom:1px solid #8888">'
-_CELL = '<td style="text-align:left">'
-_NUMBER = '<td style="text-align:right">'
-_BELOW = '<div style="margin-left:1.5em">'
+_HEADING = 5
+"""The highest heading of a manual page: a notebook's outline lists those of four levels, outputs' as well."""
 
 
 def text(result: Text, look: Look) -> Iterator[str]:
@@ -24,7 +26,7 @@ def text(result: Text, look: Look) -> Iterator[str]:
     if result.markdown:
         from kshell.render.prose import to_html
 
-        yield from to_html(result.text)
+        yield from to_html(result.text, _HEADING)
         return
     yield "<pre>\n"
     yield from (escape.html(line) + "\n" for line in result.text.removesuffix("\n").split("\n"))
@@ -34,76 +36,44 @@ def text(result: Text, look: Look) -> Iterator[str]:
 def value(result: Value, look: Look) -> Iterator[str]:
     """An object's fields, or the path and its value, as a table."""
     if isinstance(result.value, Mapping) and result.value:
-        return _fields(result.value, look)
-    return _table(("path", "value"), [{"path": result.path, "value": result.value}], look)
+        yield from _object(result.value, f"{CAPTION}{escape.html(result.path)}</caption>" if result.path else "", look)
+        return
+    yield from _object({result.path: result.value}, "", look)
 
 
 def rows(result: Rows, look: Look) -> Iterator[str]:
-    """A table of all columns."""
-    return _table(plain.columns(result), result, look)
+    """A table of all columns, or what they have for pages."""
+    return _rows(result, look, "")
 
 
-def tree(result: Tree, look: Look) -> Iterator[str]:
-    """Branches that fold."""
-    for root in plain.trees(result.root):
-        yield from _branch(root, result.values)
+def _rows(rows: Rows, look: Look, title: str) -> Iterator[str]:
+    return table(rows, look, title) if rows.page is None else page(rows, look, title)
 
 
 def report(result: Report, look: Look) -> Iterator[str]:
-    """A heading and a table for each section."""
+    """A table for each section, its title above: no heading, which would end up in a notebook's outline."""
     for section in result.sections:
-        if section.title:
-            yield f"<h3>{escape.html(section.title)}</h3>\n"
-        yield from rows(section.body, look) if isinstance(section.body, Rows) else _fields(section.body, look)
+        title = _title(section)
+        if isinstance(section.body, Rows):
+            yield from _rows(section.body, look, title)
+        elif section.body:
+            yield from _object(section.body, f"{CAPTION}{title}</caption>" if title else "", look)
+        elif title:
+            yield f"<p>{title}</p>\n"
 
 
-def _fields(item: Mapping[str, Any], look: Look) -> Iterator[str]:
-    return _table(("key", "value"), ({"key": str(key), "value": below} for key, below in item.items()), look)
+def _title(section: Section) -> str:
+    if not section.title:
+        return ""
+    words = f"<strong>{escape.html(section.title)}</strong>"
+    tone = section.title.tone if isinstance(section.title, Toned) else ""
+    return badge(tone, words) if tone in TONES else words
 
 
-def _table(names: Sequence[str], body: Iterable[Row], look: Look) -> Iterator[str]:
-    yield _TABLE
-    if look.header:
-        yield f"<tr>{''.join(f'{_HEAD}{escape.html(name)}</th>' for name in names)}</tr>\n"
-    try:
-        for row in body:
-            yield f"<tr>{''.join(_cell(row.get(name)) for name in names)}</tr>\n"
-    except (KeyboardInterrupt, KshellError):
-        yield "</table>\n"  # rows that come for ever are ended so
-        raise
-    yield "</table>\n"
-
-
-def _cell(item: Any) -> str:
-    number = isinstance(item, int | float) and not isinstance(item, bool)
-    return f"{_NUMBER if number else _CELL}{escape.html(cell(item, ', '))}</td>"
-
-
-def _branch(branch: Branch, values: bool) -> Iterator[str]:
-    name = escape.html(branch.name)
-    if branch.children is None and not branch.left_out:
-        yield from _leaf(name, branch.value) if values else [f"<div>{name}</div>\n"]
-        return
-    yield from _open(name)
-    for child in branch.children or ():
-        yield from _branch(child, values)
-    if branch.left_out:
-        yield f"<div>… {branch.left_out} more</div>\n"
-    yield "</div></details>\n"
-
-
-def _leaf(name: str, item: Any) -> Iterator[str]:
-    if not isinstance(item, Mapping) or not item:
-        yield f"<div>{name}: <code>{escape.html(cell(item, ', '))}</code></div>\n"
-        return
-    yield from _open(name)
-    for key, below in item.items():
-        yield from _leaf(escape.html(str(key)), below)
-    yield "</div></details>\n"
-
-
-def _open(name: str) -> Iterator[str]:
-    yield f"<details open><summary>{name}</summary>{_BELOW}\n"
+def _object(item: Mapping[str, object], caption: str, look: Look) -> Iterator[str]:
+    yield SCROLL + "\n"
+    yield from fields(item, caption=caption)
+    yield "</div>\n"
 
 
 FORMATS: dict[str, Renderers] = {

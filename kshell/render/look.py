@@ -12,12 +12,14 @@ class Look(NamedTuple):
     """``width``: a terminal's columns, ``None`` where there is no terminal and nothing may be cut off for space.
 
     ``header``: whether tables and CSV have a header line. ``color``: ANSI colours. ``wide``: every column, never cut.
+    ``limit``: rows of a table and nodes of a tree that a page shows; ``None`` for all.
     """
 
     header: bool = True
     width: int | None = 80
     color: bool = False
     wide: bool = False
+    limit: int | None = None
 
 
 Renderer = Callable[[Any, Look], Iterator[str]]

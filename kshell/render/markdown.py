@@ -9,6 +9,7 @@ from typing import Any
 from kshell.commands.base.result import Branch, Nothing, Report, Row, Rows, Text, Tree, Value
 from kshell.render import escape, plain
 from kshell.render.cells import cell
+from kshell.render.limits import Shown, cut
 from kshell.render.look import Look, Renderers, nothing
 
 _STEP = "  "
@@ -32,13 +33,17 @@ def value(result: Value, look: Look) -> Iterator[str]:
 
 def rows(result: Rows, look: Look) -> Iterator[str]:
     """A table of all columns."""
-    return _table(plain.columns(result), result, look)
+    shown = Shown(result, look.limit)
+    yield from _table(plain.columns(result), shown, look)
+    yield from _note(shown.note, look)
 
 
 def tree(result: Tree, look: Look) -> Iterator[str]:
     """Nested lists."""
-    for root in plain.trees(result.root):
+    roots, left_out = cut(plain.trees(result.root), look.limit)
+    for root in roots:
         yield from _branch(root, "", result.values)
+    yield from _note(left_out, look)
 
 
 def report(result: Report, look: Look) -> Iterator[str]:
@@ -49,6 +54,12 @@ def report(result: Report, look: Look) -> Iterator[str]:
             yield between + (f"## {escape.markdown(section.title)}\n\n" if section.title else "")
         yield from rows(section.body, look) if isinstance(section.body, Rows) else _fields(section.body, look)
         between = "\n"
+
+
+def _note(text: str, look: Look) -> Iterator[str]:
+    """What a limit left out."""
+    if text and look.limit is not None:
+        yield f"\n{escape.markdown(text)}\n"
 
 
 def _fields(item: Mapping[str, Any], look: Look) -> Iterator[str]:
@@ -76,11 +87,13 @@ def _branch(branch: Branch, indent: str, values: bool) -> Iterator[str]:
     if branch.children is None and not branch.left_out:
         yield from _leaf(name, branch.value, indent) if values else [f"{indent}- {name}\n"]
         return
-    yield f"{indent}- {name}\n"
+    below = indent + _STEP if name else indent
+    if name:
+        yield f"{indent}- {name}\n"
     for child in branch.children or ():
-        yield from _branch(child, indent + _STEP, values)
+        yield from _branch(child, below, values)
     if branch.left_out:
-        yield f"{indent}{_STEP}- … {branch.left_out} more\n"
+        yield f"{below}- … {branch.left_out} more\n"
 
 
 def _leaf(name: str, item: Any, indent: str) -> Iterator[str]:

@@ -174,15 +174,19 @@ def _terminal_table(rows: list[list[str]], look: Look) -> Iterator[str]:
 # --- a page ----------------------------------------------------------------------------------------------------------
 
 
-def to_html(text: str) -> Iterator[str]:
-    """Every block as an element of its own; lists are paragraphs with their marks; links must lead to the web."""
+def to_html(text: str, highest: int = 1) -> Iterator[str]:
+    """Every block as an element of its own; lists are paragraphs with their marks; links must lead to the web.
+
+    ``highest`` is the level that the highest headings get.
+    """
     for block in blocks(text):
         if block.kind == "code":
             yield "<pre>" + "\n".join(map(escape.html, block.lines)) + "</pre>\n"
         elif block.kind == "table":
             yield from _html_table(table_rows(block.lines))
         elif block.kind == "heading":
-            yield f"<h{block.level}>{_inline(block.words)}</h{block.level}>\n"
+            level = min(block.level + highest - 1, 6)
+            yield f"<h{level}>{_inline(block.words)}</h{level}>\n"
         elif block.kind == "item":
             yield f"<p>{escape.html(block.lead)}{_inline(block.words)}</p>\n"
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kshell.commands.base.result import Nothing, Text, Value
+from kshell.commands.base.result import Branch, Column, Nothing, Rows, Text, Tree, Value
 from tests.render import samples
 from tests.render.samples import printed
 
@@ -43,6 +43,23 @@ def test_report() -> None:
         "\n## Log\n\n| key | value |\n| --- | --- |\n| startOffset | 0 |\n| epochs | 1, 2 |\n"
         "\n## Voters\n\n| id | lag |\n| --- | --- |\n| 1 | 0 |\n| 20 | - |\n"
     )
+
+
+def test_a_limit_is_told() -> None:
+    assert printed(samples.rows(), "markdown", limit=1).endswith(
+        "| orders | 12 | 1, 2 | a |\n\n1 of 2 rows; .df has them all\n"
+    )
+    shown = printed(samples.tree(), "markdown", limit=3)
+    assert shown == (
+        "- /image\n  - topics\n    - … 1 more\n  - n: 7\n  - … 2 more\n"
+        "\n3 of 5 nodes; .df has the value of every leaf\n"
+    )
+    many = Tree(Branch("", children=[Branch("a"), Branch("b"), Branch("c")]))
+    assert printed(many, "markdown", limit=2).startswith("- a\n- b\n- … 1 more\n")
+
+
+def test_without_a_limit_nothing_is_told() -> None:
+    assert printed(Rows((Column("a"),), []), "markdown") == "| a |\n| --- |\n"
 
 
 def test_nothing() -> None:

@@ -1,0 +1,99 @@
+"""As much of an answer as a page shows at once (``Look.limit``), and the words that say what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from kshell.commands.base.result import Branch, Row, Rows
+
+_FEWEST, _PART = 3, 3
+"""A directory whose children are directories shows no more of them than this part of its room (but these), so that
+there is room for what is in them."""
+
+
+class Shown:
+    """The rows that are shown, to be read once; then :attr:`note` says what was left out, if anything was.
+
+    Rows that are made while they are read are read one further than the limit, live ones not even that far.
+    """
+
+    def __init__(self, rows: Rows, limit: int | None) -> None:
+        self._rows = rows
+        self._limit = limit
+        self._total = len(rows.rows) if isinstance(rows.rows, Sequence) else None
+        self.note = ""
+
+    def __iter__(self) -> Iterator[Row]:
+        limit, count = self._limit, 0
+        if limit is None:
+            limit = self._total
+        rest = iter(self._rows)
+        for row in islice(rest, limit):
+            count += 1
+            yield row
+        if count == 0:
+            self.note = "no rows"
+        elif self._total is not None and count < self._total:
+            self.note = f"{count:,} of {self._total:,} rows; {self._where_else()}"
+        elif self._total is None and self._limit == count and (self._rows.live or next(rest, None) is not None):
+            self.note = f"the first {count:,} rows; {self._where_else()}"
+
+    def _where_else(self) -> str:
+        return ".df has them all" + (", --where and --limit choose" if self._rows.order is not None else "")
+
+
+# --- trees -----------------------------------------------------------------------------------------------------------
+
+
+def cut(roots: list[Branch], limit: int | None) -> tuple[list[Branch], str]:
+    """The trees with no more than ``limit`` nodes (but every root), each branch with a fair share; and a note.
+
+    A leaf is one node, whatever its value holds. Small branches stay whole.
+    """
+    if limit is None:
+        return roots, ""
+    sizes: dict[int, int] = {}
+    total = sum(_measure(root, sizes) for root in roots)
+    if total <= limit:
+        return roots, ""
+    kept = _kept(roots, sizes, limit)
+    note = f"{sum(map(count, kept)):,} of {total:,} nodes; .df has the value of every leaf"
+    return kept + ([Branch("", left_out=len(roots) - len(kept))] if len(kept) < len(roots) else []), note
+
+
+def count(branch: Branch) -> int:
+    """The nodes of a tree."""
+    return 1 + sum(map(count, branch.children or ()))
+
+
+def _measure(branch: Branch, sizes: dict[int, int]) -> int:
+    """Notes how many nodes each branch has, by its identity."""
+    sizes[id(branch)] = size = 1 + sum(_measure(child, sizes) for child in branch.children or ())
+    return size
+
+
+def _kept(branches: list[Branch], sizes: dict[int, int], room: int) -> list[Branch]:
+    """The first of the branches, each with its share of the room."""
+    nested = any(branch.children for branch in branches)
+    some = branches[: min(room, max(_FEWEST, room // _PART))] if nested else branches[:room]
+    rooms = shares([sizes[id(branch)] for branch in some], room)
+    return [_smaller(branch, sizes, one) for branch, one in zip(some, rooms, strict=True)]
+
+
+def _smaller(branch: Branch, sizes: dict[int, int], room: int) -> Branch:
+    if sizes[id(branch)] <= room or not branch.children:
+        return branch
+    kept = _kept(branch.children, sizes, room - 1)
+    return branch._replace(children=kept, left_out=branch.left_out + len(branch.children) - len(kept))
+
+
+def shares(sizes: list[int], room: int) -> list[int]:
+    """What each may take: the small ones all that they need, the others the same of what is left."""
+    found = [0] * len(sizes)
+    left = len(sizes)
+    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
+        found[place] = max(1, min(sizes[place], room // left))
+        room -= found[place]
+        left -= 1
+    return found
