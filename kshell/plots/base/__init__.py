@@ -1,0 +1,1 @@
+"""What pictures are made of: their declaration, one look for all, bars, time."""

@@ -1,0 +1,236 @@
+"""One look for all pictures: they can be read on white, on a notebook's dark page, and by who sees few colours.
+
+Sizes are CSS pixels. No colour stands alone: whatever has one has a word, a number or a hatch as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.errors import UsageError
+from kshell.render.escape import terminal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ft2font import FT2Font
+
+# Okabe and Ito, "Color Universal Design": https://jfly.uni-koeln.de/color/. Vermillion is kept for trouble. Their black
+# cannot be seen on a dark page.
+BLUE, ORANGE, GREEN, SKY, PURPLE, YELLOW = SERIES = "#0072B2", "#E69F00", "#009E73", "#56B4E9", "#CC79A7", "#F0E442"
+TROUBLE = "#D55E00"
+INK = "#797979"
+"""Words, lines and outlines: 4.35:1 on white and 4.34:1 on #111111. No colour has more on both."""
+HATCHES = "", "////", "....", "\\\\\\\\", "xxxx"
+TROUBLE_HATCH = "////"
+FAINT = 0.16
+"""Opacity of what is there only to be compared with."""
+
+WIDTH, DPI = 880, 100
+MARGIN = 12
+TITLE, SMALL, TINY = 12.0, 9.5, 8.0
+"""Sizes of letters, in points."""
+TAIL = 0.34
+"""Of a long name: partitions of a topic differ at the end."""
+_FONT = "DejaVu Sans"  # comes with matplotlib: the same letters everywhere
+_OWN: dict[Any, Any] = {
+    "font.family": [_FONT],
+    "font.size": SMALL,
+    "text.color": INK,
+    "text.parse_math": False,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.facecolor": "none",
+    "axes.linewidth": 0.8,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": TINY,
+    "hatch.linewidth": 0.7,
+    "savefig.facecolor": "none",
+    "savefig.edgecolor": "none",
+    "svg.hashsalt": "kshell",
+}
+
+
+def need_matplotlib() -> None:
+    """Raises UsageError, with the command that installs it, when the plotting library is not there."""
+    try:
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "matplotlib":
+            raise
+        raise UsageError(
+            "plot needs the package matplotlib, which is not installed", hint="pip install 'kraft-shell[notebook]'"
+        ) from None
+
+
+@contextmanager
+def own_settings() -> Iterator[None]:
+    """While it lasts, matplotlib has the settings of these pictures; whatever a person has set comes back after it."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_OWN)
+        yield
+
+
+def page(title: str, facts: Sequence[str], height: int, note: str = "") -> tuple[Figure, int]:
+    """An empty figure with a title, facts and a note below it, and how far down they reach. ``height`` is without them.
+
+    Facts follow each other on as many lines as they need.
+    """
+    from matplotlib.figure import Figure
+
+    lines = [*_lines(facts), *([note] if note else [])]
+    top = MARGIN + 22 + 17 * len(lines) + 8
+    # A little more than whole pixels, as some versions of matplotlib cut what rounding left below them.
+    figure = Figure(figsize=(WIDTH / DPI, (top + height + 0.01) / DPI), dpi=DPI, facecolor="none")
+    write(figure, MARGIN, MARGIN + 8, title, size=TITLE, weight="bold")
+    for place, line in enumerate(lines):
+        write(figure, MARGIN, MARGIN + 31 + 17 * place, fitting(shown(line, 500), WIDTH - 2 * MARGIN))
+    return figure, top
+
+
+def _lines(facts: Sequence[str]) -> list[str]:
+    lines: list[str] = []
+    for fact in facts:
+        longer = f"{lines[-1]} · {fact}" if lines else fact
+        if lines and width_of(shown(longer, 500)) <= WIDTH - 2 * MARGIN:
+            lines[-1] = longer
+        else:
+            lines.append(fact)
+    return lines
+
+
+def write(figure: Figure, left: float, middle: float, words: str, *, size: float = SMALL, **more: Any) -> None:
+    """Words at a place that is counted in pixels from the top left."""
+    _, height = figure.get_size_inches() * figure.dpi
+    style = {"va": "center", "parse_math": False, **more}
+    figure.text(left / WIDTH, 1 - middle / height, words, size=size, **style)
+
+
+def axes_at(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
+    """Axes at a place in pixels from the top left, with a line below and nothing at the other sides."""
+    whole = figure.get_size_inches()[1] * figure.dpi
+    axes = figure.add_axes((left / WIDTH, 1 - (top + height) / whole, width / WIDTH, height / whole))
+    for side in ("top", "left", "right"):
+        axes.spines[side].set_visible(False)
+    axes.set_yticks([])
+    axes.tick_params(axis="x", length=3, labelsize=TINY, colors=INK)
+    return axes
+
+
+def on(color: str) -> str:
+    """Black or white, whichever can be read better on a colour."""
+    from matplotlib.colors import to_rgb
+
+    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(color)]
+    light = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+    return "#000000" if (light + 0.05) ** 2 > 0.05 * 1.05 else "#FFFFFF"
+
+
+def hatched(color: str, hatch: str) -> dict[str, Any]:
+    """How the hatch over a colour is drawn, as an artist of its own: matplotlib before 3.11 cannot colour it apart."""
+    return {"facecolor": "none", "edgecolor": on(color), "linewidth": 0, "hatch": hatch}
+
+
+class Key(NamedTuple):
+    """What a colour and a hatch stand for."""
+
+    words: str
+    color: str
+    hatch: str = ""
+
+
+def legend(figure: Figure, left: float, middle: float, title: str, keys: Sequence[Key], more: str) -> None:
+    """Boxes with their words in one line, and more words behind them."""
+    from matplotlib.patches import Rectangle
+
+    whole = figure.get_size_inches()[1] * figure.dpi
+    write(figure, left, middle, title, size=TINY)
+    at = left + width_of(title, TINY) + 8
+    for key in keys:
+        place, size = (at / WIDTH, 1 - (middle + 6) / whole), (18 / WIDTH, 12 / whole)
+        boxes: list[dict[str, Any]] = [{"facecolor": key.color, "edgecolor": INK, "linewidth": 0.6}]
+        boxes += [hatched(key.color, key.hatch)] if key.hatch else []
+        for box in boxes:
+            figure.add_artist(Rectangle(place, *size, transform=figure.transFigure, **box))
+        write(figure, at + 22, middle, key.words, size=TINY)
+        at += 22 + width_of(key.words, TINY) + 12
+    write(figure, at, middle, more, size=TINY)
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def said(name: object, most: int = 64) -> str:
+    """A name for a sentence: escaped, and cut in its middle where it is long."""
+    text = terminal(str(name))
+    if len(text) <= most:
+        return text
+    return _cut(text, most - 1, TAIL)
+
+
+def shown(name: object, most: int = 34) -> str:
+    """A name as it can be drawn: what the font has no sign for is spelled as an escape."""
+    known = _signs()
+    text = terminal(str(name))
+    return said("".join(char if ord(char) in known else _spelled(char) for char in text), most)
+
+
+def _spelled(char: str) -> str:
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
+
+
+@cache
+def _signs() -> frozenset[int]:
+    return frozenset(_font("normal").get_charmap())
+
+
+def _font(weight: str) -> FT2Font:
+    """matplotlib keeps one a thread, as they must not be shared."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    return get_font(findfont(FontProperties(family=[_FONT], weight=weight)))
+
+
+@lru_cache(maxsize=4096)
+def width_of(words: str, size: float = SMALL, weight: str = "normal") -> float:
+    """How wide words are, in pixels."""
+    font = _font(weight)
+    font.set_size(size, DPI)
+    font.set_text(words, 0.0)
+    return float(font.get_width_height()[0]) / 64 * 1.04  # hinting differs from scale to scale
+
+
+def fitting(words: str, width: float, size: float = SMALL, weight: str = "normal", tail: float = 0) -> str:
+    """Words, cut so that they are no wider than ``width`` pixels; ``tail``: which share of them is their end."""
+    if width_of(words, size, weight) <= width:
+        return words
+    low, high = 0, len(words)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if width_of(_cut(words, middle, tail), size, weight) <= width:
+            low = middle
+        else:
+            high = middle - 1
+    return _cut(words, low, tail)
+
+
+def _cut(words: str, most: int, tail: float = 0) -> str:
+    kept = int(most * tail)
+    return f"{words[: most - kept].rstrip()}…{words[len(words) - kept :]}"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """``1 partition``, ``2,000 partitions``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def compact(value: float) -> str:
+    """A number for an axis or a bar."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,91 @@
+"""Time on an axis: positions are milliseconds since the epoch, words are in UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kshell.plots.base import look
+from kshell.tree.image import iso
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
+STEPS = (
+    1, 2, 5, 10, 20, 50, 100, 200, 500,
+    *(count * _SECOND for count in (1, 2, 5, 10, 15, 30)),
+    *(count * _MINUTE for count in (1, 2, 5, 10, 15, 30)),
+    *(count * _HOUR for count in (1, 2, 3, 6, 12)),
+    *(count * _DAY for count in (1, 2, 7, 14, 28, 91, 182, 364, 1820, 3640)),
+)  # fmt: skip
+"""Milliseconds: lengths of time in which people count."""
+
+
+def step_of(length: float, most: int) -> int:
+    """The shortest of :data:`STEPS` of which no more than ``most`` go into ``length`` milliseconds."""
+    found = next((step for step in STEPS if length / step <= most), None)
+    if found is not None:
+        return found
+    step = STEPS[-1]
+    while length / step > most:
+        step *= 10
+    return step
+
+
+def lasting(milliseconds: float) -> str:
+    """A length of time: ``200 ms``, ``1.9 s``, ``5 min``, ``2.5 h``, ``3 days``."""
+    for unit, name in ((_DAY, "days"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s")):
+        if milliseconds >= unit:
+            count = f"{milliseconds / unit:,.1f}".removesuffix(".0")
+            return "1 day" if (count, name) == ("1", "days") else f"{count} {name}"
+    return f"{milliseconds:.0f} ms"
+
+
+def moment(milliseconds: float) -> str:
+    """``2026-11-21 15:11:05.421``; what no calendar has is said as it is."""
+    said = iso(int(milliseconds))
+    return f"{milliseconds:.0f} ms" if said is None else said.rstrip("Z").replace("T", " ")
+
+
+def between(start: float, end: float) -> str:
+    """From and to, in UTC; a date that both have is said once."""
+    first, last = moment(start), moment(end)
+    if first == last:
+        return f"{first} UTC"
+    day, _, clock = last.partition(" ")
+    return f"{first} to {clock if clock and first.startswith(f'{day} ') else last} UTC"
+
+
+def time_axis(axes: Axes, start: float, end: float, width: float) -> None:
+    """Ticks at round times, the date below them where the ticks do not have it."""
+    axes.set_xlim(start, end)
+    step = step_of(end - start, max(2, int(width // 90)))
+    first, last = moment(start), moment(end)
+    one_day = " " in first and " " in last and first.split(" ")[0] == last.split(" ")[0]
+    left = axes.get_position().x0 * look.WIDTH
+    ticks = []
+    for tick in _ticks(start, end, step):
+        words = _tick(tick, step, one_day)
+        at, half = left + (tick - start) / (end - start) * width, look.width_of(words, look.TINY) / 2
+        if half < at < look.WIDTH - half:
+            ticks.append((tick, words))
+    axes.set_xticks([tick for tick, _ in ticks], [words for _, words in ticks], parse_math=False)
+    axes.set_xlabel(
+        f"time in UTC, {first.split(' ')[0]}" if one_day else "time in UTC", parse_math=False, size=look.TINY
+    )
+
+
+def _ticks(start: float, end: float, step: int) -> Iterator[int]:
+    at = -(-int(start) // step) * step
+    while at <= end:
+        yield at
+        at += step
+
+
+def _tick(tick: int, step: int, one_day: bool) -> str:
+    day, _, clock = moment(tick).partition(" ")
+    if not clock or step >= _DAY:
+        return day
+    short = clock if step < _SECOND else clock[:8] if step < _MINUTE else clock[:5]
+    return short if one_day else f"{day[5:]} {short}"

@@ -1,0 +1,172 @@
+"""Bars of one thing each in a row (a broker, a rack, a topic), in one or more panels with an axis of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.plots.base import look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST = 40
+"""Rows that are drawn at most."""
+_PITCH = 27
+_BAR = 0.62
+_GAP = 26
+_HEAD, _LINE_HEAD = 26, 18
+_FOOT = 46
+_LEAST_LABEL, _MOST_LABEL = 60.0, 300.0
+_BESIDE = 7
+"""Between a bar and its number."""
+_THINNEST = 3
+"""Pixels: what is not 0 can be seen."""
+
+
+class Bar(NamedTuple):
+    """``value`` is ``None`` where it is unknown. ``trouble`` is the part of it that is hatched; ``more`` follows the
+    number."""
+
+    value: float | None
+    trouble: float = 0
+    more: str = ""
+
+
+class Panel(NamedTuple):
+    """``bars`` are as many as there are rows. ``line`` is a number to compare them with, and what it is."""
+
+    title: str
+    unit: str
+    bars: Sequence[Bar]
+    color: str
+    line: tuple[str, float] | None = None
+
+
+class _Scale(NamedTuple):
+    """An axis from 0 to ``reach``, ``width`` pixels long."""
+
+    reach: float
+    width: float
+
+    def pixels(self, value: float) -> float:
+        return value / self.reach * self.width
+
+
+class Heading(NamedTuple):
+    """What stands above the panels; ``note`` says what was left out."""
+
+    title: str
+    facts: Sequence[str]
+    note: str = ""
+
+
+def draw(heading: Heading, names: Sequence[str], panels: Sequence[Panel], *, alike: bool = False) -> Figure:
+    """Names on the left, a panel of bars beside another. At most :data:`MOST` rows are to be given.
+
+    ``alike``: all axes are the same, so that bars of different panels can be compared.
+    """
+    head = _HEAD + (_LINE_HEAD if any(panel.line for panel in panels) else 0)
+    figure, top = look.page(heading.title, heading.facts, head + _PITCH * len(names) + _FOOT, heading.note)
+    labels = [look.shown(name, 48) for name in names]
+    widest = max(map(look.width_of, labels), default=0.0)
+    label = min(max(widest, _LEAST_LABEL), _MOST_LABEL)
+    left = look.MARGIN + label + 10
+    width = (look.WIDTH - look.MARGIN - left - _GAP * (len(panels) - 1)) / len(panels)
+    for place, words in enumerate(labels):
+        middle = top + head + _PITCH * (place + 0.5)
+        look.write(figure, left - 10, middle, look.fitting(words, label, tail=look.TAIL), ha="right")
+    reaches = [_reach(panel, width) for panel in panels]
+    for place, panel in enumerate(panels):
+        at = left + place * (width + _GAP)
+        size = look.SMALL if look.width_of(panel.title, weight="bold") <= width else look.TINY
+        said = look.fitting(panel.title, width + _GAP / 2, size, "bold")
+        look.write(figure, at, top + 10, said, size=size, weight="bold")
+        scale = _Scale(max(reaches) if alike else reaches[place], width)
+        _panel(look.axes_at(figure, at, top + head, width, _PITCH * len(names)), panel, scale)
+    return figure
+
+
+def _panel(axes: Axes, panel: Panel, scale: _Scale) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.set_xlim(0, scale.reach)
+    axes.set_ylim(len(panel.bars), 0)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=max(2, int(scale.width // 90)), integer=True, min_n_ticks=1))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: look.compact(value)))
+    axes.set_xlabel(panel.unit, size=look.TINY, parse_math=False)
+    words = [_words(bar) for bar in panel.bars]
+    if panel.line is not None:
+        _line(axes, panel, words, scale)
+    _bars(axes, panel, scale)
+    for place, (bar, said) in enumerate(zip(panel.bars, words, strict=True)):
+        _number(axes, (_length(bar, scale), place + 0.5), said, scale)
+
+
+def _reach(panel: Panel, width: float) -> float:
+    """The end of the axis: every bar and the words behind it fit in."""
+    ends = [bar.value or 0 for bar in panel.bars]
+    reach = max([*ends, (panel.line[1] if panel.line else 0) * 1.05]) * 1.02 or 1.0
+    for value, bar in zip(ends, panel.bars, strict=True):
+        room = width - look.width_of(_words(bar), look.TINY) - 2 * _BESIDE
+        if room > width * 0.2:
+            reach = max(reach, value * width / room)
+    return reach
+
+
+def _words(bar: Bar) -> str:
+    number = "unknown" if bar.value is None else look.compact(bar.value)
+    return f"{number} {bar.more}".rstrip()
+
+
+def _length(bar: Bar, scale: _Scale) -> float:
+    """Of what is drawn: nothing that is not 0 is too small to be seen."""
+    return max(bar.value, scale.reach * _THINNEST / scale.width) if bar.value else 0.0
+
+
+def _bars(axes: Axes, panel: Panel, scale: _Scale) -> None:
+    drawn = [(place + 0.5, _length(bar, scale), bar) for place, bar in enumerate(panel.bars) if bar.value]
+    outline: dict[str, Any] = {"height": _BAR, "edgecolor": look.INK, "linewidth": 0.8}
+    axes.barh([at for at, _, _ in drawn], [value for _, value, _ in drawn], color=panel.color, zorder=2, **outline)
+    least = scale.reach * _THINNEST / scale.width
+    bad = [(at, value, min(max(bar.trouble, least), value)) for at, value, bar in drawn if bar.trouble]
+    places, parts = [at for at, _, _ in bad], [part for _, _, part in bad]
+    starts = [value - part for _, value, part in bad]
+    axes.barh(places, parts, left=starts, color=look.TROUBLE, zorder=3, **outline)
+    hatched = look.hatched(look.TROUBLE, look.TROUBLE_HATCH)
+    axes.barh(places, parts, left=starts, height=_BAR, zorder=3.5, **hatched)
+
+
+def _number(axes: Axes, at: tuple[float, float], words: str, scale: _Scale) -> None:
+    room = scale.width - scale.pixels(at[0]) - _BESIDE
+    axes.annotate(
+        look.fitting(words, max(room, 40), look.TINY), at, (_BESIDE * 0.72, 0), size=look.TINY,
+        textcoords="offset points", va="center_baseline", color=look.INK, parse_math=False, zorder=5,
+    )  # fmt: skip
+
+
+def _line(axes: Axes, panel: Panel, words: Sequence[str], scale: _Scale) -> None:
+    """Down through all rows but those where a number stands in its way."""
+    assert panel.line is not None
+    what, value = panel.line
+    at = scale.pixels(value)
+    for place, (bar, said) in enumerate(zip(panel.bars, words, strict=True)):
+        end = scale.pixels(_length(bar, scale))
+        if not end < at < end + look.width_of(said, look.TINY) + 2 * _BESIDE:
+            axes.plot(
+                [value, value], [place, place + 1], color=look.INK, linewidth=1.4, zorder=4, linestyle=(0, (3, 2))
+            )
+    said = f"{what}: {look.compact(value)}"
+    half = look.width_of(said, look.TINY) / 2 + 2
+    axes.annotate(
+        said, (min(max(at, half), scale.width - half) / scale.width, 1), (0, 3), xycoords="axes fraction",
+        textcoords="offset points", size=look.TINY, ha="center", va="bottom", color=look.INK, parse_math=False,
+    )  # fmt: skip
+
+
+def worst(count: int, badness: Sequence[tuple[float, ...]]) -> list[int]:
+    """Which rows are drawn, in their own order: all, or the :data:`MOST` that are worst."""
+    if count <= MOST:
+        return list(range(count))
+    return sorted(sorted(range(count), key=lambda place: (tuple(-one for one in badness[place]), place))[:MOST])

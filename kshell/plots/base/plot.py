@@ -1,0 +1,96 @@
+"""A finished picture: to look at in a notebook, to put into a page, to save."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from kshell.errors import CommandError, UsageError
+from kshell.plots.base.look import own_settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SCALE = 2
+"""Pixels of the PNG for each one of the page: screens of today have two."""
+
+
+class Plot:
+    """``figure`` is a matplotlib Figure of its own (pyplot does not know it), ``alt`` says what is in it.
+
+    Text and lines can be read on a white page and on a dark one; there is no background.
+    """
+
+    def __init__(self, figure: Figure, alt: str) -> None:
+        self.figure = figure
+        self.alt = alt
+
+    def __repr__(self) -> str:
+        return self.alt
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height on a page, in CSS pixels."""
+        width, height = self.figure.get_size_inches() * self.figure.dpi
+        return round(width), round(height)
+
+    def png(self) -> bytes:
+        """The picture as a PNG; the same bytes for the same rows."""
+        import io
+
+        page = io.BytesIO()
+        with own_settings():
+            self.figure.savefig(page, format="png", dpi=self.figure.dpi * _SCALE, metadata={"Software": None})
+        return page.getvalue()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes a file; its ending says the format (``png``, ``svg``, ``pdf``, …).
+
+        Raises UsageError for an ending that is no format, CommandError when the file cannot be written.
+        """
+        from pathlib import Path
+
+        ending = Path(path).suffix.removeprefix(".").lower()
+        formats = self.figure.canvas.get_supported_filetypes()
+        if ending not in formats:
+            raise UsageError(
+                f"a picture cannot be saved as {ending or 'a file without an ending'}",
+                hint=f"endings that are formats: {', '.join(sorted(formats))}",
+            )
+        undated = {
+            "svg": {"Date": None},
+            "svgz": {"Date": None},
+            "pdf": {"CreationDate": None},
+            "png": {"Software": None},
+        }
+        try:
+            with own_settings():
+                self.figure.savefig(path, format=ending, dpi=self.figure.dpi * _SCALE, metadata=undated.get(ending))
+        except OSError as error:
+            raise CommandError(f"the picture cannot be written: {error.strerror or type(error).__name__}") from None
+
+    def to_html(self) -> str:
+        """An ``<img>`` that holds the picture itself, with its alternative text."""
+        from kshell.render.escape import html
+
+        width, height = self.size
+        return (
+            f'<img src="data:image/png;base64,{self._base64()}" alt="{html(self.alt)}" width="{width}"'
+            f' height="{height}" style="max-width: 100%; height: auto">'
+        )
+
+    def _base64(self) -> str:
+        import base64
+
+        return base64.b64encode(self.png()).decode("ascii")
+
+    def _repr_mimebundle_(
+        self, include: Container[str] | None = None, exclude: Container[str] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a notebook shows and saves."""
+        width, height = self.size
+        made: dict[str, Callable[[], str]] = {"image/png": self._base64, "text/plain": self.__repr__}
+        wanted = [kind for kind in made if (not include or kind in include) and not (exclude and kind in exclude)]
+        about = {"image/png": {"width": width, "height": height, "alt": self.alt}}
+        return {kind: made[kind]() for kind in wanted}, {kind: about[kind] for kind in wanted if kind in about}

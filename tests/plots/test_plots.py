@@ -1,0 +1,121 @@
+"""Which answers have a picture, and what is said where there is none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from kshell.commands.base.registry import commands
+from kshell.commands.base.result import Column, Result, Rows
+from kshell.errors import UsageError
+from kshell.plots import draw, picture_of, pictures
+from kshell.plots.base.picture import Picture
+from tests.plots.answers import HOSTILE, answer, figure, quorum, replica, rows, stretches, texts
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("timeline --all", "leadership and ISR over time"),
+        ("skew", "leaders and replicas by broker"),
+        ("brokers --load", "leaders and replicas by broker"),
+        ("skew --rack", "leaders and replicas by rack"),
+        ("quorum", "lag of the quorum"),
+        ("log", "records by type over time"),
+        ("dump", "records by type over time"),
+        ("follow --since 0 --count 3", "records by type over time"),
+        ("topics", "partition states by topic"),
+        ("partitions", "partitions by topic and state"),
+    ],
+)
+def test_each_command_has_its_picture(line: str, name: str) -> None:
+    found = picture_of(answer(line))
+    assert found is not None
+    assert found.name == name
+    assert any(line.startswith(command) for command in found.commands)
+
+
+@pytest.mark.parametrize("line", ["pwd", "ls /", "brokers", "blame /image/topics", "skew --columns leaders", "tree /"])
+def test_others_have_none(line: str) -> None:
+    result = answer(line)
+    assert picture_of(result) is None
+    with pytest.raises(UsageError, match="no picture") as caught:
+        draw(result)
+    for name in ("timeline", "skew", "skew --rack", "brokers --load", "quorum", "log", "dump", "topics"):
+        assert name in (caught.value.hint or "")
+
+
+def test_every_command_that_is_named_exists() -> None:
+    names = {name.split()[0] for picture in pictures() for name in picture.commands}
+    assert names <= {command.name for command in commands()}
+
+
+@pytest.mark.parametrize("picture", pictures(), ids=lambda picture: str(picture.name))
+def test_no_rows_is_an_error(picture: Picture) -> None:
+    empty = Rows(tuple(map(Column, (*picture.needs, *picture.any_of[:1]))), [])
+    with pytest.raises(UsageError, match=f"nothing to draw for {picture.name}: the answer has no rows"):
+        draw(empty)
+
+
+def test_rows_that_are_made_while_they_are_read_are_kept() -> None:
+    result = answer("dump")
+    assert isinstance(result, Rows)
+    draw(result)
+    assert len(list(result.rows)) == len(list(result.rows)) > 200
+
+
+def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(UsageError, match="needs the package matplotlib") as caught:
+        draw(answer("skew"))
+    assert caught.value.hint == "pip install 'kraft-shell[notebook]'"
+
+
+def test_looking_for_a_picture_loads_no_matplotlib_and_drawing_no_pyplot() -> None:
+    program = (
+        "import sys, kshell.plots as plots\n"
+        "from kshell.commands.base.result import Column, Rows\n"
+        "row = {'broker': 1, 'leaders': 2, 'replicas': 3}\n"
+        "found = Rows(tuple(map(Column, row)), [row])\n"
+        "assert plots.picture_of(found)\n"
+        "print('matplotlib' in sys.modules, plots.draw(found).png()[:4], 'matplotlib.pyplot' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == r"False b'\x89PNG' False", done.stderr
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        rows(
+            "topic partition fromTimeMs toTimeMs leader isrSize replicas",
+            *stretches(HOSTILE, 0, (10, 1, 3), (5, -1, 0)),
+        ),
+        rows("rack leaders replicas soleRack", (HOSTILE, 3, 4, 1), (None, 2, 2, 0)),
+        rows("broker rack fenced leaders replicas", (1, HOSTILE, False, 4, 6)),
+        rows("name partitions underReplicated offline", (HOSTILE, 4, 2, 1)),
+        rows("topic partition state", (HOSTILE, 0, "offline"), (HOSTILE, 1, HOSTILE)),
+        rows("offset timestampMs type data", (1, 5, HOSTILE, {}), (2, 900, "A", {})),
+        rows("offset timestampMs type data", (1, 5, HOSTILE, {})),
+        quorum([replica(3000, 0), {**replica(1, 3), "id": HOSTILE}]),
+    ],
+    ids=["timeline", "racks", "brokers", "topics", "partitions", "records", "one record", "quorum"],
+)
+def test_names_are_text_and_nothing_else(result: Result) -> None:
+    plot = draw(result)
+    words = "".join(texts(plot)) + plot.alt
+    assert words.isprintable()
+    assert "\\x1b" in plot.alt + words
+    page = plot.to_html()
+    assert "<img src=x" not in page
+    assert page.count("<") == 1
+    for text in figure(plot).findobj(lambda artist: hasattr(artist, "get_parse_math")):
+        assert not text.get_parse_math() or "$" not in text.get_text()
+    assert plot.png().startswith(b"\x89PNG")  # letters that the font does not have would warn, and so fail
+
+
+def test_the_same_rows_give_the_same_bytes() -> None:
+    for line in ("timeline --all", "skew", "dump"):
+        assert draw(answer(line)).png() == draw(answer(line)).png()
