@@ -2,63 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
 
-from kshell.commands.base.execute import prepare, prepare_words
-from kshell.commands.base.result import Result as Answer
-from kshell.commands.base.result import Rows
+from kshell.commands.base.execute import Call, prepare, prepare_words
 from kshell.errors import UsageError
 from kshell.metadata.image import Image
-from kshell.render import render
+from kshell.result import Result
 from kshell.session import Session as Shell
 from kshell.sources.choose import choose, open_source
-
-
-class Result:
-    """What a command gave. Rows that are made while they are read are read here, once."""
-
-    def __init__(self, answer: Answer) -> None:
-        if isinstance(answer, Rows):
-            answer.rows = list(answer.rows)
-        self._answer = answer
-
-    @property
-    def exit_code(self) -> int:
-        """The command's own: 1 for a predicate's finding."""
-        return self._answer.exit_code
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        """The result as rows, keys in Kafka's lowerCamelCase: of an object, one row; of a list, its elements."""
-        value = self.to_dict()
-        found = value if isinstance(value, list) else [value]
-        return [row if isinstance(row, dict) else {"value": row} for row in found]
-
-    def to_dict(self) -> Any:
-        """The exact value that ``-o json`` prints, as Python objects."""
-        return json.loads(self.to_json() or "null")
-
-    def to_json(self) -> str:
-        """JSON, exact; 64-bit integers are integers."""
-        return "".join(render(self._answer, "json"))
-
-    def __str__(self) -> str:
-        return "".join(render(self._answer, "text"))
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def _repr_html_(self) -> str:
-        return "".join(render(self._answer, "html"))
-
-    def _repr_markdown_(self) -> str:
-        return "".join(render(self._answer, "markdown"))
 
 
 class Session:
@@ -74,7 +26,7 @@ class Session:
             raise UsageError("there is no command in the line")
         if call.line.target or call.line.program:
             raise UsageError("the result is returned: it cannot be redirected or piped")
-        return Result(call.run())
+        return _result(call)
 
     @property
     def image(self) -> Image:
@@ -93,7 +45,7 @@ class Session:
     def diff(self, a: str | int, b: str | int, path: str = "/image", *, ignore_epochs: bool = False) -> Result:
         """What changed from ``a`` to ``b``: points, directories, files or ``context:NAME``. Raises KshellError."""
         words = ["diff", str(a), str(b), path, *(["--ignore-epochs"] if ignore_epochs else [])]
-        return Result(prepare_words(self._shell, words).run())
+        return _result(prepare_words(self._shell, words))
 
     def __enter__(self) -> Session:
         return self
@@ -104,6 +56,10 @@ class Session:
     def close(self) -> None:
         """Lets go of what was read."""
         self._shell.reload()
+
+
+def _result(call: Call) -> Result:
+    return Result(call.run(), output=call.shape.output or "", secret=call.session.redaction.show_secrets)
 
 
 def open(

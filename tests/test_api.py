@@ -30,7 +30,7 @@ def test_a_value_is_an_object() -> None:
     assert leaf.to_dict()["fenced"] is True
     assert leaf.rows == [leaf.to_dict()]
     assert "fenced" in str(leaf)
-    assert "<" in leaf._repr_html_() and "|" in leaf._repr_markdown_()
+    assert "<" in str(leaf._repr_html_()) and "|" in str(leaf._repr_markdown_())
 
 
 def test_the_working_directory_stays() -> None:

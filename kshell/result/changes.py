@@ -1,0 +1,66 @@
+"""What is different between two results: by the leading columns that tell their rows apart."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kshell.commands.base.history_diff import ADDED, CHANGED, REMOVED
+from kshell.commands.base.result import Row
+
+Key = tuple[str, ...]
+
+
+def changes(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Rows as those of ``diff``: path (the key), type ``row``, change, fields, old, new; in the order of ``new``.
+
+    The key is the shortest run of leading columns that no two rows of a side share; without one (a log in which a
+    line comes twice) rows are only counted: what there is more of is added, what there is less of removed.
+    """
+    width = _key_width(old, new, names)
+    if width is None:
+        yield from _counted(old, new)
+        return
+    before = {_key(row, names[:width]): row for row in old}
+    after = {_key(row, names[:width]): row for row in new}
+    for key, row in after.items():
+        if key not in before:
+            yield _change(" ".join(key), ADDED, [], None, row)
+        elif fields := [name for name in names if row.get(name) != before[key].get(name)]:
+            yield _change(" ".join(key), CHANGED, fields, before[key], row)
+    for key, row in before.items():
+        if key not in after:
+            yield _change(" ".join(key), REMOVED, [], row, None)
+
+
+def _key_width(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> int | None:
+    for width in range(1, len(names) + 1):
+        if all(len({_key(row, names[:width]) for row in rows}) == len(rows) for rows in (old, new)):
+            return width
+    return None
+
+
+def _counted(old: Sequence[Row], new: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    before, after = Counter(map(_text, old)), Counter(map(_text, new))
+    for text, count in (after - before).items():
+        yield from [_change(text, ADDED, [], None, json.loads(text))] * count
+    for text, count in (before - after).items():
+        yield from [_change(text, REMOVED, [], json.loads(text), None)] * count
+
+
+def _key(row: Row, names: Sequence[str]) -> Key:
+    return tuple(value if isinstance(value := row.get(name), str) else _text(value) for name in names)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=dict)
+
+
+def _change(path: str, change: str, fields: list[str], old: Any, new: Any) -> dict[str, Any]:
+    return {"path": path, "type": "row", "change": change, "fields": fields, "old": _plain(old), "new": _plain(new)}
+
+
+def _plain(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if row is None else dict(row)

@@ -1,0 +1,64 @@
+"""An answer's rows as Arrow, and from there as pandas, polars and Spark: one set of types for all.
+
+========= ============================ ====================== ============ ============================
+declared  Arrow                        pandas                 polars       Spark
+========= ============================ ====================== ============ ============================
+int16…64  int16, int32, int64          ``ArrowDtype`` of it   Int16…Int64  smallint, int, bigint
+float64   double                       …                      Float64      double
+string    string                       …                      String       string
+boolean   bool                         …                      Boolean      boolean
+json      string, the value as JSON    …                      String       string
+[type]    list<type>                   …                      List         array<type>
+{name: …} struct                       …                      Struct       struct
+{*: type} map<string, type>            …                      List(Struct) map<string, type>
+========= ============================ ====================== ============ ============================
+
+A null is null in all of them, and an integer never becomes a float for its sake.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.commands.base import arrow_tables
+from kshell.commands.base.result import Row
+from kshell.commands.base.tables import Field
+from kshell.errors import UsageError
+
+
+def to_arrow(fields: Sequence[Field], rows: Sequence[Row]) -> Any:
+    """A ``pyarrow.Table``; with its columns also when there is no row."""
+    arrow = _needed("to_arrow", "pyarrow")
+    schema = arrow_tables.schema(arrow, fields)
+    batches = list(arrow_tables.batches(arrow, fields, rows))
+    # A table without any batch has columns without a chunk, which Spark does not take.
+    return arrow.Table.from_batches(batches or [arrow.RecordBatch.from_pylist([], schema=schema)], schema)
+
+
+def to_pandas(table: Any) -> Any:
+    """A ``pandas.DataFrame`` whose columns keep Arrow's types, so that null and 64-bit integers go together."""
+    pandas = _needed("to_pandas", "pandas")
+    return table.to_pandas(types_mapper=pandas.ArrowDtype)
+
+
+def to_polars(table: Any) -> Any:
+    """A ``polars.DataFrame``."""
+    return _needed("to_polars", "polars").from_arrow(table)
+
+
+def to_spark(table: Any, spark: Any) -> Any:
+    """A DataFrame of that Spark session, classic or Connect."""
+    return spark.createDataFrame(table)
+
+
+def _needed(purpose: str, package: str) -> Any:
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise UsageError(
+            f"{purpose} needs the package {package}, which is not installed", hint="pip install 'kraft-shell[notebook]'"
+        ) from None

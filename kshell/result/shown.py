@@ -1,0 +1,85 @@
+"""A result in a notebook: which forms of it there are, and its notes below it."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from kshell.commands.base.result import Drawing, Many, Nothing, Report, Rows
+from kshell.commands.base.result import Result as Answer
+from kshell.errors import UsageError
+from kshell.render import escape, render
+
+if TYPE_CHECKING:
+    from kshell.result import Result
+
+SHOWN = 100
+"""Rows of a table, and nodes of a tree, that a notebook shows at once."""
+_RICH = ("", "text", "html")
+_WITHHELD = "This answer holds secrets, and a notebook saves what it shows: .rows has them, > FILE writes them."
+
+
+def html(result: Result) -> str | None:
+    """A fragment of a page; ``None`` where another format was asked for."""
+    if result.output not in ("", "html") or is_empty(result):
+        return None
+    notes = "".join(f'<p style="opacity:.75">{escape.html(note)}</p>\n' for note in result.notes)
+    if result.secret:
+        return f"<p>{escape.html(_WITHHELD)}</p>\n"
+    limit = SHOWN if not result.output else None
+    answer = result.answer if result.output else for_eyes(result.answer)
+    return picture(result) + "".join(render(answer, "html", limit=limit)) + notes
+
+
+def for_eyes(answer: Answer) -> Answer:
+    """What people are shown where the exact answer does not read well, if that is a table or a page."""
+    people = answer.for_people
+    if isinstance(answer, Rows) and answer.page is not None:
+        return answer
+    if isinstance(people, Report) or (isinstance(people, Rows) and people.columns):
+        return people
+    return answer
+
+
+def picture(result: Result) -> str:
+    """A drawing's picture, where text has one in characters; nothing where it cannot be made."""
+    if not isinstance(result.answer.for_people, Drawing) or result.secret:
+        return ""
+    try:
+        return result.plot().to_html()
+    except UsageError:
+        return ""  # no plotting library: the rows are there
+
+
+def markdown(result: Result) -> str | None:
+    """Markdown; ``None`` where another format was asked for."""
+    if result.output not in ("", "markdown") or is_empty(result):
+        return None
+    if result.secret:
+        return _WITHHELD
+    limit = SHOWN if not result.output else None
+    notes = "".join(f"\n{escape.markdown(note)}\n" for note in result.notes)
+    return "".join(render(result.answer, "markdown", limit=limit)) + notes
+
+
+def text(result: Result) -> str:
+    """The answer in the format that was asked for, else as a terminal has it."""
+    if is_empty(result):
+        return ""
+    if result.secret:
+        return _WITHHELD
+    fmt = result.output or "text"
+    width = shutil.get_terminal_size().columns if fmt == "text" else None
+    notes = [f"note: {escape.terminal(note)}" for note in result.notes] if fmt in ("text", "wide") else []
+    return "\n".join(["".join(render(result.answer, fmt, width=width)).removesuffix("\n"), *notes]).lstrip("\n")
+
+
+def bundle(result: Result) -> dict[str, str]:
+    """Every form of it, by MIME type: a front end shows the richest that it can."""
+    forms = {"text/plain": text(result), "text/markdown": markdown(result), "text/html": html(result)}
+    return {kind: form for kind, form in forms.items() if form}
+
+
+def is_empty(result: Result) -> bool:
+    """Whether there is nothing to see: nothing was answered, or a person saw it already."""
+    return result.is_shown or isinstance(result.answer, Nothing | Many)
