@@ -13,6 +13,20 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "open"]
 
 
+def load_ipython_extension(ipython: Any) -> None:
+    """``%load_ext kshell``: the magics ``%kafka`` and ``%%kafka``."""
+    from kshell.magic import load
+
+    load(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """``%unload_ext kshell``."""
+    from kshell.magic import unload
+
+    unload(ipython)
+
+
 def __getattr__(name: str) -> Any:
     # Only Python callers pay for the facade: the command line imports none of it.
     if name == "open":

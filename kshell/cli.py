@@ -15,6 +15,7 @@ from kshell.commands.base import registry
 from kshell.commands.base.arguments import SHAPING, parse_options
 from kshell.commands.base.execute import Call, prepare, prepare_words
 from kshell.commands.base.result import Exit, Text
+from kshell.commands.base.source_flags import PROPERTIES, SOURCES, given_sources
 from kshell.commands.base.spec import Flag
 from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
 from kshell.render.answer import answer, deadline
@@ -29,22 +30,8 @@ from kshell.version import __version__
 if TYPE_CHECKING:
     from kshell.render.progress import Progress
 
-_SOURCES = (
-    Flag(
-        ("-d", "--directory"),
-        "a __cluster_metadata-0 directory, the log directory around it, or one file",
-        "DIR",
-        repeat=True,
-    ),
-    Flag(("-s", "--snapshot"), "the same as -d FILE, for users of Kafka's own shell", "FILE", repeat=True),
-    Flag(("-q", "--bootstrap-controllers", "--bootstrap-controller"), "controllers, host:port,…", "LIST", repeat=True),
-    Flag(("-b", "--bootstrap-servers", "--bootstrap-server"), "brokers, host:port,…", "LIST", repeat=True),
-    Flag(("--context",), "a named source from the configuration", "NAME", repeat=True),
-    Flag(("--demo",), "the sample that ships with kshell"),
-)
 _OPTIONS = (
-    Flag(("--config", "--command-config"), "a Java client properties file", "FILE"),
-    Flag(("-X",), "one client property, key=value", "KEY=VALUE", repeat=True),
+    *PROPERTIES,
     Flag(("-c",), "run a command line", "COMMAND", repeat=True),
     Flag(("-f",), "run a file of command lines; - is standard input", "FILE", repeat=True),
     Flag(("--keep-going",), "go on after a command that fails"),
@@ -94,7 +81,7 @@ def escape_lines(text: str) -> str:
 
 
 def _main(argv: list[str]) -> int:
-    options, command = parse_options("kshell", (*_SOURCES, *_OPTIONS, *SHAPING), argv)
+    options, command = parse_options("kshell", (*SOURCES, *_OPTIONS, *SHAPING), argv)
     if options.version or options.help:
         return emit(Text(usage() if options.help else f"kshell {__version__}"), "text")
     if command and (options.c or options.f):
@@ -128,13 +115,7 @@ def _progress() -> Progress | None:
 
 
 def _session(options: SimpleNamespace, command: list[str], scripted: bool, progress: Progress | None) -> Session:
-    flags = {
-        "directory": _only(options.directory, "--directory", options.snapshot, "--snapshot"),
-        "bootstrap_controllers": _only(options.bootstrap_controllers, "--bootstrap-controllers"),
-        "bootstrap_servers": _only(options.bootstrap_servers, "--bootstrap-servers"),
-        "context": _only(options.context, "--context"),
-        "demo": "demo" if options.demo else None,
-    }
+    flags = given_sources(options)
     try:
         choice = choose(flags, os.environ, options.config, options.X or ())
         source = open_source(choice)
@@ -166,14 +147,6 @@ def _session(options: SimpleNamespace, command: list[str], scripted: bool, progr
 
 def _needs_none(command: list[str]) -> bool:
     return bool(command) and command[0] in registry.names() and not registry.get(command[0]).needs_source
-
-
-def _only(*given: list[str] | str | None) -> str | None:
-    """The one value in (values, name of the flag) pairs. Raises UsageError for two: they are two sources."""
-    found = [(given[at + 1], value) for at in range(0, len(given), 2) for value in given[at] or ()]
-    if len(found) > 1:
-        raise UsageError(f"{' and '.join(str(name) for name, _ in found)} are two sources: give one")
-    return found[0][1] if found else None
 
 
 class Runner:
@@ -250,7 +223,7 @@ def _file_lines(name: str) -> Iterator[str]:
 def usage() -> str:
     """What ``kshell --help`` prints."""
     lines = ["usage: kshell [SOURCE] [OPTIONS] [COMMAND [ARG ...]]", "", "source (one of):"]
-    lines += _describe(_SOURCES)
+    lines += _describe(SOURCES)
     lines += ["", "options:", *_describe(_OPTIONS), "", "options that shape an answer, also after the command:"]
     lines += _describe(SHAPING)
     lines += [

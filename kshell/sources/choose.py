@@ -156,14 +156,16 @@ def open_source(choice: Choice) -> Source:
 class NoSource(DirectorySource):
     """Stands in where none was given: commands that need none run, every other one says what is missing."""
 
-    def __init__(self) -> None:
+    def __init__(self, how: str = _HOW) -> None:
+        """``how`` says how a source is given, for people."""
+        self._how = how
         self.path = ""
         self.name = "no source"
         self.is_sample = False
 
     def listing(self, *, whole: bool = False) -> Listing:
         """Raises UsageError."""
-        raise UsageError(NO_SOURCE, hint=_HOW)
+        raise UsageError(NO_SOURCE, hint=self._how)
 
 
 def demo_directory() -> str:

@@ -6,8 +6,9 @@ It never waits for data: while the image is not loaded, paths below ``/`` have n
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from kshell.commands.base import registry
 from kshell.commands.base.arguments import flags_of, is_negative
@@ -46,16 +47,16 @@ class Completions:
     total: int = 0
 
 
-def complete(session: Session, before: str) -> Completions:
-    """The candidates for the word that ends at the end of ``before``."""
+def complete(session: Session, before: str, more: Mapping[str, Command] = MappingProxyType({})) -> Completions:
+    """The candidates for the word that ends at the end of ``before``; ``more`` are commands of a front end's own."""
     word, earlier, kind = _under_cursor(before)
     if kind is Kind.TARGET:
         return _files(word)
     if kind is not Kind.WORD:
         return Completions(len(before))
     if not earlier:
-        return _offer(word, 0, _commands(session, word.text))
-    command = resolve(session, earlier)
+        return _offer(word, 0, _commands(session, word.text, more))
+    command = resolve(session, earlier, more)
     while command is not None and (line := _line_in(*command)):
         command = resolve(session, [Part(Kind.WORD, 0, 0, text) for text in line])
     if command is None:
@@ -90,7 +91,9 @@ def _under_cursor(before: str) -> tuple[Part, list[Part], Kind]:
     return empty, words, Kind.COMMENT
 
 
-def resolve(session: Session, words: list[Part]) -> tuple[Command, list[str]] | None:
+def resolve(
+    session: Session, words: list[Part], more: Mapping[str, Command] = MappingProxyType({})
+) -> tuple[Command, list[str]] | None:
     """The command that the line's words name, through aliases, and the words after its name."""
     name, rest, seen = words[0].text, [part.text for part in words[1:]], set[str]()
     while not words[0].quoted and name in session.aliases and name not in seen:
@@ -102,6 +105,8 @@ def resolve(session: Session, words: list[Part]) -> tuple[Command, list[str]] | 
         if not meaning:
             return None
         name, rest = meaning[0], [*meaning[1:], *rest]
+    if name in more:
+        return more[name], rest
     return (registry.get(name), rest) if name in registry.names() else None
 
 
@@ -115,8 +120,9 @@ def _offer(word: Part, cut: int, found: Iterable[Candidate]) -> Completions:
     return Completions(place.start, tuple(offered[:LIMIT]), len(offered))
 
 
-def _commands(session: Session, typed: str) -> list[Candidate]:
+def _commands(session: Session, typed: str, more: Mapping[str, Command] = MappingProxyType({})) -> list[Candidate]:
     found = {name: f"alias: {meaning}" for name, meaning in session.aliases.items()}
+    found |= {name: command.summary for name, command in more.items()}
     for name in registry.names():
         if name.startswith(typed) and name not in found:
             found[name] = registry.get(name).summary

@@ -58,6 +58,11 @@ def prepare(session: Session, text: str) -> Call | None:
     return _call(session, line) if line.words else None
 
 
+def prepare_line(session: Session, line: Line, *, point: str | None = None) -> Call:
+    """A line that was parsed. ``point`` is the moment it is asked for where the line itself says none."""
+    return _call(session, line, point)
+
+
 def prepare_words(session: Session, words: list[str]) -> Call:
     """A command whose words the operating system's shell has split; pipes and redirections are its business.
 
@@ -66,14 +71,14 @@ def prepare_words(session: Session, words: list[str]) -> Call:
     return _call(session, Line([Word(word, getattr(word, "pattern", word), 0) for word in words]))
 
 
-def _call(session: Session, line: Line) -> Call:
+def _call(session: Session, line: Line, point: str | None = None) -> Call:
     words = _unalias(session, line.words)
     command = registry.get(words[0].text)
     found = parse(command, [Typed.of(word) for word in words[1:]])
     for arg in command.args:
         if arg.kind == "path":
             setattr(found, arg.name, _patterns(getattr(found, arg.name)))
-    return Call(command, found, _session(session, found), _shape(found, session.settings), line)
+    return Call(command, found, _session(session, found, point), _shape(found, session.settings), line)
 
 
 def _unalias(session: Session, words: list[Word]) -> list[Word]:
@@ -94,9 +99,9 @@ def _patterns(value: Any) -> Any:
     return value.pattern if isinstance(value, Typed) else value
 
 
-def _session(session: Session, found: Any) -> Session:
+def _session(session: Session, found: Any, point: str | None) -> Session:
     show = True if getattr(found, "show_secrets", False) else None
-    point = getattr(found, "as_of", None)
+    point = getattr(found, "as_of", None) or point
     if show is None and point is None:
         return session
     return session.reshape(show_secrets=show, point=point)

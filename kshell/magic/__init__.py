@@ -1,0 +1,48 @@
+"""``%kafka`` and ``%%kafka``: the shell in IPython and Jupyter (``%load_ext kshell``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+_ATTRIBUTE = "_kshell_notebook"
+
+
+def load(ip: InteractiveShell) -> None:
+    """Registers the magics, completion in their lines, and how results show themselves. Sessions outlive a reload."""
+    from kshell.magic.display import show
+    from kshell.magic.errors import install
+    from kshell.magic.magics import KafkaMagics
+    from kshell.magic.matcher import matcher
+    from kshell.magic.notebook import Notebook
+    from kshell.result import Result
+
+    unload(ip)
+    held = getattr(ip, _ATTRIBUTE, None)
+    notebook = Notebook(ip, sessions=held.sessions if held is not None else None)
+    setattr(ip, _ATTRIBUTE, notebook)
+    ip.register_magics(KafkaMagics(ip, notebook))
+    notebook.matcher = matcher(notebook)
+    ip.Completer.custom_matchers.append(notebook.matcher)
+    if ip.display_formatter is not None:
+        ip.display_formatter.ipython_display_formatter.for_type(Result, show)
+    install()
+
+
+def unload(ip: InteractiveShell) -> None:
+    """Takes back what :func:`load` did; sessions stay open until the kernel ends."""
+    from kshell.magic.errors import remove
+    from kshell.result import Result
+
+    notebook = getattr(ip, _ATTRIBUTE, None)
+    if notebook is None:
+        return
+    if notebook.matcher in ip.Completer.custom_matchers:
+        ip.Completer.custom_matchers.remove(notebook.matcher)
+    for kind in ("line", "cell"):
+        ip.magics_manager.magics[kind].pop("kafka", None)
+    if ip.display_formatter is not None:
+        ip.display_formatter.ipython_display_formatter.pop(Result, None)
+    remove()

@@ -1,0 +1,139 @@
+"""``{{expr}}`` in a line of a magic: the value of a Python expression, as one quoted argument.
+
+Nothing else of a line is Python's: ``$``, single braces and globs go to the shell's grammar as they are. Inside double
+quotes the value becomes a part of what is quoted; inside single quotes, and in comments, nothing is replaced.
+"""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import os
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from kshell.commands.base.language import quote
+from kshell.commands.base.shell_words import quote as quote_for_sh
+from kshell.errors import UsageError
+
+Evaluate = Callable[[str], Any]
+_OPEN, _CLOSE = "{{", "}}"
+
+
+def interpolate(line: str, evaluate: Evaluate) -> str:
+    """The line with every ``{{expr}}`` replaced. Raises UsageError with the column of what cannot be."""
+    return _Line(line, evaluate).replaced() if _OPEN in line else line
+
+
+class _Line:
+    def __init__(self, text: str, evaluate: Evaluate) -> None:
+        self._text = text
+        self._evaluate = evaluate
+        self._at = 0
+        self._mark = ""
+        self._in_program = False
+        self._out: list[str] = []
+
+    def replaced(self) -> str:
+        while self._at < len(self._text):
+            if self._mark != "'" and self._text.startswith(_OPEN, self._at) and self._expression():
+                continue
+            self._step()
+        return "".join(self._out)
+
+    def _step(self) -> None:
+        """One character (two, where a backslash is the first) that stays as it is."""
+        char, before = self._text[self._at], self._text[self._at - 1 : self._at]
+        if char == "#" and not self._mark and not self._in_program and (not before or before.isspace()):
+            self._take(len(self._text) - self._at)
+            return
+        if char == "|" and not self._mark:
+            self._in_program = True
+        if char == "\\" and self._mark != "'":
+            self._take(2)
+            return
+        if char in "'\"" and self._mark in ("", char):
+            self._mark = "" if self._mark else char
+        self._take(1)
+
+    def _take(self, count: int) -> None:
+        self._out.append(self._text[self._at : self._at + count])
+        self._at += count
+
+    def _expression(self) -> bool:
+        """Replaces what begins here, unless these are braces of a glob."""
+        begin = self._at + len(_OPEN)
+        end = self._text.find(_CLOSE, begin)
+        while end >= 0:
+            expression = self._text[begin:end].strip()
+            # One more brace behind belongs to the expression ({{d[{}]}} would be cut short).
+            if _is_expression(expression) and self._text[end + len(_CLOSE) : end + len(_CLOSE) + 1] != "}":
+                self._out.append(self._written(expression))
+                self._at = end + len(_CLOSE)
+                return True
+            end = self._text.find(_CLOSE, end + 1)
+        if _is_glob(self._text[self._at :]):
+            return False
+        raise UsageError(
+            "{{…}} does not hold a Python expression", column=self._at, hint="--no-interp takes the line as it is"
+        )
+
+    def _written(self, expression: str) -> str:
+        try:
+            value = self._evaluate(expression)
+        except Exception as error:
+            raise UsageError(
+                f"{{{{{expression}}}}}: {type(error).__name__}: {error}", column=self._at, hint="is its cell run?"
+            ) from None
+        text = _text(value)
+        if text is None:
+            raise UsageError(
+                f"{{{{{expression}}}}} is {_named(value)}: an argument is text, a number, a time or a path",
+                column=self._at,
+            )
+        if self._in_program:
+            return _within_sh_quotes(text) if self._mark else quote_for_sh(text)
+        return text.replace("\\", "\\\\").replace('"', '\\"') if self._mark else quote(text)
+
+
+def _is_expression(text: str) -> bool:
+    try:
+        body = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return False
+    return not isinstance(body, ast.Tuple) or text.startswith("(")  # {{a,b}} is a glob
+
+
+def _is_glob(text: str) -> bool:
+    """Whether alternatives follow, as in ``{{a,b},c}``: at every depth braces close, and there is a comma."""
+    depth, commas = 0, False
+    for char in text:
+        depth += (char == "{") - (char == "}")
+        commas = commas or char == ","
+        if depth == 0 or char.isspace():
+            break
+    return depth == 0 and commas
+
+
+def _text(value: Any) -> str | None:
+    """The value as an argument; ``None`` for what is none (a list, ``None``)."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float | uuid.UUID):
+        return str(value)
+    if isinstance(value, datetime.datetime):
+        return value.isoformat()
+    if isinstance(value, os.PathLike):
+        path = os.fspath(value)
+        return path if isinstance(path, str) else None
+    item = getattr(value, "item", None)  # numpy's and pandas' numbers
+    return _text(item()) if callable(item) and getattr(value, "shape", None) == () else None
+
+
+def _named(value: Any) -> str:
+    return "None" if value is None else f"of the type {type(value).__name__}"
+
+
+def _within_sh_quotes(text: str) -> str:
+    return "".join(f"\\{char}" if char in '\\"$`' else char for char in text)

@@ -1,0 +1,228 @@
+"""Answers without end in a cell: ``follow`` and ``watch``, drawn in their place until they end or are interrupted."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from kshell.commands.base.execute import Call
+from kshell.commands.base.result import Column, Frames, Nothing, Part, Row, Rows
+from kshell.commands.base.result import Result as Answer
+from kshell.commands.base.walk import one_line
+from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DeadlineError, KshellError
+from kshell.magic.display import Drawing, Forms
+from kshell.render import escape
+from kshell.render.answer import show_answer
+from kshell.result import Result
+from kshell.result.shown import bundle
+from kshell.tree.image import iso
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+_LAST = 20
+"""Rows of ``follow`` that are seen."""
+_KEPT = 100_000
+"""Rows of ``follow`` that its result has, at most: the newest."""
+_EVERY = 0.1
+"""Seconds between two drawings."""
+_COLUMNS = tuple(map(Column, ("time", "offset", "type", "path", "data")))
+
+
+def shown(ip: InteractiveShell, call: Call, answer: Frames | Rows) -> Result:
+    """Shows the answer while it comes. What Ctrl-C ends has the exit code 130, and what came until then.
+
+    Raises KshellError, after the last state was drawn.
+    """
+    if not hasattr(ip, "kernel"):
+        result = _printed(call, answer)
+    elif isinstance(answer, Frames):
+        result = _watched(call, answer)
+    else:
+        result = _followed(call, answer)
+    result.is_shown = True
+    return result
+
+
+class _Paced:
+    """A display that is drawn anew, at most every so often; what came last is drawn in the end in any case."""
+
+    def __init__(self) -> None:
+        self._place = Drawing()
+        self._drawn = 0.0
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+
+    def draw(self, make: Callable[[], Forms]) -> None:
+        """``make`` is called when it is time."""
+        with self._lock:
+            if self._timer is not None:
+                return  # it will find what is new
+            wait = self._drawn + _EVERY - time.monotonic()
+            if wait > 0:
+                self._timer = threading.Timer(wait, self._late, (make,))
+                self._timer.daemon = True
+                self._timer.start()
+                return
+            self._put(make())
+
+    def _late(self, make: Callable[[], Forms]) -> None:
+        with self._lock:
+            if self._timer is not None:
+                self._timer = None
+                self._put(make())
+
+    def finish(self, forms: Forms) -> None:
+        """The last state."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            self._put(forms)
+
+    def _put(self, forms: Forms) -> None:
+        self._drawn = time.monotonic()
+        self._place.draw(forms)
+
+
+# --- follow ----------------------------------------------------------------------------------------------------------
+
+
+def _followed(call: Call, answer: Rows) -> Result:
+    place, seen = _Paced(), _Seen(call, answer)
+    place.draw(lambda: seen.forms("following"))
+    session = call.session
+    before, session.announce = session.announce, lambda: place.draw(lambda: seen.forms("following"))
+    end, code = "ended", EXIT_OK
+    try:
+        for _ in seen:
+            place.draw(lambda: seen.forms("following"))
+    except (KeyboardInterrupt, DeadlineError) as stop:
+        end, code = _ended_by(stop)
+    except KshellError as error:
+        end = error.message
+        raise
+    finally:
+        session.announce = before
+        place.finish(seen.forms(end))
+    return seen.result(code)
+
+
+def _ended_by(stop: BaseException) -> tuple[str, int]:
+    """(a word for it, the exit code): what has no end of its own is ended by Ctrl-C or --timeout, and that is well."""
+    if isinstance(stop, DeadlineError):
+        return "ended by --timeout", EXIT_FAILED
+    return "interrupted", EXIT_INTERRUPTED
+
+
+class _Seen:
+    """The rows that came: the newest are kept."""
+
+    def __init__(self, call: Call, answer: Rows) -> None:
+        self._call = call
+        people = answer if call.shape.output or answer.for_people is None else answer.for_people
+        assert isinstance(people, Rows)
+        self.answer = people
+        self._rows: deque[Row] = deque(maxlen=_KEPT)
+        self._count = 0
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self.answer.rows:
+            self._rows.append(row)
+            self._count += 1
+            yield row
+
+    @property
+    def line(self) -> Callable[[Row], str] | None:
+        """What makes a line of a row."""
+        return self.answer.line
+
+    def result(self, exit_code: int) -> Result:
+        """All that was kept."""
+        answer = self.answer
+        rows = Rows(answer.columns, list(self._rows), answer.style, answer.line_column, answer.line)
+        return Result(rows, output=self._call.shape.output or "", exit_code=exit_code)
+
+    def forms(self, state: str) -> Forms:
+        """The newest rows, and below them how many there were."""
+        first = max(len(self._rows) - _LAST, 0)
+        newest = [self._rows[at] for at in range(first, len(self._rows))]
+        table = Rows(_COLUMNS, [_short(row) for row in newest])
+        said = f"{self._count} record{'' if self._count == 1 else 's'}, {state}"
+        if self._count > _LAST:
+            said += (
+                f"; the last {_LAST} are shown, .rows has {'them all' if self._count <= _KEPT else f'the last {_KEPT}'}"
+            )
+        return bundle(Result(table, notes=[said, *self._call.session.source.notes()]))
+
+
+def _short(row: Row) -> Row:
+    when = iso(row["timestampMs"]) or row["timestampMs"]
+    return {**row, "time": when, "path": row.get("path"), "data": one_line(row["data"])}
+
+
+# --- watch -----------------------------------------------------------------------------------------------------------
+
+
+def _watched(call: Call, frames: Frames) -> Result:
+    place, last = _Paced(), Result(Nothing())
+    code = EXIT_OK
+    forms: Forms = {}
+    try:
+        for part in frames.parts:
+            if part.error is None:
+                last = _frame(call, part)
+            forms = _forms(frames, last, part.error)
+            # Its rows were made already: what is drawn late is this frame, or a newer one.
+            place.draw(lambda now=forms: now)  # type: ignore[misc]  # bound now, not when it is called
+        code = frames.exit_code
+    except (KeyboardInterrupt, DeadlineError) as stop:
+        end, code = _ended_by(stop)
+        forms = _forms(frames, last, None, f", {end}")
+    finally:
+        if forms:
+            place.finish(forms)
+    last.exit_code = code if code != EXIT_OK else last.exit_code
+    return last
+
+
+def _frame(call: Call, part: Part) -> Result:
+    assert part.call is not None and part.result is not None
+    output = part.call.shape.output or call.shape.output or ""
+    return Result(part.result, output=output, secret=part.call.session.redaction.show_secrets)
+
+
+def _forms(frames: Frames, last: Result, error: KshellError | None, end: str = "") -> Forms:
+    """A frame, and above it what runs how often; an error stands above the last frame that there was."""
+    now = (iso(int(time.time()) * 1000) or "").replace(".000", "")
+    head = f"every {frames.every:g} s: {frames.title} · {now}{end}"
+    if error is not None:
+        head += f" · {error.message}"
+    forms = bundle(last)
+    made = {"text/plain": f"{escape.terminal(head)}\n\n{forms.get('text/plain', '')}"}
+    if "text/html" in forms or not forms:
+        made["text/html"] = f"<p><strong>{escape.html(head)}</strong></p>\n{forms.get('text/html', '')}"
+    return made
+
+
+# --- a terminal ------------------------------------------------------------------------------------------------------
+
+
+def _printed(call: Call, answer: Answer) -> Result:
+    """IPython in a terminal can replace nothing: there it looks as it does in the shell."""
+    seen = _Seen(call, answer) if isinstance(answer, Rows) else None
+    if seen is not None and isinstance(answer, Rows):
+        answer = Rows(answer.columns, seen, answer.style, answer.line_column, seen.line, live=True)
+    try:
+        code = show_answer(call, answer, _complain, sys.stdout)
+    except (KeyboardInterrupt, DeadlineError) as stop:
+        _, code = _ended_by(stop)
+    return Result(Nothing(), exit_code=code) if seen is None else seen.result(code)
+
+
+def _complain(error: KshellError) -> None:
+    sys.stderr.write(f"kshell: {escape.terminal(error.message)}\n")

@@ -1,0 +1,155 @@
+"""Completion inside cells, through IPython's matchers: every front end that asks the kernel has it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
+
+from kshell.commands.base.arguments import SHAPING
+from kshell.commands.base.completion import Candidate, Completions, complete
+from kshell.commands.base.result import Nothing
+from kshell.commands.base.scan import Kind, Part, scan
+from kshell.commands.base.spec import Command, Flag
+from kshell.magic.words import CONNECT_FLAGS, OPTIONS
+from kshell.session import Session
+from kshell.sources.choose import NoSource
+
+if TYPE_CHECKING:
+    from kshell.magic.notebook import Notebook
+
+_LINE = re.compile(r"^\s*(?:[^\W\d]\w*\s*=\s*)?%kafka(?=\s|$)")
+_CELL = re.compile(r"^\s*%%kafka(?=\s|$)")
+_NONE: SimpleMatcherResult = {"completions": [], "matched_fragment": ""}
+_OWN = {name: flag for flag in (*OPTIONS, *SHAPING) for name in flag.names}
+_ANYWHERE = [flag for flag in OPTIONS if flag.metavar is not None or flag.dest == "no_interp"]
+"""Those that may stand behind the command."""
+Match = Callable[[CompletionContext], SimpleMatcherResult]
+
+
+def matcher(notebook: Notebook) -> Match:
+    """What IPython asks for the candidates at a place in a cell. It waits for nothing, and never raises."""
+    connect = {"connect": _connect()}
+
+    @context_matcher(identifier="kshell.kafka")  # type: ignore[untyped-decorator]
+    def match(context: CompletionContext) -> SimpleMatcherResult:
+        text = _line_of(context)
+        if text is None or text.rfind("{{") > text.rfind("}}"):
+            return _NONE  # Python's own completion knows what is in {{…}}
+        try:
+            found = _complete(notebook, text, connect, in_header=_is_header(context))
+        except Exception:
+            return _NONE  # whatever is wrong with the data, typing goes on; the command will say it
+        is_command = not _own_of(_words_of(text[: found.start])).has_command
+        return {
+            "completions": [SimpleCompletion(one.text, type=_kind(one, is_command)) for one in found.candidates],
+            "matched_fragment": text[found.start :],
+            "suppress": True,
+            "ordered": True,
+        }
+
+    return match  # type: ignore[no-any-return]
+
+
+def _kind(candidate: Candidate, is_command: bool) -> str:
+    """What stands beside a candidate in a menu: one word, as JupyterLab draws a sentence over itself."""
+    if candidate.text.startswith("-"):
+        return "option"
+    if candidate.text.endswith("/"):
+        return "directory"
+    return "command" if is_command else "value"
+
+
+def _words_of(text: str) -> list[Part]:
+    return [part for part in scan(text) if part.kind is Kind.WORD]
+
+
+def _line_of(context: CompletionContext) -> str | None:
+    """What stands before the cursor of a line of ours; ``None`` in any other."""
+    line = context.line_with_cursor[: context.cursor_position]
+    begun = _CELL.match(line) if _is_header(context) else _LINE.match(line)
+    if begun is not None:
+        return line[begun.end() :]
+    is_body = context.cursor_line > 0 and _CELL.match(context.full_text.lstrip()) is not None
+    return line if is_body and not _is_header(context) else None
+
+
+def _is_header(context: CompletionContext) -> bool:
+    return _CELL.match(context.line_with_cursor) is not None
+
+
+def _complete(notebook: Notebook, text: str, more: dict[str, Command], *, in_header: bool) -> Completions:
+    words = _words_of(text)
+    typed = words[-1] if words and words[-1].end == len(text) else Part(Kind.WORD, len(text), len(text))
+    own = _own_of([word for word in words if word is not typed])
+    session = notebook.sessions.opened(own.session) or Session(NoSource())
+    if own.pending is not None:
+        return _offered(typed, _values(notebook, own.pending))
+    if not own.has_command:
+        if own.closes:
+            return _offered(typed, notebook.sessions)
+        if typed.text.startswith("-") or in_header:
+            return _offered(typed, _names((*OPTIONS, *SHAPING)))
+    # The shell completes the line without what is not its own; places stay.
+    rest = "".join(" " if any(part.start <= at < part.end for part in own.parts) else c for at, c in enumerate(text))
+    found = complete(session, rest, more)
+    if own.has_command and typed.text.startswith("--"):
+        ours = _offered(typed, _names(_ANYWHERE))
+        return Completions(typed.start, (*found.candidates, *ours.candidates), found.total + ours.total)
+    return found
+
+
+class _Own:
+    """What of a line is the magic's: its words, an option that waits for its value, the session that is named."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.pending: Flag | None = None
+        self.session: str | None = None
+        self.closes = False
+        self.has_command = False
+
+
+def _own_of(words: list[Part]) -> _Own:
+    own = _Own()
+    for word in words:
+        flag = _OWN.get(word.text.partition("=")[0])
+        if own.pending is not None:
+            own.session = word.text if own.pending.dest == "context" else own.session
+            own.pending = None
+        elif flag is None or (own.has_command and flag not in _ANYWHERE):
+            # Behind the command, options of an answer are the command's.
+            own.has_command = True
+            continue
+        elif flag.metavar is not None and "=" not in word.text:
+            own.pending = flag
+        elif flag.dest == "context":
+            own.session = word.text.partition("=")[2]
+        own.closes = own.closes or (flag is not None and flag.dest == "close")
+        own.parts.append(word)
+    return own
+
+
+def _values(notebook: Notebook, flag: Flag) -> Iterable[str]:
+    if flag.dest != "context":
+        return flag.choices
+    from kshell.client import contexts
+
+    return dict.fromkeys((*notebook.sessions, *contexts.load(os.environ).named))
+
+
+def _names(flags: Iterable[Flag]) -> list[str]:
+    return [flag.names[-1] for flag in flags]
+
+
+def _offered(typed: Part, texts: Iterable[str]) -> Completions:
+    found = tuple(Candidate(text, text) for text in texts if text.startswith(typed.text))
+    return Completions(typed.start, found, len(found))
+
+
+def _connect() -> Command:
+    """``connect``, as completion wants it: it is the magic's, and no command of the shell."""
+    return Command("connect", "open a source", lambda session, args: Nothing(), flags=CONNECT_FLAGS, needs_source=False)

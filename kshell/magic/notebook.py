@@ -1,0 +1,280 @@
+"""A notebook as a front end: runs lines of cells on its sessions, and gives each answer as a :class:`Result`."""
+
+from __future__ import annotations
+
+import io
+import keyword
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.commands.base.execute import Call, prepare_line
+from kshell.commands.base.language import Line, parse_line
+from kshell.commands.base.result import Exit, Frames, Many, Nothing, Rows, Text, Value
+from kshell.commands.base.result import Result as Answer
+from kshell.errors import EXIT_INTERRUPTED, CommandError, DeadlineError, Interrupted, UsageError
+from kshell.magic import live
+from kshell.magic.display import show
+from kshell.magic.errors import short, tell
+from kshell.magic.help import USAGE
+from kshell.magic.interpolate import interpolate
+from kshell.magic.sessions import Sessions
+from kshell.magic.words import Split, split
+from kshell.render.answer import deadline
+from kshell.render.output import emit
+from kshell.result import Result
+from kshell.session import Session
+from kshell.tree.image import iso
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+Names = dict[str, Any]
+
+
+class Asked(NamedTuple):
+    """A line as it was understood. ``quiet``: it ends with ``;``, and is not shown."""
+
+    split: Split
+    line: Line
+    quiet: bool
+
+
+class Notebook:
+    """``matcher`` is what completes its lines, once it is registered."""
+
+    def __init__(self, ip: InteractiveShell, sessions: Sessions | None = None) -> None:
+        self._ip = ip
+        self.sessions = Sessions() if sessions is None else sessions
+        self.matcher: Callable[..., Any] | None = None
+        self._said: set[tuple[str, str]] = set()
+
+    # --- lines -------------------------------------------------------------------------------------------------------
+
+    def line(self, text: str, local: Names | None = None) -> Result:
+        """Runs the line of ``%kafka``. Raises KshellError, shown in a few lines."""
+        try:
+            return self._run(self._asked(text, local))
+        except (Exception, KeyboardInterrupt) as error:
+            raise short(error, text) from None
+
+    def cell(self, header: str, body: str, local: Names | None = None) -> Result:
+        """Runs the lines of ``%%kafka``, and shows each answer as it comes; gives all of them. Raises KshellError."""
+        try:
+            options = self._options(header, local)
+        except (Exception, KeyboardInterrupt) as error:
+            raise short(error, header) from None
+        results = list(self._lines(body, options, local))
+        whole = results[0] if len(results) == 1 else Result(Many(()), parts=results)
+        whole.is_shown = True
+        if options.own.into:
+            self._keep(options.own.into, whole)
+        return whole
+
+    def _options(self, header: str, local: Names | None) -> Split:
+        """What the line of ``%%kafka`` itself says. Raises UsageError."""
+        found = self._asked(header, local).split
+        own = found.own
+        if found.command or own.list or own.close or own.help:
+            raise UsageError("%%kafka takes options only", hint="the commands stand below it, one a line")
+        if own.into:
+            _check_name(own.into)
+        return found
+
+    def _lines(self, body: str, options: Split, local: Names | None) -> Iterator[Result]:
+        failed = 0
+        for number, text in enumerate(body.splitlines(), 1):
+            try:
+                result = self._cell_line(text, options, local)
+            except (Exception, KeyboardInterrupt) as error:
+                told = short(error, text, f"line {number}")
+                if not options.own.keep_going or isinstance(told, Interrupted):
+                    raise told from None
+                tell(told)
+                failed += 1
+                continue
+            if result is not None:
+                yield result
+                if result.exit_code == EXIT_INTERRUPTED:
+                    return
+        if failed:
+            lines = "1 line of the cell" if failed == 1 else f"{failed} lines of the cell"
+            raise short(CommandError(f"{lines} failed", hint="what is wrong stands above, at each"))
+
+    def _cell_line(self, text: str, options: Split, local: Names | None) -> Result | None:
+        """Runs one line of a cell and shows what it gives; ``None`` for an empty one. Raises what goes wrong."""
+        asked = self._asked(text, local, interp=not options.own.no_interp)
+        own = asked.split.own
+        if not asked.line.words:
+            return None
+        own.context = own.context or options.own.context
+        point = _value_of(options.shaping, "--as-of")
+        leading = options.shaping if point is None else []
+        result = self._run(asked._replace(split=asked.split._replace(shaping=leading + asked.split.shaping)), point)
+        if not options.own.into:
+            show(result)
+        return result
+
+    def _asked(self, text: str, local: Names | None, *, interp: bool = True) -> Asked:
+        """The line, taken apart; ``{{…}}`` is replaced first. Raises UsageError."""
+        text, quiet = _without_semicolon(text)
+        if interp and not any(word.text == "--no-interp" for word in _words_of(text)):
+            text = interpolate(text, lambda expression: self._evaluate(expression, local))
+        line = parse_line(text)
+        return Asked(split(line.words), line, quiet)
+
+    def _evaluate(self, expression: str, local: Names | None) -> Any:
+        return eval(expression, self._ip.user_global_ns, {**self._ip.user_ns, **(local or {})})
+
+    # --- one of them -------------------------------------------------------------------------------------------------
+
+    def _run(self, asked: Asked, point: str | None = None) -> Result:
+        """Runs a line. ``point`` is the moment that it is asked for, unless it says one itself."""
+        own, words = asked.split.own, asked.split.command
+        if own.into:
+            _check_name(own.into)
+        result = self._own(asked)
+        if result is None:
+            name, session = self.sessions.get(own.context)
+            session.refresh()
+            command = [*words[:1], *asked.split.shaping, *words[1:]]
+            call = prepare_line(session, asked.line._replace(words=command), point=point)
+            result = self._answered(name, call)
+        if own.into:
+            self._keep(own.into, result)
+        result.is_shown = result.is_shown or asked.quiet or bool(own.into)
+        return result
+
+    def _own(self, asked: Asked) -> Result | None:
+        """What the magic does itself; ``None`` where a command is asked for. Raises KshellError."""
+        own, words = asked.split.own, asked.split.command
+        if own.list:
+            return Result(self.sessions.rows())
+        if own.close:
+            self.sessions.close(words[0].text if words else None)
+            return Result(Nothing())
+        if own.help or not words:
+            return Result(Text(USAGE, markdown=True))
+        if words[0].text != "connect" or words[0].quoted:
+            return None
+        session = self.sessions.connect([*words[1:], *asked.split.shaping])
+        return Result(_connected(session), notes=self._news(str(self.sessions.current), session))
+
+    def _answered(self, name: str, call: Call) -> Result:
+        """Runs a command. What goes to a file or a program goes there; what has no end is shown while it comes."""
+        try:
+            with deadline(call.shape.timeout):
+                result = self._result(name, call, call.run())
+        except DeadlineError as error:
+            raise call.session.why(error) from None
+        except Exit:
+            raise UsageError("exit: a cell ends by itself", hint="%kafka --close closes the session") from None
+        finally:
+            clear = getattr(call.session.progress, "clear", None)
+            if clear is not None:
+                clear()
+        return result
+
+    def _result(self, name: str, call: Call, answer: Answer) -> Result:
+        session = call.session
+        if isinstance(answer, Frames | Rows) and (isinstance(answer, Frames) or answer.live):
+            if call.line.target is None and call.line.program is None:
+                return live.shown(self._ip, call, answer)
+            raise UsageError(f"{call.command.name}: a cell shows it while it comes; it cannot be redirected or piped")
+        if isinstance(answer, Many):
+            return self._parts(name, answer)
+        result = Result(
+            answer,
+            notes=self._news(name, session),
+            output=call.shape.output or "",
+            secret=session.redaction.show_secrets,
+            exit_code=session.exit_code(),
+        )
+        line = call.line
+        if line.target is not None or line.program is not None:
+            # A program cannot write to a kernel's standard output itself: what that calls its file is not the cell.
+            said = io.StringIO()
+            try:
+                written = emit(
+                    result.answer,
+                    call.shape.output or "text",
+                    stdout=said,
+                    target=line.target,
+                    append=line.append,
+                    program=line.program,
+                    forbidden=session.protected,
+                    header=not call.shape.no_header,
+                )
+            finally:
+                sys.stdout.write(said.getvalue())
+            result.exit_code, result.is_shown = max(result.exit_code, written), True
+        return result
+
+    def _parts(self, name: str, many: Many) -> Result:
+        """Each of the lines of a file, shown as it comes."""
+        results = []
+        for part in many.parts:
+            if part.error is not None:
+                show(Result(Text(f"error: {part.error.message}"), exit_code=part.error.exit_code))
+            elif part.call is not None and part.result is not None:
+                results.append(self._result(name, part.call, part.result))
+                show(results[-1])
+        whole = Result(many, parts=results)
+        whole.is_shown = True
+        return whole
+
+    # --- around ------------------------------------------------------------------------------------------------------
+
+    def _keep(self, name: str, result: Result) -> None:
+        self._ip.user_ns[name] = result
+
+    def _news(self, name: str, session: Session) -> Sequence[str]:
+        """What is wrong with the data, and what a person should know of it: each once a session."""
+        news = [sentence for sentence in (*session.problems(), *session.notes()) if (name, sentence) not in self._said]
+        self._said.update((name, sentence) for sentence in news)
+        return news
+
+
+def _connected(session: Session) -> Answer:
+    """What the session shows now."""
+    provenance = session.image.provenance
+    return Value(
+        "",
+        "session",
+        {
+            "source": session.source.name,
+            "kind": session.source.kind,
+            "offset": provenance.offset,
+            "time": iso(provenance.timestamp),
+            "timeMs": provenance.timestamp,
+        },
+    )
+
+
+def _check_name(name: str) -> None:
+    """Raises UsageError for what no variable can be called."""
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise UsageError(f"--into {name}: no Python name", hint="letters, digits and _, as a variable has them")
+
+
+def _words_of(text: str) -> list[Any]:
+    try:
+        return parse_line(text).words
+    except UsageError:
+        return []  # said by the parse that counts
+
+
+def _without_semicolon(text: str) -> tuple[str, bool]:
+    """IPython's way to say that an answer is not to be shown; the shell knows no such character."""
+    stripped = text.rstrip()
+    return (stripped[:-1], True) if stripped.endswith(";") and not stripped.endswith("\\;") else (text, False)
+
+
+def _value_of(shaping: Sequence[Any], name: str) -> str | None:
+    texts = [word.text for word in shaping]
+    for at, text in enumerate(texts):
+        if text == name and at + 1 < len(texts):
+            return str(texts[at + 1])
+        if text.startswith(f"{name}="):
+            return str(text.partition("=")[2])
+    return None

@@ -1,0 +1,171 @@
+"""The open sessions of a notebook, by name; one of them is the current one."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+
+from kshell.commands.base.arguments import parse_options
+from kshell.commands.base.language import Word
+from kshell.commands.base.result import Column, Rows
+from kshell.commands.base.source_flags import given_sources
+from kshell.errors import UsageError
+from kshell.magic.progress import CellProgress
+from kshell.magic.words import CONNECT_FLAGS
+from kshell.session import Session
+from kshell.sources.choose import CONTEXT, DEMO, NO_SOURCE, Choice, NoSource, choose, open_source
+
+_COLUMNS = (
+    Column("name", type="string"),
+    Column("isCurrent", type="boolean"),
+    Column("source", type="string"),
+    Column("directory", type="string"),
+    Column("asOf", type="int64"),
+)
+_HINT = "%kafka connect -d DIRECTORY, -q HOST:PORT, --context NAME, or --demo for the sample"
+_SECRET = ("password", "jaas", "secret", "keystore.key", "token")
+
+
+class Sessions:
+    """``current`` is the name of the one that lines run on; ``None`` while there is none."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Session] = {}
+        self.current: str | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._open)
+
+    def opened(self, name: str | None) -> Session | None:
+        """The session of that name, or the current one, if it is open."""
+        name = name or self.current
+        return None if name is None else self._open.get(name)
+
+    def connect(self, words: list[Word]) -> Session:
+        """Opens what the words of ``connect`` name, and makes it the current session. Raises KshellError.
+
+        A session of the same name is closed. The image is read now, so that what is wrong shows here.
+        """
+        options, rest = parse_options("%kafka connect", CONNECT_FLAGS, [word.text for word in words])
+        if rest:
+            raise UsageError(f"connect: more than it takes: {' '.join(rest)}", hint=_HINT)
+        for pair in options.X or ():
+            _refuse_secret(pair)
+        flags = given_sources(options)
+        session = _session(choice := _choice(flags, options.config, options.X or ()))
+        try:
+            if options.as_of is not None:
+                session.travel(session.reshape(point=options.as_of))
+            session.loaded  # noqa: B018  # a property that reads
+        except BaseException:
+            session.source.close()
+            raise
+        self._put(options.name or _name_of(choice, flags, self._open), session)
+        return session
+
+    def get(self, name: str | None) -> tuple[str, Session]:
+        """The session of that name, or the current one; opens what a context of the configuration, or the environment,
+        names when there is none. Raises UsageError.
+        """
+        name = name or self.current
+        if name is not None and name in self._open:
+            return name, self._open[name]
+        if name is None:
+            try:
+                choice = choose({}, os.environ)
+            except UsageError as error:
+                if error.message != NO_SOURCE:
+                    raise
+                return "", _prepared(Session(NoSource(_HINT)))
+            name = _name_of(choice, {}, self._open)
+        else:
+            choice = self._context(name)
+        self._put(name, _session(choice), is_current=self.current is None)
+        return name, self._open[name]
+
+    def _context(self, name: str) -> Choice:
+        try:
+            return choose({CONTEXT: name}, os.environ)
+        except UsageError as error:
+            known = ", ".join(self._open) or "none"
+            raise UsageError(
+                f"{name}: neither an open session nor a context ({error.message})", hint=f"open sessions: {known}"
+            ) from None
+
+    def close(self, name: str | None) -> None:
+        """Closes a session. Raises UsageError for one that is not open."""
+        name = name or self.current
+        if name is None or name not in self._open:
+            raise UsageError(f"{name or 'close'}: no such session is open", hint="%kafka -l lists them")
+        self._open.pop(name).source.close()
+        if self.current == name:
+            self.current = next(reversed(self._open), None)
+
+    def rows(self) -> Rows:
+        """A row a session."""
+        return Rows(
+            _COLUMNS,
+            [
+                {
+                    "name": name,
+                    "isCurrent": name == self.current,
+                    "source": session.source.name,
+                    "directory": session.cwd_path,
+                    "asOf": session.until,
+                }
+                for name, session in self._open.items()
+            ],
+        )
+
+    def _put(self, name: str, session: Session, *, is_current: bool = True) -> None:
+        before = self._open.pop(name, None)
+        if before is not None:
+            before.source.close()
+        self._open[name] = session
+        if is_current:
+            self.current = name
+
+
+def _choice(flags: Mapping[str, str | None], config: str | None, above: Iterable[str]) -> Choice:
+    try:
+        return choose(flags, os.environ, config, above)
+    except UsageError as error:
+        if error.message == NO_SOURCE:
+            error.hint = _HINT
+        raise
+
+
+def _session(choice: Choice) -> Session:
+    for warning in choice.warnings:
+        warnings.warn(warning, stacklevel=2)
+    return _prepared(Session(open_source(choice), progress=CellProgress()))
+
+
+def _prepared(session: Session) -> Session:
+    session.front = session
+    session.travels()
+    return session
+
+
+def _name_of(choice: Choice, flags: Mapping[str, str | None], taken: Mapping[str, Session]) -> str:
+    """What people would call it: the context's name, ``demo``, the last part of a directory, the first node."""
+    if flags.get(CONTEXT):
+        return str(flags[CONTEXT])
+    if choice.kind == DEMO:
+        return DEMO
+    path = os.path.realpath(choice.value)
+    if os.path.exists(path):
+        last = os.path.basename(path)
+        return os.path.basename(os.path.dirname(path)) if last == "__cluster_metadata-0" else last
+    return choice.value.split(",")[0]
+
+
+def _refuse_secret(pair: str) -> None:
+    """A cell is saved with all that is in it."""
+    key, _, value = pair.partition("=")
+    if any(word in key.lower() for word in _SECRET) and not value.startswith("${"):
+        raise UsageError(
+            f"-X {key}: a credential does not belong into a notebook, which saves it",
+            hint="put it into a properties file (--config FILE) or a context, or refer to it: ${env:NAME}",
+        )

@@ -1,0 +1,82 @@
+"""``%%kafka``: a cell of commands."""
+
+from __future__ import annotations
+
+import IPython
+import pytest
+
+from kshell.errors import CommandError, NoSuchPathError, UsageError
+from kshell.result import Result
+from tests.magic.shell import Cells
+
+
+def test_each_line_is_shown_in_turn(cells: Cells) -> None:
+    cells.run("%%kafka\n# a comment\ncd /image\npwd\n\n   \nls topics   # another\n")
+    assert [forms["text/plain"].split() for forms in cells.shown] == [["/image"], ["byId/", "byName/"]]
+    cells.run("%kafka pwd")
+    assert cells.text() == "/image"
+
+
+def test_an_empty_cell_does_nothing(cells: Cells) -> None:
+    for body in ("\n", "\n# only words\n"):
+        cells.run(f"%%kafka\n{body}")
+    assert cells.shown == []
+    with pytest.raises(IPython.core.error.UsageError, match="cell body is empty"):
+        cells.run("%%kafka")
+
+
+def test_as_of_counts_for_every_line_that_says_none(cells: Cells) -> None:
+    cells.run("%%kafka --as-of 160 --into past\ncat /image/topics/byName/legacy-import/0\n")
+    assert cells.ip.user_ns["past"].to_dict()["leader"] == 3
+    cells.run("%%kafka --as-of 160 --into both\npwd\ncat /image/topics/byName/legacy-import/0 --as-of now\n")
+    assert cells.ip.user_ns["both"].parts[1].to_dict()["leader"] == -1
+    assert cells.run("%kafka cat /image/topics/byName/legacy-import/0").to_dict()["leader"] == -1
+
+
+def test_the_point_of_as_of_stays_between_cells(cells: Cells) -> None:
+    cells.run("%kafka as-of 160")
+    assert cells.run("%kafka cat /image/topics/byName/legacy-import/0").to_dict()["leader"] == 3
+    cells.run("%kafka as-of now")
+    assert cells.run("%kafka cat /image/topics/byName/legacy-import/0").to_dict()["leader"] == -1
+
+
+def test_cd_in_a_cell_of_the_past_stays(cells: Cells) -> None:
+    cells.run("%%kafka --as-of 160\ncd /image/topics")
+    assert cells.run("%kafka pwd").to_dict() == "/image/topics"
+
+
+def test_several_answers_are_one_result(cells: Cells) -> None:
+    cells.run("%%kafka --into all\npwd\nls /image/topics\n")
+    whole = cells.ip.user_ns["all"]
+    assert isinstance(whole, Result)
+    assert [part.to_dict() for part in whole.parts] == ["/", ["byId", "byName"]]
+    assert whole.to_dict() == ["/", ["byId", "byName"]]
+    assert cells.shown == []
+
+
+def test_the_first_line_that_fails_ends_the_cell(cells: Cells) -> None:
+    error = cells.fails("%%kafka\npwd\nls /nope\npwd\n")
+    assert isinstance(error, NoSuchPathError)
+    assert "line 2" in cells.printed
+    assert len(cells.shown) == 1
+
+
+def test_keep_going(cells: Cells) -> None:
+    error = cells.fails("%%kafka --keep-going\nls /nope\npwd\nfrobnicate\n")
+    assert isinstance(error, CommandError) and "2 lines" in error.message
+    assert [forms["text/plain"].split("\n")[0] for forms in cells.shown] == [
+        "NoSuchPathError: line 1: /nope: no such path",
+        "/",
+        "UsageError: line 3: frobnicate: no such command",
+    ]
+
+
+def test_the_first_line_takes_options_only(cells: Cells) -> None:
+    for header in ("ls", "-l", "--close", "--nope", "--as-of"):
+        assert isinstance(cells.fails(f"%%kafka {header}\npwd\n"), UsageError)
+    assert cells.shown == []
+
+
+def test_a_predicate_that_finds_something_is_no_error(cells: Cells) -> None:
+    assert cells.run("%kafka health").exit_code == 1
+    assert cells.run("%kafka diff 10 10").exit_code == 0

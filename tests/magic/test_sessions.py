@@ -1,0 +1,96 @@
+"""Several sources at once, by name."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kshell.errors import SourceNotFoundError, UsageError
+from kshell.sources.choose import demo_directory
+from tests.magic.shell import Cells
+
+
+def test_without_a_source_the_error_says_how_to_connect(bare: Cells) -> None:
+    error = bare.fails("%kafka ls /image")
+    assert isinstance(error, UsageError) and "%kafka connect" in (error.hint or "")
+    assert "%kafka connect" in (bare.fails("%kafka connect").hint or "")
+    assert bare.run("%kafka features map --limit 1").exit_code == 0
+
+
+def test_connect_says_what_is_open(bare: Cells) -> None:
+    result = bare.run("%kafka connect --demo")
+    assert result.to_dict()["offset"] == 206
+    assert [row["name"] for row in bare.run("%kafka -l")] == ["demo"]
+
+
+def test_sessions_have_their_own_place(bare: Cells, tmp_path: Path) -> None:
+    copy = tmp_path / "broker-7"
+    shutil.copytree(demo_directory(), copy)
+    bare.run(f"%kafka connect -d {copy} --as-of 160")
+    bare.run("%kafka connect --demo --name now")
+    bare.run("%%kafka --context broker-7\ncd /image/topics")
+    rows = bare.run("%kafka -l").rows
+    assert [(row["name"], row["isCurrent"], row["directory"], row["asOf"]) for row in rows] == [
+        ("broker-7", False, "/image/topics", 160),
+        ("now", True, "/", None),
+    ]
+    path = "/image/topics/byName/legacy-import/0"
+    assert bare.run(f"%kafka cat {path}").to_dict()["leader"] == -1
+    assert bare.run(f"%kafka cat {path} --context broker-7").to_dict()["leader"] == 3
+    bare.run("%kafka --close now")
+    assert [row["name"] for row in bare.run("%kafka -l") if row["isCurrent"]] == ["broker-7"]
+    bare.run("%kafka --close")
+    assert bare.run("%kafka -l").rows == []
+
+
+def test_what_is_not_there(cells: Cells, tmp_path: Path) -> None:
+    assert isinstance(cells.fails(f"%kafka connect -d {tmp_path / 'nope'}"), SourceNotFoundError)
+    assert [row["name"] for row in cells.run("%kafka -l")] == ["demo"]
+    assert isinstance(cells.fails("%kafka --context nope ls"), UsageError)
+    assert isinstance(cells.fails("%kafka --close nope"), UsageError)
+    assert isinstance(cells.fails("%kafka connect --demo -d x"), UsageError)
+    assert isinstance(cells.fails("%kafka connect somewhere"), UsageError)
+
+
+def test_a_new_source_takes_the_place_of_one_with_its_name(cells: Cells) -> None:
+    cells.run("%kafka cd /image")
+    cells.run("%kafka connect --demo")
+    assert cells.run("%kafka pwd").to_dict() == "/"
+    assert len(cells.run("%kafka -l")) == 1
+
+
+def test_the_environment_is_the_first_session(bare: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KSHELL_DIRECTORY", demo_directory())
+    assert bare.run("%kafka pwd").to_dict() == "/"
+    assert [row["name"] for row in bare.run("%kafka -l")] == ["demo"]
+
+
+def test_a_context_of_the_configuration_opens_by_its_name(bare: Cells, tmp_path: Path) -> None:
+    bare.run(f"%kafka context add prod -d {demo_directory()}")
+    assert bare.run("%kafka --context prod pwd").to_dict() == "/"
+    bare.run("%kafka connect --context prod --name p2")
+    assert [row["name"] for row in bare.run("%kafka -l")] == ["prod", "p2"]
+
+
+@pytest.mark.parametrize("key", ["ssl.keystore.password", "sasl.jaas.config", "ssl.key.password", "ssl.keystore.key"])
+def test_credentials_are_refused(bare: Cells, key: str) -> None:
+    error = bare.fails(f"%kafka connect -q localhost:1 -X {key}=s3cret-canary")
+    assert isinstance(error, UsageError)
+    assert "s3cret-canary" not in bare.printed + bare.stderr + str(error)
+
+
+def test_reload_keeps_the_sessions(cells: Cells) -> None:
+    cells.run("%kafka cd /image")
+    cells.run("%reload_ext kshell")
+    assert cells.run("%kafka pwd").to_dict() == "/image"
+    assert cells.complete("%kafka timel|") == ["%kafka timeline"]
+    cells.run("%unload_ext kshell")
+    assert "kafka" not in cells.ip.magics_manager.magics["line"]
+    cells.run("%load_ext kshell")
+    assert cells.run("%kafka pwd").to_dict() == "/image"
+
+
+def test_exit_does_not_end_the_kernel(cells: Cells) -> None:
+    assert isinstance(cells.fails("%kafka exit"), UsageError)
