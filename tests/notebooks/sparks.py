@@ -1,0 +1,44 @@
+"""What a notebook that uses Spark needs around it: Java, and a start that keeps its chatter to itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from tests.notebooks.running import ROOT
+
+FIXTURES = ROOT / "tests" / "fixtures"
+
+
+def missing() -> str:
+    """What is not installed here, or nothing."""
+    if importlib.util.find_spec("pyspark") is None:
+        return "pyspark is not installed"
+    home = os.environ.get("JAVA_HOME")
+    if not (home and shutil.which("java", path=os.path.join(home, "bin"))) and shutil.which("java") is None:
+        return "java is not installed"
+    return ""
+
+
+def environment(conf: Path, log: Path) -> dict[str, str]:
+    """The environment of the kernel. ``conf`` becomes Spark's configuration directory.
+
+    The JVM writes to standard error before any setting of a session counts (modules, host names), and ipykernel would
+    show that below a cell: it goes to ``log``. What Python says is not touched.
+    """
+    conf.mkdir(parents=True)
+    (conf / "spark-env.sh").write_text('exec 2>>"$KSHELL_TEST_SPARK_LOG"\n', "utf-8")
+    # Half of the time of a short session is the JVM's own compiler.
+    (conf / "spark-defaults.conf").write_text(
+        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n", "utf-8"
+    )
+    return {
+        "SPARK_CONF_DIR": str(conf),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "KSHELL_TEST_SPARK_LOG": str(log),
+        "KSHELL_FLEET": str(FIXTURES),
+    }
