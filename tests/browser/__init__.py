@@ -1,0 +1,1 @@
+"""Notebooks in JupyterLab, in a real browser."""
