@@ -45,13 +45,22 @@ def matcher(notebook: Notebook) -> Match:
             return _NONE  # whatever is wrong with the data, typing goes on; the command will say it
         is_command = not _own_of(_words_of(text[: found.start])).has_command
         return {
-            "completions": [SimpleCompletion(one.text, type=_kind(one, is_command)) for one in found.candidates],
+            "completions": [
+                SimpleCompletion(one.text, type=_kind(one, is_command)) for one in found.candidates if _is_text(one)
+            ],
             "matched_fragment": text[found.start :],
             "suppress": True,
             "ordered": True,
         }
 
     return match  # type: ignore[no-any-return]
+
+
+def _is_text(candidate: Candidate) -> bool:
+    """Whether the line means the candidate by it: inside double quotes a name of the cluster that holds ``{{…}}`` would
+    be run as Python. Outside of quotes its braces are escaped.
+    """
+    return "{{" not in candidate.text
 
 
 def _kind(candidate: Candidate, is_command: bool) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests import builders
 from tests.magic.shell import Cells
 
 SOME = "…"
@@ -93,3 +96,26 @@ def test_completion_survives_a_source_that_is_gone(cells: Cells, monkeypatch: py
 
     monkeypatch.setattr("kshell.magic.matcher.complete", broken)
     assert cells.complete("%kafka ls /image/nothing-like-that|") == []
+
+
+def test_a_name_is_never_completed_to_python(bare: Cells, tmp_path: Path) -> None:
+    name = "{{print(1)}}"
+    values = [
+        builders.value("TOPIC", name=name, topicId=builders.uuid(1)),
+        builders.value(
+            "ACCESS_CONTROL_ENTRY",
+            id=builders.uuid(2),
+            resourceType=2,
+            resourceName=name,
+            patternType=3,
+            principal=f"User:{name}",
+            host="*",
+            operation=3,
+            permissionType=3,
+        ),
+    ]
+    builders.write_log(tmp_path / "data", builders.control_batch([builders.leader_change()]), builders.batch(values, 1))
+    bare.run(f"%kafka connect -d {tmp_path / 'data'};")
+    assert bare.complete("%kafka ls /image/topics/byName/|") == [r"%kafka ls /image/topics/byName/\{\{print(1)\}\}/"]
+    for line in ('%kafka ls "/image/topics/byName/|', '%kafka can "User:|', '%kafka acls --principal "User:|'):
+        assert not any("print(1)" in one for one in bare.complete(line))
