@@ -145,7 +145,7 @@ class _Seen:
         """All that was kept."""
         answer = self.answer
         rows = Rows(answer.columns, list(self._rows), answer.style, answer.line_column, answer.line)
-        return Result(rows, output=self._call.shape.output or "", exit_code=exit_code)
+        return Result(rows, output=self._call.shape.output or "", secret=self._is_secret, exit_code=exit_code)
 
     def forms(self, state: str) -> Forms:
         """The newest rows, and below them how many there were."""
@@ -157,7 +157,14 @@ class _Seen:
             said += (
                 f"; the last {_LAST} are shown, .rows has {'them all' if self._count <= _KEPT else f'the last {_KEPT}'}"
             )
+        if self._is_secret:
+            table = Rows(_COLUMNS[:-1], table.rows)
         return bundle(Result(table, notes=[said, *self._call.session.source.notes()]))
+
+    @property
+    def _is_secret(self) -> bool:
+        """Whether redaction was lifted: what the records hold is in the result then, and not on the page."""
+        return self._call.session.redaction.show_secrets
 
 
 def _short(row: Row) -> Row:

@@ -74,6 +74,15 @@ def test_follow_in_a_format_shows_that_format(cells: Cells) -> None:
     assert result.output == "jsonl" and len(result) == 2
 
 
+def test_follow_shows_no_secret(cells: Cells) -> None:
+    result = cells.run("%kafka follow --since 0 --type USER_SCRAM_CREDENTIAL_RECORD --count 1 --show-secrets")
+    salt = result[0]["data"]["salt"]
+    assert salt != "[redacted]"
+    cells.ip.user_ns["x"] = result
+    cells.run("x")
+    assert "USER_SCRAM" in str(cells.shown) and salt not in str(cells.shown)
+
+
 def test_watch_replaces_its_frames(cells: Cells) -> None:
     result = cells.run("%kafka watch --times 3 --interval 0.2 topics --columns name --limit 2")
     assert [row["name"] for row in result] == ["__transaction_state", "audit-log"]
