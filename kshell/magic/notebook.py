@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.commands.base.execute import Call, prepare_line
-from kshell.commands.base.language import Line, parse_line
+from kshell.commands.base.language import Line, Word, parse_line
 from kshell.commands.base.result import Exit, Frames, Many, Nothing, Rows, Text, Value
 from kshell.commands.base.result import Result as Answer
 from kshell.errors import EXIT_INTERRUPTED, CommandError, DeadlineError, Interrupted, UsageError
@@ -108,8 +108,7 @@ class Notebook:
         if not asked.line.words:
             return None
         own.context = own.context or options.own.context
-        point = _value_of(options.shaping, "--as-of")
-        leading = options.shaping if point is None else []
+        point, leading = _taken(options.shaping, "--as-of")
         result = self._run(asked._replace(split=asked.split._replace(shaping=leading + asked.split.shaping)), point)
         if not options.own.into:
             show(result)
@@ -158,7 +157,8 @@ class Notebook:
         if words[0].text != "connect" or words[0].quoted:
             return None
         session = self.sessions.connect([*words[1:], *asked.split.shaping])
-        return Result(_connected(session), notes=self._news(str(self.sessions.current), session))
+        notes = self._news(str(self.sessions.current), session)
+        return Result(_connected(session), notes=notes, exit_code=session.exit_code())
 
     def _answered(self, name: str, call: Call) -> Result:
         """Runs a command. What goes to a file or a program goes there; what has no end is shown while it comes."""
@@ -183,13 +183,10 @@ class Notebook:
             raise UsageError(f"{call.command.name}: a cell shows it while it comes; it cannot be redirected or piped")
         if isinstance(answer, Many):
             return self._parts(name, answer)
-        result = Result(
-            answer,
-            notes=self._news(name, session),
-            output=call.shape.output or "",
-            secret=session.redaction.show_secrets,
-            exit_code=session.exit_code(),
-        )
+        result = Result(answer, output=call.shape.output or "", secret=session.redaction.show_secrets)
+        # Only now are its rows read, and what there is to say of them is known.
+        result.notes = tuple(self._news(name, session))
+        result.exit_code = max(result.exit_code, session.exit_code())
         line = call.line
         if line.target is not None or line.program is not None:
             # A program cannot write to a kernel's standard output itself: what that calls its file is not the cell.
@@ -270,11 +267,16 @@ def _without_semicolon(text: str) -> tuple[str, bool]:
     return (stripped[:-1], True) if stripped.endswith(";") and not stripped.endswith("\\;") else (text, False)
 
 
-def _value_of(shaping: Sequence[Any], name: str) -> str | None:
-    texts = [word.text for word in shaping]
-    for at, text in enumerate(texts):
-        if text == name and at + 1 < len(texts):
-            return str(texts[at + 1])
-        if text.startswith(f"{name}="):
-            return str(text.partition("=")[2])
-    return None
+def _taken(shaping: Sequence[Word], name: str) -> tuple[str | None, list[Word]]:
+    """(the value of an option, ``None`` if it has none; the other words)."""
+    value: str | None = None
+    others: list[Word] = []
+    words = iter(shaping)
+    for word in words:
+        if word.text == name and (following := next(words, None)) is not None:
+            value = following.text
+        elif word.text.startswith(f"{name}="):
+            value = word.text.partition("=")[2]
+        else:
+            others.append(word)
+    return value, others

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import IPython
 import pytest
 
@@ -31,6 +33,13 @@ def test_as_of_counts_for_every_line_that_says_none(cells: Cells) -> None:
     cells.run("%%kafka --as-of 160 --into both\npwd\ncat /image/topics/byName/legacy-import/0 --as-of now\n")
     assert cells.ip.user_ns["both"].parts[1].to_dict()["leader"] == -1
     assert cells.run("%kafka cat /image/topics/byName/legacy-import/0").to_dict()["leader"] == -1
+
+
+def test_as_of_stands_beside_other_options_of_the_first_line(cells: Cells) -> None:
+    for header in ("--as-of 160 -o json", "-o json --as-of=160"):
+        cells.run(f"%%kafka {header}\ncat /image/topics/byName/legacy-import/0\n")
+        assert cells.shown[-1].keys() == {"text/plain"}
+        assert json.loads(cells.text())["leader"] == 3
 
 
 def test_the_point_of_as_of_stays_between_cells(cells: Cells) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from kshell.errors import SourceNotFoundError, UsageError
 from kshell.sources.choose import demo_directory
+from tests import builders
 from tests.magic.shell import Cells
 
 
@@ -94,3 +95,12 @@ def test_reload_keeps_the_sessions(cells: Cells) -> None:
 
 def test_exit_does_not_end_the_kernel(cells: Cells) -> None:
     assert isinstance(cells.fails("%kafka exit"), UsageError)
+
+
+def test_what_is_to_be_said_of_rows_stands_below_them(bare: Cells, tmp_path: Path) -> None:
+    malformed = builders.control_batch([builders.leader_change()]), builders.batch([b"\x01\x02\x00"], 1)
+    builders.write_log(tmp_path / "data", *malformed)
+    assert bare.run(f"%kafka connect -d {tmp_path / 'data'}").exit_code == 4
+    result = bare.run("%kafka dump")
+    assert result.exit_code == 4 and any("TOPIC_RECORD v0: " in note for note in result.notes)
+    assert bare.run("%kafka pwd").notes == ()
