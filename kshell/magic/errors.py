@@ -8,6 +8,7 @@ from functools import partial
 
 from kshell.errors import CommandError, Interrupted, KshellError
 from kshell.magic.display import put
+from kshell.render import escape
 from kshell.render.output import describe_error
 
 _HOOK = "_render_traceback_"
@@ -22,6 +23,7 @@ def short(error: BaseException, line: str | None = None, place: str = "") -> Ksh
     made = _typed(error)
     said = describe_error(made, line=line)
     head = f"{type(made).__name__}: {f'{place}: ' if place else ''}"
+    made.args = (escape.terminal(made.message),)  # str() of it: a notebook saves that as well
     made.__dict__[_HOOK] = partial(list, (head + said).split("\n"))
     return made
 

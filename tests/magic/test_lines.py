@@ -155,6 +155,11 @@ def test_an_error_of_a_result_is_short_too(cells: Cells) -> None:
     assert "Traceback" not in cells.printed and len(cells.printed.splitlines()) < 5
 
 
+def test_an_error_is_text(cells: Cells) -> None:
+    error = cells.fails("%kafka ls '/image/\x1b[31m'")
+    assert str(error).startswith(r"/image/\x1b[31m: ") and "\x1b" not in cells.printed
+
+
 def test_without_the_extension_errors_are_as_they_were(cells: Cells) -> None:
     cells.run("x = %kafka ls /image\n%unload_ext kshell")
     cells.fails("x.plot()")
