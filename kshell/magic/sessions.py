@@ -24,7 +24,7 @@ _COLUMNS = (
     Column("asOf", type="int64"),
 )
 _HINT = "%kafka connect -d DIRECTORY, -q HOST:PORT, --context NAME, or --demo for the sample"
-_SECRET = ("password", "jaas", "secret", "keystore.key", "token")
+_SECRET = ("password", "passphrase", "jaas", "secret", "keystore.key")
 
 
 class Sessions:
@@ -61,7 +61,7 @@ class Sessions:
         except BaseException:
             session.source.close()
             raise
-        self._put(options.name or _name_of(choice, flags, self._open), session)
+        self._put(options.name or _name_of(choice, flags), session)
         return session
 
     def get(self, name: str | None) -> tuple[str, Session]:
@@ -78,7 +78,7 @@ class Sessions:
                 if error.message != NO_SOURCE:
                     raise
                 return "", _prepared(Session(NoSource(_HINT)))
-            name = _name_of(choice, {}, self._open)
+            name = _name_of(choice, {})
         else:
             choice = self._context(name)
         self._put(name, _session(choice), is_current=self.current is None)
@@ -148,7 +148,7 @@ def _prepared(session: Session) -> Session:
     return session
 
 
-def _name_of(choice: Choice, flags: Mapping[str, str | None], taken: Mapping[str, Session]) -> str:
+def _name_of(choice: Choice, flags: Mapping[str, str | None]) -> str:
     """What people would call it: the context's name, ``demo``, the last part of a directory, the first node."""
     if flags.get(CONTEXT):
         return str(flags[CONTEXT])

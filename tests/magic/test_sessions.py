@@ -75,11 +75,26 @@ def test_a_context_of_the_configuration_opens_by_its_name(bare: Cells, tmp_path:
     assert [row["name"] for row in bare.run("%kafka -l")] == ["prod", "p2"]
 
 
-@pytest.mark.parametrize("key", ["ssl.keystore.password", "sasl.jaas.config", "ssl.key.password", "ssl.keystore.key"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "ssl.keystore.password",
+        "sasl.jaas.config",
+        "ssl.key.password",
+        "ssl.keystore.key",
+        "sasl.oauthbearer.assertion.private.key.passphrase",
+        "sasl.oauthbearer.client.credentials.client.secret",
+    ],
+)
 def test_credentials_are_refused(bare: Cells, key: str) -> None:
     error = bare.fails(f"%kafka connect -q localhost:1 -X {key}=s3cret-canary")
     assert isinstance(error, UsageError)
     assert "s3cret-canary" not in bare.printed + bare.stderr + str(error)
+
+
+def test_where_a_token_comes_from_is_no_credential(bare: Cells) -> None:
+    error = bare.fails("%kafka connect -q localhost:1 -X sasl.oauthbearer.token.endpoint.url=https://localhost/")
+    assert "credential" not in error.message
 
 
 def test_reload_keeps_the_sessions(cells: Cells) -> None:
