@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 SHOWN = 100
 """Rows of a table, and nodes of a tree, that a notebook shows at once."""
-_RICH = ("", "text", "html")
 _WITHHELD = "This answer holds secrets, and a notebook saves what it shows: .rows has them, > FILE writes them."
 
 

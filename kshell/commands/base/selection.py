@@ -88,7 +88,7 @@ def is_given(args: Any) -> bool:
     return any(getattr(args, name) is not None for name in _OPTIONS)
 
 
-def wanted(fields: Sequence[Field], args: Any, *, wide: bool = True) -> Wanted:
+def wanted(fields: Sequence[Field], args: Any) -> Wanted:
     """The fields that the line's options need, so that others need not be made; ``None`` for all."""
     if args.columns is None:
         return None
