@@ -53,7 +53,7 @@ class Result:
     def rows(self) -> list[dict[str, Any]]:
         """The result as rows, keys in Kafka's lowerCamelCase: of an object, one row; of a tree, its leaves.
 
-        Of several lines: a row each, with ``command`` and ``result``.
+        Of several lines (``parts``): what each gave, as one row; what is no object as its ``value``.
         """
         return [dict(row) for row in self._rows()]
 
