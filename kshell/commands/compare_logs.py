@@ -27,7 +27,9 @@ _RECORD = {"offset": "int64", "epoch": "int32", "timestampMs": "int64", "type": 
 _FIELDS = (
     Field("copy", "string", "the directory or file, as it was given"),
     Field(
-        "state", "string", "reference, same, behind, diverged, other-cluster or not-compared; see `man compare-logs`"
+        "state",
+        "string",
+        "reference, same, behind, diverged, damaged, other-cluster or not-compared; see `man compare-logs`",
     ),
     Field("nodeId", "int32", "the node whose copy it is; null without meta.properties"),
     Field("startOffset", "int64", "of the log's first record; null where there is no log"),
@@ -46,6 +48,8 @@ _FIELDS = (
     Field("records", [_RECORD], "of the first batch that differs: what is here", True),
     Field("otherRecords", [_RECORD], "of the first batch that differs: what the other copy has", True),
 )
+DAMAGED = "damaged"
+"""State of a copy that agrees as far as it can be read, which is not all of it."""
 _MOST = 20
 """Records of either side that are told: a batch may have thousands."""
 _PEOPLE = 4
@@ -59,7 +63,7 @@ def run(session: Session, args: Any) -> Result:
     if len(args.copy) < 2:
         raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
     from kshell.commands.base.copy_snapshots import Snapshots, compare_snapshots
-    from kshell.sources.agreement import CONSISTENT, OTHER_CLUSTER, REFERENCE, agreement
+    from kshell.sources.agreement import BEHIND, CONSISTENT, OTHER_CLUSTER, REFERENCE, SAME, agreement
     from kshell.sources.copies import Copy, read_together
     from kshell.sources.directory import without_collector
 
@@ -71,7 +75,8 @@ def run(session: Session, args: Any) -> Result:
         told = Snapshots(one.state, None)
         if one.state not in (REFERENCE, OTHER_CLUSTER):
             told = compare_snapshots(one, found.reference, session.progress)
-        rows.append(_row(one._replace(state=told.state), found, told.difference, session.redaction))
+        state = DAMAGED if one.copy.damage and told.state in (SAME, BEHIND) else told.state
+        rows.append(_row(one._replace(state=state), found, told.difference, session.redaction))
     code = EXIT_OK if all(row["state"] in CONSISTENT for row in rows) else EXIT_FAILED
     code = EXIT_DATA if any(row["damage"] for row in rows) else code
     _remark(session, copies)
@@ -226,7 +231,8 @@ COMMAND = Command(
         " directory around it, or one file. States: reference (its last record has the highest epoch, and of those it"
         " is the longest: it wins an election), same (ends where the reference ends), behind (all that it has is in"
         " the reference), diverged (a batch or a snapshot of the same id is not the same), other-cluster (by"
-        " meta.properties; it is not compared further), not-compared (no offset and no snapshot in common). A log that"
+        " meta.properties; it is not compared further), not-compared (no offset and no snapshot in common), damaged"
+        " (it agrees as far as it can be read, and damage says where it cannot). A log that"
         " begins before the reference's is compared with the others that reach as far.\n\n"
         "Batches must be the same byte for byte: followers take them over as they are. Snapshots of one id must hold"
         " the same metadata. Where logs part, the one whose last record has the higher epoch goes before, whichever"

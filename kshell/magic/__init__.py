@@ -12,7 +12,6 @@ _ATTRIBUTE = "_kshell_notebook"
 
 def load(ip: InteractiveShell) -> None:
     """Registers the magics, completion in their lines, and how results show themselves. Sessions outlive a reload."""
-    from kshell.magic.display import show
     from kshell.magic.errors import install
     from kshell.magic.magics import KafkaMagics
     from kshell.magic.matcher import matcher
@@ -27,7 +26,8 @@ def load(ip: InteractiveShell) -> None:
     notebook.matcher = matcher(notebook)
     ip.Completer.custom_matchers.append(notebook.matcher)
     if ip.display_formatter is not None:
-        ip.display_formatter.ipython_display_formatter.for_type(Result, show)
+        ip.display_formatter.ipython_display_formatter.for_type(Result, notebook.show)
+    ip.events.register("pre_run_cell", notebook.begin)
     install()
 
 
@@ -41,6 +41,8 @@ def unload(ip: InteractiveShell) -> None:
         return
     if notebook.matcher in ip.Completer.custom_matchers:
         ip.Completer.custom_matchers.remove(notebook.matcher)
+    if notebook.begin in ip.events.callbacks["pre_run_cell"]:
+        ip.events.unregister("pre_run_cell", notebook.begin)
     for kind in ("line", "cell"):
         ip.magics_manager.magics[kind].pop("kafka", None)
     if ip.display_formatter is not None:

@@ -14,10 +14,12 @@ Forms = Mapping[str, str]
 """MIME type -> the same thing in that form; the front end shows the richest that it can."""
 
 
-def show(result: Result) -> None:
-    """Shows a result. What a person saw already (it went to a file, or was drawn as it came) is left out this once."""
-    put(bundle(result))
-    result.is_shown = False
+def show(result: Result, *, in_terminal: bool = False) -> None:
+    """Shows a result. In a terminal it begins on a line of its own, below the prompt that IPython wrote."""
+    forms = bundle(result)
+    if in_terminal and "\n" in forms.get("text/plain", ""):
+        forms["text/plain"] = "\n" + forms["text/plain"]
+    put(forms)
 
 
 def put(forms: Forms) -> None:

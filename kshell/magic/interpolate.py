@@ -9,10 +9,12 @@ from __future__ import annotations
 import ast
 import datetime
 import os
+import re
 import uuid
 from collections.abc import Callable
 from typing import Any
 
+from kshell.commands.base.arguments import is_negative
 from kshell.commands.base.language import quote
 from kshell.commands.base.shell_words import quote as quote_for_sh
 from kshell.errors import UsageError
@@ -93,8 +95,29 @@ class _Line:
                 column=self._at,
             )
         if self._in_program:
-            return _within_sh_quotes(text) if self._mark else quote_for_sh(text)
+            return self._for_sh(text, expression)
+        if text.startswith("-") and not is_negative(text) and self._is_word_start():
+            raise UsageError(
+                f"{{{{{expression}}}}} begins with a -, and would be an option: an argument is meant",
+                column=self._at,
+                hint="write the option itself, or what stands in front of it",
+            )
         return text.replace("\\", "\\\\").replace('"', '\\"') if self._mark else quote(text)
+
+    def _for_sh(self, text: str, expression: str) -> str:
+        """One word for ``sh``. Where that shell itself quotes or substitutes, no quoting of ours would hold."""
+        program = "".join(self._out).partition("|")[2]
+        if self._mark or "`" in program or "$(" in program:
+            raise UsageError(
+                f"{{{{{expression}}}}} stands inside quotes or a substitution of the program's",
+                column=self._at,
+                hint="behind a pipe it is a word of its own: | grep {{text}}",
+            )
+        return quote_for_sh(text)
+
+    def _is_word_start(self) -> bool:
+        word = re.split(r"\s", "".join(self._out))[-1]
+        return not word.strip('"')
 
 
 def _is_expression(text: str) -> bool:
@@ -133,7 +156,3 @@ def _text(value: Any) -> str | None:
 
 def _named(value: Any) -> str:
     return "None" if value is None else f"of the type {type(value).__name__}"
-
-
-def _within_sh_quotes(text: str) -> str:
-    return "".join(f"\\{char}" if char in '\\"$`' else char for char in text)

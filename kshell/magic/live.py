@@ -39,13 +39,8 @@ def shown(ip: InteractiveShell, call: Call, answer: Frames | Rows) -> Result:
     Raises KshellError, after the last state was drawn.
     """
     if not hasattr(ip, "kernel"):
-        result = _printed(call, answer)
-    elif isinstance(answer, Frames):
-        result = _watched(call, answer)
-    else:
-        result = _followed(call, answer)
-    result.is_shown = True
-    return result
+        return _printed(call, answer)
+    return _watched(call, answer) if isinstance(answer, Frames) else _followed(call, answer)
 
 
 class _Paced:
@@ -159,7 +154,14 @@ class _Seen:
             )
         if self._is_secret:
             table = Rows(_COLUMNS[:-1], table.rows)
-        return bundle(Result(table, notes=[said, *self._call.session.source.notes()]))
+        output = self._call.shape.output or ""
+        if output and not self._is_secret:
+            answer = self.answer
+            table = Rows(answer.columns, newest, answer.style, answer.line_column, answer.line)
+        forms = bundle(Result(table, notes=[said, *self._call.session.source.notes()], output=output))
+        if output:
+            forms["text/plain"] = "\n".join(filter(None, (forms.get("text/plain"), said)))
+        return forms
 
     @property
     def _is_secret(self) -> bool:

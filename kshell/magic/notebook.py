@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import io
-import keyword
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.execute import Call, prepare_line
-from kshell.commands.base.language import Line, Word, parse_line
 from kshell.commands.base.result import Exit, Frames, Many, Nothing, Rows, Text, Value
 from kshell.commands.base.result import Result as Answer
 from kshell.errors import EXIT_INTERRUPTED, CommandError, DeadlineError, Interrupted, UsageError
 from kshell.magic import live
+from kshell.magic.asked import Asked, asked, check_name, taken, typed_line
 from kshell.magic.display import show
 from kshell.magic.errors import short, tell
 from kshell.magic.help import USAGE
-from kshell.magic.interpolate import interpolate
 from kshell.magic.sessions import Sessions
-from kshell.magic.words import Split, split
+from kshell.magic.words import Split
 from kshell.render.answer import deadline
 from kshell.render.output import emit
 from kshell.result import Result
@@ -32,14 +30,6 @@ if TYPE_CHECKING:
 Names = dict[str, Any]
 
 
-class Asked(NamedTuple):
-    """A line as it was understood. ``quiet``: it ends with ``;``, and is not shown."""
-
-    split: Split
-    line: Line
-    quiet: bool
-
-
 class Notebook:
     """``matcher`` is what completes its lines, once it is registered."""
 
@@ -48,6 +38,22 @@ class Notebook:
         self.sessions = Sessions() if sessions is None else sessions
         self.matcher: Callable[..., Any] | None = None
         self._said: set[tuple[str, str]] = set()
+        self._silent: list[Result] = []
+        """Results of this cell that are not to be shown: they were, or went elsewhere, or the line says so."""
+
+    def begin(self, *_: object) -> None:
+        """A cell begins: what is named in it is shown, whatever became of it in others."""
+        self._silent.clear()
+
+    def silence(self, result: Result) -> Result:
+        """Keeps the result from being shown by the cell that made it."""
+        self._silent.append(result)
+        return result
+
+    def show(self, result: Result) -> None:
+        """Shows a result, unless the cell keeps quiet about it."""
+        if not any(result is one for one in self._silent):
+            show(result, in_terminal=not hasattr(self._ip, "kernel"))
 
     # --- lines -------------------------------------------------------------------------------------------------------
 
@@ -56,20 +62,22 @@ class Notebook:
         try:
             return self._run(self._asked(text, local))
         except (Exception, KeyboardInterrupt) as error:
-            raise short(error, text) from None
+            raise short(error, typed_line(text)) from None
 
     def cell(self, header: str, body: str, local: Names | None = None) -> Result:
         """Runs the lines of ``%%kafka``, and shows each answer as it comes; gives all of them. Raises KshellError."""
         try:
             options = self._options(header, local)
         except (Exception, KeyboardInterrupt) as error:
-            raise short(error, header) from None
-        results = list(self._lines(body, options, local))
-        whole = results[0] if len(results) == 1 else Result(Many(()), parts=results)
-        whole.is_shown = True
-        if options.own.into:
-            self._keep(options.own.into, whole)
-        return whole
+            raise short(error, typed_line(header)) from None
+        results: list[Result] = []
+        try:
+            results.extend(self._lines(body, options, local))
+        finally:
+            whole = results[0] if len(results) == 1 else Result(Many(()), parts=results)
+            if options.own.into and results:
+                self._keep(options.own.into, whole)
+        return self.silence(whole)
 
     def _options(self, header: str, local: Names | None) -> Split:
         """What the line of ``%%kafka`` itself says. Raises UsageError."""
@@ -78,7 +86,7 @@ class Notebook:
         if found.command or own.list or own.close or own.help:
             raise UsageError("%%kafka takes options only", hint="the commands stand below it, one a line")
         if own.into:
-            _check_name(own.into)
+            check_name(own.into)
         return found
 
     def _lines(self, body: str, options: Split, local: Names | None) -> Iterator[Result]:
@@ -87,7 +95,7 @@ class Notebook:
             try:
                 result = self._cell_line(text, options, local)
             except (Exception, KeyboardInterrupt) as error:
-                told = short(error, text, f"line {number}")
+                told = short(error, typed_line(text), f"line {number}")
                 if not options.own.keep_going or isinstance(told, Interrupted):
                     raise told from None
                 tell(told)
@@ -108,19 +116,15 @@ class Notebook:
         if not asked.line.words:
             return None
         own.context = own.context or options.own.context
-        point, leading = _taken(options.shaping, "--as-of")
+        point, leading = taken(options.shaping, "--as-of")
         result = self._run(asked._replace(split=asked.split._replace(shaping=leading + asked.split.shaping)), point)
-        if not options.own.into:
-            show(result)
+        if options.own.into:
+            self.silence(result)
+        self.show(result)
         return result
 
     def _asked(self, text: str, local: Names | None, *, interp: bool = True) -> Asked:
-        """The line, taken apart; ``{{…}}`` is replaced first. Raises UsageError."""
-        text, quiet = _without_semicolon(text)
-        if interp and not any(word.text == "--no-interp" for word in _words_of(text)):
-            text = interpolate(text, lambda expression: self._evaluate(expression, local))
-        line = parse_line(text)
-        return Asked(split(line.words), line, quiet)
+        return asked(text, (lambda expression: self._evaluate(expression, local)) if interp else None)
 
     def _evaluate(self, expression: str, local: Names | None) -> Any:
         return eval(expression, self._ip.user_global_ns, {**self._ip.user_ns, **(local or {})})
@@ -131,18 +135,17 @@ class Notebook:
         """Runs a line. ``point`` is the moment that it is asked for, unless it says one itself."""
         own, words = asked.split.own, asked.split.command
         if own.into:
-            _check_name(own.into)
+            check_name(own.into)
         result = self._own(asked)
         if result is None:
             name, session = self.sessions.get(own.context)
             session.refresh()
             command = [*words[:1], *asked.split.shaping, *words[1:]]
             call = prepare_line(session, asked.line._replace(words=command), point=point)
-            result = self._answered(name, call)
+            result = self._answered(name, call, quiet=asked.quiet or bool(own.into))
         if own.into:
             self._keep(own.into, result)
-        result.is_shown = result.is_shown or asked.quiet or bool(own.into)
-        return result
+        return self.silence(result) if asked.quiet or own.into else result
 
     def _own(self, asked: Asked) -> Result | None:
         """What the magic does itself; ``None`` where a command is asked for. Raises KshellError."""
@@ -152,19 +155,22 @@ class Notebook:
         if own.close:
             self.sessions.close(words[0].text if words else None)
             return Result(Nothing())
-        if own.help or not words:
+        if own.help or (not words and not asked.is_comment):
             return Result(Text(USAGE, markdown=True))
+        if not words:
+            return Result(Nothing())
         if words[0].text != "connect" or words[0].quoted:
             return None
-        session = self.sessions.connect([*words[1:], *asked.split.shaping])
+        session, output = self.sessions.connect([*words[1:], *asked.split.shaping])
+        self._said = {(name, said) for name, said in self._said if name != self.sessions.current}
         notes = self._news(str(self.sessions.current), session)
-        return Result(_connected(session), notes=notes, exit_code=session.exit_code())
+        return Result(_connected(session), notes=notes, output=output, exit_code=session.exit_code())
 
-    def _answered(self, name: str, call: Call) -> Result:
+    def _answered(self, name: str, call: Call, *, quiet: bool) -> Result:
         """Runs a command. What goes to a file or a program goes there; what has no end is shown while it comes."""
         try:
             with deadline(call.shape.timeout):
-                result = self._result(name, call, call.run())
+                result = self._result(name, call, call.run(), quiet=quiet)
         except DeadlineError as error:
             raise call.session.why(error) from None
         except Exit:
@@ -175,14 +181,18 @@ class Notebook:
                 clear()
         return result
 
-    def _result(self, name: str, call: Call, answer: Answer) -> Result:
+    def _result(self, name: str, call: Call, answer: Answer, *, quiet: bool = False) -> Result:
         session = call.session
         if isinstance(answer, Frames | Rows) and (isinstance(answer, Frames) or answer.live):
             if call.line.target is None and call.line.program is None:
-                return live.shown(self._ip, call, answer)
+                return self.silence(live.shown(self._ip, call, answer))
             raise UsageError(f"{call.command.name}: a cell shows it while it comes; it cannot be redirected or piped")
         if isinstance(answer, Many):
-            return self._parts(name, answer)
+            return self._parts(name, answer, quiet=quiet)
+        if call.line.program is not None and session.redaction.show_secrets:
+            raise UsageError(
+                "secrets do not go through a program into a cell, which is saved", hint="> FILE takes them"
+            )
         result = Result(answer, output=call.shape.output or "", secret=session.redaction.show_secrets)
         # Only now are its rows read, and what there is to say of them is known.
         result.notes = tuple(self._news(name, session))
@@ -204,21 +214,22 @@ class Notebook:
                 )
             finally:
                 sys.stdout.write(said.getvalue())
-            result.exit_code, result.is_shown = max(result.exit_code, written), True
+            result.exit_code = max(result.exit_code, written)
+            self.silence(result)
         return result
 
-    def _parts(self, name: str, many: Many) -> Result:
-        """Each of the lines of a file, shown as it comes."""
+    def _parts(self, name: str, many: Many, *, quiet: bool) -> Result:
+        """Each of the lines of a file, shown as it comes unless the line keeps ``quiet``."""
         results = []
         for part in many.parts:
             if part.error is not None:
-                show(Result(Text(f"error: {part.error.message}"), exit_code=part.error.exit_code))
+                tell(short(part.error))
+                results.append(Result(Nothing(), exit_code=part.error.exit_code))
             elif part.call is not None and part.result is not None:
                 results.append(self._result(name, part.call, part.result))
-                show(results[-1])
-        whole = Result(many, parts=results)
-        whole.is_shown = True
-        return whole
+                if not quiet:
+                    self.show(results[-1])
+        return self.silence(Result(many, parts=results))
 
     # --- around ------------------------------------------------------------------------------------------------------
 
@@ -226,10 +237,10 @@ class Notebook:
         self._ip.user_ns[name] = result
 
     def _news(self, name: str, session: Session) -> Sequence[str]:
-        """What is wrong with the data, and what a person should know of it: each once a session."""
-        news = [sentence for sentence in (*session.problems(), *session.notes()) if (name, sentence) not in self._said]
+        """What is wrong with the data, whenever it is; and what a person should know of it, each once a session."""
+        news = [sentence for sentence in session.notes() if (name, sentence) not in self._said]
         self._said.update((name, sentence) for sentence in news)
-        return news
+        return [*session.problems(), *news]
 
 
 def _connected(session: Session) -> Answer:
@@ -246,37 +257,3 @@ def _connected(session: Session) -> Answer:
             "timeMs": provenance.timestamp,
         },
     )
-
-
-def _check_name(name: str) -> None:
-    """Raises UsageError for what no variable can be called."""
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise UsageError(f"--into {name}: no Python name", hint="letters, digits and _, as a variable has them")
-
-
-def _words_of(text: str) -> list[Any]:
-    try:
-        return parse_line(text).words
-    except UsageError:
-        return []  # said by the parse that counts
-
-
-def _without_semicolon(text: str) -> tuple[str, bool]:
-    """IPython's way to say that an answer is not to be shown; the shell knows no such character."""
-    stripped = text.rstrip()
-    return (stripped[:-1], True) if stripped.endswith(";") and not stripped.endswith("\\;") else (text, False)
-
-
-def _taken(shaping: Sequence[Word], name: str) -> tuple[str | None, list[Word]]:
-    """(the value of an option, ``None`` if it has none; the other words)."""
-    value: str | None = None
-    others: list[Word] = []
-    words = iter(shaping)
-    for word in words:
-        if word.text == name and (following := next(words, None)) is not None:
-            value = following.text
-        elif word.text.startswith(f"{name}="):
-            value = word.text.partition("=")[2]
-        else:
-            others.append(word)
-    return value, others

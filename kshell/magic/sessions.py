@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -13,6 +14,7 @@ from kshell.commands.base.source_flags import given_sources
 from kshell.errors import UsageError
 from kshell.magic.progress import CellProgress
 from kshell.magic.words import CONNECT_FLAGS
+from kshell.render.answer import deadline
 from kshell.session import Session
 from kshell.sources.choose import CONTEXT, DEMO, NO_SOURCE, Choice, NoSource, choose, open_source
 
@@ -42,27 +44,42 @@ class Sessions:
         name = name or self.current
         return None if name is None else self._open.get(name)
 
-    def connect(self, words: list[Word]) -> Session:
-        """Opens what the words of ``connect`` name, and makes it the current session. Raises KshellError.
+    def connect(self, words: list[Word]) -> tuple[Session, str]:
+        """Opens what the words of ``connect`` name, and makes it the current session; with the format that they ask
+        for. Raises KshellError.
 
-        A session of the same name is closed. The image is read now, so that what is wrong shows here.
+        A session of the same source, or of the name that is asked for, is closed. The image is read now, so that what
+        is wrong shows here.
         """
         options, rest = parse_options("%kafka connect", CONNECT_FLAGS, [word.text for word in words])
-        if rest:
-            raise UsageError(f"connect: more than it takes: {' '.join(rest)}", hint=_HINT)
+        if rest or options.name == "":
+            what = f"more than it takes: {' '.join(rest)}" if rest else "--name needs a name"
+            raise UsageError(f"connect: {what}", hint=_HINT)
         for pair in options.X or ():
             _refuse_secret(pair)
         flags = given_sources(options)
-        session = _session(choice := _choice(flags, options.config, options.X or ()))
+        if flags["directory"]:
+            flags["directory"] = os.path.expanduser(flags["directory"])
+        choice = _choice(flags, options.config, options.X or ())
+        session = _session(choice)
         try:
-            if options.as_of is not None:
-                session.travel(session.reshape(point=options.as_of))
-            session.loaded  # noqa: B018  # a property that reads
+            with deadline(options.timeout):
+                if options.as_of is not None:
+                    session.travel(session.reshape(point=options.as_of))
+                session.loaded  # noqa: B018  # a property that reads
         except BaseException:
             session.source.close()
             raise
-        self._put(options.name or _name_of(choice, flags), session)
-        return session
+        self._put(options.name or self._free(_name_of(choice, flags), session), session)
+        return session, options.output or ""
+
+    def _free(self, name: str, session: Session) -> str:
+        """The name, or where another source has it one with a number: nobody asked to close that one."""
+        free, number = name, 1
+        while free in self._open and self._open[free].source.path != session.source.path:
+            number += 1
+            free = f"{name}-{number}"
+        return free
 
     def get(self, name: str | None) -> tuple[str, Session]:
         """The session of that name, or the current one; opens what a context of the configuration, or the environment,
@@ -164,7 +181,7 @@ def _name_of(choice: Choice, flags: Mapping[str, str | None]) -> str:
 def _refuse_secret(pair: str) -> None:
     """A cell is saved with all that is in it."""
     key, _, value = pair.partition("=")
-    if any(word in key.lower() for word in _SECRET) and not value.startswith("${"):
+    if any(word in key.lower() for word in _SECRET) and not re.fullmatch(r"\$\{[^{}]*\}", value):
         raise UsageError(
             f"-X {key}: a credential does not belong into a notebook, which saves it",
             hint="put it into a properties file (--config FILE) or a context, or refer to it: ${env:NAME}",

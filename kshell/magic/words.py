@@ -26,7 +26,7 @@ CONNECT_FLAGS = (
     *SOURCES,
     *PROPERTIES,
     Flag(("--name",), "what to call the session; by default after its source", "NAME"),
-    Flag(("--as-of",), "begin at an offset or time, not at the newest state", "POINT", dashed=True),
+    *SHAPING,
 )
 _OWN = {name: flag for flag in OPTIONS for name in flag.names}
 _ALONE = ("--list", "--close", "--help", "-l", "-h")

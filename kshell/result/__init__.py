@@ -44,8 +44,6 @@ class Result:
         self.output = output
         self.secret = secret
         self.parts = tuple(parts)
-        self.is_shown = False
-        """Whether a person saw it already: it went to a file or a program, or was drawn as it came."""
 
     # --- data --------------------------------------------------------------------------------------------------------
 
@@ -149,7 +147,8 @@ class Result:
         return iter(self.rows)
 
     def __len__(self) -> int:
-        return len(self._rows())
+        answer = self.answer
+        return len(answer.rows) if isinstance(answer, Rows) and isinstance(answer.rows, Sequence) else len(self._rows())
 
     def __bool__(self) -> bool:
         return True  # whether a command gave something is not whether it ran
@@ -159,7 +158,13 @@ class Result:
     @overload
     def __getitem__(self, key: slice) -> list[dict[str, Any]]: ...
     def __getitem__(self, key: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
-        return self.rows[key]
+        if isinstance(key, slice):
+            return [dict(row) for row in self._rows()[key]]
+        answer = self.answer
+        if isinstance(answer, Rows) and answer.bare is None and isinstance(answer.rows, Sequence):
+            row = answer.rows[key]  # one alone: a loop over indices need not make all of them each time
+            return {name: row.get(name) for name in plain.columns(answer)}
+        return dict(self._rows()[key])
 
     # --- looks -------------------------------------------------------------------------------------------------------
 
@@ -171,9 +176,13 @@ class Result:
 
     def to_html(self, *, limit: int | None = None) -> str:
         """A fragment of a page, without scripts; ``limit`` is how many rows or nodes it shows."""
+        if isinstance(self.answer, Many):
+            return "".join(part.to_html(limit=limit) for part in self.parts)
         return "".join(render(self.answer, "html", limit=limit))
 
     def __str__(self) -> str:
+        if isinstance(self.answer, Many):
+            return "\n".join(map(str, self.parts))
         return "".join(render(self.answer, "text"))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from kshell.commands.base.history_diff import ADDED, CHANGED, REMOVED
 from kshell.commands.base.result import Row
 
 Key = tuple[str, ...]
+_IDENTITY = ("partition", "name", "id", "path", "resourceName")
+"""Columns that say which thing a row is about: few rows may be told apart by less, and would be taken for another."""
 
 
 def changes(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -36,7 +38,8 @@ def changes(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Ite
 
 
 def _key_width(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> int | None:
-    for width in range(1, len(names) + 1):
+    least = max((place for place, name in enumerate(names, 1) if name in _IDENTITY), default=1)
+    for width in range(least, len(names) + 1):
         if all(len({_key(row, names[:width]) for row in rows}) == len(rows) for rows in (old, new)):
             return width
     return None
@@ -55,7 +58,7 @@ def _key(row: Row, names: Sequence[str]) -> Key:
 
 
 def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=dict)
+    return json.dumps(value, ensure_ascii=False, default=dict, sort_keys=True)
 
 
 def _change(path: str, change: str, fields: list[str], old: Any, new: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kshell.commands.base.result import Drawing, Many, Nothing, Report, Rows
@@ -20,6 +21,8 @@ _WITHHELD = "This answer holds secrets, and a notebook saves what it shows: .row
 
 def html(result: Result) -> str | None:
     """A fragment of a page; ``None`` where another format was asked for."""
+    if result.parts:
+        return _joined(html(part) for part in result.parts)
     if result.output not in ("", "html") or is_empty(result):
         return None
     notes = "".join(f'<p style="opacity:.75">{escape.html(note)}</p>\n' for note in result.notes)
@@ -52,6 +55,8 @@ def picture(result: Result) -> str:
 
 def markdown(result: Result) -> str | None:
     """Markdown; ``None`` where another format was asked for."""
+    if result.parts:
+        return _joined(markdown(part) for part in result.parts)
     if result.output not in ("", "markdown") or is_empty(result):
         return None
     if result.secret:
@@ -62,7 +67,9 @@ def markdown(result: Result) -> str | None:
 
 
 def text(result: Result) -> str:
-    """The answer in the format that was asked for, else as a terminal has it."""
+    """The answer in the format that was asked for, else as a terminal has it, and as much of it as a page has."""
+    if result.parts:
+        return _joined(text(part) for part in result.parts) or ""
     if is_empty(result):
         return ""
     if result.secret:
@@ -70,7 +77,27 @@ def text(result: Result) -> str:
     fmt = result.output or "text"
     width = shutil.get_terminal_size().columns if fmt == "text" else None
     notes = [f"note: {escape.terminal(note)}" for note in result.notes] if fmt in ("text", "wide") else []
-    return "\n".join(["".join(render(result.answer, fmt, width=width)).removesuffix("\n"), *notes]).lstrip("\n")
+    lines = render(result.answer, fmt, width=width)
+    if not result.output:
+        lines = _first(lines)
+    return "\n".join(["".join(lines).removesuffix("\n"), *notes]).lstrip("\n")
+
+
+def _first(chunks: Iterator[str]) -> Iterator[str]:
+    """As many lines as a page shows rows; what follows is only counted: it is saved with every notebook otherwise."""
+    left = SHOWN + 1  # a table's header
+    more = 0
+    for chunk in chunks:
+        lines = chunk.splitlines(keepends=True)
+        yield from lines[:left]
+        more += len(lines[left:])
+        left = max(left - len(lines), 0)
+    if more:
+        yield f"… {more:,} more line{'' if more == 1 else 's'}; print(x) and .rows have all\n"
+
+
+def _joined(forms: Iterable[str | None]) -> str | None:
+    return "\n".join(form for form in forms if form) or None
 
 
 def bundle(result: Result) -> dict[str, str]:
@@ -80,5 +107,5 @@ def bundle(result: Result) -> dict[str, str]:
 
 
 def is_empty(result: Result) -> bool:
-    """Whether there is nothing to see: nothing was answered, or a person saw it already."""
-    return result.is_shown or isinstance(result.answer, Nothing | Many)
+    """Whether there is nothing to see."""
+    return isinstance(result.answer, Nothing | Many)

@@ -202,3 +202,18 @@ def test_what_has_nothing_in_common(tmp_path: Path) -> None:
     two = write_snapshot(tmp_path / "two", snapshot([]), 9)
     assert [row["state"] for row in compare(one, two)] == ["not-compared", "reference"]
     assert code(one, two) == 1
+
+
+def test_a_damaged_copy_is_not_called_the_same(tmp_path: Path) -> None:
+    whole, damaged = (
+        write_log(tmp_path / name, control_batch([leader_change()]), batch(topics("a"), 1), batch(topics("b"), 2))
+        for name in ("whole", "damaged")
+    )
+    raw = bytearray(damaged.read_bytes())
+    raw[-3] ^= 0xFF
+    damaged.write_bytes(bytes(raw))
+    told = {Path(row["copy"]).name: row for row in compare(whole.parent, damaged.parent)}
+    assert told["whole"]["state"] == "reference"
+    assert told["damaged"]["state"] in ("damaged", "behind") and told["damaged"]["damage"]
+    assert compare(whole.parent, damaged.parent, more="--where 'state == same'") == []
+    assert code(whole.parent, damaged.parent) == 4

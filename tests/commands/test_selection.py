@@ -206,3 +206,9 @@ class TestEveryRowCommand:
                 assert len(some) == min(1, total)
                 head = lines(session, f"{line} --columns {column.name} --limit 1")[0]
                 assert head.strip() == column.name
+
+
+def test_two_conditions_are_refused_as_one_of_them_would_be_lost(sample: Session) -> None:
+    with pytest.raises(UsageError, match="--where is given twice") as caught:
+        run(sample, "topics --where 'name == orders' --where 'offline > 0'")
+    assert "and" in (caught.value.hint or "")

@@ -7,10 +7,12 @@ import datetime
 import decimal
 import importlib
 import json
+import signal
+import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import duckdb
 import pytest
@@ -21,7 +23,15 @@ from kshell.commands.base.query import named, plain
 from kshell.commands.base.query_columns import columns_of
 from kshell.commands.base.tables import Table, tables
 from kshell.commands.sql import complete_query
-from kshell.errors import EXIT_FAILED, EXIT_USAGE, CommandError, CorruptDataError, KshellError, UsageError
+from kshell.errors import (
+    EXIT_FAILED,
+    EXIT_USAGE,
+    CommandError,
+    CorruptDataError,
+    DeadlineError,
+    KshellError,
+    UsageError,
+)
 from kshell.session import Session
 from kshell.sources.files import METADATA_DIRECTORY
 from tests.builders import node_name, recorded
@@ -289,3 +299,20 @@ def test_progress_is_told(sample: Session, monkeypatch: pytest.MonkeyPatch) -> N
     session = Session(sample.source, progress=lambda done, total, what: told.append(what))
     ask(session, "SELECT count(*) FROM topics")
     assert told[-2:] == ["topics: 5 rows", "topics: 10 rows"]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), DeadlineError("gave up")], ids=["interrupt", "deadline"])
+def test_a_query_that_takes_for_ever_can_be_stopped(sample: Session, stop: BaseException) -> None:
+    def alarm(number: int, frame: object) -> NoReturn:
+        raise stop
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    begun = time.monotonic()
+    try:
+        with pytest.raises(type(stop)):
+            rows(sample, 'sql "SELECT count(*) FROM range(100000000000) t(i) WHERE i % 7 = 3"')
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - begun < 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import IPython
 import pytest
@@ -89,3 +90,29 @@ def test_the_first_line_takes_options_only(cells: Cells) -> None:
 def test_a_predicate_that_finds_something_is_no_error(cells: Cells) -> None:
     assert cells.run("%kafka health").exit_code == 1
     assert cells.run("%kafka diff 10 10").exit_code == 0
+
+
+def test_several_answers_show_themselves_one_below_the_other(cells: Cells) -> None:
+    cells.run("%%kafka --into z\npwd\nls /image/topics\n")
+    z = cells.ip.user_ns["z"]
+    assert str(z).split() == ["/", "byId/", "byName/"]
+    assert "byName" in z.to_html() and "byName" in z._repr_html_()
+    cells.run("z")
+    assert "byName" in cells.text()
+
+
+def test_what_ran_before_a_line_failed_is_kept(cells: Cells) -> None:
+    cells.fails("%%kafka --keep-going --into z\npwd\nls /nope\npwd\n")
+    assert [part.to_dict() for part in cells.ip.user_ns["z"].parts] == ["/", "/"]
+
+
+def test_the_lines_of_a_file(cells: Cells, tmp_path: Path) -> None:
+    file = tmp_path / "lines"
+    file.write_text("pwd\nls /nope\nls /image/topics\n")
+    result = cells.run(f"%kafka source {file} --keep-going")
+    assert result.exit_code == 1 and len(result.parts) == 3
+    assert [forms["text/plain"].split(":")[0].split()[0] for forms in cells.shown] == ["/", "NoSuchPathError", "byId/"]
+    cells.shown.clear()
+    file.write_text("pwd\n")
+    cells.run(f"%kafka source {file};")
+    assert cells.shown == []

@@ -46,9 +46,8 @@ def outputs(client: Any, code: str) -> list[dict[str, Any]]:
     return [one for one in found if one["kind"] not in ("status", "execute_input")]
 
 
-def test_an_interrupt_ends_follow_within_a_second(client: tuple[Any, Any]) -> None:
-    manager, kernel = client
-    outputs(kernel, f"%load_ext kshell\n%kafka connect -d {demo_directory()}")
+def interrupted(manager: Any, kernel: Any) -> float:
+    """Seconds from the interrupt of a running ``follow`` to the end of its cell."""
     sent = kernel.execute("x = %kafka follow")
     while (message := kernel.get_iopub_msg(timeout=PATIENCE))["msg_type"] != "display_data":
         pass
@@ -60,8 +59,16 @@ def test_an_interrupt_ends_follow_within_a_second(client: tuple[Any, Any]) -> No
     took = time.monotonic() - begun
     assert reply["parent_header"]["msg_id"] == sent
     assert reply["content"]["status"] == "ok"
-    # A second is the promise; a machine that does much else may be late with the signal itself.
-    assert took < 3
+    while kernel.get_iopub_msg(timeout=PATIENCE)["content"].get("execution_state") != "idle":
+        pass
+    return took
+
+
+def test_an_interrupt_ends_follow_within_a_second(client: tuple[Any, Any]) -> None:
+    manager, kernel = client
+    outputs(kernel, f"%load_ext kshell\n%kafka connect -d {demo_directory()}")
+    # A second is the promise. A machine that does much else may be late with the signal itself, though not always.
+    assert min(interrupted(manager, kernel) for _ in range(3)) < 1
     assert outputs(kernel, "print(x.exit_code)")[-1]["text"] == "130\n"
     assert outputs(kernel, "%kafka pwd")[-1]["data"]["text/plain"] == "/"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +88,8 @@ def test_a_value_is_one_word_for_the_program_of_a_pipe_too(cells: Cells) -> None
     assert cells.printed.strip() == "0"
 
 
-def test_nothing_of_the_line_is_run(cells: Cells, tmp_path: Path) -> None:
-    os.chdir(tmp_path)
+def test_nothing_of_the_line_is_run(cells: Cells, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     for text in ("$(touch pwned)", "`touch pwned`", "; touch pwned", "&& touch pwned"):
         cells.ip.user_ns["text"] = text
         cells.fails("%kafka ls {{text}}")
@@ -165,3 +164,65 @@ def test_without_the_extension_errors_are_as_they_were(cells: Cells) -> None:
     cells.fails("x.plot()")
     assert "Traceback" in cells.printed
     cells.run("%load_ext kshell")
+
+
+@pytest.mark.parametrize("program", ['echo "`echo {{f}}`"', 'cat "$(echo {{f}})"', "echo `echo {{f}}`", 'grep "{{f}}"'])
+def test_a_value_stays_out_of_the_programs_own_quoting(cells: Cells, program: str) -> None:
+    cells.ip.user_ns["f"] = "nofile; echo PWNED"
+    assert isinstance(cells.fails(f"%kafka ls / | {program}"), UsageError)
+    assert "PWNED" not in cells.printed.replace("nofile; echo PWNED", "")
+
+
+def test_a_value_is_no_option(cells: Cells) -> None:
+    cells.ip.user_ns["a"] = "--show-secrets"
+    for line in ("cat /image/scram/SCRAM-SHA-256/alice {{a}}", 'ls "{{a}}"', "ls {{'-l'}}"):
+        assert "would be an option" in cells.fails(f"%kafka {line}").message
+    cells.ip.user_ns["when"] = "-1000w"
+    with pytest.raises(KshellError, match="nothing is known of 20"):
+        cells.run("%kafka ls / --as-of {{when}}")
+
+
+def test_secrets_go_through_no_program(cells: Cells, tmp_path: Path) -> None:
+    line = "%kafka cat /image/scram/SCRAM-SHA-256/alice --show-secrets"
+    assert "saved" in cells.fails(f"{line} | cat").message
+    cells.run(f"{line} -o json > {tmp_path / 'f'}")
+    assert "redacted" not in (tmp_path / "f").read_text()
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["t = %kafka pwd;", "%kafka pwd --into t", "t = %kafka pwd > {{target}}", "t = %kafka follow --since 0 --count 2"],
+)
+def test_what_one_cell_keeps_quiet_the_next_one_shows(cells: Cells, tmp_path: Path, first: str) -> None:
+    cells.ip.user_ns["target"] = tmp_path / "f"
+    cells.run(first)
+    cells.shown.clear()
+    cells.run("t")
+    assert len(cells.shown) == 1 and cells.text()
+
+
+def test_a_long_answer_is_not_saved_whole(cells: Cells) -> None:
+    cells.run("x = %kafka find / --values\nx")
+    assert 100 < len(cells.text().splitlines()) < 110
+    assert "more lines" in cells.text()
+    assert len(str(cells.ip.user_ns["x"]).splitlines()) == len(cells.ip.user_ns["x"])
+
+
+def test_only_a_comment_is_nothing(cells: Cells) -> None:
+    cells.run("%kafka # words")
+    assert cells.shown == []
+    cells.run("%kafka pwd # not; quiet;")
+    assert cells.text() == "/"
+
+
+def test_the_column_is_shown_only_where_it_is_the_lines(cells: Cells) -> None:
+    cells.fails("%kafka ls / 'unclosed")
+    assert "^" in cells.printed
+    cells.ip.user_ns["t"] = "/image/topics"
+    cells.fails("%kafka ls {{t}} 'unclosed")
+    assert "^" not in cells.printed
+
+
+def test_the_tools_of_a_notebook(cells: Cells) -> None:
+    cells.run("%load_ext autoreload\n%autoreload 2\n%kafka pwd")
+    assert cells.text() == "/"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -72,6 +73,8 @@ def test_an_error_stands_below_the_last_state(cells: Cells, monkeypatch: pytest.
 def test_follow_in_a_format_shows_that_format(cells: Cells) -> None:
     result = cells.run("%kafka follow --since 0 --count 2 -o jsonl")
     assert result.output == "jsonl" and len(result) == 2
+    lines = cells.text().splitlines()
+    assert [json.loads(line)["offset"] for line in lines[:2]] == [0, 1] and lines[2] == "2 records, ended"
 
 
 def test_follow_shows_no_secret(cells: Cells) -> None:

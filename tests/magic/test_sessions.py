@@ -118,4 +118,33 @@ def test_what_is_to_be_said_of_rows_stands_below_them(bare: Cells, tmp_path: Pat
     assert bare.run(f"%kafka connect -d {tmp_path / 'data'}").exit_code == 4
     result = bare.run("%kafka dump")
     assert result.exit_code == 4 and any("TOPIC_RECORD v0: " in note for note in result.notes)
-    assert bare.run("%kafka pwd").notes == ()
+    assert not any("TOPIC_RECORD v0: " in note for note in bare.run("%kafka pwd").notes)
+
+
+def test_two_directories_of_one_name_are_two_sessions(bare: Cells, tmp_path: Path) -> None:
+    for parent in ("a", "b"):
+        shutil.copytree(demo_directory(), tmp_path / parent / "metadata")
+        bare.run(f"%kafka connect -d {tmp_path / parent / 'metadata'}")
+    assert [row["name"] for row in bare.run("%kafka -l")] == ["metadata", "metadata-2"]
+    bare.run(f"%kafka connect -d {tmp_path / 'a' / 'metadata'}")
+    assert [row["name"] for row in bare.run("%kafka -l")] == ["metadata-2", "metadata"]
+
+
+def test_options_of_the_answer_and_home(bare: Cells, tmp_path: Path) -> None:
+    shutil.copytree(demo_directory(), tmp_path / "copy")
+    for line in ("-o json connect -d ~/copy", "connect -d ~/copy -o json --timeout 20"):
+        bare.run(f"%kafka {line}")
+        assert bare.text().startswith("{")
+
+
+def test_damage_is_said_whenever_it_is_there(bare: Cells, tmp_path: Path) -> None:
+    copy = tmp_path / "bad"
+    shutil.copytree(demo_directory(), copy)
+    log = max((copy / "__cluster_metadata-0").glob("*.log"))
+    raw = bytearray(log.read_bytes())
+    raw[len(raw) // 2] ^= 0xFF
+    log.write_bytes(bytes(raw))
+    for _ in range(2):
+        result = bare.run(f"%kafka connect -d {copy} --name s")
+        assert result.exit_code == 4 and any("byte" in note for note in result.notes)
+        assert any("byte" in note for note in bare.run("%kafka ls /image").notes)

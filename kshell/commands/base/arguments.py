@@ -181,6 +181,8 @@ class _Reader:
 
     def _set(self, flag: Flag, name: str, word: str) -> None:
         value = True if flag.metavar is None else self._converted(flag, name, word)
+        if flag.once and getattr(self.found, flag.dest) is not None:
+            raise self._fault(f"{name} is given twice", "join conditions: --where 'A and B'")
         if flag.repeat:
             value = [*(getattr(self.found, flag.dest) or ()), value]
         setattr(self.found, flag.dest, value)

@@ -6,8 +6,9 @@ locked before the query is looked at. A table is made only if the query names it
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ _SETTINGS = {
 }
 _READ_ONLY = ("SELECT", "EXPLAIN")
 _ROWS = 1000
+_LOOK = 0.1
+"""Seconds between two looks at whether DuckDB has an answer."""
 
 
 def query(session: Session, text: str) -> tuple[tuple[str, ...], Iterator[dict[str, Any]]]:
@@ -50,7 +53,7 @@ def query(session: Session, text: str) -> tuple[tuple[str, ...], Iterator[dict[s
         load_for(session, [table for table in wanted if table.name in read])
         for table in wanted:
             create_table(arrow, connection, table, _batches(session, arrow, table, read))
-        found = _reader(connection, statement)
+        found = _waited(connection, lambda: _reader(connection, statement))
     except duckdb.Error as error:
         connection.close()
         raise _failed(duckdb, error, text) from None
@@ -111,8 +114,9 @@ def _batches(session: Session, arrow: Any, table: Table, read: Mapping[str, Want
 
 def _rows(duckdb: Any, connection: Any, found: Any, text: str) -> Iterator[dict[str, Any]]:
     """By way of Arrow: DuckDB's own rows need one more package for times with a zone."""
+    stream = iter(found)
     try:
-        for batch in found:
+        while (batch := _waited(connection, lambda: next(stream, None))) is not None:
             names = _unique(batch.schema.names)
             for values in zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True):
                 yield dict(zip(names, map(plain, values), strict=True))
@@ -120,6 +124,23 @@ def _rows(duckdb: Any, connection: Any, found: Any, text: str) -> Iterator[dict[
         raise _failed(duckdb, error, text) from None
     finally:
         connection.close()
+
+
+def _waited(connection: Any, work: Callable[[], Any]) -> Any:
+    """What the work gives, done beside the main thread: in DuckDB's own code neither Ctrl-C nor a deadline is heard."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1, "kshell sql") as pool:
+        future = pool.submit(work)
+        try:
+            while not future.done():
+                with contextlib.suppress(TimeoutError):
+                    future.result(_LOOK)
+            return future.result()
+        except BaseException:
+            if not future.done():
+                connection.interrupt()
+            raise
 
 
 def _reader(connection: Any, statement: Any) -> Any:

@@ -48,7 +48,12 @@ def where_flag(fields: Sequence[Field]) -> Flag:
         return complete_where(typed, kinds())
 
     return Flag(
-        ("--where",), "only rows that fulfil the condition", metavar=CONDITION, convert=compiled, complete=complete
+        ("--where",),
+        "only rows that fulfil the condition",
+        metavar=CONDITION,
+        convert=compiled,
+        complete=complete,
+        once=True,
     )
 
 

@@ -22,7 +22,8 @@ class Flag(NamedTuple):
     """An option. Without ``metavar`` it is a switch; with ``convert`` its word becomes a typed value.
 
     ``convert`` raises ValueError with what the word should have been ("a whole number"), or UsageError. With
-    ``dashed``, the value may look like an option (``--as-of -1h``).
+    ``dashed``, the value may look like an option (``--as-of -1h``). Of an option that is given more than once the last
+    counts, of one that may ``repeat`` all do; one that means something only ``once`` is refused.
     """
 
     names: tuple[str, ...]
@@ -34,6 +35,7 @@ class Flag(NamedTuple):
     complete: Complete | None = None
     repeat: bool = False
     dashed: bool = False
+    once: bool = False
 
     @property
     def dest(self) -> str:
