@@ -1,0 +1,104 @@
+"""The command ``kshell-pipeline``: options, a verb, its answer, and the shell's exit codes.
+
+Standard output carries the answer only.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import SimpleNamespace
+from typing import NoReturn
+
+from kshell.commands.base.arguments import parse_options
+from kshell.commands.base.result import Result, Text
+from kshell.commands.base.spec import Flag
+from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, KshellError
+from kshell.render.answer import deadline, terminal_width
+from kshell.render.color import use_color
+from kshell.render.escape import terminal as escape_terminal
+from kshell.render.output import OutputClosed, describe_error, emit
+from kshell.spark import verbs
+from kshell.spark.session import NAME
+from kshell.version import __version__
+
+_OPTIONS = (
+    *verbs.ANSWER_FLAGS,
+    Flag(("-v", "--verbose"), "show where a fault of kshell comes from"),
+    Flag(("--version",), "print the version"),
+    Flag(("-h", "--help"), "print this help"),
+)
+
+
+def entry() -> NoReturn:
+    """Runs the command line and ends the process with its exit code."""
+    sys.exit(main())
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one verb; returns the exit code (0, 1, 2, 3, 4 or 130)."""
+    words = sys.argv[1:] if argv is None else argv
+    try:
+        return _main(words)
+    except KshellError as error:
+        _say(describe_error(error, color=use_color("auto", sys.stderr)))
+        return error.exit_code
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return EXIT_INTERRUPTED
+    except OutputClosed:
+        return EXIT_OK
+    except Exception as error:
+        return _own_fault(error, verbose="-v" in words or "--verbose" in words)
+
+
+def _main(words: list[str]) -> int:
+    options, rest = parse_options(NAME, _OPTIONS, words)
+    if options.version:
+        return emit(Text(f"{NAME} {__version__}"), "text")
+    if options.help or not rest:
+        rest = ["help"]
+    verb = verbs.get(rest[0])
+    args = verb.parsed(rest[1:])
+    for flag in verbs.ANSWER_FLAGS:  # given before the verb, they count unless they are given after it
+        if not getattr(args, flag.dest):
+            setattr(args, flag.dest, getattr(options, flag.dest))
+    if args.help:
+        args.verb, verb = verb.name, verbs.get("help")
+    with deadline(args.timeout):
+        result = verb.run(args)
+    return max(_show(result, args), result.exit_code)
+
+
+def _show(result: Result, args: SimpleNamespace) -> int:
+    return emit(
+        result,
+        args.output or "text",
+        header=not args.no_header,
+        width=terminal_width(sys.stdout),
+        color=use_color(args.color or "auto", sys.stdout),
+    )
+
+
+def _say(words: str) -> None:
+    """Tells a person, on standard error."""
+    sys.stderr.write(f"{NAME}: {words}\n")
+
+
+def _own_fault(error: Exception, *, verbose: bool) -> int:
+    """What nobody foresaw. The text of the exception may hold values of records, so only its place is shown."""
+    import traceback
+
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{os.path.basename(place.filename)}:{place.lineno}"
+    _say(f"this is a fault of kshell, not of the data: {type(error).__name__} at {where}")
+    if verbose:
+        told = "".join(traceback.format_exception(error)).splitlines()
+        sys.stderr.write("".join(f"{escape_terminal(line)}\n" for line in told))
+    else:
+        sys.stderr.write("-v shows where it came from; please report it\n")
+    return EXIT_FAILED
+
+
+if __name__ == "__main__":
+    entry()

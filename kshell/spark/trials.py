@@ -1,0 +1,151 @@
+"""Small things that a Spark session must be able to do, tried one by one."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.result import Row
+from kshell.errors import KshellError
+from kshell.spark.formats import FORMATS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WORKS = "works"
+FAILS = "fails"
+ABSENT = "not there"
+_ROWS = 1000
+_LONGEST = 160
+"""Characters of what an exception says."""
+
+
+class Checks:
+    """What was tried, as rows (check, standing, seconds, detail, hint)."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+
+    def add(self, check: str, standing: str, seconds: float | None, detail: str, hint: str | None = None) -> None:
+        """One more."""
+        seconds = None if seconds is None else round(seconds, 2)
+        self.rows.append({"check": check, "standing": standing, "seconds": seconds, "detail": detail, "hint": hint})
+
+    def run(self, check: str, what: Callable[[], str]) -> None:
+        """Tries something that says what it saw."""
+        began = time.monotonic()
+        try:
+            detail = what()
+        except Exception as error:  # whatever Spark and its formats may raise is the finding
+            self.failed(check, time.monotonic() - began, error)
+        else:
+            self.add(check, WORKS, time.monotonic() - began, detail)
+
+    def failed(self, check: str, seconds: float, error: Exception) -> None:
+        """One that raised."""
+        self.add(check, FAILS, seconds, said(error), error.hint if isinstance(error, KshellError) else None)
+
+
+def said(error: Exception) -> str:
+    """The line of an exception that tells most: for one from Java, the last cause."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    # py4j: the first line says that a call failed, the second names the exception.
+    first = lines[1].removeprefix(": ") if len(lines) > 1 and lines[1].startswith(": ") else "".join(lines[:1])
+    return (causes[-1] if causes else first or type(error).__name__)[:_LONGEST]
+
+
+@contextlib.contextmanager
+def session(
+    checks: Checks, check: str, start: Callable[[], AbstractContextManager[SparkSession]]
+) -> Iterator[SparkSession | None]:
+    """A session, and a row about its start; ``None`` when it does not start."""
+    with contextlib.ExitStack() as stack:
+        began = time.monotonic()
+        try:
+            spark = stack.enter_context(start())
+        except KshellError as error:
+            checks.failed(check, time.monotonic() - began, error)
+            yield None
+        else:
+            checks.add(check, WORKS, time.monotonic() - began, f"Spark {spark.version}")
+            yield spark
+
+
+def basics(checks: Checks, spark: SparkSession, folder: str | None) -> None:
+    """What everything needs. Files are only tried in a ``folder`` that the executors see."""
+    checks.run("sql", lambda: _sql(spark))
+    checks.run("python worker", lambda: _worker(spark))
+    if folder is not None:
+        checks.run("parquet", lambda: _path(spark, "parquet", os.path.join(folder, "parquet")))
+
+
+def _sql(spark: SparkSession) -> str:
+    row = spark.sql(f"SELECT count(*) AS n, sum(id) AS total FROM range({_ROWS})").collect()[0]
+    return _seen(row.n, int(row.total))
+
+
+def _worker(spark: SparkSession) -> str:
+    """A function of this package in a worker: which Python that is, and that it has the package."""
+    found = spark.range(1).mapInArrow(_python, "python string").collect()
+    return f"Python {found[0].python}"
+
+
+def _python(batches: Any) -> Iterator[Any]:
+    arrow = importlib.import_module("pyarrow")
+    for batch in batches:
+        yield arrow.RecordBatch.from_pydict({"python": [platform.python_version()] * batch.num_rows})
+
+
+def _path(spark: SparkSession, name: str, path: str) -> str:
+    spark.range(_ROWS).write.format(name).save(path)
+    return _read_back(spark.read.format(name).load(path))
+
+
+def _iceberg(spark: SparkSession) -> str:
+    spark.range(_ROWS).writeTo("iceberg.doctor.ids").create()
+    return _read_back(spark.table("iceberg.doctor.ids"))
+
+
+def _read_back(frame: Any) -> str:
+    row = frame.selectExpr("count(*) AS n", "sum(id) AS total").collect()[0]
+    return _seen(row.n, int(row.total))
+
+
+def _seen(count: int, total: int) -> str:
+    if (count, total) != (_ROWS, _ROWS * (_ROWS - 1) // 2):
+        raise ArithmeticError(f"{count} rows with the sum {total}")
+    return f"{count} rows"
+
+
+# --- table formats ---------------------------------------------------------------------------------------------------
+
+
+def formats_there(spark: SparkSession) -> list[str]:
+    """The table formats whose classes the session's JVM finds."""
+    return [name for name, declared in FORMATS.items() if _has_class(spark, declared.proof)]
+
+
+def _has_class(spark: Any, name: str) -> bool:
+    return bool(spark._jvm.org.apache.spark.util.Utils.classIsLoadable(name))
+
+
+def try_format(checks: Checks, spark: SparkSession, name: str, folder: str) -> None:
+    """A small table, written and read, in a session that has the format's settings."""
+    if name == "iceberg":
+        checks.run(name, lambda: _iceberg(spark))
+    else:
+        checks.run(name, lambda: _path(spark, name, os.path.join(folder, name)))
+
+
+def missing_formats(checks: Checks, there: list[str]) -> None:
+    """A row for every format whose package this Spark was not given."""
+    for name in FORMATS:
+        if name not in there:
+            checks.add(name, ABSENT, None, FORMATS[name].known)

@@ -1,0 +1,44 @@
+"""``kshell-pipeline doctor``: what is there to run on, and whether it works."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from kshell.commands.base.result import Report
+from kshell.commands.base.spec import Example, Flag
+from kshell.spark.session import NAME
+from kshell.spark.verbs import SPARK_FLAGS, Verb
+
+
+def run(args: Any) -> Report:
+    """The findings; exit code 1 when something that is needed is missing or does not work."""
+    from kshell.spark.doctor import examine
+
+    return examine(
+        os.environ,
+        start=not args.quick,
+        master=args.master,
+        settings=dict(args.conf or ()),
+        log_level=args.spark_log,
+    )
+
+
+VERB = Verb(
+    name="doctor",
+    summary="which Java, Python, packages and table formats there are, and whether Spark works with them",
+    run=run,
+    flags=(Flag(("--quick",), "look only: start no session, try nothing"), *SPARK_FLAGS),
+    examples=(
+        Example(f"{NAME} doctor", "look, start a session, and try what the pipeline needs"),
+        Example(f"{NAME} doctor --quick -o json", "the versions, for a report"),
+        Example(
+            f"{NAME} doctor --conf spark.jars.packages=io.delta:delta-spark_4.1_2.13:4.4.0",
+            "whether a release of Delta works with this Spark",
+        ),
+    ),
+    description=(
+        "Every table format is tried by writing and reading a small table in a temporary directory."
+        " Exit code 1: something that is needed is missing or does not work."
+    ),
+)

@@ -1,0 +1,65 @@
+"""``kshell-pipeline help [VERB]``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base import usage
+from kshell.commands.base.result import Text
+from kshell.commands.base.spec import Arg, Example
+from kshell.spark import verbs
+from kshell.spark.session import NAME
+
+
+def run(args: Any) -> Text:
+    """Help on one verb, or the list of them. Raises UsageError for a verb that is not there."""
+    return Text(overview() if args.verb is None else about(verbs.get(args.verb)), markdown=True)
+
+
+def about(verb: verbs.Verb) -> str:
+    """On one screen, as Markdown: how a verb is used, what it does, its options, examples."""
+    command = verb.declared()
+    summary = f"{verb.summary[:1].upper()}{verb.summary[1:]}."
+    parts = [
+        f"`{NAME} {usage.synopsis(command)}`",
+        f"{summary} {verb.description}".strip(),
+        usage.arguments(command),
+        usage.options((*verb.flags, *verbs.ANSWER_FLAGS)),
+        usage.examples(command) if verb.examples else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def overview() -> str:
+    """What there is, as Markdown."""
+    lines = [f"- `{name}`: {verbs.get(name).summary}" for name in verbs.names()]
+    codes = "; ".join(f"{code} {words.partition(':')[0]}" for code, words in _EXIT_CODES)
+    return "\n".join(
+        [
+            f"`{NAME} VERB [ARG …]`: metadata logs of many clusters into tables, on Apache Spark.",
+            "",
+            *lines,
+            "",
+            f"`{NAME} help VERB` explains one; `{NAME} --version` prints the version.",
+            "",
+            f"Exit codes: {codes}.",
+        ]
+    )
+
+
+_EXIT_CODES = (
+    (0, "done"),
+    (1, "failed, or found something"),
+    (2, "usage"),
+    (3, "source or cluster"),
+    (4, "damaged data"),
+    (130, "interrupted"),
+)
+
+VERB = verbs.Verb(
+    name="help",
+    summary="what the pipeline can do, or how one verb is used",
+    run=run,
+    args=(Arg("verb", "the verb to explain", arity="?", complete=lambda session, typed: verbs.names()),),
+    examples=(Example(f"{NAME} help doctor", "what `doctor` looks at"),),
+)
