@@ -1,0 +1,154 @@
+"""Where the batches of a log begin and end, found by their headers alone, so that a file can be read in pieces.
+
+The rules that make a log trustworthy (:mod:`kshell.protocol.verify`) need all of it in order, but of most batches only
+the header: those are held against here. What is left for whoever reads a piece is the CRC. Where anything is odd, the
+rest of that file is read and verified as everywhere else, beginning with the batch before: the outcome is that of
+:class:`~kshell.sources.log.LogReader`, and a test holds both against each other over every kind of damage.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+
+from kshell.errors import CorruptDataError, SourceError
+from kshell.protocol.batches import HEADER_SIZE, LENGTH_END, MIN_LENGTH, Batch, read_header
+from kshell.protocol.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, holds
+from kshell.protocol.primitives import Buffer
+from kshell.protocol.verify import MAGIC, Chain, FixedEpoch
+from kshell.sources.files import Listing, Segment, SnapshotFile, leader_epochs, open_read
+from kshell.sources.log import LogReader
+from kshell.sources.snapshot import SnapshotReader
+from kshell.spark.headers import Headers, HeaderWalk
+from kshell.spark.plan import FilePlan, Finding, Runs, damaged
+
+
+class Boundaries(LogReader):
+    """The files of a log with their runs. Raises FileNotFoundError (list again), SourceError."""
+
+    def __init__(self, listing: Listing, cut: int) -> None:
+        super().__init__(listing, resume=True)
+        self._cut = cut
+        self._given = 0
+        self._lines = sorted(start for _, start in leader_epochs(listing))
+
+    def files(self) -> Iterator[FilePlan]:
+        """One plan a segment, in order."""
+        for index, segment in enumerate(self._segments):
+            before = len(self.damage)
+            self._joins(segment)
+            gaps = len(self.damage)
+            runs, findings = Runs(self._cut, self._given), []
+            try:
+                self._add(segment, runs, is_last=index == len(self._segments) - 1)
+            except SourceError as error:
+                findings.append(Finding(-1, "file", error.message))
+            self._given = runs.given
+            findings += [
+                Finding(-1, "gap", error.message.removeprefix(f"{segment.path}: "))
+                for error in self.damage[before:gaps]
+            ]
+            findings += [damaged(error) for error in self.damage[gaps:] if isinstance(error, CorruptDataError)]
+            if self.torn is not None and self.torn[0] == segment.path:
+                findings.append(Finding(self.torn[1].position, "torn", self.torn[1].reason))
+            yield FilePlan(segment.path, segment.size, False, runs.done(), tuple(findings))
+
+    def _add(self, segment: Segment, runs: Runs, *, is_last: bool) -> None:
+        start = self._by_headers(segment, runs)
+        if start is not None:
+            for batch in self._verified(segment, start, is_last=is_last):
+                runs.add(batch.position, batch.end, batch.base_offset, batch.last_offset + 1)
+
+    def _by_headers(self, segment: Segment, runs: Runs) -> int | None:
+        """Adds the batches whose headers fit; the byte from which the file must be verified, ``None`` for nowhere."""
+        expected = segment.base_offset if self._next is None else self._next
+        descriptor = open_read(segment.path)
+        try:
+            walk = HeaderWalk(Headers(descriptor, segment), self._epochs, self._lines, expected)
+            stop = walk.run(runs)
+        finally:
+            os.close(descriptor)
+        self._epochs = walk.epochs
+        if walk.expected != expected:  # nothing is known of the end of a file without a good batch
+            self._next = walk.expected
+        return stop
+
+    def _verified(self, segment: Segment, start: int, *, is_last: bool) -> Iterator[Batch]:
+        """The good batches from byte ``start`` on, as they are everywhere else."""
+        buf = _bytes_from(segment, start)
+        expected = segment.base_offset if self._next is None else self._next
+        position: int | None = start
+        while position is not None:
+            chain = Chain(self._epochs, expected)
+            try:
+                for batch in chain.walk(buf, segment.path, position):
+                    self._next = batch.last_offset + 1
+                    yield batch
+                position = None
+                if chain.torn is not None:
+                    position = self._torn(chain.torn, segment, buf, is_last)
+            except CorruptDataError as error:
+                self.damage.append(error.with_traceback(None))
+                position = self._step_over(buf, error.position)
+            expected = None
+
+
+def _bytes_from(segment: Segment, start: int) -> Buffer:
+    """A segment's bytes at their places, those before ``start`` not read: they cost no memory."""
+    buf = mmap.mmap(-1, segment.size)
+    descriptor = open_read(segment.path)
+    try:
+        with os.fdopen(descriptor, "rb", buffering=0) as file, memoryview(buf) as view:
+            done = file.seek(start)
+            while count := file.readinto(view[done:]):
+                done += count
+    except OSError as error:
+        raise SourceError(f"{segment.path}: {error.strerror}") from None
+    return buf if done == segment.size else buf[:done]
+
+
+_PIECES = 8
+"""A snapshot counts only up to its first damage, so whoever reads a piece of it checks the CRCs before that piece, too:
+more pieces would be more to check than to decode."""
+
+
+def snapshot_plan(file: SnapshotFile, cut: int) -> FilePlan:
+    """The plan of a snapshot. Raises FileNotFoundError (list again), SourceError."""
+    runs = Runs(max(cut, file.size // _PIECES))
+    if _fits(file, runs):
+        return FilePlan(file.path, file.size, True, runs.done(), is_proven=False)
+    runs, reader = Runs(cut), SnapshotReader(file)
+    try:
+        for batch in reader:
+            runs.add(batch.position, batch.end, batch.base_offset, batch.last_offset + 1)
+    except CorruptDataError as error:
+        return FilePlan(file.path, file.size, True, runs.done(), (damaged(error),))
+    return FilePlan(file.path, file.size, True, runs.done())
+
+
+def _fits(file: SnapshotFile, runs: Runs) -> bool:
+    """Whether all of it is as it must be, as far as headers and control batches tell; then its batches are added."""
+    descriptor = open_read(file.path)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size == 0:
+            return False
+        buf = mmap.mmap(descriptor, 0, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)  # not populated: few bytes are read
+    finally:
+        os.close(descriptor)
+    epoch, last, position = FixedEpoch(file.epoch), None, 0
+    while size - position >= HEADER_SIZE:
+        batch = read_header(buf, position)
+        expected = 0 if last is None else last.last_offset + 1
+        if batch.magic != MAGIC or batch.size - LENGTH_END < MIN_LENGTH or batch.end > size:
+            return False
+        if batch.base_offset != expected or batch.records != batch.last_offset_delta + 1 or batch.records < 1:
+            return False
+        if (batch.is_control and not batch.crc_is_good()) or epoch.fault(batch) is not None:
+            return False
+        if not holds(batch, SNAPSHOT_HEADER) if last is None else holds(last, SNAPSHOT_FOOTER):
+            return False
+        runs.add(position, batch.end, batch.base_offset, batch.last_offset + 1)
+        last, position = batch, batch.end
+    return position == size and last is not None and holds(last, SNAPSHOT_FOOTER)

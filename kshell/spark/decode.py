@@ -1,0 +1,188 @@
+"""Slices into Arrow record batches of a view's columns. Runs on the executors; free of Spark.
+
+Whatever the bytes hold becomes a row or a finding. Values pass through the one place that hides secrets before any of
+them gets into a column.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from kshell.commands.base import arrow_tables
+from kshell.commands.base.record_types import only
+from kshell.commands.base.tables import Field
+from kshell.errors import MissingCodecError
+from kshell.metadata.records import Decoded, decode_record
+from kshell.metadata.redaction import REDACTED, Redaction
+from kshell.protocol.batches import RawRecord, iter_records
+from kshell.protocol.primitives import DecodeError
+from kshell.spark.bronze import INT16, INT64, RecordColumns
+from kshell.spark.options import Narrowing
+from kshell.spark.pack import Slice
+from kshell.spark.plan import FilePlan, Finding
+from kshell.spark.read import Placed, read
+from kshell.spark.scan import Origin
+from kshell.spark.schemas import FILES, QUARANTINE, RECORDS, column_name
+
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=dict).encode
+Columns = dict[str, Any]
+Event = tuple[Placed, RawRecord, Decoded] | Finding
+
+
+class View:
+    """What rows of one view need to know: its name, its columns, which records, and whether secrets are shown."""
+
+    def __init__(self, name: str, fields: Sequence[Field], narrowing: Narrowing, *, show_secrets: bool = False) -> None:
+        self.name = name
+        self.fields = tuple(fields)
+        self.wanted = frozenset(field.name for field in fields)
+        self.narrowing = narrowing
+        self.show_secrets = show_secrets
+
+    def batches(self, slices: Iterable[Slice]) -> Iterator[Any]:
+        """``pyarrow.RecordBatch`` es, of as many rows as a batch of any table has at most."""
+        pyarrow = importlib.import_module("pyarrow")
+        if self.name == RECORDS:
+            yield from self._records(pyarrow, slices)
+            return
+        rows = {FILES: self._files, QUARANTINE: self._quarantine}.get(self.name, self._typed)
+        made = (row for piece in slices for row in rows(piece))
+        yield from arrow_tables.batches(pyarrow, self.fields, made)
+
+    def _events(self, piece: Slice, types: frozenset[str] | None) -> Iterator[Event]:
+        """The records that are wanted, decoded, and findings, in the order of the file."""
+        narrowing, log = self.narrowing, not piece.file.is_snapshot
+        wanted = None if types is None else only(types)
+        for placed in read(piece.file):
+            if isinstance(placed, Finding):
+                yield placed
+                continue
+            if placed.repeats:
+                continue
+            batch = placed.batch
+            control = batch.is_control
+            try:
+                for raw in iter_records(batch):
+                    if (log and not _is_within(raw, narrowing)) or (wanted is not None and not wanted(raw, control)):
+                        continue
+                    yield placed, raw, decode_record(raw, control=control)
+            except DecodeError as error:
+                yield Finding(placed.position, "batch", error.reason)
+            except MissingCodecError as error:
+                yield Finding(placed.position, "batch", error.message)
+
+    def _records(self, arrow: Any, slices: Iterable[Slice]) -> Iterator[Any]:
+        columns = RecordColumns(arrow, self.fields)
+        redaction = Redaction(show_secrets=self.show_secrets)
+        whole = not self.wanted.isdisjoint(("data", "reason", "raw"))
+        for piece in slices:
+            source = _texts(piece)
+            placed: Placed | None = None
+            for event in self._events(piece, self.narrowing.types):
+                if isinstance(event, Finding):
+                    continue
+                if placed is not event[0]:
+                    if placed is not None:
+                        columns.end_batch((*source, placed.position, placed.batch.epoch))
+                        if len(columns) >= arrow_tables.BATCH:
+                            yield columns.take()
+                    placed = event[0]
+                _, raw, decoded = event
+                columns.offset.append(raw.offset)
+                columns.timestamp.append(raw.timestamp)
+                columns.type.append(decoded.name)
+                columns.version.append(decoded.version)
+                if whole:
+                    shown = redaction.record(decoded)
+                    columns.data.append(_json(shown))
+                    if decoded.undecoded is not None:
+                        columns.undecoded[len(columns) - 1] = decoded.undecoded.reason, _raw(decoded, shown)
+            if placed is not None:
+                columns.end_batch((*source, placed.position, placed.batch.epoch))
+        if len(columns):
+            yield columns.take()
+
+    def _typed(self, piece: Slice) -> Iterator[Columns]:
+        types = frozenset((self.name,))
+        if self.narrowing.types is not None and self.name not in self.narrowing.types:
+            return
+        source, redaction = _source(piece.origin, piece.file), Redaction(show_secrets=self.show_secrets)
+        for event in self._events(piece, types):
+            if not isinstance(event, Finding) and event[2].data is not None:
+                placed, raw, decoded = event
+                data = redaction.record(decoded)
+                yield source | _context(placed, raw, decoded) | {column_name(key): data[key] for key in data}
+
+    def _quarantine(self, piece: Slice) -> Iterator[Columns]:
+        source, redaction = _source(piece.origin, piece.file), Redaction(show_secrets=self.show_secrets)
+        for finding in piece.file.findings:
+            yield source | _found(finding)
+        for event in self._events(piece, self.narrowing.types):
+            if isinstance(event, Finding):
+                yield source | _found(event)
+            elif event[2].undecoded is not None:
+                placed, raw, decoded = event
+                row = source | _context(placed, raw, decoded)
+                reason = decoded.undecoded.reason if decoded.undecoded else ""
+                yield row | {"kind": "record", "reason": reason, "raw": _raw(decoded, redaction.record(decoded))}
+
+    def _files(self, piece: Slice) -> Iterator[Columns]:
+        from kshell.spark.verdict import file_row
+
+        yield _source(piece.origin, piece.file) | file_row(piece.file)
+
+
+def _is_within(raw: RawRecord, narrowing: Narrowing) -> bool:
+    since, until = narrowing.since, narrowing.until
+    return (
+        (since.offset is None or raw.offset >= since.offset)
+        and (until.offset is None or raw.offset <= until.offset)
+        and (since.time_ms is None or raw.timestamp >= since.time_ms)
+        and (until.time_ms is None or raw.timestamp <= until.time_ms)
+    )
+
+
+def _json(shown: Any) -> str:
+    """As :func:`~kshell.commands.base.arrow_tables.json_text`, with an encoder that is made once."""
+    text = _compact(shown)
+    return text if text.isascii() else arrow_tables.json_text(shown)
+
+
+def _texts(piece: Slice) -> tuple[str | None, int | None, str, bool]:
+    """The columns that all records of a slice share; a path that is no UTF-8 has replacement characters."""
+    path = piece.file.path.encode("utf-8", "replace").decode()
+    return piece.origin.cluster_id, piece.origin.node_id, path, piece.file.is_snapshot
+
+
+def _source(origin: Origin, file: FilePlan) -> Columns:
+    return {
+        "clusterId": origin.cluster_id,
+        "nodeId": origin.node_id,
+        "file": file.path,
+        "isSnapshot": file.is_snapshot,
+    }
+
+
+def _context(placed: Placed, raw: RawRecord, decoded: Decoded) -> Columns:
+    """Where a record is and what it is. A number that its column cannot hold is left out: only damage has those."""
+    return {
+        "position": placed.position,
+        "offset": raw.offset if raw.offset in INT64 else None,
+        "epoch": placed.batch.epoch,
+        "timestampMs": raw.timestamp if raw.timestamp in INT64 else None,
+        "type": decoded.name,
+        "version": decoded.version if decoded.version in INT16 else None,
+    }
+
+
+def _found(finding: Finding) -> Columns:
+    position = None if finding.position < 0 else finding.position
+    return {"position": position, "kind": finding.kind, "reason": finding.reason}
+
+
+def _raw(decoded: Decoded, shown: Any) -> bytes | None:
+    """The bytes of what was not decoded, unless they are hidden where records are printed."""
+    return None if decoded.undecoded is None or shown["undecoded"] == REDACTED else decoded.undecoded.raw

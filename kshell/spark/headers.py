@@ -1,0 +1,143 @@
+"""One walk along the headers of a segment: which of its batches fit to each other, as far as headers tell."""
+
+from __future__ import annotations
+
+import copy
+import os
+import struct
+from typing import NamedTuple
+
+from kshell.protocol.batches import CONTROL_BIT, HEADER_SIZE, LENGTH_END, MIN_LENGTH, Batch, read_header
+from kshell.protocol.verify import MAGIC, LeaderEpochs
+from kshell.sources.files import Segment
+from kshell.spark.plan import Runs
+
+_HEADER = struct.Struct(">qiib4xhi30xi")
+"""Of a batch's header: base offset, length, epoch, magic, attributes, last offset delta, number of records."""
+_WINDOW = 1 << 14
+"""Bytes read at once: of batches that are larger only that much, of small ones all."""
+_NEVER = 1 << 63
+
+
+class Headers:
+    """Reads headers from an open file; bytes that another process cut off meanwhile are missing."""
+
+    def __init__(self, descriptor: int, segment: Segment) -> None:
+        self.size = segment.size
+        self._descriptor = descriptor
+
+    def window(self, position: int) -> bytes:
+        """The bytes from there on, some of them."""
+        return os.pread(self._descriptor, _WINDOW, position)
+
+    def batch(self, start: int, end: int) -> Batch | None:
+        """The whole batch, at position 0 of bytes of its own; ``None`` if its CRC does not match."""
+        raw = os.pread(self._descriptor, end - start, start)
+        if len(raw) < end - start:
+            return None
+        batch = read_header(raw, 0)
+        return batch if batch.crc_is_good() else None
+
+    def header(self, start: int) -> Batch:
+        """The header alone, of a batch that was seen before; at position 0 of its bytes."""
+        return read_header(os.pread(self._descriptor, HEADER_SIZE, start).ljust(HEADER_SIZE, b"\0"), 0)
+
+
+class _Pending(NamedTuple):
+    """The batch before the one that is looked at: it counts once that one fits to it."""
+
+    start: int
+    end: int
+    first: int
+    after: int
+    expected: int | None
+    """The offset that was to come."""
+    epochs: LeaderEpochs | None
+    """What was known before it; ``None`` where it only goes on with the epoch, so that nobody asked."""
+
+
+class HeaderWalk:
+    """Walks to the end, or to what is odd; ``epochs`` and ``expected`` (the offset to come) hold where it ended.
+
+    ``lines`` are the offsets at which epochs start by ``leader-epoch-checkpoint``, sorted.
+    """
+
+    def __init__(self, headers: Headers, epochs: LeaderEpochs, lines: list[int], expected: int | None) -> None:
+        self.epochs = epochs
+        self.expected = expected
+        self._headers = headers
+        self._lines = lines
+
+    def run(self, runs: Runs) -> int | None:
+        """Adds the batches that fit. Where something is odd: the byte of the batch before, which is not added, so that
+        it is looked at more closely; ``None`` at the end of the file.
+        """
+        headers, unpack, size = self._headers, _HEADER.unpack_from, self._headers.size
+        position, expected, pending = 0, self.expected, None
+        window, base, epoch, line = b"", 0, None, _NEVER
+        while position < size:
+            at = position - base
+            if at + HEADER_SIZE > len(window):
+                window, base, at = headers.window(position), position, 0
+                if len(window) < HEADER_SIZE:
+                    return self._rewind(position, pending)
+            offset, length, its_epoch, magic, attributes, delta, count = unpack(window, at)
+            end, after = position + length + LENGTH_END, offset + count
+            if (
+                magic != MAGIC or length < MIN_LENGTH or end > size or count != delta + 1 or count < 1
+                or (offset != expected and expected is not None)
+            ):  # fmt: skip
+                return self._rewind(position, pending)
+            before = None
+            if its_epoch != epoch or attributes & CONTROL_BIT or offset >= line:
+                before = self._look(position, end, bool(attributes & CONTROL_BIT), pending)
+                if before is None:
+                    return self._rewind(position, pending)
+                epoch, line = its_epoch, next((one for one in self._lines if one > offset), _NEVER)
+            if pending is not None:
+                runs.add(pending[0], pending[1], pending[2], pending[3])
+            pending = _Pending(position, end, offset, after, expected, before)
+            position, expected = end, after
+        return self._end(pending, runs)
+
+    def _look(self, start: int, end: int, control: bool, pending: _Pending | None) -> LeaderEpochs | None:
+        """Holds a batch that is not like the one before it against the epochs: what was known before it, or ``None``
+        if it does not fit.
+        """
+        if not self._told(pending):
+            return None
+        before = copy.copy(self.epochs)
+        batch = self._headers.batch(start, end) if control else self._headers.header(start)
+        if batch is None or self.epochs.fault(batch) is not None:
+            self.epochs = before
+            return None
+        return before
+
+    def _told(self, pending: _Pending | None) -> bool:
+        """Shows the epochs a batch that they have not seen. They do not change by it but for which is the last."""
+        if pending is None or pending.epochs is not None:
+            return True
+        before = copy.copy(self.epochs)
+        if self.epochs.fault(self._headers.header(pending.start)) is None:
+            return True
+        self.epochs = before
+        return False
+
+    def _rewind(self, position: int, pending: _Pending | None) -> int:
+        """Back to before the pending batch."""
+        if pending is None:
+            return position
+        self.expected = pending.expected
+        if pending.epochs is not None:
+            self.epochs = pending.epochs
+        return pending.start
+
+    def _end(self, pending: _Pending | None, runs: Runs) -> int | None:
+        """The last batch has none after it that would bear witness: its CRC is checked here."""
+        if pending is None:
+            return None
+        if self._headers.batch(pending.start, pending.end) is None or not self._told(pending):
+            return self._rewind(pending.start, pending)
+        runs.add(pending.start, pending.end, pending.first, pending.after)
+        self.expected = pending.after
+        return None

@@ -1,0 +1,150 @@
+"""The options of the data source, read once and checked: an option that nobody knows is an error, not ignored.
+
+================ ===================================================================================================
+``view``         ``records`` (the default), ``files``, ``quarantine``, or a record type
+``types``        only records of these types: ``TOPIC,PARTITION``
+``since``        only records from that point on: an offset (1234), a time (2026-01-31T12:00:00Z), a while ago (-15m)
+``until``        only records up to that point
+``clusters``     only these cluster ids
+``columns``      only these columns, in this order; what nobody asks for is not decoded
+``snapshots``    ``auto`` (as ``dump``: the newest where there is no log), ``all`` (and the log), ``only``, ``none``
+``showSecrets``  ``true`` shows what is redacted otherwise
+``sliceBytes``   at most so many bytes of a log in one Spark partition, about (default 16 MiB)
+``parallelism``  how many partitions there should be at least, if there is enough to read (default: cores, twice)
+``pushFilters``  ``true``: conditions on type, clusterId and offset narrow what is read (see :mod:`kshell.spark.source`)
+================ ===================================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kshell.commands.base.record_types import record_type
+from kshell.commands.base.tables import Field
+from kshell.errors import UsageError
+from kshell.sources.points import Point, parse_point
+from kshell.spark.schemas import RECORDS, fields_of, view_name
+
+SLICE_BYTES = 16 << 20
+SNAPSHOTS = ("auto", "all", "only", "none")
+_NAMES = (
+    "path", "paths", "view", "types", "since", "until", "clusters", "columns", "snapshots", "showSecrets",
+    "sliceBytes", "parallelism", "pushFilters",
+)  # fmt: skip
+
+
+class Narrowing(NamedTuple):
+    """Which records are wanted; ``None`` for all. Ends are inclusive, times in epoch milliseconds."""
+
+    types: frozenset[str] | None = None
+    clusters: frozenset[str] | None = None
+    since: Point = Point()
+    until: Point = Point()
+
+
+class Options(NamedTuple):
+    """What was asked for."""
+
+    paths: tuple[str, ...]
+    view: str = RECORDS
+    narrowing: Narrowing = Narrowing()
+    columns: tuple[str, ...] | None = None
+    snapshots: str = SNAPSHOTS[0]
+    show_secrets: bool = False
+    slice_bytes: int = SLICE_BYTES
+    parallelism: int = 1
+    push_filters: bool = False
+
+    def fields(self) -> tuple[Field, ...]:
+        """The columns of the answer. Raises UsageError for one that the view does not have."""
+        fields = fields_of(self.view)
+        return fields if self.columns is None else chosen(fields, self.columns, self.view)
+
+
+def chosen(fields: Iterable[Field], names: Iterable[str], view: str) -> tuple[Field, ...]:
+    """The fields of those names, in that order. Raises UsageError for a name that there is none of."""
+    known = {field.name: field for field in fields}
+    names = tuple(names)
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{name}: the view {view} has no such column", hint=f"it has {', '.join(known)}")
+    return tuple(known[name] for name in names)
+
+
+def parse(given: Mapping[str, str]) -> Options:
+    """The options of a read, whose names may be in any case. Raises UsageError."""
+    by_lower = {name.lower(): name for name in _NAMES}
+    options = {}
+    for name, text in given.items():
+        if name.lower() not in by_lower:
+            raise UsageError(f"{name}: the format kraft has no such option", hint=f"it has {', '.join(_NAMES)}")
+        options[by_lower[name.lower()]] = text
+    types = _words(options.get("types"))
+    clusters = _words(options.get("clusters"))
+    columns = _words(options.get("columns"))
+    narrowing = Narrowing(
+        None if types is None else frozenset(map(record_type, types)),
+        None if clusters is None else frozenset(clusters),
+        parse_point(options.get("since", "now")),
+        parse_point(options.get("until", "now")),
+    )
+    snapshots = options.get("snapshots", SNAPSHOTS[0]).lower()
+    if snapshots not in SNAPSHOTS:
+        raise UsageError(f"snapshots: {snapshots} is not one of {', '.join(SNAPSHOTS)}")
+    return Options(
+        _paths(options),
+        view_name(options.get("view", RECORDS)),
+        narrowing,
+        columns,
+        snapshots,
+        _truth("showSecrets", options),
+        _count("sliceBytes", options, SLICE_BYTES),
+        _count("parallelism", options, 2 * (os.cpu_count() or 1)),
+        _truth("pushFilters", options),
+    )
+
+
+def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
+    """Spark hands over one path as it is, several as a JSON list."""
+    paths = [options["path"]] if "path" in options else []
+    if "paths" in options:
+        paths += json.loads(options["paths"])
+    if not paths:
+        raise UsageError("no path", hint="load() takes metadata directories, log directories, files, or globs of them")
+    return tuple(map(_local, paths))
+
+
+def _local(path: str) -> str:
+    """A path of this machine's file systems. Raises UsageError for a URI of another."""
+    scheme, colon, rest = path.partition(":")
+    if not colon or "/" in scheme or len(scheme) < 2 or os.path.exists(path):
+        return path
+    if scheme == "file":
+        return "/" + rest.lstrip("/")
+    raise UsageError(f"{path}: {scheme} is no file system that kshell reads", hint="mount or copy it: local paths only")
+
+
+def _words(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    words = tuple(word for word in (part.strip() for part in text.split(",")) if word)
+    if not words:
+        raise UsageError("an option that is a list is empty", hint="leave it out")
+    return words
+
+
+def _truth(name: str, options: Mapping[str, str]) -> bool:
+    text = options.get(name, "false").lower()
+    if text not in ("true", "false"):
+        raise UsageError(f"{name}: {text} is neither true nor false")
+    return text == "true"
+
+
+def _count(name: str, options: Mapping[str, str], default: int) -> int:
+    text = options.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and int(text[:19]) > 0):
+        raise UsageError(f"{name}: {text} is no positive number")
+    return int(text[:19])

@@ -1,0 +1,135 @@
+"""Pieces of files into the partitions of a read: large files in several, many small ones in one.
+
+Order is kept: the partitions one after another hold the records of each log in the order of their offsets.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kshell.errors import SourceError
+from kshell.sources.directory import ATTEMPTS, PAUSE
+from kshell.sources.files import Listing, SnapshotFile
+from kshell.sources.files import scan as list_again
+from kshell.spark.boundaries import Boundaries, snapshot_plan
+from kshell.spark.options import Options
+from kshell.spark.plan import FilePlan, Finding, Run
+from kshell.spark.scan import Found, Origin, files_of, find
+from kshell.spark.schemas import FILES
+
+_PER_FILE = 1 << 14
+"""Opening a file costs about as much as reading so many bytes."""
+_LEAST = 1 << 20
+"""Bytes below which a partition of its own does not pay."""
+
+
+class Slice(NamedTuple):
+    """What one executor reads of a file, and findings of the plan that it passes on."""
+
+    origin: Origin
+    file: FilePlan
+
+    def cost(self) -> int:
+        """Bytes to read, with what opening costs."""
+        return _PER_FILE + sum(run.end - run.start for run in self.file.runs)
+
+
+def partitions(options: Options) -> list[tuple[Slice, ...]]:
+    """The slices of each partition of a read. Raises UsageError, SourceError."""
+    found = [one for one in find(options.paths) if _is_wanted(one.origin, options.narrowing.clusters)]
+    total = sum(_PER_FILE + size for _, size in files_of(found, options.snapshots))
+    target = max(min(options.slice_bytes, total // options.parallelism), min(_LEAST, options.slice_bytes))
+    return pack((piece for one in found for piece in slices(one, options, target)), target)
+
+
+def _is_wanted(origin: Origin, clusters: frozenset[str] | None) -> bool:
+    return clusters is None or origin.cluster_id in clusters
+
+
+def pack(pieces: Iterable[Slice], target: int) -> list[tuple[Slice, ...]]:
+    """Neighbours together until they cost about ``target`` bytes."""
+    packed: list[tuple[Slice, ...]] = []
+    waiting: list[Slice] = []
+    cost = 0
+    for piece in pieces:
+        if waiting and cost + piece.cost() > target + target // 4:
+            packed.append(tuple(waiting))
+            waiting, cost = [], 0
+        waiting.append(piece)
+        cost += piece.cost()
+    if waiting:
+        packed.append(tuple(waiting))
+    return packed
+
+
+def slices(found: Found, options: Options, target: int) -> Iterator[Slice]:
+    """The slices of a directory: of each file one, or several of about ``target`` bytes."""
+    for file in plans(found, options.snapshots, target):
+        runs = [run for run in file.runs if _may_hold(options, file, run.first, run.after)]
+        if options.view == FILES:
+            yield Slice(found.origin, file)
+            continue
+        if file.findings or not runs:
+            yield Slice(found.origin, file._replace(runs=()))
+        for part in _parts(runs, target):
+            yield Slice(found.origin, file._replace(runs=part, findings=()))
+
+
+def _parts(runs: Iterable[Run], target: int) -> Iterator[tuple[Run, ...]]:
+    """Neighbours together: damage makes short runs."""
+    part: list[Run] = []
+    size = 0
+    for run in runs:
+        if part and size + run.end - run.start > target + target // 4:
+            yield tuple(part)
+            part, size = [], 0
+        part.append(run)
+        size += run.end - run.start
+    if part:
+        yield tuple(part)
+
+
+def _may_hold(options: Options, file: FilePlan, first: int, after: int) -> bool:
+    """Whether offsets that are wanted are among these."""
+    since, until = options.narrowing.since.offset, options.narrowing.until.offset
+    if file.is_snapshot:
+        return True  # its offsets are not the log's
+    return (since is None or after > since) and (until is None or first <= until)
+
+
+def plans(found: Found, snapshots: str, cut: int) -> list[FilePlan]:
+    """The plans of a directory's files, snapshots first.
+
+    What looks like damage is believed only when the directory did not change meanwhile: a server may be writing to it.
+    """
+    for attempt in range(ATTEMPTS):
+        last_try = attempt == ATTEMPTS - 1
+        try:
+            made = [_snapshot(file, cut) for file in found.snapshots(snapshots)]
+            if snapshots != "only":
+                made += _log(found.listing, cut)
+        except FileNotFoundError as error:
+            if last_try:
+                finding = Finding(-1, "file", "the file vanishes again and again")
+                return [FilePlan(str(error.filename), 0, False, (), (finding,))]
+        else:
+            if last_try or not any(plan.findings for plan in made):
+                return made
+            if list_again(found.path) == found.listing:
+                return made
+        time.sleep(PAUSE)
+        found = found._replace(listing=list_again(found.path))
+    raise AssertionError("the last attempt returns")
+
+
+def _snapshot(file: SnapshotFile, cut: int) -> FilePlan:
+    try:
+        return snapshot_plan(file, cut)
+    except SourceError as error:
+        return FilePlan(file.path, file.size, True, (), (Finding(-1, "file", error.message),))
+
+
+def _log(listing: Listing, cut: int) -> list[FilePlan]:
+    return list(Boundaries(listing, cut).files()) if listing.segments else []

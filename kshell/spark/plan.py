@@ -1,0 +1,74 @@
+"""What is to be read of a file, and what is known to be wrong with it: plain values that travel to the executors."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kshell.errors import CorruptDataError
+
+
+class Run(NamedTuple):
+    """Batches back to back in one file: bytes ``start`` to ``end``, offsets ``first`` to before ``after``."""
+
+    start: int
+    end: int
+    first: int
+    after: int
+    repeats: bool = False
+    """Its offsets were there before, in another file: checked, but not given again."""
+
+
+class Finding(NamedTuple):
+    """What is wrong in a file: the byte, or -1 for no certain one; ``batch``, ``torn``, ``gap`` or ``file``."""
+
+    position: int
+    kind: str
+    reason: str
+
+
+def damaged(error: CorruptDataError) -> Finding:
+    """Damage as a finding."""
+    return Finding(error.position, "batch", error.reason)
+
+
+class FilePlan(NamedTuple):
+    """What to read of a file, and what was found to be wrong with it already."""
+
+    path: str
+    size: int
+    is_snapshot: bool
+    runs: tuple[Run, ...]
+    findings: tuple[Finding, ...] = ()
+    is_proven: bool = True
+    """Of a snapshot: whether the CRCs of its batches were checked."""
+
+
+class Runs:
+    """Collects batches into runs of about ``cut`` bytes; ``given``: the offset after the last batch so far."""
+
+    def __init__(self, cut: int, given: int = 0) -> None:
+        self._made: list[Run] = []
+        self.given = given
+        self._cut = cut
+        self._start = self._end = self._first = self._after = -1
+        self._repeats = False
+
+    def add(self, start: int, end: int, first: int, after: int) -> None:
+        """One more batch."""
+        repeats = after <= self.given
+        if self._end != start or self._after != first or end - self._start > self._cut or repeats != self._repeats:
+            self._flush()
+            self._start, self._first, self._repeats = start, first, repeats
+        if not repeats:
+            self.given = after
+        self._end, self._after = end, after
+
+    def done(self) -> tuple[Run, ...]:
+        """All of them, in the order in which they came."""
+        self._flush()
+        return tuple(self._made)
+
+    def _flush(self) -> None:
+        if self._end >= 0:
+            self._made.append(Run(self._start, self._end, self._first, self._after, self._repeats))
+        self._end = -1

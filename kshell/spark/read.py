@@ -1,0 +1,105 @@
+"""The batches of a slice, read piece by piece, each with its CRC checked. Runs on the executors; free of Spark.
+
+Damage is data: it is given between the batches as findings, and reading goes on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kshell.errors import SourceError
+from kshell.protocol.batches import HEADER_SIZE, Batch, read_header
+from kshell.protocol.verify import MAGIC
+from kshell.sources.files import open_read
+from kshell.spark.plan import FilePlan, Finding, Run
+
+_PIECE = 4 << 20
+CRC = "the batch's CRC does not match its bytes"
+_CHANGED = "the file is not what it was when it was listed"
+
+
+class Placed(NamedTuple):
+    """A good batch, and its first byte in the file; in ``batch`` positions count within what was read at once.
+
+    ``repeats``: its offsets were there before, in another file.
+    """
+
+    position: int
+    batch: Batch
+    repeats: bool
+
+
+def read(plan: FilePlan) -> Iterator[Placed | Finding]:
+    """The batches of a file's runs. Of a snapshot nothing is given after the first damage, as everywhere else."""
+    if not plan.runs:
+        return
+    try:
+        descriptor = open_read(plan.path)
+    except FileNotFoundError:
+        yield Finding(-1, "file", "the file is gone since it was listed")
+        return
+    except SourceError as error:
+        yield Finding(-1, "file", error.message)
+        return
+    try:
+        if plan.is_snapshot and not plan.is_proven and not _is_good(descriptor, plan.runs[0].start):
+            return  # whoever reads what is before says so
+        for run in plan.runs:
+            for found in _run(descriptor, run):
+                yield found
+                if plan.is_snapshot and isinstance(found, Finding):
+                    return
+    except OSError as error:
+        yield Finding(-1, "file", f"{plan.path}: {error.strerror}")
+    finally:
+        os.close(descriptor)
+
+
+def _run(descriptor: int, run: Run) -> Iterator[Placed | Finding]:
+    expected = run.first
+    for position, batch in _batches(descriptor, run.start, run.end):
+        if batch is None or batch.magic != MAGIC or batch.base_offset != expected:
+            yield Finding(position, "batch", _CHANGED)
+            return
+        expected = batch.last_offset + 1
+        yield Placed(position, batch, run.repeats) if batch.crc_is_good() else Finding(position, "batch", CRC)
+
+
+def _batches(descriptor: int, start: int, end: int) -> Iterator[tuple[int, Batch | None]]:
+    """(first byte, batch) of all between two boundaries; ``None`` where there is no longer a whole one."""
+    window, base, position = b"", start, start
+    while position < end:
+        at = position - base
+        left = len(window) - at
+        if left < HEADER_SIZE or left < read_header(window, at).size:
+            size = read_header(window, at).size if left >= HEADER_SIZE else 0
+            window, base, at = _read(descriptor, position, min(max(_PIECE, size), end - position)), position, 0
+        batch = read_header(window, at) if len(window) - at >= HEADER_SIZE else None
+        if batch is not None and batch.end > len(window) and position + batch.size <= end:
+            window = _read(descriptor, position, batch.size)
+            batch = read_header(window, 0) if len(window) == batch.size else None
+        if batch is None or batch.size < HEADER_SIZE or batch.end > len(window):
+            yield position, None
+            return
+        yield position, batch
+        position += batch.size
+
+
+def _read(descriptor: int, position: int, size: int) -> bytes:
+    """``size`` bytes from there, or fewer where the file ends before: a call may give fewer than there are."""
+    parts = []
+    while size > 0:
+        part = os.pread(descriptor, size, position)
+        if not part:
+            break
+        parts.append(part)
+        position += len(part)
+        size -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _is_good(descriptor: int, end: int) -> bool:
+    """Whether the CRC of every batch before byte ``end`` is right."""
+    return all(batch is not None and batch.crc_is_good() for _, batch in _batches(descriptor, 0, end))

@@ -1,0 +1,157 @@
+"""The views of the data source, and their columns: declared once, for Arrow, for Spark and for the reference.
+
+``records``: every record, one row each, as ``dump`` has them. ``files``: one row a file. ``quarantine``: what could not
+be read or decoded. And one view a record type, named like it (``TOPIC_RECORD``), whose columns derive from the
+record's declaration.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from kshell.commands.base.history_records import FIELDS
+from kshell.commands.base.record_types import record_type
+from kshell.commands.base.tables import OTHERS, Field, Type
+from kshell.errors import UsageError
+from kshell.metadata.records import record_types
+from kshell.protocol import schema
+from kshell.protocol.control import CONTROL_TYPES
+from kshell.protocol.decoder import UNKNOWN_TAGS
+
+RECORDS, FILES, QUARANTINE = "records", "files", "quarantine"
+
+_SOURCE = (
+    Field("clusterId", "string", "the cluster, by meta.properties; null where there is none"),
+    Field("nodeId", "int32", "the node whose copy it is, likewise"),
+    Field("file", "string", "the path of the segment or snapshot"),
+    Field("isSnapshot", "boolean", "whether that is a snapshot: offsets count within it then, and are not the log's"),
+)
+_POSITION = Field("position", "int64", "the first byte of the batch in its file")
+_PLACE = (*_SOURCE, _POSITION)
+_REASON = Field("reason", "string", "why it stays bytes; null for what was decoded")
+_RAW = Field("raw", "binary", "the bytes that were not decoded; null for others, and for a type that carries secrets")
+
+RECORD_FIELDS = (*_PLACE, *FIELDS, _REASON, _RAW)
+
+_FINDING: Type = [{"position": "int64", "kind": "string", "reason": "string"}]
+FILE_FIELDS = (
+    *_SOURCE,
+    Field("size", "int64", "bytes, as listed"),
+    Field("nameOffset", "int64", "by its name: the first offset of a segment, the end offset of a snapshot; else null"),
+    Field("nameEpoch", "int32", "by its name: the epoch of a snapshot"),
+    Field("firstOffset", "int64", "of its first good batch; null where there is none"),
+    Field("lastOffset", "int64", "the last of its good batches"),
+    Field("firstEpoch", "int32", "of its first good batch"),
+    Field("lastEpoch", "int32", "of its last good batch"),
+    Field("firstTimestampMs", "int64", "the earliest of its good batches begins then, in milliseconds since 1970"),
+    Field("lastTimestampMs", "int64", "the latest of its good batches ends then"),
+    Field("batches", "int64", "good batches: their CRC matches, and they fit what is before them"),
+    Field("records", "int64", "records in them"),
+    Field("crcFailures", "int64", "batches whose CRC does not match their bytes"),
+    Field("goodBytes", "int64", "bytes of the good batches"),
+    Field("isDamaged", "boolean", "whether any of it is damaged or missing; a torn tail alone is not"),
+    Field("tornAt", "int64", "the byte at which a server was still writing; null for a file that ends with a batch"),
+    Field("findings", _FINDING, "damage, gaps and torn tails, by byte"),
+)
+QUARANTINE_FIELDS = (
+    *_PLACE,
+    Field("kind", "string", "record, batch (damaged), torn (still being written), gap (offsets missing), file"),
+    *(field for field in FIELDS if field.name != "data"),
+    Field("reason", "string", "what is wrong"),
+    Field("raw", "binary", "the bytes of a record that was not decoded; null for batches, which may hold secrets"),
+)
+
+_CONTEXT = (*_PLACE, *(field for field in FIELDS if field.name not in ("type", "data")))
+"""What stands before the fields of a record in the view of its type."""
+_TAKEN = frozenset(field.name for field in _CONTEXT)
+_TYPES: dict[str, Type] = {
+    "bool": "boolean", "int8": "int16", "int16": "int16", "uint16": "int32", "int32": "int32", "uint32": "int64",
+    "int64": "int64", "float64": "float64", "uuid": "string", "string": "string", "bytes": "string",
+}  # fmt: skip
+
+
+def view_name(word: str) -> str:
+    """The view that was meant; types in any case, with or without ``_RECORD``. Raises UsageError, which proposes."""
+    if word.lower() in (RECORDS, FILES, QUARANTINE):
+        return word.lower()
+    try:
+        name = record_type(word)
+    except UsageError as error:
+        raise UsageError(f"{word}: no such view", hint=f"records, files, quarantine, or a type; {error.hint}") from None
+    if name not in _schemas():
+        raise UsageError(f"{word}: a type without a declaration has no view", hint="the view records has its bytes")
+    return name
+
+
+def fields_of(view: str) -> tuple[Field, ...]:
+    """The columns of a view that :func:`view_name` gave."""
+    fixed = {RECORDS: RECORD_FIELDS, FILES: FILE_FIELDS, QUARANTINE: QUARANTINE_FIELDS}
+    return fixed.get(view) or (*_CONTEXT, *record_fields(view))
+
+
+@cache
+def _schemas() -> dict[str, schema.Schema]:
+    known = {kind.name: kind.schema for kind in record_types().values()}
+    return known | {kind.name: kind.schema for kind in CONTROL_TYPES.values()}
+
+
+def record_fields(name: str) -> tuple[Field, ...]:
+    """The columns of a record type's own fields, as ``dump`` prints them: null is what the record does not say.
+
+    A field that has the name of one of the columns before it is called ``data…``: ``dataEpoch``.
+    """
+    declared = _schemas()[name]
+    made = [
+        Field(column_name(field.name), "string" if field.secret else _type(field), _doc(field))
+        for field in declared.fields
+    ]
+    made.append(Field(UNKNOWN_TAGS, "json", "tagged fields that kshell does not know, with their bytes in hex"))
+    return tuple(made)
+
+
+def column_name(name: str) -> str:
+    """The column of a record's field."""
+    return f"data{name[0].upper()}{name[1:]}" if name in _TAKEN else name
+
+
+def _type(field: schema.Field) -> Type:
+    one: Type = {below.name: _type(below) for below in field.fields} if field.is_struct else _TYPES[field.type]
+    return [one] if field.array else one
+
+
+def _doc(field: schema.Field) -> str:
+    said = f"{'[]' if field.array else ''}{field.type}"
+    if field.versions != schema.ALL_VERSIONS:
+        said += f", in versions {field.versions}"
+    if field.tag is not None:
+        said += f", tag {field.tag}: null where it is not written, or has its default {field.default}"
+    return f"{said}; secret" if field.secret else said
+
+
+def spark_schema(fields: Iterable[Field]) -> Any:
+    """The ``StructType`` of those columns; what a column says is its comment."""
+    types = importlib.import_module("pyspark.sql.types")
+
+    return types.StructType(
+        [
+            types.StructField(field.name, _spark_type(types, field.type), True, {"comment": field.doc})
+            for field in fields
+        ]
+    )
+
+
+def _spark_type(types: Any, declared: Type) -> Any:
+    if isinstance(declared, str):
+        names = {
+            "int16": "ShortType", "int32": "IntegerType", "int64": "LongType", "float64": "DoubleType",
+            "boolean": "BooleanType", "binary": "BinaryType",
+        }  # fmt: skip
+        return getattr(types, names.get(declared, "StringType"))()
+    if not isinstance(declared, Mapping):
+        return types.ArrayType(_spark_type(types, declared[0]))
+    if OTHERS in declared:
+        return types.MapType(types.StringType(), _spark_type(types, declared[OTHERS]))
+    return types.StructType([types.StructField(name, _spark_type(types, below)) for name, below in declared.items()])

@@ -1,0 +1,132 @@
+"""The format ``kraft`` for Spark. Here, and nowhere else in reading, Spark is known.
+
+What is to be read is planned on the driver by headers alone (:mod:`kshell.spark.pack`); executors read, check CRCs and
+decode (:mod:`kshell.spark.decode`). Spark has no column pruning for sources in Python: the option ``columns``, or a
+schema given to the reader, says which columns there are to be. Conditions are pushed into the source only with the
+option ``pushFilters``, and where the session allows it (``spark.sql.python.filterPushdown.enabled``): Spark refuses a
+source that could, in a session that does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kshell.errors import KshellError, UsageError
+from kshell.spark.decode import View
+from kshell.spark.options import Narrowing, Options, chosen, parse
+from kshell.spark.pack import Slice, partitions
+from kshell.spark.schemas import FILES, QUARANTINE, fields_of, spark_schema
+
+# By name: what a class derives from has no types where pyspark is not installed, and the same ones where it is.
+_spark: Any = importlib.import_module("pyspark.sql.datasource")
+
+
+class KraftPartition(_spark.InputPartition):  # type: ignore[misc]
+    """The slices that one task reads."""
+
+    def __init__(self, slices: tuple[Slice, ...]) -> None:
+        self.slices = slices
+
+
+class KraftDataSource(_spark.DataSource):  # type: ignore[misc]
+    """``spark.read.format("kraft")``. Raises UsageError for an option or a column that is not understood."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "kraft"
+
+    def schema(self) -> Any:
+        """The columns of the view that was asked for."""
+        with _hinted():
+            return spark_schema(parse(self.options).fields())
+
+    def reader(self, schema: Any) -> Any:
+        """A reader of exactly the columns of ``schema``."""
+        with _hinted():
+            options = parse(self.options)
+            reader: Any = PushingReader if options.push_filters else KraftReader
+            return reader(_as_asked(options, schema))
+
+
+@contextlib.contextmanager
+def _hinted() -> Iterator[None]:
+    """Spark shows an error as its traceback: the hint becomes a line of that."""
+    try:
+        yield
+    except KshellError as error:
+        if error.hint:
+            error.add_note(f"hint: {error.hint}")
+        raise
+
+
+def _as_asked(options: Options, schema: Any) -> Options:
+    """The options, with the columns of a schema that the caller may have given. Raises UsageError for other types."""
+    fields = chosen(fields_of(options.view), schema.fieldNames(), options.view)
+    for asked, ours in zip(schema.fields, spark_schema(fields).fields, strict=True):
+        if asked.dataType != ours.dataType:
+            raise UsageError(
+                f"{asked.name}: the view {options.view} has it as {ours.dataType.simpleString()},"
+                f" not as {asked.dataType.simpleString()}"
+            )
+    return options._replace(columns=tuple(field.name for field in fields))
+
+
+class KraftReader(_spark.DataSourceReader):  # type: ignore[misc]
+    """Plans on the driver, reads on the executors."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def partitions(self) -> list[Any]:
+        """At least one, which may have nothing to read. Raises SourceError."""
+        with _hinted():
+            return [KraftPartition(slices) for slices in partitions(self._options)] or [KraftPartition(())]
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        """Arrow record batches of the columns that were asked for."""
+        options = self._options
+        view = View(options.view, options.fields(), options.narrowing, show_secrets=options.show_secrets)
+        return view.batches(partition.slices)
+
+
+class PushingReader(KraftReader):
+    """One that takes conditions. Spark applies all of them again: here they only spare reading."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802  # Spark's name
+        """Narrows what is read, and leaves every condition to Spark as well."""
+        for condition in filters:
+            self._options = self._options._replace(narrowing=self._narrowed(condition))
+        return filters
+
+    def _narrowed(self, condition: Any) -> Narrowing:
+        now, name = self._options.narrowing, type(condition).__name__
+        column = ".".join(getattr(condition, "attribute", ()))
+        values = tuple(condition.value) if name == "In" else (getattr(condition, "value", None),)
+        if name in ("EqualTo", "In") and column == "clusterId":
+            return now._replace(clusters=_both(now.clusters, values))
+        if self._options.view in (FILES, QUARANTINE):
+            return now  # a finding has no type and no offset
+        if name in ("EqualTo", "In") and column == "type":
+            return now._replace(types=_both(now.types, values))
+        if column == "offset" and isinstance(values[0], int):
+            return _bounded(now, name, values[0])
+        return now
+
+
+def _both(before: frozenset[str] | None, values: Iterable[Any]) -> frozenset[str]:
+    asked = frozenset(value for value in values if value is not None)
+    return asked if before is None else before & asked
+
+
+def _bounded(now: Narrowing, name: str, offset: int) -> Narrowing:
+    """With the offsets that a comparison leaves over; one off does no harm, because Spark compares again."""
+    since, until = now.since, now.until
+    if name in ("EqualTo", "GreaterThan", "GreaterThanOrEqual"):
+        since = since._replace(offset=max(offset, since.offset or 0))
+    if name in ("EqualTo", "LessThan", "LessThanOrEqual"):
+        until = until._replace(offset=offset if until.offset is None else min(offset, until.offset))
+    return now._replace(since=since, until=until)

@@ -1,0 +1,89 @@
+"""Which directories paths and globs mean."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kshell.errors import SourceNotFoundError
+from kshell.sources.files import METADATA_DIRECTORY
+from kshell.spark.scan import Origin, find
+from tests.builders import FIXTURES, batch, recorded, value, write_log, write_snapshot
+
+NODE = FIXTURES / "4.3.1/broker-0"
+LOG = NODE / METADATA_DIRECTORY
+
+
+def test_a_log_directory_and_the_metadata_directory_in_it_are_one() -> None:
+    assert [one.path for one in find([str(NODE)])] == [str(LOG)]
+    assert [one.path for one in find([str(LOG), str(NODE)])] == [str(LOG)]
+
+
+def test_a_glob_finds_every_node_once() -> None:
+    nodes = sorted(str(node / METADATA_DIRECTORY) for node in recorded())
+    assert [one.path for one in find([f"{FIXTURES}/*/*/{METADATA_DIRECTORY}"])] == nodes
+    assert sorted(one.path for one in find([f"{FIXTURES}/*/*"])) == nodes
+    assert sorted(one.path for one in find([f"{FIXTURES}/**"]) if METADATA_DIRECTORY in one.path) == nodes
+
+
+def test_a_lone_file() -> None:
+    segment = next(LOG.glob("*.log"))
+    (found,) = find([str(segment)])
+    assert [one.path for one in found.listing.segments] == [str(segment)]
+    assert found.origin.node_id == 0
+
+
+def test_a_file_beside_its_directory_is_read_once() -> None:
+    segment = next(LOG.glob("*.log"))
+    assert [one.path for one in find([str(LOG), str(segment)])] == [str(LOG)]
+
+
+def test_globs_of_files() -> None:
+    found = find([f"{LOG}/*.checkpoint"])
+    assert [one.path for one in found] == sorted(map(str, LOG.glob("*.checkpoint")))
+    assert all(not one.listing.segments for one in found)
+
+
+def test_the_data_of_topics_beside_it_is_not_metadata(tmp_path: Path) -> None:
+    write_log(tmp_path / METADATA_DIRECTORY, batch([value("NO_OP")]))
+    write_log(tmp_path / "orders-0", batch([value("NO_OP")]))
+    assert [one.path for one in find([f"{tmp_path}/*"])] == [str(tmp_path / METADATA_DIRECTORY)]
+
+
+def test_a_copy_under_another_name(tmp_path: Path) -> None:
+    write_log(tmp_path / "copy", batch([value("NO_OP")]))
+    assert [one.path for one in find([f"{tmp_path}/*"])] == [str(tmp_path / "copy")]
+
+
+def test_whose_it_is(tmp_path: Path) -> None:
+    meta = dict(line.split("=") for line in (NODE / "meta.properties").read_text().split() if "=" in line)
+    assert find([str(NODE)])[0].origin == Origin(meta["cluster.id"], 0)
+    shutil.copytree(LOG, tmp_path / "copy", copy_function=shutil.copyfile)
+    assert find([str(tmp_path / "copy")])[0].origin == Origin(None, None)
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "99999999999", "٣"])
+def test_a_node_id_that_is_none(tmp_path: Path, text: str) -> None:
+    write_log(tmp_path, batch([value("NO_OP")]))
+    (tmp_path / "meta.properties").write_text(f"cluster.id=c\nnode.id={text}\n")
+    assert find([str(tmp_path)])[0].origin == Origin("c", None)
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for path in ("nowhere", "empty", "*", "no*where"):
+        with pytest.raises(SourceNotFoundError):
+            find([str(tmp_path / path)])
+
+
+def test_which_snapshots(tmp_path: Path) -> None:
+    for end in (5, 9):
+        write_snapshot(tmp_path, b"", end)
+    (found,) = find([str(tmp_path)])
+    counts = {which: len(found.snapshots(which)) for which in ("auto", "all", "only", "none")}
+    assert counts == {"auto": 1, "all": 2, "only": 2, "none": 0}
+    assert found.snapshots("auto")[0].end_offset == 9
+    write_log(tmp_path, b"", base_offset=9)
+    assert not find([str(tmp_path)])[0].snapshots("auto")
