@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from kshell.client.extra import require
 from kshell.client.secret import Secret
 from kshell.errors import UsageError
+from kshell.extras import require
 
 _LARGEST = 4 << 20
 """Bytes of a properties file; certificates in it included."""
@@ -105,7 +105,7 @@ def _read(path: str) -> bytes:
 
 def parse(text: bytes | str, name: str) -> Iterator[tuple[int, str, str]]:
     """(line, key, value) of each entry, in their order; bytes are ISO-8859-1. Raises UsageError with file and line."""
-    require("javaproperties", "a properties file")
+    require("a properties file", "live", "javaproperties")
     import javaproperties
 
     line = 1

@@ -9,9 +9,9 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.client import jks
-from kshell.client.extra import require
 from kshell.client.secret import Secret
 from kshell.errors import UsageError
+from kshell.extras import require
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
@@ -118,7 +118,7 @@ def _certificates(tls: Tls, key: str, text: str) -> list[bytes]:
 
 
 def _pem_key(tls: Tls, key: str, text: str) -> PrivateKeyTypes:
-    require("cryptography", "a private key")
+    require("a private key", "live", "cryptography")
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -145,7 +145,7 @@ def _pem_key(tls: Tls, key: str, text: str) -> PrivateKeyTypes:
 
 
 def _pkcs12_certificates(tls: Tls, path: str, data: bytes, password: Secret | None) -> list[bytes]:
-    require("cryptography", "a PKCS12 store")
+    require("a PKCS12 store", "live", "cryptography")
     from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
 
     key = "ssl.truststore.location"
@@ -159,7 +159,7 @@ def _pkcs12_certificates(tls: Tls, path: str, data: bytes, password: Secret | No
 
 
 def _pkcs12_identity(tls: Tls, path: str, data: bytes) -> Identity:
-    require("cryptography", "a PKCS12 store")
+    require("a PKCS12 store", "live", "cryptography")
     from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
 
     key = "ssl.keystore.location"
@@ -201,7 +201,7 @@ def _jks(tls: Tls, key: str, path: str, data: bytes, password: Secret | None) ->
 
 
 def _jks_identity(tls: Tls, path: str, data: bytes) -> Identity:
-    require("cryptography", "a private key")
+    require("a private key", "live", "cryptography")
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_der_private_key
 

@@ -13,7 +13,8 @@ from functools import cache
 from kshell.commands.base.result import Report, Result, Row, Rows
 from kshell.discovery import module_names
 from kshell.errors import UsageError
-from kshell.plots.base.look import need_matplotlib, own_settings
+from kshell.extras import require
+from kshell.plots.base.look import own_settings
 from kshell.plots.base.picture import Picture, nothing_to_draw
 from kshell.plots.base.plot import Plot
 
@@ -46,7 +47,7 @@ def draw(answer: Result) -> Plot:
     rows = _rows(part)
     if not rows:
         raise nothing_to_draw(picture.name, "the answer has no rows")
-    need_matplotlib()
+    require("plot", "notebook", "matplotlib")
     with own_settings():
         return Plot(*picture.draw(rows))
 

@@ -18,19 +18,20 @@ A null is null in all of them, and an integer never becomes a float for its sake
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
 from kshell.commands.base import arrow_tables
 from kshell.commands.base.result import Row
 from kshell.commands.base.tables import Field
-from kshell.errors import UsageError
+from kshell.extras import require
+
+_EXTRA = "notebook"
 
 
 def to_arrow(fields: Sequence[Field], rows: Sequence[Row]) -> Any:
     """A ``pyarrow.Table``; with its columns also when there is no row."""
-    arrow = _needed("to_arrow", "pyarrow")
+    (arrow,) = require("to_arrow", _EXTRA, "pyarrow")
     schema = arrow_tables.schema(arrow, fields)
     batches = list(arrow_tables.batches(arrow, fields, rows))
     # A table without any batch has columns without a chunk, which Spark does not take.
@@ -39,26 +40,16 @@ def to_arrow(fields: Sequence[Field], rows: Sequence[Row]) -> Any:
 
 def to_pandas(table: Any) -> Any:
     """A ``pandas.DataFrame`` whose columns keep Arrow's types, so that null and 64-bit integers go together."""
-    pandas = _needed("to_pandas", "pandas")
+    (pandas,) = require("to_pandas", _EXTRA, "pandas")
     return table.to_pandas(types_mapper=pandas.ArrowDtype)
 
 
 def to_polars(table: Any) -> Any:
     """A ``polars.DataFrame``."""
-    return _needed("to_polars", "polars").from_arrow(table)
+    (polars,) = require("to_polars", _EXTRA, "polars")
+    return polars.from_arrow(table)
 
 
 def to_spark(table: Any, spark: Any) -> Any:
     """A DataFrame of that Spark session, classic or Connect."""
     return spark.createDataFrame(table)
-
-
-def _needed(purpose: str, package: str) -> Any:
-    try:
-        return importlib.import_module(package)
-    except ModuleNotFoundError as error:
-        if error.name != package:
-            raise
-        raise UsageError(
-            f"{purpose} needs the package {package}, which is not installed", hint="pip install 'kraft-shell[notebook]'"
-        ) from None

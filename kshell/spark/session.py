@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CommandError, SourceError, UsageError
+from kshell.extras import missing
 from kshell.spark import java
 
 if TYPE_CHECKING:
@@ -267,6 +268,4 @@ def _spark_session() -> type[SparkSession]:
 
 
 def _no_pyspark() -> UsageError:
-    return UsageError(
-        f"{NAME} needs the package pyspark, which is not installed", hint="pip install 'kraft-shell[spark]'"
-    )
+    return missing(NAME, "spark", "pyspark")

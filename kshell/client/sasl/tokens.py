@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 from urllib.parse import quote_plus, unquote, urlencode, urlsplit
 
-from kshell.client.extra import require
 from kshell.client.sasl.configuration import OAuth
 from kshell.client.secret import Secret
 from kshell.errors import AuthenticationError, UsageError
+from kshell.extras import require
 
 _LARGEST = 1 << 20
 """Bytes of an answer or a file with a token in it."""
@@ -84,7 +84,7 @@ def _request(oauth: OAuth, node: str, timeout: float) -> str:
     """The access token that the endpoint gives for the client's credentials: one request, no redirections."""
     if oauth.kept.token is not None and time.monotonic() < oauth.kept.until:
         return oauth.kept.token.value
-    require("urllib3", "sasl.oauthbearer.token.endpoint.url")
+    require("sasl.oauthbearer.token.endpoint.url", "live", "urllib3")
     import urllib3
 
     from kshell.client.tls import context_of

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from kshell.commands.base.result import Row
 from kshell.commands.base.tables import OTHERS, Field, Table, Type, Wanted
-from kshell.errors import UsageError
 
 BATCH = 20_000
 """Rows of a batch: some megabytes."""
 _DOC = b"doc"
-
-
-def require(purpose: str, *packages: str) -> tuple[Any, ...]:
-    """The packages, imported. Raises UsageError with the command that installs those that are not there."""
-    found = []
-    for package in packages:
-        try:
-            found.append(importlib.import_module(package))
-        except ModuleNotFoundError as error:
-            if error.name != package.partition(".")[0]:
-                raise
-            raise UsageError(
-                f"{purpose} needs the package {error.name}, which is not installed",
-                hint="pip install 'kraft-shell[sql]'",
-            ) from None
-    return tuple(found)
 
 
 def schema(arrow: Any, fields: Iterable[Field]) -> Any:

@@ -11,9 +11,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from kshell.commands.base.arrow_tables import batches, create_table, require, schema
+from kshell.commands.base.arrow_tables import batches, create_table, schema
 from kshell.commands.base.result import Row
 from kshell.commands.base.tables import Table
+from kshell.extras import require
 
 DATABASE = "kraft"
 """The name of the one file of a database, without its ending."""
@@ -72,7 +73,7 @@ class Parquet(Writer):
 
     def __init__(self, place: str) -> None:
         super().__init__(place)
-        self._arrow, self._parquet = require("export --format parquet", "pyarrow", "pyarrow.parquet")
+        self._arrow, self._parquet = require("export --format parquet", "sql", "pyarrow", "pyarrow.parquet")
 
     def write(self, table: Table, rows: Iterable[Row]) -> str:
         name = f"{table.name}.parquet"
@@ -112,7 +113,7 @@ class DuckDb(Writer):
 
     def __init__(self, place: str) -> None:
         super().__init__(place)
-        duckdb, self._arrow = require("export --format duckdb", "duckdb", "pyarrow")
+        duckdb, self._arrow = require("export --format duckdb", "sql", "duckdb", "pyarrow")
         self._name = f"{DATABASE}.duckdb"
         self._connection = duckdb.connect(self._file(self._name))
 

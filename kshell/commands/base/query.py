@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.arrow_tables import batches, create_table, require
+from kshell.commands.base.arrow_tables import batches, create_table
 from kshell.commands.base.query_columns import columns_of
 from kshell.commands.base.tables import Table, Wanted, image_for, load_for, tables, told_rows
 from kshell.commands.base.where_tokens import ExpressionError
 from kshell.errors import CommandError, KshellError, UsageError
+from kshell.extras import require
 
 if TYPE_CHECKING:
     from kshell.session import Session
@@ -43,7 +44,7 @@ def query(session: Session, text: str) -> tuple[tuple[str, ...], Iterator[dict[s
 
     Raises UsageError for anything else, CommandError with DuckDB's words, SourceError where a table is not told.
     """
-    duckdb, arrow = require("sql", "duckdb", "pyarrow")
+    duckdb, arrow = require("sql", "sql", "duckdb", "pyarrow")
     connection = duckdb.connect(":memory:")
     try:
         _lock(connection)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.errors import UsageError
 from kshell.render.escape import terminal
 
 if TYPE_CHECKING:
@@ -53,18 +52,6 @@ _OWN: dict[Any, Any] = {
     "savefig.edgecolor": "none",
     "svg.hashsalt": "kshell",
 }
-
-
-def need_matplotlib() -> None:
-    """Raises UsageError, with the command that installs it, when the plotting library is not there."""
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError as error:
-        if error.name != "matplotlib":
-            raise
-        raise UsageError(
-            "plot needs the package matplotlib, which is not installed", hint="pip install 'kraft-shell[notebook]'"
-        ) from None
 
 
 @contextmanager
