@@ -144,7 +144,13 @@ class LogReader:
     def _segment(self, segment: Segment, is_last: bool) -> Iterator[Batch]:
         buf = read_to_release(segment) if self._release else read_segment(segment)
         released = _Released(buf)
-        position: int | None = 0
+        for batch in self._walk(buf, segment, 0, is_last=is_last):
+            yield batch
+            released.up_to(batch.position)
+
+    def _walk(self, buf: Buffer, segment: Segment, start: int, *, is_last: bool) -> Iterator[Batch]:
+        """The good batches from byte ``start`` on; damage is noted and stepped over."""
+        position: int | None = start
         expected = segment.base_offset if self._next is None else self._next
         while position is not None:
             chain = Chain(self._epochs, expected)
@@ -152,7 +158,6 @@ class LogReader:
                 for batch in chain.walk(buf, segment.path, position):
                     self._next = batch.last_offset + 1
                     yield batch
-                    released.up_to(batch.position)
                 position = None
                 if chain.torn is not None:
                     position = self._torn(chain.torn, segment, buf, is_last)

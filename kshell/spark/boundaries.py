@@ -13,10 +13,10 @@ import os
 from collections.abc import Iterator
 
 from kshell.errors import CorruptDataError, SourceError
-from kshell.protocol.batches import HEADER_SIZE, LENGTH_END, MIN_LENGTH, Batch, read_header
+from kshell.protocol.batches import HEADER_SIZE, LENGTH_END, MIN_LENGTH, read_header
 from kshell.protocol.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, holds
 from kshell.protocol.primitives import Buffer
-from kshell.protocol.verify import MAGIC, Chain, FixedEpoch
+from kshell.protocol.verify import MAGIC, FixedEpoch
 from kshell.sources.files import Listing, Segment, SnapshotFile, leader_epochs, open_read
 from kshell.sources.log import LogReader
 from kshell.sources.snapshot import SnapshotReader
@@ -57,7 +57,7 @@ class Boundaries(LogReader):
     def _add(self, segment: Segment, runs: Runs, *, is_last: bool) -> None:
         start = self._by_headers(segment, runs)
         if start is not None:
-            for batch in self._verified(segment, start, is_last=is_last):
+            for batch in self._walk(_bytes_from(segment, start), segment, start, is_last=is_last):
                 runs.add(batch.position, batch.end, batch.base_offset, batch.last_offset + 1)
 
     def _by_headers(self, segment: Segment, runs: Runs) -> int | None:
@@ -73,25 +73,6 @@ class Boundaries(LogReader):
         if walk.expected != expected:  # nothing is known of the end of a file without a good batch
             self._next = walk.expected
         return stop
-
-    def _verified(self, segment: Segment, start: int, *, is_last: bool) -> Iterator[Batch]:
-        """The good batches from byte ``start`` on, as they are everywhere else."""
-        buf = _bytes_from(segment, start)
-        expected = segment.base_offset if self._next is None else self._next
-        position: int | None = start
-        while position is not None:
-            chain = Chain(self._epochs, expected)
-            try:
-                for batch in chain.walk(buf, segment.path, position):
-                    self._next = batch.last_offset + 1
-                    yield batch
-                position = None
-                if chain.torn is not None:
-                    position = self._torn(chain.torn, segment, buf, is_last)
-            except CorruptDataError as error:
-                self.damage.append(error.with_traceback(None))
-                position = self._step_over(buf, error.position)
-            expected = None
 
 
 def _bytes_from(segment: Segment, start: int) -> Buffer:

@@ -88,7 +88,7 @@ def test_a_large_segment_is_planned_by_its_headers(tmp_path: Path, monkeypatch: 
         raise AssertionError("nothing is odd: no need to read the whole")
 
     monkeypatch.setattr(os, "pread", counting)
-    monkeypatch.setattr(Boundaries, "_verified", verified)
+    monkeypatch.setattr(Boundaries, "_walk", verified)
     made = partitions(parse({"path": str(tmp_path), "sliceBytes": "100000", "parallelism": "1"}))
     assert taken < segment.stat().st_size * 0.8
     runs = [run for (piece,) in made for run in piece.file.runs]
