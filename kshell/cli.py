@@ -17,7 +17,7 @@ from kshell.commands.base.execute import Call, prepare, prepare_words
 from kshell.commands.base.result import Exit, Text
 from kshell.commands.base.source_flags import PROPERTIES, SOURCES, given_sources
 from kshell.commands.base.spec import Flag
-from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
+from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
 from kshell.render.answer import answer, deadline
 from kshell.render.color import use_color
 from kshell.render.escape import terminal as escape_terminal
@@ -58,26 +58,9 @@ def main(argv: list[str] | None = None) -> int:
     except OutputClosed:
         return EXIT_OK
     except Exception as error:
-        return _own_fault(error, verbose="-v" in sys.argv or "--verbose" in sys.argv)
+        from kshell.render.faults import tell_own_fault  # late: nobody should need it
 
-
-def _own_fault(error: Exception, *, verbose: bool) -> int:
-    """What nobody foresaw. The text of the exception may hold values of records, so only its place is shown."""
-    import traceback
-
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{os.path.basename(place.filename)}:{place.lineno}"
-    print(f"kshell: this is a fault of kshell, not of the data: {type(error).__name__} at {where}", file=sys.stderr)
-    if verbose:
-        print(escape_lines("".join(traceback.format_exception(error))), file=sys.stderr)
-    else:
-        print("-v shows where it came from; please report it", file=sys.stderr)
-    return EXIT_FAILED
-
-
-def escape_lines(text: str) -> str:
-    """Several lines for the terminal, each escaped."""
-    return "\n".join(escape_terminal(line) for line in text.splitlines())
+        return tell_own_fault("kshell", error, verbose="-v" in sys.argv or "--verbose" in sys.argv)
 
 
 def _main(argv: list[str]) -> int:

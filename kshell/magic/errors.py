@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import traceback
 from functools import partial
 
-from kshell.errors import CommandError, Interrupted, KshellError
+from kshell.errors import Interrupted, KshellError
 from kshell.magic.display import put
 from kshell.render import escape
+from kshell.render.faults import own_fault
 from kshell.render.output import describe_error
 
 _HOOK = "_render_traceback_"
@@ -50,11 +49,7 @@ def _typed(error: BaseException) -> KshellError:
         return error
     if isinstance(error, KeyboardInterrupt):
         return Interrupted("interrupted")
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{os.path.basename(place.filename)}:{place.lineno}"
-    return CommandError(
-        f"this is a fault of kshell, not of the data: {type(error).__name__} at {where}", hint="please report it"
-    )
+    return own_fault(error)
 
 
 def tell(error: KshellError) -> None:

@@ -5,7 +5,6 @@ Standard output carries the answer only.
 
 from __future__ import annotations
 
-import os
 import sys
 from types import SimpleNamespace
 from typing import NoReturn
@@ -13,10 +12,9 @@ from typing import NoReturn
 from kshell.commands.base.arguments import parse_options
 from kshell.commands.base.result import Result, Text
 from kshell.commands.base.spec import Flag
-from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, KshellError
+from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, KshellError
 from kshell.render.answer import deadline, terminal_width
 from kshell.render.color import use_color
-from kshell.render.escape import terminal as escape_terminal
 from kshell.render.output import OutputClosed, describe_error, emit
 from kshell.spark import verbs
 from kshell.spark.session import NAME
@@ -49,7 +47,9 @@ def main(argv: list[str] | None = None) -> int:
     except OutputClosed:
         return EXIT_OK
     except Exception as error:
-        return _own_fault(error, verbose="-v" in words or "--verbose" in words)
+        from kshell.render.faults import tell_own_fault  # late: nobody should need it
+
+        return tell_own_fault(NAME, error, verbose="-v" in words or "--verbose" in words)
 
 
 def _main(words: list[str]) -> int:
@@ -83,21 +83,6 @@ def _show(result: Result, args: SimpleNamespace) -> int:
 def _say(words: str) -> None:
     """Tells a person, on standard error."""
     sys.stderr.write(f"{NAME}: {words}\n")
-
-
-def _own_fault(error: Exception, *, verbose: bool) -> int:
-    """What nobody foresaw. The text of the exception may hold values of records, so only its place is shown."""
-    import traceback
-
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{os.path.basename(place.filename)}:{place.lineno}"
-    _say(f"this is a fault of kshell, not of the data: {type(error).__name__} at {where}")
-    if verbose:
-        told = "".join(traceback.format_exception(error)).splitlines()
-        sys.stderr.write("".join(f"{escape_terminal(line)}\n" for line in told))
-    else:
-        sys.stderr.write("-v shows where it came from; please report it\n")
-    return EXIT_FAILED
 
 
 if __name__ == "__main__":
