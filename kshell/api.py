@@ -59,12 +59,7 @@ class Session:
 
 
 def _result(call: Call) -> Result:
-    session = call.session
-    result = Result(call.run(), output=call.shape.output or "", secret=session.redaction.show_secrets)
-    # Only now are its rows read, and what there is to say of the data is known.
-    result.notes = (*session.problems(), *session.notes())
-    result.exit_code = max(result.exit_code, session.exit_code())
-    return result
+    return Result.of(call, call.run(), lambda session: (*session.problems(), *session.notes()))
 
 
 def open(

@@ -126,7 +126,7 @@ def _brokers(story: Story, held: Partitions) -> list[Row]:
     for broker in [*last.replicas, *sorted(everyone(last).difference(last.replicas))]:
         known = story.broker(broker)
         status = broker_status(known[-1].value if known else None)
-        run: Held[Any] | None = trailing(known, lambda one, status=status: broker_status(one) == status)  # type: ignore[misc]
+        run = _last_run(known, status)
         at = run if run is not None and run.since >= 0 else None
         rows.append(
             {
@@ -141,6 +141,11 @@ def _brokers(story: Story, held: Partitions) -> list[Row]:
             }
         )
     return rows
+
+
+def _last_run(known: list[Held[Any]], status: str) -> Held[Any] | None:
+    """The first of the last registrations that all stand so."""
+    return trailing(known, lambda one: broker_status(one) == status)
 
 
 def _for_people(

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kshell.commands.base.execute import Call
@@ -187,7 +188,7 @@ def _watched(call: Call, frames: Frames) -> Result:
                 last = _frame(call, part)
             forms = _forms(frames, last, part.error)
             # Its rows were made already: what is drawn late is this frame, or a newer one.
-            place.draw(lambda now=forms: now)  # type: ignore[misc]  # bound now, not when it is called
+            place.draw(partial(dict, forms))
         code = frames.exit_code
     except (KeyboardInterrupt, DeadlineError) as stop:
         end, code = _ended_by(stop)

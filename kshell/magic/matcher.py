@@ -12,7 +12,8 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from kshell.commands.base.arguments import SHAPING
 from kshell.commands.base.completion import Candidate, Completions, complete
 from kshell.commands.base.result import Nothing
-from kshell.commands.base.scan import Kind, Part, scan
+from kshell.commands.base.scan import Kind, Part
+from kshell.commands.base.scan import words as words_in
 from kshell.commands.base.spec import Command, Flag
 from kshell.magic.words import CONNECT_FLAGS, OPTIONS
 from kshell.session import Session
@@ -34,7 +35,7 @@ def matcher(notebook: Notebook) -> Match:
     """What IPython asks for the candidates at a place in a cell. It waits for nothing, and never raises."""
     connect = {"connect": _connect()}
 
-    @context_matcher(identifier="kshell.kafka")  # type: ignore[untyped-decorator]
+    @context_matcher(identifier="kshell.kafka")  # type: ignore[untyped-decorator]  # IPython's, as is what it gives
     def match(context: CompletionContext) -> SimpleMatcherResult:
         text = _line_of(context)
         if text is None or text.rfind("{{") > text.rfind("}}"):
@@ -43,7 +44,7 @@ def matcher(notebook: Notebook) -> Match:
             found = _complete(notebook, text, connect, in_header=_is_header(context))
         except Exception:
             return _NONE  # whatever is wrong with the data, typing goes on; the command will say it
-        is_command = not _own_of(_words_of(text[: found.start])).has_command
+        is_command = not _own_of(words_in(text[: found.start])).has_command
         return {
             "completions": [
                 SimpleCompletion(one.text, type=_kind(one, is_command)) for one in found.candidates if _is_text(one)
@@ -53,7 +54,8 @@ def matcher(notebook: Notebook) -> Match:
             "ordered": True,
         }
 
-    return match  # type: ignore[no-any-return]
+    found: Match = match
+    return found
 
 
 def _is_text(candidate: Candidate) -> bool:
@@ -72,10 +74,6 @@ def _kind(candidate: Candidate, is_command: bool) -> str:
     return "command" if is_command else "value"
 
 
-def _words_of(text: str) -> list[Part]:
-    return [part for part in scan(text) if part.kind is Kind.WORD]
-
-
 def _line_of(context: CompletionContext) -> str | None:
     """What stands before the cursor of a line of ours; ``None`` in any other."""
     line = context.line_with_cursor[: context.cursor_position]
@@ -91,7 +89,7 @@ def _is_header(context: CompletionContext) -> bool:
 
 
 def _complete(notebook: Notebook, text: str, more: dict[str, Command], *, in_header: bool) -> Completions:
-    words = _words_of(text)
+    words = words_in(text)
     typed = words[-1] if words and words[-1].end == len(text) else Part(Kind.WORD, len(text), len(text))
     own = _own_of([word for word in words if word is not typed])
     session = notebook.sessions.opened(own.session) or Session(NoSource())

@@ -193,10 +193,7 @@ class Notebook:
             raise UsageError(
                 "secrets do not go through a program into a cell, which is saved", hint="> FILE takes them"
             )
-        result = Result(answer, output=call.shape.output or "", secret=session.redaction.show_secrets)
-        # Only now are its rows read, and what there is to say of them is known.
-        result.notes = tuple(self._news(name, session))
-        result.exit_code = max(result.exit_code, session.exit_code())
+        result = Result.of(call, answer, lambda session: self._news(name, session))
         line = call.line
         if line.target is not None or line.program is not None:
             # A program cannot write to a kernel's standard output itself: what that calls its file is not the cell.

@@ -15,24 +15,41 @@ _EVERY = 0.1
 _WIDTH = 24
 
 
+class Pace:
+    """When to draw how far a work is: not before a second has gone, and then not too often."""
+
+    def __init__(self, every: float) -> None:
+        self._every = every
+        self._started: float | None = None
+        self._drawn = 0.0
+
+    def is_due(self) -> bool:
+        """Whether to draw now; the first question begins the work."""
+        now = time.monotonic()
+        if self._started is None:
+            self._started = now
+        if now - self._started < _PATIENCE or now - self._drawn < self._every:
+            return False
+        self._drawn = now
+        return True
+
+    def end(self) -> None:
+        """The next work starts anew."""
+        self._started = None
+
+
 class Progress:
     """Callable as the sources' ``Progress``; silent where standard error is no terminal."""
 
     def __init__(self) -> None:
-        self._started: float | None = None
-        self._drawn: float = 0.0
+        self._pace = Pace(_EVERY)
         self._shown = False
         self._stopped = False
 
     def __call__(self, done: int, total: int, what: str) -> None:
-        now = time.monotonic()
-        if self._stopped:
+        if self._stopped or not self._pace.is_due() or not sys.stderr.isatty():
             return
-        if self._started is None:
-            self._started = now
-        if now - self._started < _PATIENCE or now - self._drawn < _EVERY or not sys.stderr.isatty():
-            return
-        self._drawn, self._shown = now, True
+        self._shown = True
         if total:
             share = min(done / total, 1.0)
             bar = "#" * int(share * _WIDTH)
@@ -55,4 +72,5 @@ class Progress:
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
-        self._started, self._shown = None, False
+        self._pace.end()
+        self._shown = False

@@ -10,7 +10,7 @@ from typing import TextIO, cast
 from kshell.commands.base.completion import resolve
 from kshell.commands.base.execute import prepare
 from kshell.commands.base.result import Exit
-from kshell.commands.base.scan import Kind, scan
+from kshell.commands.base.scan import words as words_in
 from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DeadlineError, KshellError
 from kshell.render.answer import answer, deadline
 from kshell.render.color import paint, use_color
@@ -78,7 +78,7 @@ class Lines:
             self.say(call.session)
 
     def _needs_data(self, line: str) -> bool:
-        words = [part for part in scan(line) if part.kind is Kind.WORD]
+        words = words_in(line)
         found = resolve(self._session, words) if words else None
         # The lines of a file may be any commands.
         # And a diff needs no source only where it is given two.

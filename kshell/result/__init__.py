@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from kshell.commands.base.result import Column, Many, Report, Row, Rows, Tree, Value
@@ -14,8 +14,10 @@ from kshell.result.held import held
 from kshell.result.types import fields, row_names
 
 if TYPE_CHECKING:
+    from kshell.commands.base.execute import Call
     from kshell.commands.base.tables import Field
     from kshell.plots import Plot
+    from kshell.session import Session
 
 
 class Result:
@@ -44,6 +46,17 @@ class Result:
         self.output = output
         self.secret = secret
         self.parts = tuple(parts)
+
+    @classmethod
+    def of(cls, call: Call, answer: Answer, said: Callable[[Session], Sequence[str]]) -> Result:
+        """What a call gave. Its notes (``said`` knows them) and exit code count once its rows were read: only then is
+        known what there is to say of the data.
+        """
+        session = call.session
+        result = cls(answer, output=call.shape.output or "", secret=session.redaction.show_secrets)
+        result.notes = tuple(said(session))
+        result.exit_code = max(result.exit_code, session.exit_code())
+        return result
 
     # --- data --------------------------------------------------------------------------------------------------------
 

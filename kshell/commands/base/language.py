@@ -25,11 +25,6 @@ class Word(NamedTuple):
     column: int
     quoted: bool = False
 
-    @classmethod
-    def of_argument(cls, text: str) -> Word:
-        """A word that the operating system's shell has already split: its globs still count."""
-        return cls(text, text, 0)
-
 
 class Line(NamedTuple):
     """A parsed line: its words, where the output goes, and the program it is piped through."""

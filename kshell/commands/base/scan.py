@@ -49,6 +49,11 @@ def scan(line: str) -> list[Part]:
     return _Scanner(line).parts()
 
 
+def words(line: str) -> list[Part]:
+    """The parts that are words."""
+    return [part for part in scan(line) if part.kind is Kind.WORD]
+
+
 class _Scanner:
     def __init__(self, line: str) -> None:
         self.line = line
