@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.browser.lab import Lab, Unavailable, browser_program, serve
+from tests.needed import missing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-
-def missing(reason: str) -> None:
-    """Skips, or fails where the machine is meant to have everything."""
-    if os.environ.get("KSHELL_REQUIRE_LIVE") == "1":
-        pytest.fail(f"KSHELL_REQUIRE_LIVE=1, but {reason}")
-    pytest.skip(reason)
 
 
 # Not for longer than a module: an event loop runs in this thread as long as the browser does.

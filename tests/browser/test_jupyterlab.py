@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-if os.environ.get("KSHELL_REQUIRE_LIVE") != "1":
+from tests.needed import is_required
+
+if not is_required():
     pytest.importorskip("playwright", reason="playwright is not installed")
 
 from playwright.sync_api import Browser, Locator, expect

@@ -153,14 +153,12 @@ def run(class_path: str, main: str, *args: str, heap: str = "512m", check: bool 
 
 def require(*versions: str) -> None:
     """Skip the running test, with the reason, where a real Kafka cannot be had; fail it under KSHELL_REQUIRE_LIVE=1."""
-    import pytest
+    from tests.needed import missing
 
     try:
         program("java")
         program("javac")
         for version in versions or (LATEST,):
             libs(version)
-    except Unavailable as missing:
-        if os.environ.get("KSHELL_REQUIRE_LIVE") == "1":
-            pytest.fail(f"KSHELL_REQUIRE_LIVE=1, but {missing}")
-        pytest.skip(str(missing))
+    except Unavailable as reason:
+        missing(str(reason))

@@ -52,7 +52,7 @@ def test_a_change_is_seen(line: str) -> None:
     assert trace.changes(line, DIRECTORY) == [line]
 
 
-@pytest.mark.skipif(trace.missing() is not None, reason=str(trace.missing()))
+@trace.NEEDED
 def test_a_real_trace(tmp_path: Path) -> None:
     data, log = tmp_path / "data", tmp_path / "trace"
     data.mkdir()

@@ -9,6 +9,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
+from tests.needed import is_required
+
 _READING = frozenset(
     """
     access faccessat faccessat2 stat lstat fstat newfstatat statx statfs fstatfs readlink readlinkat getcwd chdir
@@ -29,6 +33,10 @@ def missing() -> str | None:
         return "strace is not installed"
     done = subprocess.run(["strace", "-o", os.devnull, "true"], capture_output=True, text=True, check=False)
     return f"strace does not work here: {done.stderr.strip()}" if done.returncode else None
+
+
+NEEDED = pytest.mark.skipif(missing() is not None and not is_required(), reason=str(missing()))
+"""For tests that trace a program."""
 
 
 def run(command: Sequence[str], log: Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

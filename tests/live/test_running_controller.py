@@ -117,7 +117,7 @@ def test_reads_are_never_wrong(cluster: Cluster) -> None:
         assert text.compare(expected, rows) == []
 
 
-@pytest.mark.skipif(trace.missing() is not None, reason=str(trace.missing()))
+@trace.NEEDED
 @pytest.mark.parametrize("words", [oneshot.FIND, ("info",), ("dump",)], ids=lambda words: words[0])
 def test_nothing_is_written_locked_or_created(cluster: Cluster, tmp_path: Path, words: tuple[str, ...]) -> None:
     node = cluster.controllers[0]
@@ -131,10 +131,9 @@ def test_nothing_is_written_locked_or_created(cluster: Cluster, tmp_path: Path, 
             assert trace.changes(calls, node.logs) == []
 
 
+@trace.NEEDED
 def test_the_judge_would_see_a_lock(cluster: Cluster, tmp_path: Path) -> None:
     """What Kafka's own tools do there: the trace must show it."""
-    if trace.missing():
-        pytest.skip(str(trace.missing()))
     node, log = cluster.controllers[0], tmp_path / "trace"
     program = f"import fcntl; fcntl.flock(open({str(node.logs / METADATA / 'quorum-state')!r}), fcntl.LOCK_SH)"
     trace.run([sys.executable, "-c", program], log)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import importlib.util
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from tests import needed
 from tests.notebooks.running import ROOT
 
 FIXTURES = ROOT / "tests" / "fixtures"
@@ -21,6 +28,36 @@ def missing() -> str:
     if not (home and shutil.which("java", path=os.path.join(home, "bin"))) and shutil.which("java") is None:
         return "java is not installed"
     return ""
+
+
+def need() -> None:
+    """Ends the test where Spark cannot run."""
+    if reason := missing():
+        needed.missing(reason)
+
+
+@contextlib.contextmanager
+def session(folder: Path) -> Iterator[Any]:
+    """A session of Spark on this machine alone, which finds this checkout; ``folder`` is its own."""
+    need()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment(folder / "conf", folder / "log").items():
+            patch.setenv(name, value)
+        patch.setenv("PYTHONPATH", str(ROOT))
+        sql: Any = importlib.import_module("pyspark.sql")  # its types are not there where it is not
+        made = (
+            sql.SparkSession.builder.master("local[1]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.sql.shuffle.partitions", "1")
+            .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+            .getOrCreate()
+        )
+        try:
+            yield made
+        finally:
+            made.stop()
 
 
 def environment(conf: Path, log: Path) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,17 +77,9 @@ def test_audit(tmp_path: Path) -> None:
 # --- Spark -----------------------------------------------------------------------------------------------------------
 
 
-def require(reason: str) -> None:
-    """Skips, or fails where the machine is meant to have everything."""
-    if reason and os.environ.get("KSHELL_REQUIRE_LIVE") == "1":
-        pytest.fail(reason)
-    if reason:
-        pytest.skip(reason)
-
-
 @pytest.mark.spark
 def test_fleet(tmp_path: Path) -> None:
-    require(sparks.missing())
+    sparks.need()
     log = tmp_path / "spark.log"
     fleet = calm(running.run("fleet", tmp_path / "work", sparks.environment(tmp_path / "conf", log)))
     assert text(fleet, "collect") == "'10 clusters'"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -255,7 +254,6 @@ def test_commands_are_not_asked_before_the_image_is_there(probe: Command) -> Non
     assert complete(Session(DirectorySource(DEMO)), "probe ls ") == Completions(9)
 
 
-@pytest.mark.skipif(not hasattr(os, "scandir"), reason="no file names")
 def test_total_counts_what_is_cut(session: Session, tmp_path: Path) -> None:
     for number in range(LIMIT + 7):
         (tmp_path / f"f{number:04}").touch()

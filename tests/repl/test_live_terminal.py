@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,13 +10,11 @@ import pytest
 
 from tests.kafka import jars
 from tests.kafka.cluster import Cluster
-from tests.repl.tmux import Terminal
+from tests.repl.tmux import NEEDS_TMUX, Terminal
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(
-        shutil.which("tmux") is None and os.environ.get("KSHELL_REQUIRE_LIVE") != "1", reason="tmux is not installed"
-    ),
+    NEEDS_TMUX,
 ]
 
 

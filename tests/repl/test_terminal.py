@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import stat
@@ -14,13 +13,11 @@ from typing import Any
 import pytest
 
 from tests import builders
-from tests.repl.tmux import Terminal
+from tests.repl.tmux import NEEDS_TMUX, Terminal
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        shutil.which("tmux") is None and os.environ.get("KSHELL_REQUIRE_LIVE") != "1", reason="tmux is not installed"
-    ),
+    NEEDS_TMUX,
 ]
 
 Open = Callable[..., Terminal]

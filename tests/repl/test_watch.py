@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,13 +11,11 @@ import pytest
 
 from kshell.sources.choose import demo_directory
 from kshell.sources.files import METADATA_DIRECTORY
-from tests.repl.tmux import Terminal
+from tests.repl.tmux import NEEDS_TMUX, Terminal
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        shutil.which("tmux") is None and os.environ.get("KSHELL_REQUIRE_LIVE") != "1", reason="tmux is not installed"
-    ),
+    NEEDS_TMUX,
 ]
 LAST = "00000000000000000158.log"
 Open = Callable[..., Terminal]

@@ -13,6 +13,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pytest
+
+from tests.needed import is_required
+
+NEEDS_TMUX = pytest.mark.skipif(shutil.which("tmux") is None and not is_required(), reason="tmux is not installed")
 ROOT = Path(__file__).parents[2]
 SCREENS = Path(__file__).parent / "screens"
 PATIENCE = 30.0

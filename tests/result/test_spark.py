@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,25 +28,8 @@ _TYPES = {
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session on this machine alone."""
-    why = sparks.missing()
-    if why and os.environ.get("KSHELL_REQUIRE_LIVE") != "1":
-        pytest.skip(why)
-    folder = tmp_path_factory.mktemp("spark")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in sparks.environment(folder / "conf", folder / "log").items():
-            patch.setenv(name, value)
-        from pyspark.sql import SparkSession
-
-        builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-        session = (
-            builder.config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.sql.shuffle.partitions", "1")
-            .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-            .getOrCreate()
-        )
+    with sparks.session(tmp_path_factory.mktemp("spark")) as session:
         yield session
-        session.stop()
 
 
 @pytest.mark.parametrize(

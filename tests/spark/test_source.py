@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ import pytest
 from kshell.sources.files import METADATA_DIRECTORY
 from tests.builders import FIXTURES, batch, recorded, value, write_log
 from tests.notebooks import sparks
-from tests.notebooks.running import ROOT
 from tests.spark.reading import COLUMNS, dumped, rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -25,30 +22,11 @@ PUSHING = "spark.sql.python.filterPushdown.enabled"
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session on this machine alone, which knows the format."""
-    why = sparks.missing()
-    if why and os.environ.get("KSHELL_REQUIRE_LIVE") != "1":
-        pytest.skip(why)
-    folder = tmp_path_factory.mktemp("spark")
-    with pytest.MonkeyPatch.context() as patch:
-        for name, text in sparks.environment(folder / "conf", folder / "log").items():
-            patch.setenv(name, text)
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("PYTHONPATH", str(ROOT))
-        sql: Any = importlib.import_module("pyspark.sql")  # its types are not there where it is not
+    with sparks.session(tmp_path_factory.mktemp("spark")) as session:
         import kshell.spark
 
-        session = (
-            sql.SparkSession.builder.master("local[1]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.sql.shuffle.partitions", "1")
-            .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-            .getOrCreate()
-        )
         kshell.spark.register(session)
         yield session
-        session.stop()
 
 
 def frame(spark: Any, *paths: Path | str, **options: str) -> Any:
