@@ -34,6 +34,8 @@ they may be secret.
 
 from __future__ import annotations
 
+from typing import Any
+
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -51,6 +53,15 @@ class KshellError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as it is, whatever its class is made with: errors come from other processes, too."""
+        return _again, (type(self), *self.args), self.__dict__
+
+
+def _again(kind: type[KshellError], *args: Any) -> KshellError:
+    """One without its attributes: those are set by whoever unpickles it."""
+    return kind.__new__(kind, *args)
 
 
 class CommandError(KshellError):

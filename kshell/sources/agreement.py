@@ -10,7 +10,7 @@ Source: KIP-595, and Ongaro and Ousterhout, *In Search of an Understandable Cons
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kshell.protocol.batches import Batch
@@ -57,11 +57,18 @@ class Agreement(NamedTuple):
     standings: list[Standing]
 
 
-def agreement(copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair]) -> Agreement:
-    """What is to be said of copies (at least one) that were read together; their standings are in their order."""
-    cluster = _cluster(copies)
+def agreement(
+    copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], first_of: Collection[int] = ()
+) -> Agreement:
+    """What is to be said of copies (at least one) that were read together; their standings are in their order.
+
+    ``first_of``: places of copies that go before all others, whatever Raft's rules say of those.
+    """
+    cluster = cluster_of(copies)
     members = [place for place, copy in enumerate(copies) if copy.cluster_id in (None, cluster)]
-    members.sort(key=lambda place: _rank(copies[place]), reverse=True)  # stable: the first given of equal ones
+    members.sort(
+        key=lambda place: (place in first_of, rank(copies[place])), reverse=True
+    )  # stable: the first given of equal ones
     first = members[0]
     found = {first: Standing(copies[first], REFERENCE, None, copies[first].start, copies[first].log_end)}
     for place in members[1:]:
@@ -72,15 +79,18 @@ def agreement(copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair]) -> 
     return Agreement(copies[first], committed, [_with_tail(one, committed) for one in standings])
 
 
-def _cluster(copies: Sequence[Copy]) -> str | None:
+def cluster_of(copies: Sequence[Copy]) -> str | None:
     """The cluster that most copies belong to, the first one of two."""
     known = [copy.cluster_id for copy in copies if copy.cluster_id is not None]
     return max(known, key=known.count, default=None)
 
 
-def _rank(copy: Copy) -> tuple[int, int, int]:
-    """What goes before; of equal logs the one that reaches further back, because more can be compared with it."""
-    return copy.last_epoch, _end(copy), -_end(copy) if copy.start is None else -copy.start
+def rank(copy: Copy) -> tuple[int, ...]:
+    """What goes before; of equal ends a log before a snapshot, the one with less damage, and the one that reaches
+    further back, because more can be compared with it.
+    """
+    reach = _end(copy) if copy.start is None else copy.start
+    return copy.last_epoch, _end(copy), copy.log_end or 0, -len(copy.damage), -reach
 
 
 def _end(copy: Copy) -> int:
@@ -98,8 +108,8 @@ def _standing(
     for other, pair in with_each:
         if pair.parting is not None:
             batches = pair.parting[1:] if place < other else pair.parting[:0:-1]
-            contradiction = _contradiction(copy, copies[other], pair.parting.offset)
-            parted = Parted(pair.parting.offset, *batches, contradiction)
+            why = contradiction(copy, copies[other], pair.parting.offset)
+            parted = Parted(pair.parting.offset, *batches, why)
             return Standing(copy, DIVERGED, copies[other], pair.since, pair.to, parted)
     for other, pair in with_each:
         if pair.since is not None:
@@ -108,7 +118,7 @@ def _standing(
     return Standing(copy, NOT_COMPARED)
 
 
-def _contradiction(copy: Copy, other: Copy, offset: int) -> str | None:
+def contradiction(copy: Copy, other: Copy, offset: int) -> str | None:
     """Why elections alone cannot have made two logs that part at an offset; ``None`` when they can."""
     shared = copy.epochs_from(offset) & other.epochs_from(offset)
     if shared:
@@ -117,6 +127,27 @@ def _contradiction(copy: Copy, other: Copy, offset: int) -> str | None:
     if newest is not None and newest.end_offset is not None and newest.end_offset > offset:
         return f"its snapshot {newest.end_offset}-{newest.epoch} says that what it has there was committed"
     return None
+
+
+def reason(one: Standing, reference: Copy) -> str | None:
+    """What Raft's rules say of a copy that is not as the others are."""
+    if one.state == OTHER_CLUSTER:
+        return f"its cluster is {one.copy.cluster_id}, that of {reference.path} is {reference.cluster_id}"
+    if one.state == NOT_COMPARED:
+        return f"neither an offset of the log nor a snapshot that {reference.path} has, too"
+    if one.parted is None or one.other is None:
+        return None
+    offset, mine, theirs, why = one.parted
+    parts = f"parts from {one.other.path} at offset {offset}"
+    epochs = f"epoch {mine.epoch} here, {theirs.epoch} there"
+    if why is not None:
+        return f"{parts} ({epochs}), and no election explains it: {why}"
+    last = one.other.last_epoch
+    return (
+        f"{parts} ({epochs}): {one.other.path} goes before it, its last epoch is {last}, here it is"
+        f" {one.copy.last_epoch}. No leader up to epoch {last} has committed what is here from {offset} on: the node"
+        " drops it when it follows one"
+    )
 
 
 # --- what is committed ---------------------------------------------------------------------------------------------

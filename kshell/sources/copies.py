@@ -7,7 +7,7 @@ once, together, batch by batch; of each no more is in memory than the segment th
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from kshell.protocol.control import KRAFT_VOTERS, LEADER_CHANGE, decode_control,
 from kshell.protocol.primitives import ZERO_UUID, DecodeError
 from kshell.protocol.verify import Torn
 from kshell.sources.directory import DirectorySource
-from kshell.sources.files import SnapshotFile, meta_properties, quorum_state
+from kshell.sources.files import Listing, SnapshotFile, meta_properties, quorum_state
 from kshell.sources.log import Progress
 from kshell.sources.records import BatchWalk
 from kshell.sources.snapshot import SnapshotReader
@@ -35,10 +35,10 @@ class Copy:
     whole. Raises SourceError where nothing can be read.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, listing: Listing | None = None) -> None:
         self.path = path
         self.source = DirectorySource(path)
-        listing = self.source.listing()
+        listing = self.source.listing() if listing is None else listing
         meta, state = meta_properties(listing), quorum_state(listing)
         self.cluster_id = meta.get("cluster.id") or state.get("clusterId") or None
         self.node_id = _number(meta.get("node.id") or meta.get("broker.id"))
@@ -54,7 +54,7 @@ class Copy:
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
         for file in listing.snapshots:
-            self._verify(file)
+            self.verify(file)
 
     @property
     def newest(self) -> SnapshotFile | None:
@@ -89,8 +89,14 @@ class Copy:
     def batches(self, progress: Progress | None) -> Iterator[Batch]:
         """The log's batches that are whole; damage is stepped over, and collected."""
         walk = BatchWalk(self.source, progress=progress)
+        yield from self.noted(batch for _, batch in walk)
+        self.damage += walk.damage
+        self.torn = walk.torn
+
+    def noted(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The batches as they are; what they say of epochs and voters is known afterwards, and where the log ends."""
         batch, epoch = None, None
-        for _, batch in walk:
+        for batch in batches:
             if batch.epoch != epoch:
                 epoch = batch.epoch
                 self.epochs.append((epoch, batch.base_offset))
@@ -99,10 +105,9 @@ class Copy:
             yield batch
         if batch is not None:
             self.start, self.log_end = self.epochs[0][1], batch.last_offset + 1
-        self.damage += walk.damage
-        self.torn = walk.torn
 
-    def _verify(self, file: SnapshotFile) -> None:
+    def verify(self, file: SnapshotFile) -> None:
+        """Whole ones are kept, what is wrong with others is damage."""
         try:
             for batch in SnapshotReader(file):
                 if batch.is_control:

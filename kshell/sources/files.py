@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kshell.errors import SourceError, SourceNotFoundError, SourcePermissionError
@@ -19,6 +19,7 @@ METADATA_DIRECTORY = "__cluster_metadata-0"
 META = "meta.properties"
 """Beside the metadata directory, in the log directory."""
 BOOTSTRAP = "bootstrap.checkpoint"
+_SMALL = 1 << 20
 _SEGMENT = re.compile(r"(\d{20})\.log\Z")
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint\Z")
 
@@ -62,8 +63,21 @@ class Listing(NamedTuple):
     log_start: int | None = None
 
 
+def is_remote(path: str) -> bool:
+    """Whether it is a URI of an object store or of HDFS (:mod:`kshell.sources.remote`)."""
+    if "://" not in path:
+        return False
+    from kshell.sources import remote  # late: a shell on this machine's files needs none of it
+
+    return remote.is_remote(path)
+
+
 def locate(path: str) -> str:
     """The metadata directory or file that ``path`` means. Raises SourceNotFoundError, SourcePermissionError."""
+    if is_remote(path):
+        from kshell.sources import remote
+
+        return remote.locate(path, METADATA_DIRECTORY)
     try:
         os.stat(path)
     except PermissionError:
@@ -78,31 +92,53 @@ def locate(path: str) -> str:
 
 def scan(path: str) -> Listing:
     """Lists the files of ``path`` (which :func:`locate` gave). Raises SourceNotFoundError when none can be read."""
-    if not os.path.isdir(path):
+    files = _files(path)
+    if files is None:
         return _lone(path)
     segments, snapshots = [], []
-    try:
-        with os.scandir(path) as entries:
-            for entry in entries:
-                segment, snapshot = _SEGMENT.match(entry.name), _SNAPSHOT.match(entry.name)
-                if not segment and not snapshot:
-                    continue
-                try:
-                    if not entry.is_file():
-                        continue  # a pipe of that name would never end
-                    stat = entry.stat()
-                except FileNotFoundError:
-                    continue  # deleted while we list: a running server does that
-                if segment:
-                    segments.append(Segment(entry.path, int(segment[1]), stat.st_size, stat.st_mtime_ns))
-                elif snapshot:
-                    end, epoch = int(snapshot[1]), int(snapshot[2])
-                    snapshots.append(SnapshotFile(entry.path, end, epoch, stat.st_size, stat.st_mtime_ns))
-    except PermissionError:
-        raise permission(path) from None
+    for name, its_path, size, changed in files:
+        if segment := _SEGMENT.match(name):
+            segments.append(Segment(its_path, int(segment[1]), size, changed))
+        elif snapshot := _SNAPSHOT.match(name):
+            snapshots.append(SnapshotFile(its_path, int(snapshot[1]), int(snapshot[2]), size, changed))
     if not segments and not snapshots:
         raise SourceNotFoundError(f"{path}: holds no metadata log and no snapshot", hint=_what_to_pass(path))
     return Listing(path, tuple(sorted(segments)), tuple(sorted(snapshots)))
+
+
+_File = tuple[str, str, int, int]
+"""Its name, its path, its bytes, and when it was changed (nanoseconds since 1970)."""
+
+
+def _files(path: str) -> list[_File] | None:
+    """The segments and snapshots in a directory, by their names; ``None`` for what is none."""
+    if is_remote(path):
+        from kshell.sources import remote
+
+        if remote.infos([path])[0].is_file:
+            return None
+        found = ((os.path.basename(one.path), one) for one in remote.children(path) if one.is_file)
+        return [(name, one.path, one.size, one.changed) for name, one in found]
+    if not os.path.isdir(path):
+        return None
+    try:
+        return list(_local_files(path))
+    except PermissionError:
+        raise permission(path) from None
+
+
+def _local_files(path: str) -> Iterator[_File]:
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if not (_SEGMENT.match(entry.name) or _SNAPSHOT.match(entry.name)):
+                continue
+            try:
+                if not entry.is_file():
+                    continue  # a pipe of that name would never end
+                stat = entry.stat()
+            except FileNotFoundError:
+                continue  # deleted while we list: a running server does that
+            yield entry.name, entry.path, stat.st_size, stat.st_mtime_ns
 
 
 def _what_to_pass(path: str) -> str:
@@ -117,21 +153,33 @@ def _what_to_pass(path: str) -> str:
 
 def _lone(path: str) -> Listing:
     name = os.path.basename(path)
+    size, changed = _size_and_change(path)
+    if name.endswith(".checkpoint"):
+        match = _SNAPSHOT.match(name)
+        end, epoch = (int(match[1]), int(match[2])) if match else (None, None)
+        return Listing(None, (), (SnapshotFile(path, end, epoch, size, changed),))
+    if name.endswith(".log"):
+        segment = _SEGMENT.match(name)
+        base = int(segment[1]) if segment else None
+        return Listing(None, (Segment(path, base, size, changed),), ())
+    raise SourceNotFoundError(
+        f"{path}: not a metadata file", hint="kshell reads .log and .checkpoint files, and directories of them"
+    )
+
+
+def _size_and_change(path: str) -> tuple[int, int]:
+    if is_remote(path):
+        from kshell.sources import remote
+
+        info = remote.infos([path])[0]
+        if not info.is_file:
+            raise SourceNotFoundError(f"{path}: no longer there")
+        return info.size, info.changed
     try:
         stat = os.stat(path)
     except FileNotFoundError:
         raise SourceNotFoundError(f"{path}: no longer there") from None
-    if name.endswith(".checkpoint"):
-        match = _SNAPSHOT.match(name)
-        end, epoch = (int(match[1]), int(match[2])) if match else (None, None)
-        return Listing(None, (), (SnapshotFile(path, end, epoch, stat.st_size, stat.st_mtime_ns),))
-    if name.endswith(".log"):
-        segment = _SEGMENT.match(name)
-        base = int(segment[1]) if segment else None
-        return Listing(None, (Segment(path, base, stat.st_size, stat.st_mtime_ns),), ())
-    raise SourceNotFoundError(
-        f"{path}: not a metadata file", hint="kshell reads .log and .checkpoint files, and directories of them"
-    )
+    return stat.st_size, stat.st_mtime_ns
 
 
 def permission(path: str) -> SourcePermissionError:
@@ -190,6 +238,11 @@ def bootstrap_file(listing: Listing) -> str | None:
     """The ``bootstrap.checkpoint`` in the log directory, if there is one."""
     if listing.directory is None or listing.beside is not None:
         return None
+    if is_remote(listing.directory):
+        from kshell.sources import remote
+
+        path = f"{listing.directory.rstrip('/').rpartition('/')[0]}/{BOOTSTRAP}"
+        return path if remote.infos([path])[0].is_file else None
     path = os.path.normpath(os.path.join(listing.directory, os.pardir, BOOTSTRAP))
     return path if os.path.exists(path) else None
 
@@ -197,10 +250,14 @@ def bootstrap_file(listing: Listing) -> str | None:
 def _beside(listing: Listing, name: str) -> str:
     if listing.beside is not None:
         return listing.beside.get(name, "")
-    folder = listing.directory or _folder_of_file(listing)
+    path = os.path.join(listing.directory or _folder_of_file(listing), name)
+    if is_remote(path):
+        from kshell.sources import remote
+
+        return remote.text(path, _SMALL)
     try:
-        with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-            return file.read(1 << 20)
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(_SMALL)
     except OSError:
         return ""
 

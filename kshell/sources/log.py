@@ -15,7 +15,7 @@ from kshell.errors import CorruptDataError, DataError, IncompleteLogError, Sourc
 from kshell.protocol.batches import Batch
 from kshell.protocol.primitives import Buffer
 from kshell.protocol.verify import Chain, LeaderEpochs, Torn, find_batch
-from kshell.sources.files import Listing, Segment, leader_epochs, open_read
+from kshell.sources.files import Listing, Segment, is_remote, leader_epochs, open_read
 
 Progress = Callable[[int, int, str], None]
 """(bytes done, bytes in all, what is being read)."""
@@ -30,10 +30,14 @@ class FileBatch(NamedTuple):
     batch: Batch
 
 
-def read_segment(segment: Segment) -> bytes:
+def read_segment(segment: Segment) -> Buffer:
     """The bytes of a segment as they are now. Raises FileNotFoundError (list again), SourceError."""
     if segment.data is not None:
         return segment.data
+    if is_remote(segment.path):
+        from kshell.sources import remote
+
+        return remote.contents(segment.path)
     descriptor = open_read(segment.path)
     try:
         with os.fdopen(descriptor, "rb", buffering=0) as file:
@@ -44,7 +48,7 @@ def read_segment(segment: Segment) -> bytes:
 
 def read_to_release(segment: Segment) -> Buffer:
     """As :func:`read_segment`, in memory that can be given back in parts (:class:`_Released`)."""
-    if segment.data is not None or _GIVE_BACK is None or not segment.size:
+    if segment.data is not None or _GIVE_BACK is None or not segment.size or is_remote(segment.path):
         return read_segment(segment)
     descriptor = open_read(segment.path)
     buf = mmap.mmap(-1, segment.size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -105,6 +109,8 @@ class LogReader:
         self._release = release
         self._epochs = LeaderEpochs(leader_epochs(listing))
         self._next: int | None = None
+        self._is_over = False
+        """Whether a segment was left before its end."""
 
     def __iter__(self) -> Iterator[FileBatch]:
         total = sum(segment.size for segment in self._segments)
@@ -139,11 +145,12 @@ class LogReader:
         return True
 
     def _continues(self) -> bool:
-        return self._resume or (self._next is not None and self._next <= self._start)
+        return self._resume or not self._is_over or (self._next is not None and self._next <= self._start)
 
     def _segment(self, segment: Segment, is_last: bool) -> Iterator[Batch]:
         buf = read_to_release(segment) if self._release else read_segment(segment)
         released = _Released(buf)
+        self._is_over = False
         for batch in self._walk(buf, segment, 0, is_last=is_last):
             yield batch
             released.up_to(batch.position)
@@ -177,6 +184,7 @@ class LogReader:
         """Where to go on after damage, or ``None`` to stop."""
         found = find_batch(buf, position + 1)
         if found is None or not (self._resume or found.base_offset <= self._start):
+            self._is_over = True
             return None
         return found.position
 

@@ -16,7 +16,7 @@ from kshell.protocol.batches import Batch, iter_records
 from kshell.protocol.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, control_number, decode_control, holds
 from kshell.protocol.primitives import Buffer, DecodeError
 from kshell.protocol.verify import Chain, FixedEpoch
-from kshell.sources.files import SnapshotFile, open_read
+from kshell.sources.files import SnapshotFile, is_remote, open_read
 from kshell.sources.log import Progress
 
 _HEADER_TYPE = 3
@@ -35,6 +35,10 @@ class SnapshotFacts(NamedTuple):
 
 def map_file(path: str) -> Buffer:
     """The file's bytes, mapped for reading."""
+    if is_remote(path):
+        from kshell.sources import remote
+
+        return remote.contents(path)
     descriptor = open_read(path)
     try:
         if os.fstat(descriptor).st_size == 0:

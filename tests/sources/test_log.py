@@ -66,6 +66,14 @@ def test_damage_before_the_start_is_stepped_over_once_and_after_it_is_not(tmp_pa
     ]
 
 
+def test_damage_before_the_start_does_not_end_the_walk_with_its_segment(tmp_path: Path) -> None:
+    write_log(tmp_path, data(0), broken(data(2)), data(4), data(6))
+    write_log(tmp_path, data(8), broken(data(10)), data(12), base_offset=8)
+    write_log(tmp_path, data(14), base_offset=14)
+    assert reader(tmp_path, 4)[0] == [0, 4, 6, 8]
+    assert reader(tmp_path, 12)[0] == [8, 12, 14]
+
+
 @pytest.mark.parametrize("resume", [False, True])
 def test_a_batch_that_only_the_next_one_gives_away_is_stepped_over_once(tmp_path: Path, resume: bool) -> None:
     wrong = data(0)[:12] + (65).to_bytes(4, "big") + data(0)[16:]  # the CRC does not cover the epoch
