@@ -87,6 +87,8 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _row(one: Standing, found: Agreement, difference: str | None, redaction: Redaction) -> dict[str, Any]:
+    from kshell.sources.agreement import reason
+
     copy, parted, newest = one.copy, one.parted, one.copy.newest
     return {
         "copy": copy.path,
@@ -99,7 +101,7 @@ def _row(one: Standing, found: Agreement, difference: str | None, redaction: Red
         "sameTo": one.to,
         "divergesAt": parted.offset if parted else None,
         "uncommittedFrom": one.uncommitted,
-        "reason": "; ".join(filter(None, (_reason(one, found.reference), difference, _left_out(copy)))) or None,
+        "reason": "; ".join(filter(None, (reason(one, found.reference), difference, _left_out(copy)))) or None,
         "damage": [error.message for error in copy.damage],
         "clusterId": copy.cluster_id,
         "directoryId": copy.directory_id,
@@ -108,29 +110,6 @@ def _row(one: Standing, found: Agreement, difference: str | None, redaction: Red
         "records": list(_records(parted, redaction)) if parted else [],
         "otherRecords": list(_records(parted, redaction, other=True)) if parted else [],
     }
-
-
-def _reason(one: Standing, reference: Copy) -> str | None:
-    """What Raft's rules say of a copy that is not as the others are."""
-    from kshell.sources.agreement import NOT_COMPARED, OTHER_CLUSTER
-
-    if one.state == OTHER_CLUSTER:
-        return f"its cluster is {one.copy.cluster_id}, that of {reference.path} is {reference.cluster_id}"
-    if one.state == NOT_COMPARED:
-        return f"neither an offset of the log nor a snapshot that {reference.path} has, too"
-    if one.parted is None or one.other is None:
-        return None
-    offset, mine, theirs, contradiction = one.parted
-    parts = f"parts from {one.other.path} at offset {offset}"
-    epochs = f"epoch {mine.epoch} here, {theirs.epoch} there"
-    if contradiction is not None:
-        return f"{parts} ({epochs}), and no election explains it: {contradiction}"
-    last = one.other.last_epoch
-    return (
-        f"{parts} ({epochs}): {one.other.path} goes before it, its last epoch is {last}, here it is"
-        f" {one.copy.last_epoch}. No leader up to epoch {last} has committed what is here from {offset} on: the node"
-        " drops it when it follows one"
-    )
 
 
 def _left_out(copy: Copy) -> str | None:
