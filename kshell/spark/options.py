@@ -13,6 +13,13 @@
 ``parallelism``  how many partitions there should be at least, if there is enough to read (default: cores, twice)
 ``pushFilters``  ``true``: conditions on type, clusterId and offset narrow what is read (see :mod:`kshell.spark.source`)
 ================ ===================================================================================================
+
+Of a stream, besides (see :mod:`kshell.spark.stream.source`):
+
+====================== =============================================================================================
+``maxBytesPerTrigger`` at most about so many bytes of logs and snapshots in one micro-batch (no limit)
+``startingOffsets``    ``earliest``: all that is there (the default); ``latest``: only what comes after its start
+====================== =============================================================================================
 """
 
 from __future__ import annotations
@@ -26,13 +33,16 @@ from kshell.commands.base.record_types import record_type
 from kshell.commands.base.tables import Field
 from kshell.errors import UsageError
 from kshell.sources.points import Point, parse_point
+from kshell.sources.remote import plain
 from kshell.spark.schemas import RECORDS, fields_of, view_name
 
 SLICE_BYTES = 16 << 20
+UNLIMITED = 1 << 62
+STARTS = ("earliest", "latest")
 SNAPSHOTS = ("auto", "all", "only", "none")
 _NAMES = (
     "path", "paths", "view", "types", "since", "until", "clusters", "columns", "snapshots", "showSecrets",
-    "sliceBytes", "parallelism", "pushFilters",
+    "sliceBytes", "parallelism", "pushFilters", "maxBytesPerTrigger", "startingOffsets",
 )  # fmt: skip
 
 
@@ -57,6 +67,8 @@ class Options(NamedTuple):
     slice_bytes: int = SLICE_BYTES
     parallelism: int = 1
     push_filters: bool = False
+    trigger_bytes: int = UNLIMITED
+    starts: str = STARTS[0]
 
     def fields(self) -> tuple[Field, ...]:
         """The columns of the answer. Raises UsageError for one that the view does not have."""
@@ -91,19 +103,18 @@ def parse(given: Mapping[str, str]) -> Options:
         parse_point(options.get("since", "now")),
         parse_point(options.get("until", "now")),
     )
-    snapshots = options.get("snapshots", SNAPSHOTS[0]).lower()
-    if snapshots not in SNAPSHOTS:
-        raise UsageError(f"snapshots: {snapshots} is not one of {', '.join(SNAPSHOTS)}")
     return Options(
         _paths(options),
         view_name(options.get("view", RECORDS)),
         narrowing,
         columns,
-        snapshots,
+        _one_of("snapshots", options, SNAPSHOTS),
         _truth("showSecrets", options),
         _count("sliceBytes", options, SLICE_BYTES),
         _count("parallelism", options, 2 * (os.cpu_count() or 1)),
         _truth("pushFilters", options),
+        _count("maxBytesPerTrigger", options, UNLIMITED),
+        _one_of("startingOffsets", options, STARTS),
     )
 
 
@@ -114,17 +125,7 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
         paths += json.loads(options["paths"])
     if not paths:
         raise UsageError("no path", hint="load() takes metadata directories, log directories, files, or globs of them")
-    return tuple(map(_local, paths))
-
-
-def _local(path: str) -> str:
-    """A path of this machine's file systems. Raises UsageError for a URI of another."""
-    scheme, colon, rest = path.partition(":")
-    if not colon or "/" in scheme or len(scheme) < 2 or os.path.exists(path):
-        return path
-    if scheme == "file":
-        return "/" + rest.lstrip("/")
-    raise UsageError(f"{path}: {scheme} is no file system that kshell reads", hint="mount or copy it: local paths only")
+    return tuple(map(plain, paths))
 
 
 def _words(text: str | None) -> tuple[str, ...] | None:
@@ -134,6 +135,14 @@ def _words(text: str | None) -> tuple[str, ...] | None:
     if not words:
         raise UsageError("an option that is a list is empty", hint="leave it out")
     return words
+
+
+def _one_of(name: str, options: Mapping[str, str], words: tuple[str, ...]) -> str:
+    """A word of several, of which the first is the default."""
+    word = options.get(name, words[0]).lower()
+    if word not in words:
+        raise UsageError(f"{name}: {word} is not one of {', '.join(words)}")
+    return word
 
 
 def _truth(name: str, options: Mapping[str, str]) -> bool:

@@ -58,11 +58,44 @@ FILE_FIELDS = (
 )
 QUARANTINE_FIELDS = (
     *_PLACE,
-    Field("kind", "string", "record, batch (damaged), torn (still being written), gap (offsets missing), file"),
+    Field("kind", "string", "record, batch (damaged), torn (being written), gap (offsets missing), file, truncated"),
     *(field for field in FIELDS if field.name != "data"),
     Field("reason", "string", "what is wrong"),
     Field("raw", "binary", "the bytes of a record that was not decoded; null for batches, which may hold secrets"),
 )
+
+_CLUSTER = Field("clusterId", "string", "the cluster: by meta.properties, as it was given, or made of the path")
+COPY_FIELDS = (
+    _CLUSTER,
+    Field("copy", "string", "the directory or file"),
+    Field("state", "string", "reference, same, behind, diverged, damaged, other-cluster or not-compared"),
+    Field("nodeId", "int32", "the node whose copy it is; null without meta.properties"),
+    Field("startOffset", "int64", "of the log's first record; null where there is no log"),
+    Field("endOffset", "int64", "after the last record, be it in the log or only in a snapshot"),
+    Field("lastEpoch", "int32", "the epoch of the last record"),
+    Field("snapshot", "string", "the newest snapshot that is whole"),
+    Field("sameFrom", "int64", "the first offset that both have: of those that were compared the last time"),
+    Field("sameTo", "int64", "the log is the same up to here (exclusive); null where no offset is in both"),
+    Field("divergesAt", "int64", "the first offset that differs: from there on the copy gives no row"),
+    Field("uncommittedFrom", "int64", "from here on, the copies do not prove that records are committed"),
+    Field("reason", "string", "what differs, and what Raft's rules say of it"),
+    Field("damage", ["string"], "what is damaged or missing in the copy"),
+    Field("directoryId", "string", "the id of the log directory, where it has one"),
+    Field("comparedWith", "string", "the copy that it is compared with; null for the reference"),
+)
+"""Of the pipeline's table ``copies``, a row a copy; as the command ``compare-logs`` has them."""
+CLUSTER_FIELDS = (
+    _CLUSTER,
+    Field("copies", "int32", "copies of its log"),
+    Field("startOffset", "int64", "the first offset that was read"),
+    Field("endOffset", "int64", "the offset after the last one that was read"),
+    Field("stateOffset", "int64", "states are known up to here (exclusive): before endOffset only after damage"),
+    Field("committedOffset", "int64", "records below it are committed, as far as the copies prove it"),
+    Field("lastEpoch", "int32", "the epoch of the last record"),
+    Field("firstTimestampMs", "int64", "when the first record was written, in milliseconds since 1970"),
+    Field("lastTimestampMs", "int64", "when the last record was written"),
+)
+"""Of the pipeline's table ``clusters``, a row a cluster."""
 
 _CONTEXT = (*_PLACE, *(field for field in FIELDS if field.name not in ("type", "data")))
 """What stands before the fields of a record in the view of its type."""

@@ -41,7 +41,8 @@ def test_all_of_them() -> None:
         {"path": "/a", "sliceBytes": "0"},
         {"path": "/a", "sliceBytes": "16m"},
         {"path": "/a", "parallelism": "-1"},
-        {"path": "s3a://bucket/a"},
+        {"path": "ftp://host/a"},
+        {"path": "s3a://key:secret@bucket/a"},
         {},
     ],
 )

@@ -13,10 +13,10 @@ from kshell.errors import SourceError
 from kshell.sources.directory import ATTEMPTS, PAUSE
 from kshell.sources.files import Listing, SnapshotFile
 from kshell.sources.files import scan as list_again
-from kshell.spark.boundaries import Boundaries, snapshot_plan
+from kshell.spark.files.boundaries import Boundaries, snapshot_plan
+from kshell.spark.files.plan import FilePlan, Finding, Run
+from kshell.spark.files.scan import Found, Origin, files_of, find
 from kshell.spark.options import Options
-from kshell.spark.plan import FilePlan, Finding, Run
-from kshell.spark.scan import Found, Origin, files_of, find
 from kshell.spark.schemas import FILES
 
 _PER_FILE = 1 << 14
@@ -67,14 +67,19 @@ def pack(pieces: Iterable[Slice], target: int) -> list[tuple[Slice, ...]]:
 def slices(found: Found, options: Options, target: int) -> Iterator[Slice]:
     """The slices of a directory: of each file one, or several of about ``target`` bytes."""
     for file in plans(found, options.snapshots, target):
-        runs = [run for run in file.runs if _may_hold(options, file, run.first, run.after)]
-        if options.view == FILES:
-            yield Slice(found.origin, file)
-            continue
-        if file.findings or not runs:
-            yield Slice(found.origin, file._replace(runs=()))
-        for part in _parts(runs, target):
-            yield Slice(found.origin, file._replace(runs=part, findings=()))
+        yield from file_slices(found.origin, file, options, target)
+
+
+def file_slices(origin: Origin, file: FilePlan, options: Options, target: int) -> Iterator[Slice]:
+    """The slices of one file: its findings in the first."""
+    runs = [run for run in file.runs if _may_hold(options, file, run.first, run.after)]
+    if options.view == FILES:
+        yield Slice(origin, file)
+        return
+    if file.findings or not runs:
+        yield Slice(origin, file._replace(runs=()))
+    for part in _parts(runs, target):
+        yield Slice(origin, file._replace(runs=part, findings=()))
 
 
 def _parts(runs: Iterable[Run], target: int) -> Iterator[tuple[Run, ...]]:

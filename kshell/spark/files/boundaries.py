@@ -17,11 +17,12 @@ from kshell.protocol.batches import HEADER_SIZE, LENGTH_END, MIN_LENGTH, read_he
 from kshell.protocol.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, holds
 from kshell.protocol.primitives import Buffer
 from kshell.protocol.verify import MAGIC, FixedEpoch
-from kshell.sources.files import Listing, Segment, SnapshotFile, leader_epochs, open_read
+from kshell.sources.files import Listing, Segment, SnapshotFile, is_remote, leader_epochs, open_read
 from kshell.sources.log import LogReader
-from kshell.sources.snapshot import SnapshotReader
-from kshell.spark.headers import Headers, HeaderWalk
-from kshell.spark.plan import FilePlan, Finding, Runs, damaged
+from kshell.sources.ranges import open_file
+from kshell.sources.snapshot import SnapshotReader, map_file
+from kshell.spark.files.headers import Headers, HeaderWalk
+from kshell.spark.files.plan import FilePlan, Finding, Runs, damaged
 
 
 class Boundaries(LogReader):
@@ -31,15 +32,18 @@ class Boundaries(LogReader):
         super().__init__(listing, resume=True)
         self._cut = cut
         self._given = 0
+        self._begin = 0
+        """The byte of the first segment at which the batch ``self._next`` begins, for who goes on in its middle."""
         self._lines = sorted(start for _, start in leader_epochs(listing))
 
     def files(self) -> Iterator[FilePlan]:
         """One plan a segment, in order."""
         for index, segment in enumerate(self._segments):
             before = len(self.damage)
-            self._joins(segment)
+            if not self._begin:
+                self._joins(segment)
             gaps = len(self.damage)
-            runs, findings = Runs(self._cut, self._given), []
+            runs, findings = self._runs(), []
             try:
                 self._add(segment, runs, is_last=index == len(self._segments) - 1)
             except SourceError as error:
@@ -54,6 +58,10 @@ class Boundaries(LogReader):
                 findings.append(Finding(self.torn[1].position, "torn", self.torn[1].reason))
             yield FilePlan(segment.path, segment.size, False, runs.done(), tuple(findings))
 
+    def _runs(self) -> Runs:
+        """Where the batches of the next segment are put."""
+        return Runs(self._cut, self._given)
+
     def _add(self, segment: Segment, runs: Runs, *, is_last: bool) -> None:
         start = self._by_headers(segment, runs)
         if start is not None:
@@ -63,12 +71,15 @@ class Boundaries(LogReader):
     def _by_headers(self, segment: Segment, runs: Runs) -> int | None:
         """Adds the batches whose headers fit; the byte from which the file must be verified, ``None`` for nowhere."""
         expected = segment.base_offset if self._next is None else self._next
-        descriptor = open_read(segment.path)
+        begin, self._begin = self._begin, 0
+        file = open_file(segment.path)
         try:
-            walk = HeaderWalk(Headers(descriptor, segment), self._epochs, self._lines, expected)
-            stop = walk.run(runs)
+            walk = HeaderWalk(Headers(file, segment), self._epochs, self._lines, expected)
+            stop = walk.run(runs, begin)
+        except OSError as error:
+            raise SourceError(f"{segment.path}: {error.strerror or error}") from None
         finally:
-            os.close(descriptor)
+            file.close()
         self._epochs = walk.epochs
         if walk.expected != expected:  # nothing is known of the end of a file without a good batch
             self._next = walk.expected
@@ -77,6 +88,10 @@ class Boundaries(LogReader):
 
 def _bytes_from(segment: Segment, start: int) -> Buffer:
     """A segment's bytes at their places, those before ``start`` not read: they cost no memory."""
+    if is_remote(segment.path):
+        from kshell.sources import remote
+
+        return remote.contents(segment.path, start, segment.size)
     buf = mmap.mmap(-1, segment.size)
     descriptor = open_read(segment.path)
     try:
@@ -108,16 +123,23 @@ def snapshot_plan(file: SnapshotFile, cut: int) -> FilePlan:
     return FilePlan(file.path, file.size, True, runs.done())
 
 
-def _fits(file: SnapshotFile, runs: Runs) -> bool:
-    """Whether all of it is as it must be, as far as headers and control batches tell; then its batches are added."""
-    descriptor = open_read(file.path)
+def _unread(path: str) -> Buffer:
+    """A snapshot's bytes, of which only few are looked at."""
+    if is_remote(path):
+        return map_file(path)
+    descriptor = open_read(path)
     try:
-        size = os.fstat(descriptor).st_size
-        if size == 0:
-            return False
-        buf = mmap.mmap(descriptor, 0, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)  # not populated: few bytes are read
+        if os.fstat(descriptor).st_size == 0:
+            return b""
+        return mmap.mmap(descriptor, 0, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)  # not populated
     finally:
         os.close(descriptor)
+
+
+def _fits(file: SnapshotFile, runs: Runs) -> bool:
+    """Whether all of it is as it must be, as far as headers and control batches tell; then its batches are added."""
+    buf = _unread(file.path)
+    size = len(buf)
     epoch, last, position = FixedEpoch(file.epoch), None, 0
     while size - position >= HEADER_SIZE:
         batch = read_header(buf, position)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kshell.spark import pack, read
-from kshell.spark.boundaries import Boundaries
+from kshell.spark.files import pack, read
+from kshell.spark.files.boundaries import Boundaries
+from kshell.spark.files.pack import Slice, partitions
+from kshell.spark.files.plan import FilePlan, Run
+from kshell.spark.files.scan import Origin
 from kshell.spark.options import parse
-from kshell.spark.pack import Slice, partitions
-from kshell.spark.plan import FilePlan, Run
-from kshell.spark.scan import Origin
 from tests.builders import (
     FIXTURES,
     batch,
@@ -223,7 +223,7 @@ def test_a_file_that_changes_after_it_was_listed(tmp_path: Path, change: str) ->
         segment.unlink()
     else:
         segment.write_bytes(segment.read_bytes()[:3000] if change == "cut" else batch([b"x"] * 40, 7) * 40)
-    from kshell.spark.decode import View
+    from kshell.spark.decoding.decode import View
 
     view = View(asked.view, asked.fields(), asked.narrowing)
     found: list[dict[str, Any]] = [row for pieces in made for one in view.batches(pieces) for row in one.to_pylist()]

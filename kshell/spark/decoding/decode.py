@@ -7,7 +7,6 @@ them gets into a column.
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,19 +14,18 @@ from kshell.commands.base import arrow_tables
 from kshell.commands.base.record_types import only
 from kshell.commands.base.tables import Field
 from kshell.errors import MissingCodecError
-from kshell.metadata.records import Decoded, decode_record
-from kshell.metadata.redaction import REDACTED, Redaction
-from kshell.protocol.batches import RawRecord, iter_records
+from kshell.metadata.records import Decoded
+from kshell.metadata.redaction import Redaction
+from kshell.protocol.batches import RawRecord
 from kshell.protocol.primitives import DecodeError
-from kshell.spark.bronze import INT16, INT64, RecordColumns
+from kshell.spark.decoding.one_by_one import INT16, INT64, raw_bytes, records
+from kshell.spark.files.pack import Slice
+from kshell.spark.files.plan import FilePlan, Finding
+from kshell.spark.files.read import Placed, read
+from kshell.spark.files.scan import Origin
 from kshell.spark.options import Narrowing
-from kshell.spark.pack import Slice
-from kshell.spark.plan import FilePlan, Finding
-from kshell.spark.read import Placed, read
-from kshell.spark.scan import Origin
 from kshell.spark.schemas import FILES, QUARANTINE, RECORDS, column_name
 
-_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=dict).encode
 Columns = dict[str, Any]
 Event = tuple[Placed, RawRecord, Decoded] | Finding
 
@@ -41,9 +39,11 @@ class View:
         self.wanted = frozenset(field.name for field in fields)
         self.narrowing = narrowing
         self.show_secrets = show_secrets
+        self.found = 0
+        """Findings for which the view ``records`` gave no row so far."""
 
     def batches(self, slices: Iterable[Slice]) -> Iterator[Any]:
-        """``pyarrow.RecordBatch`` es, of as many rows as a batch of any table has at most."""
+        """``pyarrow.RecordBatch`` es, of some ten thousand rows each."""
         pyarrow = importlib.import_module("pyarrow")
         if self.name == RECORDS:
             yield from self._records(pyarrow, slices)
@@ -54,7 +54,7 @@ class View:
 
     def _events(self, piece: Slice, types: frozenset[str] | None) -> Iterator[Event]:
         """The records that are wanted, decoded, and findings, in the order of the file."""
-        narrowing, log = self.narrowing, not piece.file.is_snapshot
+        log = not piece.file.is_snapshot
         wanted = None if types is None else only(types)
         for placed in read(piece.file):
             if isinstance(placed, Finding):
@@ -62,48 +62,29 @@ class View:
                 continue
             if placed.repeats:
                 continue
-            batch = placed.batch
-            control = batch.is_control
             try:
-                for raw in iter_records(batch):
-                    if (log and not _is_within(raw, narrowing)) or (wanted is not None and not wanted(raw, control)):
-                        continue
-                    yield placed, raw, decode_record(raw, control=control)
+                for raw, decoded in records(placed.batch, self.narrowing, wanted, log=log):
+                    yield placed, raw, decoded
             except DecodeError as error:
                 yield Finding(placed.position, "batch", error.reason)
             except MissingCodecError as error:
                 yield Finding(placed.position, "batch", error.message)
 
     def _records(self, arrow: Any, slices: Iterable[Slice]) -> Iterator[Any]:
-        columns = RecordColumns(arrow, self.fields)
-        redaction = Redaction(show_secrets=self.show_secrets)
-        whole = not self.wanted.isdisjoint(("data", "reason", "raw"))
+        from kshell.spark.decoding.bronze import Records  # late: it needs numpy
+
+        collected = Records(arrow, self.fields, self.narrowing, Redaction(show_secrets=self.show_secrets))
         for piece in slices:
             source = _texts(piece)
-            placed: Placed | None = None
-            for event in self._events(piece, self.narrowing.types):
-                if isinstance(event, Finding):
-                    continue
-                if placed is not event[0]:
-                    if placed is not None:
-                        columns.end_batch((*source, placed.position, placed.batch.epoch))
-                        if len(columns) >= arrow_tables.BATCH:
-                            yield columns.take()
-                    placed = event[0]
-                _, raw, decoded = event
-                columns.offset.append(raw.offset)
-                columns.timestamp.append(raw.timestamp)
-                columns.type.append(decoded.name)
-                columns.version.append(decoded.version)
-                if whole:
-                    shown = redaction.record(decoded)
-                    columns.data.append(_json(shown))
-                    if decoded.undecoded is not None:
-                        columns.undecoded[len(columns) - 1] = decoded.undecoded.reason, _raw(decoded, shown)
-            if placed is not None:
-                columns.end_batch((*source, placed.position, placed.batch.epoch))
-        if len(columns):
-            yield columns.take()
+            for placed in read(piece.file):
+                if isinstance(placed, Finding):
+                    self.found += 1
+                elif not placed.repeats:
+                    collected.add((*source, placed.position, placed.batch.epoch), placed.batch)
+                if collected.is_full:
+                    yield from collected.take()
+        yield from collected.take()
+        self.found += collected.broken
 
     def _typed(self, piece: Slice) -> Iterator[Columns]:
         types = frozenset((self.name,))
@@ -127,28 +108,12 @@ class View:
                 placed, raw, decoded = event
                 row = source | _context(placed, raw, decoded)
                 reason = decoded.undecoded.reason if decoded.undecoded else ""
-                yield row | {"kind": "record", "reason": reason, "raw": _raw(decoded, redaction.record(decoded))}
+                yield row | {"kind": "record", "reason": reason, "raw": raw_bytes(decoded, redaction.record(decoded))}
 
     def _files(self, piece: Slice) -> Iterator[Columns]:
-        from kshell.spark.verdict import file_row
+        from kshell.spark.files.verdict import file_row
 
         yield _source(piece.origin, piece.file) | file_row(piece.file)
-
-
-def _is_within(raw: RawRecord, narrowing: Narrowing) -> bool:
-    since, until = narrowing.since, narrowing.until
-    return (
-        (since.offset is None or raw.offset >= since.offset)
-        and (until.offset is None or raw.offset <= until.offset)
-        and (since.time_ms is None or raw.timestamp >= since.time_ms)
-        and (until.time_ms is None or raw.timestamp <= until.time_ms)
-    )
-
-
-def _json(shown: Any) -> str:
-    """As :func:`~kshell.commands.base.arrow_tables.json_text`, with an encoder that is made once."""
-    text = _compact(shown)
-    return text if text.isascii() else arrow_tables.json_text(shown)
 
 
 def _texts(piece: Slice) -> tuple[str | None, int | None, str, bool]:
@@ -181,8 +146,3 @@ def _context(placed: Placed, raw: RawRecord, decoded: Decoded) -> Columns:
 def _found(finding: Finding) -> Columns:
     position = None if finding.position < 0 else finding.position
     return {"position": position, "kind": finding.kind, "reason": finding.reason}
-
-
-def _raw(decoded: Decoded, shown: Any) -> bytes | None:
-    """The bytes of what was not decoded, unless they are hidden where records are printed."""
-    return None if decoded.undecoded is None or shown["undecoded"] == REDACTED else decoded.undecoded.raw

@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from kshell.protocol.batches import Batch
-from kshell.spark.plan import FilePlan, Finding
-from kshell.spark.read import CRC, read
+from kshell.spark.files.plan import FilePlan, Finding
+from kshell.spark.files.read import CRC, read
 
 _NAME = re.compile(r"(\d{20})(?:\.log|-(\d{10})\.checkpoint)\Z")
 _LARGEST = (1 << 63) - 1

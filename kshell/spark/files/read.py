@@ -5,15 +5,14 @@ Damage is data: it is given between the batches as findings, and reading goes on
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from kshell.errors import SourceError
 from kshell.protocol.batches import HEADER_SIZE, Batch, read_header
 from kshell.protocol.verify import MAGIC
-from kshell.sources.files import open_read
-from kshell.spark.plan import FilePlan, Finding, Run
+from kshell.sources.ranges import OpenFile, open_file
+from kshell.spark.files.plan import FilePlan, Finding, Run
 
 _PIECE = 4 << 20
 CRC = "the batch's CRC does not match its bytes"
@@ -36,7 +35,7 @@ def read(plan: FilePlan) -> Iterator[Placed | Finding]:
     if not plan.runs:
         return
     try:
-        descriptor = open_read(plan.path)
+        file = open_file(plan.path)
     except FileNotFoundError:
         yield Finding(-1, "file", "the file is gone since it was listed")
         return
@@ -44,22 +43,22 @@ def read(plan: FilePlan) -> Iterator[Placed | Finding]:
         yield Finding(-1, "file", error.message)
         return
     try:
-        if plan.is_snapshot and not plan.is_proven and not _is_good(descriptor, plan.runs[0].start):
+        if plan.is_snapshot and not plan.is_proven and not _is_good(file, plan.runs[0].start):
             return  # whoever reads what is before says so
         for run in plan.runs:
-            for found in _run(descriptor, run):
+            for found in _run(file, run):
                 yield found
                 if plan.is_snapshot and isinstance(found, Finding):
                     return
     except OSError as error:
-        yield Finding(-1, "file", f"{plan.path}: {error.strerror}")
+        yield Finding(-1, "file", f"{plan.path}: {error.strerror or error}")
     finally:
-        os.close(descriptor)
+        file.close()
 
 
-def _run(descriptor: int, run: Run) -> Iterator[Placed | Finding]:
+def _run(file: OpenFile, run: Run) -> Iterator[Placed | Finding]:
     expected = run.first
-    for position, batch in _batches(descriptor, run.start, run.end):
+    for position, batch in _batches(file, run.start, run.end):
         if batch is None or batch.magic != MAGIC or batch.base_offset != expected:
             yield Finding(position, "batch", _CHANGED)
             return
@@ -67,18 +66,18 @@ def _run(descriptor: int, run: Run) -> Iterator[Placed | Finding]:
         yield Placed(position, batch, run.repeats) if batch.crc_is_good() else Finding(position, "batch", CRC)
 
 
-def _batches(descriptor: int, start: int, end: int) -> Iterator[tuple[int, Batch | None]]:
+def _batches(file: OpenFile, start: int, end: int) -> Iterator[tuple[int, Batch | None]]:
     """(first byte, batch) of all between two boundaries; ``None`` where there is no longer a whole one."""
     window, base, position = b"", start, start
     while position < end:
         at = position - base
-        left = len(window) - at
-        if left < HEADER_SIZE or left < read_header(window, at).size:
-            size = read_header(window, at).size if left >= HEADER_SIZE else 0
-            window, base, at = _read(descriptor, position, min(max(_PIECE, size), end - position)), position, 0
         batch = read_header(window, at) if len(window) - at >= HEADER_SIZE else None
+        if batch is None or at + batch.size > len(window):
+            size = 0 if batch is None else batch.size
+            window, base, at = _read(file, position, min(max(_PIECE, size), end - position)), position, 0
+            batch = read_header(window, 0) if len(window) >= HEADER_SIZE else None
         if batch is not None and batch.end > len(window) and position + batch.size <= end:
-            window = _read(descriptor, position, batch.size)
+            window = _read(file, position, batch.size)
             batch = read_header(window, 0) if len(window) == batch.size else None
         if batch is None or batch.size < HEADER_SIZE or batch.end > len(window):
             yield position, None
@@ -87,11 +86,11 @@ def _batches(descriptor: int, start: int, end: int) -> Iterator[tuple[int, Batch
         position += batch.size
 
 
-def _read(descriptor: int, position: int, size: int) -> bytes:
+def _read(file: OpenFile, position: int, size: int) -> bytes:
     """``size`` bytes from there, or fewer where the file ends before: a call may give fewer than there are."""
     parts = []
     while size > 0:
-        part = os.pread(descriptor, size, position)
+        part = file.pread(size, position)
         if not part:
             break
         parts.append(part)
@@ -100,6 +99,6 @@ def _read(descriptor: int, position: int, size: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _is_good(descriptor: int, end: int) -> bool:
+def _is_good(file: OpenFile, end: int) -> bool:
     """Whether the CRC of every batch before byte ``end`` is right."""
-    return all(batch is not None and batch.crc_is_good() for _, batch in _batches(descriptor, 0, end))
+    return all(batch is not None and batch.crc_is_good() for _, batch in _batches(file, 0, end))

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kshell.errors import SourceNotFoundError
-from kshell.sources.files import METADATA_DIRECTORY, Listing, SnapshotFile, locate, meta_properties, scan
+from kshell.sources.files import METADATA_DIRECTORY, Listing, SnapshotFile, is_remote, locate, meta_properties, scan
+from kshell.sources.remote import plain
 
 _FILES = (".log", ".checkpoint")
 
@@ -37,36 +38,72 @@ class Found(NamedTuple):
 def find(paths: Iterable[str]) -> list[Found]:
     """What is there to read, each once, in the order of the paths; what a glob finds is sorted.
 
-    Raises SourceNotFoundError for a path that is not there or holds no metadata, and for a glob that finds none.
+    Raises SourceNotFoundError for a path that is not there or holds no metadata, and for a glob that finds none;
+    UsageError for a URI that is not understood.
     """
     found: dict[str, Found] = {}
-    for path in paths:
-        if os.path.exists(path) or not glob.has_magic(path):
-            places = [locate(path)]
-            listings = [scan(places[0])]
-        else:
-            places, listings = _matches(path)
-        for place, listing in zip(places, listings, strict=True):
-            found.setdefault(os.path.realpath(place), Found(place, listing, origin(listing)))
-    return [one for real, one in found.items() if os.path.dirname(real) not in found]
+    for path in map(plain, paths):
+        for one in _remote(path) if is_remote(path) else _local(path):
+            found.setdefault(_identity(one.path), one)
+    return [one for place, one in found.items() if os.path.dirname(place) not in found]
 
 
-def _matches(pattern: str) -> tuple[list[str], list[Listing]]:
-    places, listings = [], []
-    for path in sorted(glob.iglob(pattern, recursive=True)):
-        if _counts(path, pattern):
-            place = locate(path)
-            try:
-                listings.append(scan(place))
-            except SourceNotFoundError:
-                continue  # a directory of something else, or formatted and never used
-            places.append(place)
-    if not places:
+def _identity(path: str) -> str:
+    return path if is_remote(path) else os.path.realpath(path)
+
+
+def _local(path: str) -> list[Found]:
+    path = os.path.abspath(path)  # executors are started in directories of their own
+    if os.path.exists(path) or not glob.has_magic(path):
+        return [_found(locate(path))]
+    candidates = (one for one in sorted(glob.iglob(path, recursive=True)) if _counts(one, path))
+    return _some(path, map(_tried, candidates))
+
+
+def _remote(path: str) -> list[Found]:
+    """As :func:`_local`, with many requests at once."""
+    from kshell.sources.remote_globs import at_once, matches  # late: needs pyarrow
+
+    if not glob.has_magic(path):
+        return [_found(locate(path))]
+    candidates = [
+        one.path for one in matches(path) if one.is_directory or (one.path.endswith(_FILES) and path.endswith(_FILES))
+    ]
+    return _some(path, at_once(lambda one: _tried(one) if _is_metadata(one) else None, candidates))
+
+
+def _is_metadata(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name == METADATA_DIRECTORY or name.endswith(_FILES) or not _has_metadata_beside(path)
+
+
+def _has_metadata_beside(path: str) -> bool:
+    from kshell.sources.remote import infos
+
+    return infos([f"{path.rpartition('/')[0]}/{METADATA_DIRECTORY}"])[0].is_directory
+
+
+def _some(pattern: str, tried: Iterable[Found | None]) -> list[Found]:
+    found = [one for one in tried if one is not None]
+    if not found:
         raise SourceNotFoundError(
             f"{pattern}: finds no metadata log and no snapshot",
             hint=f"a glob names directories ({METADATA_DIRECTORY}, or log directories), or .log and .checkpoint files",
         )
-    return places, listings
+    return found
+
+
+def _tried(path: str) -> Found | None:
+    place = locate(path)
+    try:
+        return _found(place)
+    except SourceNotFoundError:
+        return None  # a directory of something else, or formatted and never used
+
+
+def _found(place: str) -> Found:
+    listing = scan(place)
+    return Found(place, listing, origin(listing))
 
 
 def _counts(path: str, pattern: str) -> bool:

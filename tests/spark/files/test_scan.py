@@ -9,7 +9,7 @@ import pytest
 
 from kshell.errors import SourceNotFoundError
 from kshell.sources.files import METADATA_DIRECTORY
-from kshell.spark.scan import Origin, find
+from kshell.spark.files.scan import Origin, find
 from tests.builders import FIXTURES, batch, recorded, value, write_log, write_snapshot
 
 NODE = FIXTURES / "4.3.1/broker-0"

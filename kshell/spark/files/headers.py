@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-import os
 import struct
 from typing import NamedTuple
 
 from kshell.protocol.batches import CONTROL_BIT, HEADER_SIZE, LENGTH_END, MIN_LENGTH, Batch, read_header
 from kshell.protocol.verify import MAGIC, LeaderEpochs
 from kshell.sources.files import Segment
-from kshell.spark.plan import Runs
+from kshell.sources.ranges import OpenFile
+from kshell.spark.files.plan import Runs
 
 _HEADER = struct.Struct(">qiib4xhi30xi")
 """Of a batch's header: base offset, length, epoch, magic, attributes, last offset delta, number of records."""
@@ -22,17 +22,17 @@ _NEVER = 1 << 63
 class Headers:
     """Reads headers from an open file; bytes that another process cut off meanwhile are missing."""
 
-    def __init__(self, descriptor: int, segment: Segment) -> None:
+    def __init__(self, file: OpenFile, segment: Segment) -> None:
         self.size = segment.size
-        self._descriptor = descriptor
+        self._pread = file.pread
 
     def window(self, position: int) -> bytes:
         """The bytes from there on, some of them."""
-        return os.pread(self._descriptor, _WINDOW, position)
+        return self._pread(_WINDOW, position)
 
     def batch(self, start: int, end: int) -> Batch | None:
         """The whole batch, at position 0 of bytes of its own; ``None`` if its CRC does not match."""
-        raw = os.pread(self._descriptor, end - start, start)
+        raw = self._pread(end - start, start)
         if len(raw) < end - start:
             return None
         batch = read_header(raw, 0)
@@ -40,7 +40,7 @@ class Headers:
 
     def header(self, start: int) -> Batch:
         """The header alone, of a batch that was seen before; at position 0 of its bytes."""
-        return read_header(os.pread(self._descriptor, HEADER_SIZE, start).ljust(HEADER_SIZE, b"\0"), 0)
+        return read_header(self._pread(HEADER_SIZE, start).ljust(HEADER_SIZE, b"\0"), 0)
 
 
 class _Pending(NamedTuple):
@@ -68,12 +68,12 @@ class HeaderWalk:
         self._headers = headers
         self._lines = lines
 
-    def run(self, runs: Runs) -> int | None:
-        """Adds the batches that fit. Where something is odd: the byte of the batch before, which is not added, so that
-        it is looked at more closely; ``None`` at the end of the file.
+    def run(self, runs: Runs, begin: int = 0) -> int | None:
+        """Adds the batches that fit, from byte ``begin`` on. Where something is odd: the byte of the batch before,
+        which is not added, so that it is looked at more closely; ``None`` at the end of the file.
         """
         headers, unpack, size = self._headers, _HEADER.unpack_from, self._headers.size
-        position, expected, pending = 0, self.expected, None
+        position, expected, pending = begin, self.expected, None
         window, base, epoch, line = b"", 0, None, _NEVER
         while position < size:
             at = position - base

@@ -1,0 +1,1 @@
+"""Slices into Arrow record batches of a view's columns. Free of Spark."""

@@ -1,0 +1,141 @@
+"""The columns of the view ``records``: batches are collected, and their records decoded together.
+
+What has the form that nearly all metadata has is decoded by columns (:mod:`kshell.spark.columns`), anything else one by
+one, as in every other view. Both give the same rows, in the order of the batches. What the records of a batch share is
+kept once; only columns that were asked for are made.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kshell.commands.base.arrow_tables import schema
+from kshell.commands.base.record_types import only
+from kshell.commands.base.tables import Field
+from kshell.errors import MissingCodecError
+from kshell.metadata.records import Decoded, decode_record
+from kshell.metadata.redaction import Redaction
+from kshell.protocol.batches import Batch, RawRecord
+from kshell.protocol.primitives import DecodeError
+from kshell.spark.columns.framing import Framed, frame
+from kshell.spark.columns.rows import Line, Rows
+from kshell.spark.columns.values import Values
+from kshell.spark.decoding.one_by_one import json_text, raw_bytes, records
+from kshell.spark.options import Narrowing
+
+np: Any = importlib.import_module("numpy")
+
+ROWS = 1 << 16
+SIZE = 4 << 20
+"""Records, and bytes of batches, that are decoded together, or a batch more; their columns have ten times the bytes."""
+
+Shared = tuple[str | None, int | None, str, bool, int, int]
+"""clusterId, nodeId, file, isSnapshot, position, epoch of the records of one batch."""
+_SHARED = ("clusterId", "nodeId", "file", "isSnapshot", "position", "epoch")
+_SNAPSHOT = _SHARED.index("isSnapshot")
+_WHOLE = ("data", "reason", "raw")
+"""Columns for which values must be decoded to their ends."""
+
+
+class Records:
+    """Batches until there are enough of them. ``arrow``: the module; ``fields``: some of the view's, in any order."""
+
+    def __init__(self, arrow: Any, fields: Sequence[Field], narrowing: Narrowing, redaction: Redaction) -> None:
+        self._arrow = arrow
+        self._schema = schema(arrow, fields)
+        self._narrowing = narrowing
+        self._redaction = redaction
+        self._wanted = None if narrowing.types is None else only(narrowing.types)
+        self._is_whole = not set(_WHOLE).isdisjoint(self._schema.names)
+        self._values = Values(redaction, whole=self._is_whole)
+        self.broken = 0
+        """Batches, of those that were taken, that could not be read to their ends."""
+        self._start()
+
+    def _start(self) -> None:
+        self._batches: list[Batch] = []
+        self._shared: list[Shared] = []
+        self._rows = self._size = 0
+
+    def add(self, shared: Shared, batch: Batch) -> None:
+        """One more batch, whose CRC is good."""
+        self._batches.append(batch)
+        self._shared.append(shared)
+        self._rows += batch.records
+        self._size += batch.size
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to take what there is."""
+        return self._rows >= ROWS or self._size >= SIZE
+
+    def take(self) -> Iterator[Any]:
+        """The rows of all batches as a ``pyarrow.RecordBatch``, or nothing where there are none; no batch is left."""
+        framed, others = frame(self._batches)
+        framed = self._narrowed(framed)
+        odd = {index: list(self._one_by_one(index)) for index in others}
+        added = np.zeros(len(self._batches), np.int64)
+        for index, lines in odd.items():
+            added[index] = len(lines)
+        counts = np.bincount(framed.batch, minlength=len(self._batches)) + added
+        rows = Rows(self._arrow, int(counts.sum()))
+        places = np.arange(len(framed.offset)) + (np.cumsum(added) - added)[framed.batch]
+        rows.put(places, framed)
+        groups, alone = self._values.decode(framed)
+        for group in groups:
+            rows.put_group(places[group.rows], group)
+        for row in alone.tolist():
+            raw = RawRecord(int(framed.offset[row]), int(framed.timestamp[row]), None, framed.value(row))
+            rows.put_line(int(places[row]), self._line(raw, decode_record(raw, control=False)))
+        first = np.cumsum(counts) - counts
+        for index, lines in odd.items():
+            for place, line in enumerate(lines, int(first[index])):
+                rows.put_line(place, line)
+        shared = dict(zip(_SHARED, zip(*self._shared, strict=True), strict=True)) if self._shared else {}
+        self._start()
+        if rows.count:
+            columns = [
+                self._repeated(shared[name], counts, kind) if name in shared else rows.column(name, kind)
+                for name, kind in zip(self._schema.names, self._schema.types, strict=True)
+            ]
+            yield self._arrow.record_batch(columns, schema=self._schema)
+
+    def _repeated(self, values: Sequence[Any], counts: Any, kind: Any) -> Any:
+        """A value of each batch, as often as the batch has rows."""
+        return self._arrow.array(values, type=kind).take(self._arrow.array(np.repeat(np.arange(len(values)), counts)))
+
+    def _narrowed(self, framed: Framed) -> Framed:
+        """The records that are wanted. Offsets and times of snapshots are not the log's."""
+        since, until = self._narrowing.since, self._narrowing.until
+        kept = np.ones(len(framed.offset), bool)
+        for column, least, most in (
+            (framed.offset, since.offset, until.offset),
+            (framed.timestamp, since.time_ms, until.time_ms),
+        ):
+            if least is not None:
+                kept &= column >= least
+            if most is not None:
+                kept &= column <= most
+        kept |= np.array([one[_SNAPSHOT] for one in self._shared], bool)[framed.batch]
+        if self._wanted is not None:
+            kept &= self._values.are_wanted(framed, self._wanted)
+        return framed if kept.all() else framed.only(kept)
+
+    def _one_by_one(self, index: int) -> Iterator[Line]:
+        """The records of a batch of another form, as far as it can be read: the view ``quarantine`` says why not."""
+        log = not self._shared[index][_SNAPSHOT]
+        try:
+            for raw, decoded in records(self._batches[index], self._narrowing, self._wanted, log=log):
+                yield self._line(raw, decoded)
+        except (DecodeError, MissingCodecError):
+            self.broken += 1
+
+    def _line(self, raw: RawRecord, decoded: Decoded) -> Line:
+        name, version = decoded.name, decoded.version
+        if not self._is_whole:
+            return Line(raw.offset, raw.timestamp, name, version, "", None, None)
+        shown = self._redaction.record(decoded)
+        reason = None if decoded.undecoded is None else decoded.undecoded.reason
+        return Line(raw.offset, raw.timestamp, name, version, json_text(shown), reason, raw_bytes(decoded, shown))
