@@ -32,7 +32,7 @@ def printer(schema: Schema) -> Printer:
 
 def _printer(fields: tuple[Field, ...]) -> Printer:
     convert = [(field.name, change) for field in fields if (change := _change(field)) is not None]
-    tagged = [(field.name, _default(field)) for field in fields if field.tag is not None]
+    tagged = [(field.name, default(field)) for field in fields if field.tag is not None]
 
     def print_message(message: Message) -> Message:
         for name, default in tagged:
@@ -48,7 +48,8 @@ def _printer(fields: tuple[Field, ...]) -> Printer:
     return print_message
 
 
-def _default(field: Field) -> Any:
+def default(field: Field) -> Any:
+    """The value of a tagged field that is not printed, as a decoder gives it."""
     if field.array and field.default == ():
         return []
     if field.type == "bytes" and field.default == "":

@@ -1,0 +1,146 @@
+"""The records of many batches at once: where each value is, its offset and its timestamp, as numpy columns.
+
+Metadata records all look alike: no key, no headers, small numbers. Whole batches of those are framed here. What has
+anything else in it (control batches, compression, keys, damage) is left to
+:func:`~kshell.protocol.batches.iter_records`, one record after another, and the outcome is that of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kshell.protocol.batches import APPEND_TIME_BIT, CODEC_MASK, CONTROL_BIT, HEADER_SIZE, Batch
+
+np: Any = importlib.import_module("numpy")
+
+_BIG = 1 << 62
+"""Base offsets and timestamps beyond it may have sums that no int64 holds."""
+_NO_KEY = 1
+_ZERO_HEADERS = 0
+
+
+class Framed(NamedTuple):
+    """Records in the order of their batches; all columns are int64 of one length."""
+
+    data: bytes
+    """The records regions of their batches, joined."""
+    batch: Any
+    """Index of the record's batch among those that were given."""
+    offset: Any
+    timestamp: Any
+    start: Any
+    """The first byte of the value in ``data``."""
+    end: Any
+
+    def only(self, rows: Any) -> Framed:
+        """The records that a mask or an index names."""
+        return Framed(self.data, *(column[rows] for column in self[1:]))
+
+    def value(self, row: int) -> bytes:
+        """The bytes of one record's value."""
+        return self.data[self.start[row] : self.end[row]]
+
+
+def frame(batches: Sequence[Batch]) -> tuple[Framed, list[int]]:
+    """The records of the plain batches, whose CRC is good; and the indexes of all other batches."""
+    plain: list[Batch] = []
+    places: list[int] = []
+    odd: list[int] = []
+    regions: list[bytes] = []
+    ends: list[int] = []
+    for index, batch in enumerate(batches):
+        region = _region(batch)
+        found = None if region is None else _ends(region, batch.records)
+        if region is None or found is None:
+            odd.append(index)
+            continue
+        plain.append(batch)
+        places.append(index)
+        regions.append(region)
+        ends += found
+    framed, good = _parsed(plain, regions, ends)
+    if not good.all():
+        odd += [places[place] for place in np.flatnonzero(~good)]
+        framed = framed.only(good[framed.batch])
+    return framed._replace(batch=np.array(places, np.int64)[framed.batch]), sorted(odd)
+
+
+def _region(batch: Batch) -> bytes | None:
+    """The bytes of a batch's records where they can be read as they are."""
+    if batch.attributes & (CONTROL_BIT | CODEC_MASK):
+        return None
+    if not (-_BIG < batch.base_offset < _BIG and -_BIG < batch.base_timestamp < _BIG):
+        return None
+    return bytes(batch.buf[batch.position + HEADER_SIZE : batch.end])
+
+
+def _ends(region: bytes, count: int) -> list[int] | None:
+    """Where each record ends, by their sizes; ``None`` if they do not fill the region exactly."""
+    found: list[int] = []
+    add, at, end = found.append, 0, len(region)
+    try:
+        while at < end:
+            size = region[at]
+            if size < 0x80:
+                at += (size >> 1) + 1
+            elif (more := region[at + 1]) < 0x80:
+                at += ((size & 0x7F | more << 7) >> 1) + 2
+            elif (most := region[at + 2]) < 0x80:
+                at += ((size & 0x7F | (more & 0x7F) << 7 | most << 14) >> 1) + 3
+            else:
+                return None
+            add(at)
+    except IndexError:
+        return None
+    return found if at == end and len(found) == count else None
+
+
+def _parsed(batches: Sequence[Batch], regions: Sequence[bytes], ends: list[int]) -> tuple[Framed, Any]:
+    """The records, and of each batch whether all of its records are plain."""
+    data = b"".join(regions)
+    headers = Batch(*(zip(*batches, strict=True) if batches else [()] * len(Batch._fields)))
+    count = np.array(headers.records, np.int64)
+    owner = np.repeat(np.arange(len(batches)), count)
+    index = np.arange(len(ends)) - (np.cumsum(count) - count)[owner]
+    buf = np.frombuffer(data or bytes(1), np.uint8)
+    sizes = np.array([len(region) for region in regions], np.int64)
+    end = np.array(ends, np.int64) + (np.cumsum(sizes) - sizes)[owner]
+    begin = np.concatenate((np.zeros(1, np.int64), end[:-1]))[: len(end)]
+    size, at = _varints(buf, begin)
+    good = at + size == end
+    moved, at = _varints(buf, at + 1)
+    delta, at = _varints(buf, at)
+    good &= (moved != _TOO_LONG) & (delta == index) & (buf.take(at, mode="clip") == _NO_KEY)
+    length, at = _varints(buf, at + 1)
+    good &= (length >= 0) & (at + length + 1 == end) & (buf.take(end - 1, mode="clip") == _ZERO_HEADERS)
+    is_good = np.ones(len(batches), bool)
+    is_good[owner[~good]] = False
+    first, last, base, attributes = (
+        np.array(column, np.int64)[owner]
+        for column in (headers.base_timestamp, headers.max_timestamp, headers.base_offset, headers.attributes)
+    )
+    timestamp = np.where(attributes & APPEND_TIME_BIT, last, first + moved)
+    return Framed(data, owner, base + delta, timestamp, at, at + length), is_good
+
+
+_TOO_LONG = -(1 << 40)
+"""Instead of a number in more than four bytes: no shorter one has that value."""
+
+
+def _varints(buf: Any, at: Any) -> tuple[Any, Any]:
+    """Zigzag varints of at most four bytes, and the positions after them."""
+    byte = buf.take(at, mode="clip").astype(np.int64)
+    value, after = byte & 0x7F, at + 1
+    longer = np.flatnonzero(byte > 0x7F)
+    for shift in (7, 14, 21):
+        if not len(longer):
+            break
+        byte = buf.take(after[longer], mode="clip").astype(np.int64)
+        value[longer] |= (byte & 0x7F) << shift
+        after[longer] += 1
+        longer = longer[byte > 0x7F]
+    value = (value >> 1) ^ -(value & 1)
+    value[longer] = _TOO_LONG
+    return value, after

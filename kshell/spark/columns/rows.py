@@ -1,0 +1,96 @@
+"""The columns of the view ``records``, out of rows that were decoded together and rows that were decoded alone."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, NamedTuple
+
+from kshell.spark.columns.framing import Framed
+from kshell.spark.columns.values import Group
+from kshell.spark.decoding.one_by_one import INT16, INT64
+
+np: Any = importlib.import_module("numpy")
+
+
+class Line(NamedTuple):
+    """A record that was decoded alone."""
+
+    offset: int
+    timestamp: int
+    name: str
+    version: int
+    data: str
+    """JSON text; empty where nobody asked for it."""
+    reason: str | None
+    raw: bytes | None
+
+
+class Rows:
+    """Columns of ``count`` rows, which come in any order: each is put in its place."""
+
+    def __init__(self, arrow: Any, count: int) -> None:
+        self._arrow = arrow
+        self.count = count
+        self._numbers = {
+            "offset": np.zeros(count, np.int64),
+            "timestampMs": np.zeros(count, np.int64),
+            "version": np.zeros(count, np.int16),
+        }
+        self._missing: dict[str, list[int]] = {"offset": [], "timestampMs": [], "version": []}
+        self._types: dict[str, int] = {}
+        self._type = np.zeros(count, np.int32)
+        self._texts: list[Any] = []
+        self._places: list[Any] = []
+        self._lines: dict[int, Line] = {}
+
+    def put(self, places: Any, framed: Framed) -> None:
+        """Where and when records were written."""
+        self._numbers["offset"][places] = framed.offset
+        self._numbers["timestampMs"][places] = framed.timestamp
+
+    def put_group(self, places: Any, group: Group) -> None:
+        """Values of one type and version."""
+        self._numbers["version"][places] = group.version
+        self._type[places] = self._types.setdefault(group.name, len(self._types))
+        self._texts.append(group.texts)
+        self._places.append(places)
+
+    def put_line(self, place: int, line: Line) -> None:
+        """A record that was decoded alone. What a column cannot hold is null there."""
+        for name, value, range_ in (
+            ("offset", line.offset, INT64),
+            ("timestampMs", line.timestamp, INT64),
+            ("version", line.version, INT16),
+        ):
+            if value in range_:
+                self._numbers[name][place] = value
+            else:
+                self._missing[name].append(place)
+        self._type[place] = self._types.setdefault(line.name, len(self._types))
+        self._lines[place] = line
+
+    def column(self, name: str, kind: Any) -> Any:
+        """A column of the view, as an array of that type."""
+        arrow = self._arrow
+        if name in self._numbers:
+            mask = None
+            if self._missing[name]:
+                mask = np.zeros(self.count, bool)
+                mask[self._missing[name]] = True
+            return arrow.array(self._numbers[name], type=kind, mask=mask)
+        if name == "type":
+            return arrow.array(list(self._types), type=kind).take(arrow.array(self._type))
+        if name == "data":
+            return self._data(kind)
+        odd = {place: value for place, line in self._lines.items() if (value := getattr(line, name)) is not None}
+        return (
+            arrow.array([odd.get(place) for place in range(self.count)], kind) if odd else arrow.nulls(self.count, kind)
+        )
+
+    def _data(self, kind: Any) -> Any:
+        arrow = self._arrow
+        lines = arrow.array([line.data for line in self._lines.values()], type=kind)
+        places = np.concatenate([*self._places, np.array(list(self._lines), np.int64)])
+        order = np.empty(self.count, np.int64)
+        order[places] = np.arange(self.count)
+        return arrow.concat_arrays([*self._texts, lines]).take(arrow.array(order))

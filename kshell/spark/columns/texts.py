@@ -1,0 +1,169 @@
+"""Values of one shape as JSON text, exactly as the encoder of :mod:`json` prints them one by one."""
+
+from __future__ import annotations
+
+import binascii
+import importlib
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kshell.spark.columns.shapes import FIXED
+from kshell.spark.columns.walk import Place, Shape, Span
+
+arrow: Any = importlib.import_module("pyarrow")
+compute: Any = importlib.import_module("pyarrow.compute")
+np: Any = importlib.import_module("numpy")
+
+Hides = Callable[[int, str], bool]
+"""Whether a config's value is hidden, by its resource type and key."""
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_PLAIN = bytes(byte for byte in range(0x20, 0x80) if byte not in b'"\\')
+"""What stands in a JSON string as it is."""
+_IS_PLAIN = np.isin(np.arange(256), np.frombuffer(_PLAIN, np.uint8))
+_ID, _SIZE = 22, 16
+_BOOLEANS = arrow.array(["false", "true"])
+
+
+class Texts:
+    """Makes texts of the shapes of a walk. ``data``: the bytes; ``hides``: the one place that decides on secrets."""
+
+    def __init__(self, data: bytes, hides: Hides, hidden: str) -> None:
+        self._data = data
+        self._buffer = arrow.py_buffer(data)
+        self._hides = hides
+        self._hidden = hidden
+
+    def of(self, shape: Shape) -> tuple[Any, Any]:
+        """(a string array with a text for each, rows that need escapes): the texts are of ``shape.rows`` without those.
+
+        Those rows, an index array or ``None``, are to be decoded one by one.
+        """
+        texts, plain = self._spans(shape)
+        if not plain.all():
+            odd = shape.rows[~plain]
+            shape = shape.only(plain)
+            return (self.of(shape)[0] if len(shape) else arrow.array([], arrow.string())), odd
+        values = self._values(shape)
+        parts: list[Any] = []
+        for number, item in enumerate(shape.items):
+            if isinstance(item, str):
+                parts.append(item)
+            elif isinstance(item, Span):
+                parts += ['"', self._shown(shape, number, texts, values), '"']
+            else:
+                parts += self._text(item, values[number])
+        return _joined(parts, len(shape)), None
+
+    def _spans(self, shape: Shape) -> tuple[dict[int, Any], Any]:
+        """Of each item that is a text: its array; and which values have no text that needs an escape."""
+        found: dict[int, Any] = {}
+        plain = np.ones(len(shape), bool)
+        evens = arrow.array(np.arange(0, 2 * len(shape), 2))
+        for number, item in enumerate(shape.items):
+            if not isinstance(item, Span):
+                continue
+            start = shape.bases[item.base] + item.at
+            end = shape.bases[item.until] if item.length is None else start + item.length
+            # Texts and what lies between them, one after another, are an array as they are.
+            borders = np.stack((start, end), axis=1).astype(np.int32)
+            every = arrow.StringArray.from_buffers(2 * len(shape) - 1, arrow.py_buffer(borders), self._buffer)
+            found[number] = every.take(evens)
+            _, offsets, chars = found[number].buffers()
+            ends = np.frombuffer(offsets, np.int32)[1 : len(shape) + 1]
+            text = b"" if chars is None else chars[: ends[-1]].to_pybytes()
+            if text.translate(None, _PLAIN):
+                odd = np.flatnonzero(~_IS_PLAIN[np.frombuffer(text, np.uint8)])
+                plain[np.searchsorted(ends, odd, side="right")] = False
+        return found, plain
+
+    def _values(self, shape: Shape) -> dict[int, Any]:
+        """Of each item of fixed size: its values. Those behind one base are taken from the bytes together."""
+        found: dict[int, Any] = {}
+        for base in range(len(shape.bases)):
+            here = {n: item for n, item in enumerate(shape.items) if isinstance(item, Place) and item.base == base}
+            if not here:
+                continue
+            kind = np.dtype({
+                "names": [str(number) for number in here],
+                "formats": [FIXED[item.field.type] for item in here.values()],
+                "offsets": [item.at for item in here.values()],
+            })  # fmt: skip
+            every = np.ndarray((len(self._data) - kind.itemsize + 1,), f"V{kind.itemsize}", self._data, strides=(1,))
+            taken = every[shape.bases[base]].view(kind)
+            found |= {number: taken[str(number)] for number in here}
+        return found
+
+    def _shown(self, shape: Shape, number: int, texts: dict[int, Any], values: dict[int, Any]) -> Any:
+        """A text that may be shown."""
+        item = shape.items[number]
+        if not isinstance(item, Span) or not item.field.follows:
+            return texts[number]
+        (key,) = (texts[n] for n, one in enumerate(shape.items) if isinstance(one, Span) and one.field.name == "name")
+        (kind,) = (
+            values[n]
+            for n, one in enumerate(shape.items)
+            if isinstance(one, Place) and one.field.name == "resourceType"
+        )
+        keys = key.dictionary_encode()
+        names = keys.dictionary.to_pylist()
+        pairs = kind.astype(np.int64) * len(names) + keys.indices.to_numpy()
+        each, which = np.unique(pairs, return_inverse=True)
+        hidden = np.array([self._hides(pair // len(names), names[pair % len(names)]) for pair in each.tolist()])
+        return compute.if_else(arrow.array(hidden[which]), self._hidden, texts[number])
+
+    def _text(self, item: Place, column: Any) -> list[Any]:
+        """The parts of a value of fixed size: arrays of texts, or matrices of bytes where all are of one length."""
+        if item.field.type == "uuid":
+            return ['"', _ids(column), '"']
+        if item.field.type == "bool":
+            return [_BOOLEANS.take(arrow.array((column != 0).astype(np.int8)))]
+        if item.field.type == "float64":
+            return [arrow.array(_reals(column))]
+        native = column.astype(column.dtype.newbyteorder("="))
+        return [compute.cast(arrow.array(native), arrow.string())]
+
+
+def _ids(column: Any) -> Any:
+    """URL-safe base64 of 16 bytes each: 18 bytes are 24 characters without padding, of which 22 are wanted."""
+    padded = np.zeros((len(column), _SIZE + 2), np.uint8)
+    padded[:, :_SIZE] = np.ascontiguousarray(column).view(np.uint8).reshape(-1, _SIZE)
+    text = binascii.b2a_base64(padded, newline=False).translate(_URL_SAFE)
+    return np.frombuffer(text, np.uint8).reshape(len(column), -1)[:, :_ID]
+
+
+def _reals(column: Any) -> list[str]:
+    encode: Callable[[float], str] = float.__repr__ if np.isfinite(column).all() else json.JSONEncoder().encode
+    return [encode(value) for value in column.tolist()]
+
+
+def _joined(parts: Iterable[Any], count: int) -> Any:
+    """Text, matrices and arrays one after another, as one array of ``count`` texts."""
+    columns: list[Any] = []
+    fixed: list[Any] = []
+    for part in [*parts, None]:
+        if isinstance(part, str | np.ndarray):
+            fixed.append(part)
+            continue
+        if fixed:
+            columns.append(_fixed(fixed, count))
+            fixed = []
+        if part is not None:
+            columns.append(part)
+    if not any(isinstance(column, arrow.Array) for column in columns):
+        return arrow.repeat("".join(columns), count)
+    return columns[0] if len(columns) == 1 else compute.binary_join_element_wise(*columns, "")
+
+
+def _fixed(parts: list[Any], count: int) -> Any:
+    """Parts whose length is the same for all: text alone stays text."""
+    if all(isinstance(part, str) for part in parts):
+        return "".join(parts)
+    blocks = [np.frombuffer(part.encode(), np.uint8) if isinstance(part, str) else part for part in parts]
+    width = sum(block.shape[-1] for block in blocks)
+    matrix, at = np.empty((count, width), np.uint8), 0
+    for block in blocks:
+        matrix[:, at : at + block.shape[-1]] = block
+        at += block.shape[-1]
+    offsets = np.arange(0, (count + 1) * width, width, dtype=np.int32)
+    return arrow.StringArray.from_buffers(count, arrow.py_buffer(offsets), arrow.py_buffer(matrix))

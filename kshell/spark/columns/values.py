@@ -1,0 +1,115 @@
+"""Values into columns: which type and version each is, and its data as JSON text. Most of them at once, by shape."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kshell.metadata.families.configs import RESOURCE_TYPES
+from kshell.metadata.records import FRAME_VERSION, Decoded, RecordType, record_types
+from kshell.metadata.redaction import REDACTED, Redaction
+from kshell.metadata.values import enum_name
+from kshell.protocol.batches import RawRecord
+from kshell.spark.columns.framing import Framed
+from kshell.spark.columns.shapes import Secrets, Steps, Unshaped, steps
+from kshell.spark.columns.texts import Texts
+from kshell.spark.columns.walk import LEAST, Walk
+from kshell.spark.decoding.one_by_one import Wanted, json_text
+
+np: Any = importlib.import_module("numpy")
+
+_HEAD = 3
+"""Bytes of frame version, api key and version of every known type."""
+_VERSIONS = 128
+
+
+class Group(NamedTuple):
+    """Values of one type and version: their rows, and their texts (``None`` where nobody asked for them)."""
+
+    name: str
+    version: int
+    rows: Any
+    texts: Any
+
+
+class Values:
+    """Decodes the values of framed records that have a common shape."""
+
+    def __init__(self, redaction: Redaction, *, whole: bool) -> None:
+        self._redaction = redaction
+        self._whole = whole
+        self._steps: dict[int, tuple[RecordType, int, Steps] | None] = {}
+
+    def decode(self, framed: Framed) -> tuple[list[Group], Any]:
+        """What was decoded, and the rows, in order, that are to be decoded one by one."""
+        found: list[Group] = []
+        buf = np.frombuffer(framed.data or bytes(1), np.uint8)
+        walk = Walk(buf, framed.end)
+        texts = Texts(framed.data, self._hides, REDACTED)
+        for code, rows in _by_head(buf, framed):
+            known = self._known(code)
+            if known is None or len(rows) < LEAST:
+                walk.odd.append(rows)
+                continue
+            kind, version, made = known
+            if not self._whole:
+                found.append(Group(kind.name, version, rows, None))
+                continue
+            for shape in walk.shapes(made, rows, framed.start[rows] + _HEAD):
+                text, odd = texts.of(shape)
+                if odd is None:
+                    found.append(Group(kind.name, version, shape.rows, text))
+                else:
+                    walk.odd.append(odd)
+                    found.append(Group(kind.name, version, np.setdiff1d(shape.rows, odd, assume_unique=True), text))
+        return found, np.sort(np.concatenate([np.zeros(0, np.int64), *walk.odd]))
+
+    def are_wanted(self, framed: Framed, wanted: Wanted) -> Any:
+        """A mask of the records whose types are."""
+        mask = np.zeros(len(framed.offset), bool)
+        for code, rows in _by_head(np.frombuffer(framed.data or bytes(1), np.uint8), framed):
+            if code >= 0:  # three whole varints: the name hangs on nothing else
+                mask[rows] = wanted(RawRecord(0, 0, None, framed.value(rows[0])), False)
+            else:
+                mask[rows] = [wanted(RawRecord(0, 0, None, framed.value(row)), False) for row in rows]
+        return mask
+
+    def _known(self, code: int) -> tuple[RecordType, int, Steps] | None:
+        if code not in self._steps:
+            self._steps[code] = _learn(code, self._redaction)
+        return self._steps[code]
+
+    def _hides(self, kind: int, key: str) -> bool:
+        return self._redaction.config(enum_name(RESOURCE_TYPES, kind), key, "") == REDACTED
+
+
+def _by_head(buf: Any, framed: Framed) -> Iterator[tuple[int, Any]]:
+    """(api key * 128 + version, rows) of all values; -1 for those whose head is of no known form."""
+    at = framed.start
+    frame, key, version = (buf.take(at + place, mode="clip").astype(np.int64) for place in range(_HEAD))
+    good = (frame == FRAME_VERSION) & (key < _VERSIONS) & (version < _VERSIONS) & (framed.end - at >= _HEAD)
+    code = np.where(good, key * _VERSIONS + version, -1)
+    for one in np.flatnonzero(np.bincount(code + 1)).tolist():
+        yield one - 1, np.flatnonzero(code == one - 1)
+
+
+def _learn(code: int, redaction: Redaction) -> tuple[RecordType, int, Steps] | None:
+    api_key, version = divmod(code, _VERSIONS)
+    kind = record_types().get(api_key) if code >= 0 else None
+    if kind is None or version not in kind.schema.versions:
+        return None
+    try:
+        return kind, version, steps(kind.schema, version, _secrets(kind, version, redaction))
+    except Unshaped:
+        return None
+
+
+def _secrets(kind: RecordType, version: int, redaction: Redaction) -> Secrets:
+    """How the fields of a type are hidden, by what the one place that hides them makes of an example."""
+    if redaction.show_secrets:
+        return Secrets()
+    follow = frozenset(name for name, secrecy in kind.schema.secrets.items() if secrecy == "secret:config")
+    hidden = kind.schema.secrets.keys() - follow
+    shown = redaction.record(Decoded(kind.name, version, kind, dict.fromkeys(hidden), None))
+    return Secrets({name: json_text(shown[name]) for name in hidden}, follow)

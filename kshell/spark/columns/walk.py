@@ -1,0 +1,246 @@
+"""Values walk through the steps of a declaration (:mod:`~kshell.spark.columns.shapes`), and part where shapes do."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kshell.spark.columns.shapes import FIXED, Array, Chars, Fixed, Maybe, Step, Steps, Tag, Tags, Until
+
+np: Any = importlib.import_module("numpy")
+
+LEAST = 24
+"""Values of a shape below which decoding one by one is faster."""
+_LONG = 0x80
+"""Lengths from here on take more than one byte."""
+Todo = tuple[Step, "Todo"] | None
+
+
+class Place(NamedTuple):
+    """A value of fixed size: ``at`` bytes after a base."""
+
+    field: Fixed
+    base: int
+    at: int
+
+
+class Span(NamedTuple):
+    """A text: from ``at`` bytes after a base, ``length`` bytes or, if that is ``None``, up to the base ``until``."""
+
+    field: Chars
+    base: int
+    at: int
+    length: int | None
+    until: int
+
+
+Item = str | Place | Span
+
+
+class Shape:
+    """Values that had the same shape so far: which they are, and what they consist of, in the order in which it is
+    printed. ``bases``: columns of positions; items are so many bytes after one of them."""
+
+    def __init__(self, rows: Any, bases: list[Any], at: int, items: list[Item], todo: Todo) -> None:
+        self.rows = rows
+        self.bases = bases
+        self.at = at
+        self.items = items
+        self.todo = todo
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def only(self, mask: Any) -> Shape:
+        """Those that a mask names."""
+        return Shape(self.rows[mask], [base[mask] for base in self.bases], self.at, list(self.items), self.todo)
+
+    def next(self, steps: Steps) -> None:
+        """These steps come before all others."""
+        for step in reversed(steps):
+            self.todo = (step, self.todo)
+
+
+class Walk:
+    """The values of one declaration, which are bytes of ``buf``, a numpy array; ``ends``: where each one ends.
+
+    ``odd`` collects the rows of those that are to be decoded one by one.
+    """
+
+    def __init__(self, buf: Any, ends: Any) -> None:
+        self._buf = buf
+        self._ends = ends
+        self.odd: list[Any] = []
+
+    def shapes(self, steps: Steps, rows: Any, starts: Any) -> Iterator[Shape]:
+        """The shapes that enough values have. ``rows``: indexes into the ends, ascending; ``starts``: of those rows."""
+        first = Shape(rows, [starts], 0, [], None)
+        first.next(steps)
+        waiting = [first]
+        longest = int((self._ends[rows] - starts).max()) if len(rows) else 0
+        while waiting:
+            shape = waiting.pop()
+            if len(shape) < LEAST or shape.at > longest:
+                self.odd.append(shape.rows)
+            elif shape.todo is None:
+                whole = self._kept(shape, shape.bases[-1] + shape.at == self._ends[shape.rows])
+                if len(whole):
+                    yield whole
+            else:
+                step, shape.todo = shape.todo
+                waiting += self._walked(shape, step)
+
+    def _walked(self, shape: Shape, step: Step) -> list[Shape]:
+        """The shapes that there are after a step."""
+        match step:
+            case str():
+                shape.items.append(step)
+            case Fixed():
+                return [self._fixed(shape, step)]
+            case Chars():
+                return self._chars(shape, step)
+            case Array():
+                return self._array(shape, step)
+            case Maybe():
+                return self._maybe(shape, step)
+            case Tags():
+                return self._tags(shape, step)
+            case Tag():
+                return self._tag(shape, step)
+            case Until():
+                return [self._until(shape, step)]
+        return [shape]
+
+    def _kept(self, shape: Shape, mask: Any) -> Shape:
+        """Those that a mask names; the others are odd."""
+        if mask.all():
+            return shape
+        self.odd.append(shape.rows[~mask])
+        return shape.only(mask)
+
+    def _byte(self, shape: Shape) -> Any:
+        """The next byte of each. A value that ends before it is found out at the end: positions only grow."""
+        return self._buf.take(shape.bases[-1] + shape.at, mode="clip")
+
+    def _by_byte(self, shape: Shape) -> Iterator[tuple[int, Shape]]:
+        """By the next byte, which is passed."""
+        column = self._byte(shape)
+        shape.at += 1
+        if (column == column[0]).all():
+            yield int(column[0]), shape
+            return
+        for value in np.flatnonzero(np.bincount(column, minlength=256)).tolist():
+            yield value, shape.only(column == value)
+
+    def _fixed(self, shape: Shape, step: Fixed) -> Shape:
+        if step.omitted is not None:
+            column = gather(self._buf, FIXED[step.type], shape.bases[-1] + shape.at)
+            shape = self._kept(shape, ((column != 0) if step.type == "bool" else column) != step.omitted)
+        shape.items.append(Place(step, len(shape.bases) - 1, shape.at))
+        shape.at += np.dtype(FIXED[step.type]).itemsize
+        return shape
+
+    def _chars(self, shape: Shape, step: Chars) -> list[Shape]:
+        column = self._byte(shape)
+        shape.at += 1
+        is_text = (column > 0) & (column < _LONG)
+        if step.lead is not None:
+            is_text &= column != step.lead
+        found = []
+        if step.nullable and step.lead != 0 and not column.all():
+            null = shape.only(column == 0)
+            null.items.append(step.hidden or "null")
+            found.append(null)
+            is_odd = ~is_text & (column != 0)
+        else:
+            is_odd = ~is_text
+        if is_odd.any():
+            self.odd.append(shape.rows[is_odd])
+        if not is_text.all():
+            shape, column = shape.only(is_text), column[is_text]
+        if not len(shape):
+            return found
+        base, at = len(shape.bases) - 1, shape.at
+        length = int(column[0]) - 1
+        if (column == column[0]).all():
+            shape.items.append(step.hidden or Span(step, base, at, length, -1))
+            shape.at += length
+        else:
+            shape.bases.append(shape.bases[-1] + (column + np.int64(at - 1)))
+            shape.at = 0
+            shape.items.append(step.hidden or Span(step, base, at, None, base + 1))
+        return [*found, shape]
+
+    def _array(self, shape: Shape, step: Array) -> list[Shape]:
+        found = []
+        for lead, part in self._by_byte(shape):
+            if lead == step.lead or lead >= _LONG or (lead == 0 and not step.nullable):
+                self.odd.append(part.rows)
+                continue
+            found.append(part)
+            if lead == 0:
+                part.items.append("null")
+                continue
+            part.next(("]",))
+            for left in reversed(range(lead - 1)):
+                part.next(("," if left else "[", *step.element))
+            if lead == 1:
+                part.items.append("[")
+        return found
+
+    def _maybe(self, shape: Shape, step: Maybe) -> list[Shape]:
+        found = []
+        for flag, part in self._by_byte(shape):
+            if flag < _LONG:
+                part.next(step.steps)
+            elif step.omits_null:
+                self.odd.append(part.rows)
+                continue
+            else:
+                part.items.append("null")
+            found.append(part)
+        return found
+
+    def _tags(self, shape: Shape, step: Tags) -> list[Shape]:
+        found = []
+        for count, part in self._by_byte(shape):
+            if count > len(step.known):
+                self.odd.append(part.rows)
+                continue
+            if count:
+                part.next((Tag(step, frozenset(), count),))
+            found.append(part)
+        return found
+
+    def _tag(self, shape: Shape, step: Tag) -> list[Shape]:
+        found = []
+        for tag, tagged in self._by_byte(shape):
+            if tag not in step.tags.known or tag in step.seen:
+                self.odd.append(tagged.rows)
+                continue
+            before, below = step.tags.known[tag]
+            seen = step.seen | {tag}
+            for size, part in self._by_byte(tagged):
+                if size >= _LONG:
+                    self.odd.append(part.rows)
+                    continue
+                part.items.append(before if step.tags.is_first and len(seen) == 1 else f",{before}")
+                if step.left > 1:
+                    part.next((Tag(step.tags, seen, step.left - 1),))
+                part.next((*below, Until(len(part.bases) - 1, part.at + size)))
+                found.append(part)
+        return found
+
+    def _until(self, shape: Shape, step: Until) -> Shape:
+        if step.base == len(shape.bases) - 1:
+            return shape if step.at == shape.at else self._kept(shape, np.zeros(len(shape), bool))
+        return self._kept(shape, shape.bases[step.base] + step.at == shape.bases[-1] + shape.at)
+
+
+def gather(buf: Any, kind: str, at: Any) -> Any:
+    """The values of a numpy type at those positions, which need not be aligned; past the end, whatever is last."""
+    size = np.dtype(kind).itemsize
+    there = max(len(buf) - size + 1, 0)
+    every = np.ndarray((there,), kind, buffer=buf, strides=(1,))
+    return every.take(at, mode="clip") if there else np.zeros(len(at), kind)

@@ -1,0 +1,97 @@
+"""Ingest of a log of 1,000,000 records, all fields to Parquet, against kafka-dump-log printing it; each on one CPU.
+
+What is compared is CPU seconds: on one CPU that nobody else uses they are those of the clock. Kafka's tool is a process
+of its own each time; a session of Spark takes several steps of a stream or clusters of a fleet, so its start does not
+count (it is told). Goals: at most the same time, better a third; with two CPUs at least 1.7 times as fast by the clock;
+of 64 directories a record costs at most 1.2 times as much as of one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from kshell.sources.files import METADATA_DIRECTORY
+from tests.bench.harness import Comparison
+from tests.bench.ingesting import Ingest, ingests, pinned
+from tests.kafka import gen, jars
+
+TOPICS, PARTITIONS, RECORDS = 5_000, 20, 1_000_000
+DIRECTORIES = 64
+WARM = 4
+"""Rounds after which Java has compiled what it uses: not counted."""
+CORES_GOAL, DIRECTORIES_GOAL = 1.7, 1.2
+
+
+def run(rounds: int) -> Comparison:
+    """``rounds`` of each, at most five."""
+    rounds = min(rounds, 5)
+    log = gen.log(TOPICS, PARTITIONS, RECORDS - TOPICS * (PARTITIONS + 1) - TOPICS // 4 - 61)
+    dumped = [dump(log) for _ in range(rounds)]
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "out")
+        one = ingests(1, out, WARM + rounds, [log.parent])
+        two = ingests(2, out, WARM + rounds, [log.parent])[WARM:]
+        many = ingests(1, out, WARM + rounds, [split(Path(folder, "fleet"))])[WARM:]
+    warm, first = one[WARM:], one[0]
+    assert {done.records for done in [*warm, *two]} == {RECORDS}, warm
+    faster = statistics.median(done.wall for done in warm) / statistics.median(done.wall for done in two)
+    each = _per_record(many) / _per_record(warm)
+    ours = [done.cpu for done in warm]
+    theirs = [cpu for _, cpu in dumped]
+    rate = RECORDS / statistics.median(ours)
+    notes = [
+        f"records a CPU second: {rate:,.0f}; kafka-dump-log {RECORDS / statistics.median(theirs):,.0f}"
+        f" ({statistics.median(theirs) / statistics.median(ours):.2f} times; wished for: 3)",
+        f"by the clock, one CPU: {statistics.median(done.wall for done in warm):.2f} s; kafka-dump-log"
+        f" {statistics.median(wall for wall, _ in dumped):.2f} s",
+        f"the first ingest of a new JVM: {first.cpu:.1f} CPU s",
+        f"two CPUs: {faster:.2f} times as fast by the clock (goal {CORES_GOAL}: {_met(faster >= CORES_GOAL)})",
+        f"{DIRECTORIES} directories: {each:.2f} times the CPU of a record (goal {DIRECTORIES_GOAL}:"
+        f" {_met(each <= DIRECTORIES_GOAL)})",
+        f"peak memory of a worker: {max(done.worker_mb for done in [*one, *two, *many]):.0f} MB",
+        f"load of the machine meanwhile: {os.getloadavg()[1]:.1f} (what is by the clock needs a quiet one)",
+    ]
+    return Comparison("ingest of 1,000,000 records into Parquet, one CPU", ours, theirs, 1, notes)
+
+
+def dump(log: Path) -> tuple[float, float]:
+    """Seconds of the clock and CPU seconds of kafka-dump-log, on one CPU."""
+    words = [
+        jars.program("java"), "-Xmx1g", "-cp", f"{jars.libs(jars.LATEST)}/*", "org.apache.kafka.tools.DumpLogSegments",
+        "--cluster-metadata-decoder", "--files", str(log),
+    ]  # fmt: skip
+    before, start, every = os.times(), time.perf_counter(), os.sched_getaffinity(0)
+    os.sched_setaffinity(0, pinned(1))
+    try:
+        with open(os.devnull, "w") as nothing:
+            subprocess.run(words, check=True, stdin=subprocess.DEVNULL, stdout=nothing)
+    finally:
+        os.sched_setaffinity(0, every)
+    wall, after = time.perf_counter() - start, os.times()
+    return wall, after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def split(folder: Path) -> Path:
+    """Directories of as many clusters, which have as many records together."""
+    each = RECORDS // DIRECTORIES
+    topics, partitions = 50, 20
+    log = gen.log(topics, partitions, each - topics * (partitions + 1) - 61)
+    for number in range(DIRECTORIES):
+        place = folder / f"cluster{number}" / METADATA_DIRECTORY
+        place.mkdir(parents=True)
+        shutil.copy(log, place)
+    return folder / "*" / METADATA_DIRECTORY
+
+
+def _per_record(rounds: list[Ingest]) -> float:
+    return statistics.median(done.cpu / done.records for done in rounds)
+
+
+def _met(is_met: bool) -> str:
+    return "met" if is_met else "NOT met"

@@ -1,0 +1,111 @@
+"""A process with a Spark session of its own that ingests a log again and again, and measures itself.
+
+``python -m tests.bench.ingesting CORES OUT ROUNDS SOURCE …``: all fields of all records below the sources into Parquet
+in ``OUT``, in a session on that many CPUs of this machine: the process may run on no others. Prints a JSON object for
+each round: records, seconds of the clock, CPU seconds of all processes (Java, its Python workers, this one), and the
+peak resident memory of a worker in MB. Needs Linux.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.bench.harness import ROOT
+
+_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+
+
+class Ingest(NamedTuple):
+    """One round."""
+
+    records: int
+    wall: float
+    cpu: float
+    worker_mb: float
+
+
+def ingests(cores: int, out: Path, rounds: int, sources: Sequence[Path]) -> list[Ingest]:
+    """The rounds of a process: the first ones are of a JVM that is not warm yet."""
+    words = [sys.executable, "-m", "tests.bench.ingesting", str(cores), str(out), str(rounds), *map(str, sources)]
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=env, cwd=ROOT)
+    if done.returncode:
+        raise SystemExit(f"ingesting failed:\n{done.stderr[-2000:]}")
+    return [Ingest(**json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def pinned(cores: int) -> set[int]:
+    """So many of the CPUs that this process may run on."""
+    return set(sorted(os.sched_getaffinity(0))[:cores])
+
+
+def _main(cores: int, out: str, rounds: int, sources: Sequence[str]) -> None:
+    from kshell.spark import session
+    from kshell.spark.files.pack import partitions
+    from kshell.spark.options import parse
+    from kshell.spark.steps import ingest
+
+    os.sched_setaffinity(0, pinned(cores))
+    asked = parse({"paths": json.dumps(sources), "parallelism": str(4 * cores)})
+    with session.running(f"local[{cores}]") as spark:
+        for _ in range(rounds):
+            cpu, wall = _cpu_seconds(), time.perf_counter()
+            pieces = ingest.packed([piece for part in partitions(asked) for piece in part], 4 * cores)
+            ingest.records(spark, pieces).write.mode("overwrite").parquet(out)
+            wall, cpu = time.perf_counter() - wall, _cpu_seconds() - cpu
+            records = spark.read.parquet(out).count()
+            print(json.dumps(Ingest(records, wall, cpu, _worker_mb())._asdict()), flush=True)
+
+
+def _family() -> Iterator[int]:
+    """This process and all below it."""
+    parents: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                stat = Path("/proc", entry, "stat").read_text()
+            except OSError:
+                continue
+            parents.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(entry))
+    waiting = [os.getpid()]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += parents.get(one, [])
+
+
+def _cpu_seconds() -> float:
+    """Of the whole family, with children that have ended."""
+    total = 0
+    for one in _family():
+        try:
+            fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += sum(map(int, fields[11:15]))
+    return total / _TICKS
+
+
+def _worker_mb() -> float:
+    """The largest peak of the Python processes below this one."""
+    peaks = [0.0]
+    for one in _family():
+        try:
+            status = Path(f"/proc/{one}/status").read_text()
+        except OSError:
+            continue
+        values = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+        if one != os.getpid() and values["Name"].strip().startswith("python") and "VmHWM" in values:
+            peaks.append(int(values["VmHWM"].split()[0]) / 1024)
+    return max(peaks)
+
+
+if __name__ == "__main__":
+    _main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4:])
