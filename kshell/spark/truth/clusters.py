@@ -1,0 +1,27 @@
+"""Which copies are of one cluster, as far as what lies beside them says."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+
+from kshell.sources.files import is_remote
+from kshell.spark.files.scan import Found
+
+
+def by_cluster(found: Iterable[Found], given: str | None = None) -> dict[str, list[Found]]:
+    """Cluster id -> its copies, in their order.
+
+    A copy without ``meta.properties`` is of the cluster ``given``; without that each is one of its own.
+    """
+    clusters: dict[str, list[Found]] = {}
+    for one in found:
+        cluster = one.origin.cluster_id or given or _unknown(one.path)
+        clusters.setdefault(cluster, []).append(one)
+    return clusters
+
+
+def _unknown(path: str) -> str:
+    real = path if is_remote(path) else os.path.realpath(path)
+    return f"unknown-{hashlib.sha256(os.fsencode(real)).hexdigest()[:8]}"

@@ -1,0 +1,131 @@
+"""Rows of the tables that say what was found where: ``copies``, ``files``, ``quarantine``, ``clusters``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kshell.sources.agreement import REFERENCE, Standing, reason
+from kshell.sources.copies import Copy
+from kshell.sources.points import missing
+from kshell.spark.files.plan import FilePlan, Finding
+from kshell.spark.files.scan import Found
+from kshell.spark.schemas import COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
+from kshell.spark.truth.members import as_error
+from kshell.spark.truth.values import Row
+
+_NAME = re.compile(r"(\d{20})(?:\.log|-(\d{10})\.checkpoint)\Z")
+_TOLD = 100
+"""Findings of a copy that are remembered."""
+Told = Mapping[str, Sequence[Sequence[Any]]]
+
+
+class Findings:
+    """What is wrong, told once: ``rows`` of the table ``quarantine``, and ``told`` for the next time."""
+
+    def __init__(self, cluster_id: str, copies: Sequence[Found], told: Told) -> None:
+        paths = {one.path for one in copies}
+        self.rows: list[Row] = []
+        self.told: dict[str, list[list[Any]]] = {path: [[*one] for one in told[path]] for path in told if path in paths}
+        self._known = {(file, position, kind, words) for path in told for file, position, kind, words in told[path]}
+        self._cluster_id = cluster_id
+        self._copies = copies
+
+    def add(self, copy: int, plan: FilePlan) -> None:
+        """Those of a file; a torn tail is none."""
+        for finding in plan.findings:
+            words = as_error(plan.path, finding).message
+            key = (plan.path, finding.position, finding.kind, words)
+            if finding.kind != "torn" and key not in self._known:
+                self._known.add(key)
+                told = self.told.setdefault(self._copies[copy].path, [])
+                if len(told) < _TOLD:
+                    told.append([*key])
+                node = self._copies[copy].origin.node_id
+                self.rows.append(self._row(finding, node, plan.path, is_snapshot=plan.is_snapshot))
+
+    def gap(self, first: int, after: int, words: str = "") -> None:
+        """Offsets that no copy has."""
+        finding = Finding(-1, "gap", f"{missing(first, after)} in every copy{words}")
+        self.rows.append(self._row(finding, None, None) | {"offset": first})
+
+    def damage(self, copy: int) -> list[str]:
+        """All that was ever told of a copy."""
+        return [words for _, _, _, words in self.told.get(self._copies[copy].path, ())]
+
+    def _row(self, finding: Finding, node: int | None, path: str | None, *, is_snapshot: bool = False) -> Row:
+        known = {
+            "clusterId": self._cluster_id, "nodeId": node, "file": path, "isSnapshot": is_snapshot,
+            "position": None if finding.position < 0 else finding.position, "kind": finding.kind,
+            "reason": finding.reason,
+        }  # fmt: skip
+        return {field.name: known.get(field.name) for field in QUARANTINE_FIELDS}
+
+
+def passed_over(plan: FilePlan, place: Sequence[Any] | None) -> Mapping[str, Any]:
+    """What is known of a segment before the byte from which on it was looked at; empty where all of it was."""
+    if place is None or place[0] != plan.path or not plan.runs or plan.runs[0].start != place[1]:
+        return {}
+    known: Mapping[str, Any] = place[3]
+    return known
+
+
+def file_rows(
+    cluster_id: str, found: Found, plans: Iterable[FilePlan], place: Sequence[Any] | None = None
+) -> Iterator[Row]:
+    """What planning knows of files; sums that need all their batches' headers are null."""
+    for plan in plans:
+        before = passed_over(plan, place)
+        findings = (*(Finding(*one) for one in before.get("findings", ())), *plan.findings)
+        name = _NAME.match(os.path.basename(plan.path))
+        runs = [run for run in plan.runs if not run.repeats]
+        first = before.get("firstOffset")
+        torn = [one.position for one in plan.findings if one.kind == "torn"]
+        known = {
+            "clusterId": cluster_id, "nodeId": found.origin.node_id, "file": plan.path, "isSnapshot": plan.is_snapshot,
+            "size": plan.size,
+            "nameOffset": int(name[1]) if name else None,
+            "nameEpoch": int(name[2]) if name and name[2] else None,
+            "firstOffset": runs[0].first if first is None and runs else first,
+            "lastOffset": runs[-1].after - 1 if runs else None,
+            "records": before.get("records", 0) + sum(run.after - run.first for run in runs),
+            "goodBytes": before.get("goodBytes", 0) + sum(run.end - run.start for run in runs),
+            "isDamaged": any(one.kind != "torn" for one in findings),
+            "tornAt": torn[0] if torn else None,
+            "findings": [
+                {"position": None if at < 0 else at, "kind": kind, "reason": words} for at, kind, words in findings
+            ],
+        }  # fmt: skip
+        yield {field.name: known.get(field.name) for field in FILE_FIELDS}
+
+
+def copy_row(cluster_id: str, path: str, **known: Any) -> Row:
+    """A row of the table ``copies``; what is not given is null."""
+    known |= {"clusterId": cluster_id, "copy": path}
+    return {field.name: known.get(field.name) for field in COPY_FIELDS}
+
+
+def standing_row(cluster_id: str, one: Standing, reference: Copy, start: int | None, damage: list[str]) -> Row:
+    """The row of a copy that was compared."""
+    copy, newest = one.copy, one.copy.newest
+    is_damaged = bool(damage) and one.state in ("same", "behind")
+    return copy_row(
+        cluster_id,
+        copy.path,
+        state="damaged" if is_damaged else one.state,
+        nodeId=copy.node_id,
+        startOffset=start,
+        endOffset=copy.end,
+        lastEpoch=copy.last_epoch if copy.end is not None else None,
+        snapshot=f"{newest.end_offset}-{newest.epoch}" if newest else None,
+        sameFrom=start if one.state == REFERENCE else one.since,
+        sameTo=one.to,
+        divergesAt=one.parted.offset if one.parted else None,
+        uncommittedFrom=one.uncommitted,
+        reason=reason(one, reference),
+        damage=damage,
+        directoryId=copy.directory_id,
+        comparedWith=one.other.path if one.other else None,
+    )

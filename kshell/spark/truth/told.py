@@ -1,0 +1,176 @@
+"""What is to be said of the copies of a cluster: how they stand to each other, and what is missing or damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kshell.errors import CorruptDataError
+from kshell.sources.agreement import REFERENCE, Standing
+from kshell.spark.files.plan import FilePlan, damaged
+from kshell.spark.truth.bases import Begun, Snapshots
+from kshell.spark.truth.copy_log import Log
+from kshell.spark.truth.looked import Looked
+from kshell.spark.truth.merge import Stretch, stretches
+from kshell.spark.truth.rows import Findings, copy_row, file_rows, standing_row
+from kshell.spark.truth.run_parts import holding, last_of
+from kshell.spark.truth.values import Reached, Row
+
+
+class Rows(NamedTuple):
+    """Rows by table; ``excluded`` as in :class:`~kshell.spark.truth.values.Reached`."""
+
+    cluster_id: str
+    copies: tuple[Row, ...]
+    files: tuple[Row, ...]
+    findings: Findings
+    excluded: dict[str, Mapping[str, Any]]
+    committed: int | None
+    is_odd: bool
+
+    def cluster(self, reached: Reached) -> Row:
+        """The row of the table ``clusters``."""
+        return {
+            "clusterId": self.cluster_id,
+            "copies": len(self.copies),
+            "startOffset": reached.start,
+            "endOffset": max(reached.offset, reached.state or 0),
+            "stateOffset": reached.state,
+            "committedOffset": self.committed,
+            "lastEpoch": next((row["lastEpoch"] for row in self.copies if row["state"] == REFERENCE), None),
+            "firstTimestampMs": reached.first_ms,
+            "lastTimestampMs": reached.last_ms,
+        }
+
+
+def told(
+    looked: Looked,
+    snapshots: Snapshots,
+    log: Log,
+    begun: Begun,
+    before: int | None,
+    cluster_id: str,
+    reached: Reached | None,
+) -> Rows:
+    """``log``, ``begun``: what is new; ``before``: the offset that was to come."""
+    findings = Findings(cluster_id, looked.copies, reached.told if reached is not None else {})
+    for place in looked.read:
+        for plan in looked.plans[place]:
+            findings.add(place, plan)
+    for place, plan in (*_of_snapshots(looked), *snapshots.findings):
+        findings.add(place, plan)
+    is_odd = any(one.kind != "torn" for plans in looked.plans.values() for plan in plans for one in plan.findings)
+    _add_gaps(findings, looked, stretches(log), begun, before)
+    copies, excluded, committed = _copies(looked, findings, cluster_id, reached)
+    places = reached.places if reached is not None else {}
+    files: list[Row] = []
+    for place in looked.read:
+        found, plans = looked.copies[place], (*looked.plans[place], *_snapshot_plans(looked, place))
+        files += file_rows(cluster_id, found, plans, places.get(found.path))
+    odd = is_odd or bool(snapshots.findings)
+    return Rows(cluster_id, tuple(copies), tuple(files), findings, excluded, committed, odd)
+
+
+def _of_snapshots(looked: Looked) -> list[tuple[int, FilePlan]]:
+    """Damage of snapshots that was met when copies were compared."""
+    found = []
+    for place, member in zip(looked.read, looked.members, strict=bool(looked.members)):
+        sizes = {file.path: file.size for file in looked.copies[place].listing.snapshots}
+        found += [
+            (place, FilePlan(error.file, sizes[error.file], True, (), (damaged(error),)))
+            for error in member.damage
+            if isinstance(error, CorruptDataError) and error.file in sizes
+        ]
+    return found
+
+
+def _snapshot_plans(looked: Looked, place: int) -> list[FilePlan]:
+    """Snapshots by their names alone: few of them are read."""
+    return [FilePlan(file.path, file.size, True, ()) for file in looked.copies[place].listing.snapshots]
+
+
+def _add_gaps(findings: Findings, looked: Looked, whole: list[Stretch], begun: Begun, before: int | None) -> None:
+    """Offsets that nobody has, where something follows."""
+    expected = before
+    for index, (first, end) in enumerate(whole):
+        if expected is not None and first > expected:
+            findings.gap(expected, first)
+        elif expected is None and first > 0 and _is_stateless(looked, whole[index], begun):
+            earlier = max((era.to for era in begun.eras if era.to <= first), default=0)
+            findings.gap(earlier, first, ", and no whole snapshot reaches the log")
+        expected = end
+
+
+def _is_stateless(looked: Looked, one: Stretch, begun: Begun) -> bool:
+    lone = all(copy.listing.directory is None for copy in looked.copies)
+    return not lone and not any(one.first <= era.since <= one.end for era in begun.eras)
+
+
+def _copies(
+    looked: Looked, findings: Findings, cluster_id: str, reached: Reached | None
+) -> tuple[list[Row], dict[str, Mapping[str, Any]], int | None]:
+    """(rows, copies of other histories, the offset below which all is committed)."""
+    rows = {path: dict(known["row"]) for path, known in looked.excluded.items()}
+    excluded = dict(looked.excluded)
+    committed = None
+    believed = dict(looked.believed)
+    if looked.judged is not None:
+        committed = looked.judged.agreement.committed or None
+        for place, one in zip(looked.read, looked.judged.agreement.standings, strict=True):
+            path = looked.copies[place].path
+            start = _start(looked, place)
+            rows[path] = standing_row(cluster_id, one, looked.judged.agreement.reference, start, findings.damage(place))
+            witness = _witness(looked, place, one) if place not in believed else None
+            if witness is not None:
+                excluded[path] = {**witness, "row": rows[path]}
+    elif looked.read:
+        (place,) = looked.read
+        row = _alone(looked, place, cluster_id, findings.damage(place), reached)
+        rows[row["copy"]] = row
+        committed = row["uncommittedFrom"] if row["uncommittedFrom"] is not None else row["endOffset"]
+    return [rows[copy.path] for copy in looked.copies if copy.path in rows], excluded, committed
+
+
+def _start(looked: Looked, place: int) -> int | None:
+    """The offset of a copy's first record: where only its end was read, as its first segment is called."""
+    log, segments = looked.logs[place], looked.copies[place].listing.segments
+    if looked.went_on and segments and segments[0].base_offset is not None:
+        return segments[0].base_offset
+    return log.parts[0].run.first if log.parts else None
+
+
+def _witness(looked: Looked, place: int, one: Standing) -> Mapping[str, Any] | None:
+    """The batch that shows that a copy is of another history."""
+    log = looked.logs[place]
+    part = log.part_with(one.parted.offset) if one.parted is not None else next(iter(log.parts), None)
+    if part is None:
+        return None
+    batch = holding(part.path, part.run, one.parted.offset if one.parted is not None else part.run.first)
+    return {"file": part.path, "position": batch.position, "crc": batch.crc}
+
+
+def _alone(looked: Looked, place: int, cluster_id: str, damage: list[str], reached: Reached | None) -> Row:
+    """The row of a copy that there is nothing to compare with."""
+    found, log = looked.copies[place], looked.logs[place]
+    newest = next((file for file in reversed(found.listing.snapshots) if file.end_offset is not None), None)
+    end, epoch = log.end, reached.epoch if reached is not None and reached.epoch >= 0 else None
+    if log.parts:
+        epoch = last_of(log.parts[-1].path, log.parts[-1].run).epoch
+    if newest is not None and (end is None or (newest.end_offset or 0) > end):
+        end, epoch = newest.end_offset, newest.epoch
+    committed = newest.end_offset if newest is not None else 0
+    start = _start(looked, place)
+    return copy_row(
+        cluster_id,
+        found.path,
+        state=REFERENCE,
+        nodeId=found.origin.node_id,
+        startOffset=start,
+        endOffset=end,
+        lastEpoch=epoch,
+        snapshot=f"{newest.end_offset}-{newest.epoch}" if newest else None,
+        sameFrom=start,
+        sameTo=log.end,
+        uncommittedFrom=committed if end is not None and (committed or 0) < end else None,
+        damage=damage,
+    )
