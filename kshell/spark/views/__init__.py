@@ -1,0 +1,178 @@
+"""The shell's tables out of silver: all their columns, the derived ones included, with ``clusterId`` before them.
+
+What is derived is derived as :mod:`kshell.metadata.partition_state` and :mod:`kshell.metadata.min_isr` do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as fn
+
+from kshell.commands.base.tables import Field, tables
+from kshell.errors import UsageError
+from kshell.metadata import partition_state
+from kshell.metadata.min_isr import CONFIG as MIN_ISR
+from kshell.spark import silver
+from kshell.spark.schemas import spark_schema
+from kshell.spark.silver.base.declare import CLUSTER
+from kshell.spark.views.config_facts import with_facts
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+NEEDS: dict[str, tuple[str, ...]] = {
+    "topics": ("topics", "partitions", "configs"),
+    "partitions": ("partitions", "configs"),
+}
+"""The silver tables that a shell's table is made of; others of the one with its name."""
+
+
+def view_fields(name: str) -> tuple[Field, ...]:
+    """The columns of :func:`shell_table`. Raises UsageError for a table that silver does not have."""
+    if name not in silver.tables():
+        raise UsageError(f"{name}: no such view", hint=f"there are {', '.join(silver.tables())}")
+    return (CLUSTER, *tables()[name].fields)
+
+
+def shell_table(name: str, versions: Mapping[str, DataFrame]) -> DataFrame:
+    """The shell's table ``name`` of all clusters, in no certain order.
+
+    ``versions``: rows of silver tables that are valid at one moment (:func:`valid_at`, or those with ``isCurrent``), by
+    table; those that :data:`NEEDS` names. Raises UsageError for a table that silver does not have.
+    """
+    fields = view_fields(name)
+    made = {"topics": _topics, "partitions": _partitions, "configs": _configs, "controllers": _controllers}.get(name)
+    rows = made(versions) if made else versions[name]
+    types = {one.name: one.dataType for one in spark_schema(fields)}
+    return rows.select(*(fn.col(field.name).cast(types[field.name]).alias(field.name) for field in fields))
+
+
+def valid_at(versions: DataFrame, *, offset: int | None = None, time_ms: int | None = None) -> DataFrame:
+    """The rows of a silver table that were valid after the record at an offset of each cluster, or at a time in
+    milliseconds since 1970; without either the current ones.
+    """
+    if offset is None and time_ms is None:
+        return versions.where("isCurrent")
+    at, unit = (offset, "Offset") if offset is not None else (time_ms, "Ms")
+    since, to, then = fn.col(f"validFrom{unit}"), fn.col(f"validTo{unit}"), fn.lit(at)
+    return versions.where((since <= then) & (to.isNull() | (to > then)))
+
+
+def _judged(versions: Mapping[str, DataFrame]) -> DataFrame:
+    """Partitions with ``minIsr``, ``problems`` and ``state``."""
+    configs = versions["configs"].where((fn.col("name") == MIN_ISR) & fn.col("resourceType").isin("TOPIC", "BROKER"))
+    numbers = configs.select("clusterId", "resourceType", "resourceName", _number(fn.col("value")).alias("_value"))
+    known = numbers.where("_value IS NOT NULL")
+    topics = known.where("resourceType = 'TOPIC'").select(
+        "clusterId", fn.col("resourceName").alias("topic"), fn.col("_value").alias("_own")
+    )
+    of_brokers = known.where("resourceType = 'BROKER'").groupBy("clusterId")
+    brokers = of_brokers.agg(
+        fn.map_from_entries(fn.collect_list(fn.struct("resourceName", "_value"))).alias("_brokers")
+    )
+    rows = versions["partitions"].join(topics, ["clusterId", "topic"], "left")
+    rows = rows.join(fn.broadcast(brokers), "clusterId", "left")
+    leaders, everyone = (
+        fn.element_at("_brokers", fn.col("leader").cast("string")),
+        fn.element_at("_brokers", fn.lit("")),
+    )
+    judged = rows.withColumn("minIsr", fn.coalesce("_own", leaders, everyone))
+    return judged.withColumn("problems", _problems()).withColumn("state", _state()).drop("_own", "_brokers")
+
+
+def _number(value: Column) -> Column:
+    """As a broker reads it; null for what is no number in range."""
+    digits = fn.regexp_extract(value, r"^\s*([0-9]{1,9})\s*$", 1)
+    return fn.when(digits != "", digits.cast("int"))
+
+
+def _factor() -> Column:
+    """The replication factor: those that are being added do not count yet."""
+    return fn.size("replicas") - fn.size("addingReplicas")
+
+
+def _is_reassigning() -> Column:
+    return (fn.size("addingReplicas") > 0) | (fn.size("removingReplicas") > 0)
+
+
+def _problems() -> Column:
+    in_sync, leaderless = fn.size("isr"), fn.col("leader") == -1
+    preferred = fn.get("replicas", fn.lit(0))
+    has = {
+        partition_state.OFFLINE: leaderless,
+        partition_state.UNDER_MIN_ISR: leaderless | (in_sync < fn.col("minIsr")),
+        partition_state.AT_MIN_ISR: in_sync == fn.col("minIsr"),
+        partition_state.UNDER_REPLICATED: in_sync < _factor(),
+        partition_state.UNCLEAN: fn.col("leaderRecoveryState") == "RECOVERING",
+        partition_state.REASSIGNING: _is_reassigning(),
+        partition_state.NON_PREFERRED: ~leaderless & (fn.col("leader") != preferred),
+    }
+    return fn.array_compact(fn.array(*(fn.when(found, fn.lit(problem)) for problem, found in has.items())))
+
+
+def _state() -> Column:
+    state = fn.lit(partition_state.ONLINE)
+    for problem in (partition_state.UNDER_REPLICATED, partition_state.UNDER_MIN_ISR, partition_state.OFFLINE):
+        state = fn.when(_has(problem), fn.lit(problem)).otherwise(state)
+    return state
+
+
+def _has(problem: str) -> Column:
+    return fn.array_contains("problems", problem)
+
+
+def _partitions(versions: Mapping[str, DataFrame]) -> DataFrame:
+    return _judged(versions)
+
+
+def _topics(versions: Mapping[str, DataFrame]) -> DataFrame:
+    key = ["clusterId", "topicId"]
+    counts = (
+        _judged(versions)
+        .groupBy(*key)
+        .agg(
+            fn.count(fn.lit(1)).alias("partitions"),
+            fn.min_by(_factor(), "partition").alias("replicationFactor"),
+            fn.count_if(_has(partition_state.UNDER_REPLICATED)).alias("underReplicated"),
+            fn.count_if(_has(partition_state.OFFLINE)).alias("offline"),
+            fn.count_if(_has(partition_state.UNDER_MIN_ISR)).alias("underMinIsr"),
+            fn.count_if(_is_reassigning()).alias("reassigning"),
+        )
+    )
+    configs = versions["configs"]
+    own = configs.where("resourceType = 'TOPIC'").groupBy("clusterId", fn.col("resourceName").alias("name"))
+    pairs = fn.map_from_entries(fn.sort_array(fn.collect_list(fn.struct(fn.col("name"), "value"))))
+    of_topics = own.agg(pairs.alias("configs"))
+    everyone = configs.where(f"resourceType = 'BROKER' AND resourceName = '' AND name = '{MIN_ISR}'")
+    rows = versions["topics"].select("clusterId", "name", "topicId").join(counts, key, "left")
+    rows = rows.join(of_topics, ["clusterId", "name"], "left")
+    rows = rows.join(
+        fn.broadcast(everyone.select("clusterId", _number(fn.col("value")).alias("_all"))), "clusterId", "left"
+    )
+    least = fn.coalesce(_number(fn.element_at("configs", fn.lit(MIN_ISR))), fn.col("_all"))
+    none = fn.create_map().cast("map<string,string>")
+    zero = {name: fn.coalesce(name, fn.lit(0)) for name in _COUNTED}
+    return rows.withColumns({"minIsr": least, "configs": fn.coalesce("configs", none), **zero})
+
+
+_COUNTED = ("partitions", "underReplicated", "offline", "underMinIsr", "reassigning")
+
+
+def _configs(versions: Mapping[str, DataFrame]) -> DataFrame:
+    kind, name = fn.col("resourceType"), fn.col("resourceName")
+    source = fn.when((kind == "BROKER") & (name == ""), fn.lit("DYNAMIC_DEFAULT_BROKER_CONFIG")).otherwise(
+        fn.concat(fn.lit("DYNAMIC_"), kind, fn.lit("_CONFIG"))
+    )
+    untold = ("isReadOnly", "synonyms", "documentation")
+    return with_facts(versions["configs"]).withColumns(
+        {"source": source, **{column: fn.lit(None) for column in untold}}
+    )
+
+
+def _controllers(versions: Mapping[str, DataFrame]) -> DataFrame:
+    first = fn.get("listeners", fn.lit(0))
+    host = fn.when(first["host"].contains(":"), fn.concat(fn.lit("["), first["host"], fn.lit("]")))
+    address = fn.concat(fn.coalesce(host, first["host"]), fn.lit(":"), first["port"].cast("string"))
+    return versions["controllers"].withColumn("address", address)

@@ -1,0 +1,42 @@
+"""What Kafka's releases say of config keys, joined to rows that name one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as fn
+
+from kshell.metadata.config_keys import PER_MECHANISM
+from kshell.metadata.config_types import TABLE, known_types
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_LISTENER = "listener.name."
+_SECRET = "PASSWORD"
+
+
+def with_facts(rows: DataFrame) -> DataFrame:
+    """Rows with ``resourceType`` and ``name``, and beside them ``type`` and ``isSensitive`` of that key, null where no
+    release knows it: as :func:`kshell.commands.base.config_check.known_key` finds it.
+    """
+    listed = [(kind, name, known.type) for kind in TABLE for name, known in known_types(kind).items()]
+    facts = rows.sparkSession.createDataFrame(listed, "_kind string, _key string, type string")
+    exact = rows.join(fn.broadcast(facts), _is(fn.col("name")), "left").drop("_kind", "_key")
+    listeners = facts.where("_kind = 'BROKER'").withColumnRenamed("type", "_type")
+    found = exact.join(fn.broadcast(listeners), fn.col("type").isNull() & _is(_base(fn.col("name"))), "left")
+    kind = fn.coalesce("type", "_type")
+    return found.withColumns({"type": kind, "isSensitive": kind == _SECRET}).drop("_kind", "_key", "_type")
+
+
+def _is(name: Column) -> Column:
+    return (fn.col("resourceType") == fn.col("_kind")) & (name == fn.col("_key"))
+
+
+def _base(name: Column) -> Column:
+    """The key behind ``listener.name.LISTENER.``, and behind a mechanism where it has one; null without either."""
+    rest = fn.regexp_extract(name, r"^listener\.name\.[^.]*\.(.*)$", 1)
+    base = rest
+    for key in sorted(PER_MECHANISM):
+        base = fn.when(rest.endswith(f".{key}"), fn.lit(key)).otherwise(base)
+    return fn.when(name.startswith(_LISTENER), base)
