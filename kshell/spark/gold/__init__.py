@@ -1,0 +1,29 @@
+"""Gold: what happened, counted and timed. A table is one module here, which declares its ``GOLD``; nothing lists them.
+
+What all of them mean by a time, a day and a duration:
+
+* A version lasts from the time of the record that began it (``validFromMs``) to that of the record that ended it. One
+  that still holds lasts to the cluster's ``lastTimestampMs`` (table ``clusters``), and none lasts beyond that: a record
+  with a time of its own far ahead makes nothing longer.
+* Times of records may run backwards. A version is taken to begin no earlier than those before it of the same key, and
+  to end no earlier than it begins: no duration is negative, and no moment of a key counts twice. Columns that name the
+  moment of one record (``ms``) hold its time as it is.
+* Days (``2026-01-31``) and months (``2026-01``) are those of UTC. What lasts over midnight is split there.
+* Where the log begins with a snapshot, or goes on from one after a gap, its state is taken as of the snapshot's end:
+  what came about before then is not known, and no change to it is told unless a table says so.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+
+from kshell.discovery import module_names
+from kshell.spark.gold.base.declared import GoldTable
+
+
+@cache
+def tables() -> dict[str, GoldTable]:
+    """Every gold table by name, sorted. Free of Spark."""
+    found = [importlib.import_module(f"{__name__}.{name}").GOLD for name in module_names(__path__)]
+    return {table.name: table for table in sorted(found, key=lambda table: table.name)}

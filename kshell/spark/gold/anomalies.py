@@ -1,0 +1,119 @@
+"""The table ``anomalies``: hours in which leaders or in-sync replicas changed unlike the same hour of other weeks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.tables import Field
+from kshell.spark.gold.base import rows
+from kshell.spark.gold.base.brokers import IS_FENCING, staged
+from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.partitions import IS_NEW_LEADER, SHRUNK, linked
+from kshell.spark.gold.base.times import HOUR_MS, covered, day, within
+
+FIELDS = (
+    CLUSTER,
+    Field("measure", "string", "leaderChanges (as gained in leadership), isrShrinks (records after which a broker was"
+          " no longer in a partition's ISR), fencings (as in broker_sessions)"),
+    Field("hour", "string", "the hour, in UTC: 2026-01-31T13"),
+    Field("hourMs", "int64", "its begin"),
+    Field("value", "int64", "how many there were in that hour, in the whole cluster"),
+    Field("weeks", "int32", "hours that it is compared with: the same hour of the same weekday in all other weeks that"
+          " are covered as a whole, from the cluster's first version of a partition or broker to its last record. Only"
+          " where there are three or more"),
+    Field("median", "float64", "the median of their values"),
+    Field("mad", "float64", "the median of their distances from that median"),
+    Field("score", "float64", "(value - median) / the larger one of 1.4826 mad and 1. Only scores of 3.5 and more, or"
+          " -3.5 and less, have a row"),
+)  # fmt: skip
+
+
+_WEEK_HOURS = 168
+_FEWEST = 3
+"""Other weeks below which there is nothing usual."""
+_LEAST_SCORE = 3.5
+_TO_DEVIATION = 1.4826
+"""The MAD of a normal distribution times this is its standard deviation."""
+_EVENTS = {"leaderChanges": f"count_if({IS_NEW_LEADER})", "isrShrinks": f"count_if({SHRUNK})"}
+
+
+def anomalies(tables: Tables) -> Any:
+    """The rows."""
+    hours = _counts(tables).selectExpr(
+        "clusterId", "measure", f"hourNumber % {_WEEK_HOURS} as slot", "hourNumber", "value"
+    )
+    slots = rows.grouped(
+        hours,
+        ["clusterId", "measure", "slot"],
+        counted="map_from_entries(collect_list(struct(hourNumber, value)))",
+    )
+    # Only hours that are covered as a whole.
+    first, last = f"(coveredFromMs + {HOUR_MS - 1}) div {HOUR_MS}", f"coveredToMs div {HOUR_MS} - 1"
+    span = covered(tables["clusters"], tables["partitions"], tables["brokers"]).selectExpr(
+        "clusterId", f"{first} as firstHour", f"{last} as lastHour"
+    )
+    begin = f"firstHour + pmod(slot - firstHour, {_WEEK_HOURS})"
+    weeks = slots.join(span, ["clusterId"]).where(f"{begin} + {_FEWEST * _WEEK_HOURS} <= lastHour")
+    series = weeks.selectExpr(
+        "clusterId",
+        "measure",
+        f"transform(sequence({begin}, lastHour, {_WEEK_HOURS}L), one -> struct(one as hourNumber,"
+        " coalesce(try_element_at(counted, one), 0L) as value)) as series",
+    )
+    # What is nowhere far from the rest needs no median: most hours of a quiet cluster.
+    uneven = series.where(f"array_max(series.value) - array_min(series.value) >= {_LEAST_SCORE}").selectExpr(
+        "clusterId", "measure", "series", "posexplode(series) as (place, one)"
+    )
+    return rows.of(_scored(uneven), FIELDS)
+
+
+def _scored(uneven: Any) -> Any:
+    """The outliers among hours that stand beside those of other weeks."""
+    others = uneven.selectExpr(
+        "clusterId",
+        "measure",
+        "one.hourNumber as hourNumber",
+        "one.value as value",
+        "array_sort(transform(filter(series, (other, at) -> at <> place), other -> other.value)) as others",
+    )
+    with_median = others.selectExpr("*", f"{_median('others')} as median")
+    distances = with_median.selectExpr(
+        "*", "array_sort(transform(others, other -> abs(other - median))) as distances"
+    ).selectExpr("*", f"{_median('distances')} as mad")
+    scored = distances.selectExpr("*", f"(value - median) / greatest({_TO_DEVIATION}D * mad, 1D) as score")
+    return scored.where(f"abs(score) >= {_LEAST_SCORE}").selectExpr(
+        "*",
+        "array_size(others) as weeks",
+        f"hourNumber * {HOUR_MS} as hourMs",
+        f"concat({day('hourNumber div 24')}, 'T', lpad(cast(hourNumber % 24 as string), 2, '0')) as hour",
+    )
+
+
+def _median(values: str) -> str:
+    """SQL: the median of a sorted array."""
+    size = f"array_size({values})"
+    return f"(get({values}, ({size} - 1) div 2) + get({values}, {size} div 2)) / 2D"
+
+
+def _counts(tables: Tables) -> Any:
+    """``clusterId``, ``measure``, ``hourNumber`` (since 1970), ``value``: hours with any event."""
+    hour = f"{within('validFromMs')} div {HOUR_MS} as hourNumber"
+    versions = linked(tables["partitions"], tables["clusters"]).selectExpr("*", hour)
+    both = rows.grouped(versions, ["clusterId", "hourNumber"], **_EVENTS)
+    names = ", ".join(f"'{name}', {name}" for name in _EVENTS)
+    of_partitions = both.selectExpr("clusterId", "hourNumber", f"stack({len(_EVENTS)}, {names}) as (measure, value)")
+    fencings = rows.grouped(
+        staged(tables["brokers"], tables["clusters"]).selectExpr("*", hour).where(IS_FENCING),
+        ["clusterId", "hourNumber"],
+        value="count(*)",
+    ).selectExpr("clusterId", "hourNumber", "'fencings' as measure", "value")
+    return of_partitions.unionByName(fencings).where("value > 0")
+
+
+GOLD = GoldTable(
+    "anomalies",
+    "hours in which churn was unlike the same hour of other weeks (median and MAD)",
+    FIELDS,
+    ("partitions", "brokers", "clusters"),
+    anomalies,
+)

@@ -1,0 +1,51 @@
+"""The table ``availability``: the same of a topic, a broker and a whole cluster, by month."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.tables import Field
+from kshell.spark.gold.base import rows
+from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.partitions import KEYS
+from kshell.spark.gold.partition_availability import MEASURES, SUMS, judged, with_shares
+
+FIELDS = (
+    CLUSTER,
+    Field("month", "string", "the month, in UTC"),
+    Field("scope", "string", "topic (all partitions of topics of that name), broker (all partitions while it was among"
+          " their replicas), cluster (all partitions)"),
+    Field("name", "string", "the topic's name, the broker's id; of a cluster its id"),
+    Field("partitions", "int32", "how many partitions were there at any time of that month"),
+    Field("partitionMs", "int64", "milliseconds of that month, summed over these partitions"),
+    *MEASURES,
+)  # fmt: skip
+
+
+_SCOPES = (
+    "inline(concat(array(named_struct('scope', 'topic', 'name', topic), named_struct('scope', 'cluster', 'name',"
+    " clusterId)), transform(array_distinct(replicas), one -> named_struct('scope', 'broker', 'name', cast(one as"
+    " string)))))"
+)
+
+
+def availability(tables: Tables) -> Any:
+    """The rows."""
+    keys = ["clusterId", "month", "topic", *KEYS, "replicas"]
+    first = rows.grouped(judged(tables), keys, partitionMs="sum(ms)", **SUMS)
+    measures = ("partitionMs", *SUMS)
+    scopes = first.selectExpr("clusterId", "month", *KEYS, *measures, _SCOPES)
+    sums = {name: f"sum({name})" for name in measures}
+    # By partition first: distinct ones are then counted without keeping them.
+    second = rows.grouped(scopes, ["clusterId", "month", "scope", "name", *KEYS], **sums)
+    third = rows.grouped(second, ["clusterId", "month", "scope", "name"], partitions="count(*)", **sums)
+    return rows.of(with_shares(third, "partitionMs"), FIELDS)
+
+
+GOLD = GoldTable(
+    "availability",
+    "availability of topics, brokers and clusters by month",
+    FIELDS,
+    ("partitions", "configs", "clusters"),
+    availability,
+)

@@ -1,0 +1,1 @@
+"""What the modules of gold tables share: their declaration, times, partitions over time, aggregation."""

@@ -1,0 +1,51 @@
+"""Brokers over time: their registrations, the state of each version, the rack of each day."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.spark.gold.base.rows import grouped
+from kshell.spark.gold.base.times import DAY_MS, timed, versions_of
+
+OF_A_BROKER = "(partition by clusterId, broker order by validFromOffset)"
+IS_FENCING = "fenced and not previous.fenced and previous.session = session"
+"""SQL: whether a version of :func:`staged` began with the fencing of a broker that was not fenced."""
+
+
+def staged(brokers: Any, clusters: Any) -> Any:
+    """Versions of brokers with spans; ``session``: the number of the registration; ``state``: registered, unfenced,
+    controlled-shutdown, fenced; ``previous`` and ``following``: the versions before and after, contiguous or not.
+    """
+    window = versions_of(("id",))
+    versions = brokers.select(
+        "clusterId", "id", "epoch", "fenced", "inControlledShutdown", "rack", "incarnationId", "validFromOffset",
+        "validFromMs", "validToOffset", "validToMs",
+    )  # fmt: skip
+    beside = timed(versions, ("id",), clusters).selectExpr(
+        "*",
+        f"lag(struct(epoch, validToOffset)) over {window} as before",
+        f"lead(struct(validFromOffset, validFromMs)) over {window} as following",
+    )
+    is_same = "before.validToOffset = validFromOffset and before.epoch = epoch"
+    sessions = beside.selectExpr("*", f"sum(if({is_same}, 0, 1)) over {window} as session")
+    of_session = "(partition by clusterId, id, session order by validFromOffset)"
+    known = sessions.selectExpr(
+        "*",
+        f"bool_or(not fenced) over {of_session} as wasUnfenced",
+        f"lag(struct(fenced, session)) over {window} as previous",
+    )
+    state = (
+        "case when fenced and not wasUnfenced then 'registered' when fenced then 'fenced'"
+        " when inControlledShutdown then 'controlled-shutdown' else 'unfenced' end as state"
+    )
+    return known.selectExpr("*", state).drop("before", "wasUnfenced").withColumnRenamed("id", "broker")
+
+
+def racks_by_day(brokers: Any, clusters: Any) -> Any:
+    """``clusterId``, ``dayNumber``, ``broker``, ``rack``: of every broker registered at any time of a day, by the last
+    registration that held then.
+    """
+    versions = brokers.select("clusterId", "id", "rack", "validFromOffset", "validFromMs", "validToMs")
+    days = f"explode(sequence(beginMs div {DAY_MS}, greatest(beginMs, endMs - 1) div {DAY_MS})) as dayNumber"
+    each = timed(versions, ("id",), clusters).selectExpr("clusterId", days, "id as broker", "rack", "validFromOffset")
+    return grouped(each, ["clusterId", "dayNumber", "broker"], rack="max_by(rack, validFromOffset)")

@@ -1,0 +1,59 @@
+"""Versions as changes: what was found, added, changed, removed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kshell.spark.gold.base.times import timed, versions_of
+
+
+def bases(records: Any) -> Any:
+    """The snapshots that state was taken from: ``clusterId``, ``file``, ``offset`` (the last in it), ``baseMs``."""
+    number = "try_cast(regexp_extract(file, '([0-9]{20})-[0-9]{10}[.]checkpoint$', 1) as bigint)"
+    return (
+        records.where("isSnapshot and type = 'SNAPSHOT_HEADER'")
+        .selectExpr(
+            "clusterId",
+            "file",
+            f"coalesce({number}, 0L) - 1 as offset",
+            "try_cast(get_json_object(data, '$.lastContainedLogTimestamp') as bigint) as baseMs",
+        )
+        .distinct()
+    )
+
+
+def changes(versions: Any, keys: Sequence[str], values: Sequence[str], clusters: Any) -> Any:
+    """One row a change: ``clusterId``, the keys, ``offset``, ``ms``, ``change`` (added, changed, removed),
+    ``old`` and ``new`` (structs of the values, null where there was or is nothing), ``heldMs`` (how long the old ones
+    had held) and ``isCurrent`` (whether the new ones hold).
+    """
+    window, value = versions_of(keys), f"struct({', '.join(values)})"
+    held = timed(versions, keys, clusters).selectExpr("*", "endMs - beginMs as lastedMs")
+    beside = held.selectExpr(
+        "*",
+        f"lag(struct({', '.join(values)}, validToOffset, lastedMs)) over {window} as before",
+        f"lead(validFromOffset) over {window} as nextOffset",
+    ).selectExpr("*", "if(before.validToOffset = validFromOffset, before, null) as previous")
+    old = f"if(previous is null, null, struct({', '.join(f'previous.{name}' for name in values)}))"
+    began = (
+        f"named_struct('offset', validFromOffset, 'ms', validFromMs, 'change', if(previous is null, 'added',"
+        f" 'changed'), 'old', {old}, 'new', {value}, 'heldMs', previous.lastedMs, 'isCurrent', isCurrent)"
+    )
+    ended = (
+        f"named_struct('offset', validToOffset, 'ms', validToMs, 'change', 'removed', 'old', {value}, 'new',"
+        f" if(true, null, {value}), 'heldMs', lastedMs, 'isCurrent', false)"
+    )
+    is_gone = "validToOffset is not null and (nextOffset is null or nextOffset <> validToOffset)"
+    return beside.selectExpr("clusterId", *keys, f"inline(if({is_gone}, array({began}, {ended}), array({began})))")
+
+
+def with_found(made: Any, records: Any) -> Any:
+    """The changes, where what a snapshot had first is ``found`` in place of added."""
+    found = bases(records).selectExpr("clusterId", "offset", "true as isBase").distinct()
+    return (
+        made.withColumnRenamed("change", "plainChange")
+        .join(found, ["clusterId", "offset"], "left")
+        .selectExpr("*", "if(plainChange = 'added' and isBase, 'found', plainChange) as change")
+        .drop("plainChange", "isBase")
+    )

@@ -1,0 +1,74 @@
+"""``min.insync.replicas`` over time: spans of partitions, cut where it changed.
+
+The topic's own value counts, else that of the broker which leads, else that of all brokers, as far as they are set in
+the log (:mod:`kshell.metadata.min_isr`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.metadata.min_isr import CONFIG
+from kshell.spark.gold.base.rows import grouped
+from kshell.spark.gold.base.times import timed
+
+_NUMBER = "if(value rlike '^[ \t]*[0-9]{1,9}[ \t]*$', cast(trim(translate(value, '\t', ' ')) as int), null)"
+"""What is no number in range cannot be in force."""
+
+
+def with_min_isr(spans: Any, configs: Any, clusters: Any) -> Any:
+    """The spans (with ``topic`` and ``leader``) in pieces during which ``minIsr`` stayed the same; null: unknown."""
+    found = _spans_of_values(configs, clusters)
+    topics = found.where("resourceType = 'TOPIC'").selectExpr("clusterId", "resourceName as topic", "held as ofTopic")
+    brokers = found.where("resourceType = 'BROKER' and resourceName <> ''").selectExpr(
+        "clusterId", "resourceName as leaderName", "held as ofLeader"
+    )
+    every = found.where("resourceType = 'BROKER' and resourceName = ''").selectExpr("clusterId", "held as ofAll")
+    joined = (
+        spans.withColumnsRenamed({"beginMs": "wholeBeginMs", "endMs": "wholeEndMs"})
+        .where("wholeBeginMs < wholeEndMs")
+        .selectExpr("*", "cast(leader as string) as leaderName")
+        .join(topics, ["clusterId", "topic"], "left")
+        .join(brokers, ["clusterId", "leaderName"], "left")
+        .join(every, ["clusterId"], "left")
+    )
+    layers = ("ofTopic", "ofLeader", "ofAll")
+    edged = joined.selectExpr("*", f"{_edges(layers)} as edges")
+    cut = edged.selectExpr(
+        "*",
+        "inline(transform(slice(edges, 1, array_size(edges) - 1), (edge, at) ->"
+        " named_struct('beginMs', edge, 'endMs', get(edges, at + 1))))",
+    )
+    values = ", ".join(_at(layer) for layer in layers)
+    return cut.selectExpr("*", f"coalesce({values}) as minIsr").drop(
+        "wholeBeginMs", "wholeEndMs", "leaderName", "edges", *layers
+    )
+
+
+def _spans_of_values(configs: Any, clusters: Any) -> Any:
+    keys = ("resourceType", "resourceName", "name")
+    wanted = configs.where(f"name = '{CONFIG}' and resourceType in ('TOPIC', 'BROKER')")
+    numbers = timed(wanted, keys, clusters).selectExpr(
+        "clusterId", "resourceType", "resourceName", "beginMs", "endMs", f"{_NUMBER} as number"
+    )
+    return grouped(
+        numbers.where("number is not null and beginMs < endMs"),
+        ["clusterId", "resourceType", "resourceName"],
+        held="collect_list(struct(beginMs, endMs, number))",
+    )
+
+
+def _at(layer: str) -> str:
+    """SQL: the value that a layer has when a piece begins."""
+    return f"get(filter({layer}, one -> one.beginMs <= beginMs and beginMs < one.endMs), 0).number"
+
+
+def _edges(layers: tuple[str, ...]) -> str:
+    """SQL: where a span begins, where a value in it begins or ends, and where it ends; in order."""
+    nowhere = " and ".join(f"{layer} is null" for layer in layers)
+    whole = "array(wholeBeginMs, wholeEndMs)"
+    found = ", ".join(
+        f"coalesce(flatten(transform({layer}, one -> array(one.beginMs, one.endMs))), array())" for layer in layers
+    )
+    inside = f"filter(concat({found}), edge -> edge > wholeBeginMs and edge < wholeEndMs)"
+    return f"if({nowhere}, {whole}, array_sort(array_distinct(concat({whole}, {inside}))))"

@@ -1,0 +1,54 @@
+"""Partitions over time: each version with its span, what was before it and what came after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.spark.gold.base.times import timed, versions_of
+
+KEYS = ("topicId", "partition")
+FACTOR = "array_size(replicas) - array_size(addingReplicas)"
+"""SQL: the replication factor: replicas that are being added do not count yet."""
+SHRUNK = "array_size(array_except(previous.isr, isr)) > 0"
+"""SQL: whether a broker that was in the ISR no longer is; null for a first version."""
+IS_NEW_LEADER = "leader >= 0 and lastLeader is not null and leader <> lastLeader"
+"""SQL: whether the version began with a change from one broker to another, any time without a leader passed over."""
+
+_STATE = (
+    "leader", "replicas", "isr", "elr", "addingReplicas", "removingReplicas", "leaderRecoveryState",
+    "validFromOffset", "validToOffset",
+)  # fmt: skip
+
+
+def linked(partitions: Any, clusters: Any) -> Any:
+    """Versions of partitions with spans; ``previous`` and ``following``: the version that it took the place of, and the
+    one that took its place (structs, null where there is none); ``lastLeader``: the last broker that led before.
+    """
+    window = versions_of(KEYS)
+    lists = ("replicas", "isr", "elr", "addingReplicas", "removingReplicas")
+    plain = partitions.selectExpr(
+        "clusterId", "topic", *KEYS, "leader", *(f"coalesce({name}, array()) as {name}" for name in lists),
+        "leaderRecoveryState", "validFromOffset", "validFromMs", "validToOffset", "validToMs",
+    )  # fmt: skip
+    state = f"struct({', '.join(_STATE)})"
+    beside = timed(plain, KEYS, clusters).selectExpr(
+        "*",
+        f"lag({state}) over {window} as before",
+        f"lead({state}) over {window} as after",
+        f"last(if(leader >= 0, leader, null), true) over {rows_before(window)} as lastLeader",
+    )
+    return beside.selectExpr(
+        "*",
+        "if(before.validToOffset = validFromOffset, before, null) as previous",
+        "if(after.validFromOffset = validToOffset, after, null) as following",
+    ).drop("before", "after")
+
+
+def rows_before(window: str) -> str:
+    """SQL: the same window up to the row before."""
+    return f"{window[:-1]} rows between unbounded preceding and 1 preceding)"
+
+
+def episode(condition: str) -> str:
+    """SQL: a number that all versions of a key share which follow each other and for which a condition holds."""
+    return f"sum(if({condition}, 0, 1)) over {versions_of(KEYS)}"

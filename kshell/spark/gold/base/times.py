@@ -1,0 +1,133 @@
+"""How long versions lasted, and how that falls on days and months.
+
+A frame with ``beginMs`` and ``endMs`` (milliseconds since 1970, the end exclusive, never before the begin) is said to
+have *spans*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kshell.spark.gold.base.rows import grouped
+
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
+LAST_MS = 253_402_300_799_999
+"""The end of the year 9999: calendars go no further."""
+
+
+def day(number: str) -> str:
+    """SQL: ``2026-01-31`` of a day's number since 1970."""
+    return f"cast(date_add(date'1970-01-01', cast({number} as int)) as string)"
+
+
+def day_of(ms: str) -> str:
+    """SQL: the day of a time; times before 1970 and after 9999 count as the first and the last."""
+    return day(f"{within(ms)} div {DAY_MS}")
+
+
+def within(ms: str) -> str:
+    """SQL: a time that calendars have."""
+    return f"greatest(0L, least({ms}, {LAST_MS}L))"
+
+
+def versions_of(keys: Sequence[str]) -> str:
+    """SQL: the window over the versions of one key."""
+    return f"(partition by {', '.join(('clusterId', *keys))} order by validFromOffset)"
+
+
+def timed(versions: Any, keys: Sequence[str], clusters: Any) -> Any:
+    """Versions with their spans, by the rules of the package (times that run backwards, versions without end).
+
+    A version before whose end no record told a time (0 or less) takes none.
+    """
+    last = clusters.selectExpr("clusterId", f"{within('lastTimestampMs')} as lastMs")
+    begun = f"greatest(0L, least(max(validFromMs) over {versions_of(keys)}, lastMs)) as begunMs"
+    told = versions.join(last, ["clusterId"]).selectExpr("*", begun)
+    ended = told.selectExpr("*", "greatest(begunMs, least(coalesce(validToMs, lastMs), lastMs)) as endMs")
+    return ended.selectExpr("*", "if(begunMs > 0, begunMs, endMs) as beginMs").drop("lastMs", "begunMs")
+
+
+def by_day(spans: Any, keys: Sequence[str], measures: Mapping[str, str]) -> Any:
+    """Milliseconds a day: one row for each of the keys and ``dayNumber`` (days since 1970).
+
+    ``measures``: column -> SQL expression of 0 or 1, whether a span counts for it. Only the first and the last day of a
+    span become rows: between them, days that are covered as a whole are counted by steps, so that the cost does not
+    grow with how long a span is.
+    """
+    first, last = f"beginMs div {DAY_MS}", f"(endMs - 1) div {DAY_MS}"
+    measured = spans.where("beginMs < endMs").selectExpr(
+        *keys,
+        *(f"cast({weight} as bigint) as {name}" for name, weight in measures.items()),
+        f"inline({_pieces(first, last)})",
+    )
+    sums = {f"{name}Ms": f"sum(ms * {name})" for name in measures}
+    steps = {f"{name}Step": f"sum(step * {name})" for name in measures}
+    days = grouped(measured, [*keys, "dayNumber"], **sums, **steps)
+    window = f"(partition by {', '.join(keys)} order by dayNumber)"
+    running = days.selectExpr(
+        *keys,
+        "dayNumber as ownDay",
+        f"lead(dayNumber) over {window} as nextDay",
+        *(f"{name}Ms" for name in measures),
+        *(f"sum({name}Step) over {window} as {name}Full" for name in measures),
+    )
+    covered = " + ".join(f"{name}Full" for name in measures)
+    each = running.selectExpr(
+        "*", f"explode(sequence(ownDay, if({covered} > 0, coalesce(nextDay - 1, ownDay), ownDay))) as dayNumber"
+    )
+    return each.selectExpr(
+        *keys,
+        "dayNumber",
+        *(f"if(dayNumber = ownDay, {name}Ms, 0) + {name}Full * {DAY_MS} as {name}" for name in measures),
+    )
+
+
+def _pieces(first: str, last: str) -> str:
+    """SQL: an array of (dayNumber, ms, step): the part of its first day, that of its last, whole days as steps."""
+
+    def piece(number: str, ms: str, step: str) -> str:
+        return f"named_struct('dayNumber', {number}, 'ms', {ms}, 'step', {step})"
+
+    opening = piece(first, f"least(endMs, ({first} + 1) * {DAY_MS}) - beginMs", "0")
+    closing = piece(last, f"endMs - ({last}) * {DAY_MS}", f"if({last} > {first} + 1, -1, 0)")
+    whole = piece(f"{first} + 1", "0L", "1")
+    return (
+        f"case when {last} = {first} then array({opening}) when {last} = {first} + 1 then array({opening}, {closing})"
+        f" else array({opening}, {closing}, {whole}) end"
+    )
+
+
+def split_by_month(spans: Any) -> Any:
+    """The spans, cut where months begin, with ``month`` (``2026-01``). Spans without length are dropped."""
+    number = "cast(year({0}) * 12 + month({0}) - 1 as int)"
+    first = number.format(f"date_add(date'1970-01-01', cast(beginMs div {DAY_MS} as int))")
+    last = number.format(f"date_add(date'1970-01-01', cast((endMs - 1) div {DAY_MS} as int))")
+    months = spans.where("beginMs < endMs").selectExpr("*", f"explode(sequence({first}, {last})) as monthNumber")
+    begin = "unix_date(make_date(cast({0} div 12 as int), cast({0} % 12 + 1 as int), 1)) * {1}L"
+    cut = months.withColumnsRenamed({"beginMs": "wholeBeginMs", "endMs": "wholeEndMs"}).selectExpr(
+        "*",
+        f"greatest(wholeBeginMs, {begin.format('monthNumber', DAY_MS)}) as beginMs",
+        # Not the begin of the next month: there is none after the last of the year 9999.
+        f"least(wholeEndMs, (unix_date(last_day(make_date(cast(monthNumber div 12 as int), cast(monthNumber % 12 + 1 as"
+        f" int), 1))) + 1) * {DAY_MS}L) as endMs",
+        "date_format(make_date(cast(monthNumber div 12 as int), cast(monthNumber % 12 + 1 as int), 1), 'yyyy-MM')"
+        " as month",
+    )
+    return cut.drop("wholeBeginMs", "wholeEndMs", "monthNumber")
+
+
+def covered(clusters: Any, *versions: Any) -> Any:
+    """One row a cluster: ``coveredFromMs``, the earliest time at which a version of those tables began, and
+    ``coveredToMs``, its last record. Clusters without any are left out.
+    """
+    begun = None
+    for one in versions:
+        times = one.where("validFromMs > 0").select("clusterId", "validFromMs")
+        begun = times if begun is None else begun.unionByName(times)
+    first = grouped(begun, ["clusterId"], coveredFromMs=within("min(validFromMs)"))
+    last = clusters.selectExpr("clusterId", f"{within('lastTimestampMs')} as lastMs")
+    return first.join(last, ["clusterId"]).selectExpr(
+        "clusterId", "coveredFromMs", "greatest(coveredFromMs, lastMs) as coveredToMs"
+    )

@@ -1,0 +1,83 @@
+"""The table ``broker_load``: partitions that a broker led and held, as averages over a day."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.tables import Field
+from kshell.spark.gold.base import rows
+from kshell.spark.gold.base.brokers import racks_by_day
+from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.partitions import KEYS
+from kshell.spark.gold.base.times import DAY_MS, by_day, covered, day, timed
+
+FIELDS = (
+    CLUSTER,
+    Field("day", "string", "the day, in UTC"),
+    Field("broker", "int32", "a broker that was registered at any time of the day, or among a partition's replicas"),
+    Field("rack", "string", "its rack, by the last of its registrations that held at any time of the day; null if it"
+          " has none or was not registered"),
+    Field("coveredMs", "int64", "milliseconds of the day that are known: from the first version of any partition or"
+          " broker of the cluster to its last record"),
+    Field("leaderMs", "int64", "milliseconds that it led, summed over partitions"),
+    Field("replicaMs", "int64", "milliseconds that it was among the replicas, likewise"),
+    Field("inSyncMs", "int64", "milliseconds that it was in the ISR, likewise"),
+    Field("preferredMs", "int64", "milliseconds that it was the first of the replicas, likewise"),
+    Field("leaders", "float64", "leaderMs / coveredMs: partitions that it led, averaged over time; null where nothing"
+          " is covered"),
+    Field("replicas", "float64", "replicaMs / coveredMs, likewise"),
+    Field("preferred", "float64", "preferredMs / coveredMs: what it would lead if all preferred leaders did"),
+    Field("leaderShare", "float64", "its part of the cluster's leaderMs of the day; null where there was none"),
+    Field("replicaShare", "float64", "its part of the cluster's replicaMs of the day"),
+)  # fmt: skip
+
+
+_ROLES = "explode(array_distinct(concat(replicas, isr, if(leader >= 0, array(leader), array())))) as broker"
+_MEASURES = {
+    "leader": "if(leader = broker, 1, 0)",
+    "replica": "if(array_contains(replicas, broker), 1, 0)",
+    "inSync": "if(array_contains(isr, broker), 1, 0)",
+    "preferred": "if(get(replicas, 0) = broker, 1, 0)",
+}
+
+
+def load(tables: Tables) -> Any:
+    """The rows, with ``dayNumber``."""
+    lists = (f"coalesce({name}, array()) as {name}" for name in ("replicas", "isr"))
+    versions = tables["partitions"].selectExpr(
+        "clusterId", *KEYS, "leader", *lists, "validFromOffset", "validFromMs", "validToMs"
+    )
+    roles = timed(versions, KEYS, tables["clusters"]).where("beginMs < endMs").selectExpr("*", _ROLES)
+    sums = by_day(roles, ["clusterId", "broker"], _MEASURES)
+    keys = ["clusterId", "dayNumber", "broker"]
+    both = racks_by_day(tables["brokers"], tables["clusters"]).join(sums, keys, "full")
+    begin, end = f"dayNumber * {DAY_MS}", f"(dayNumber + 1) * {DAY_MS}"
+    whole = both.join(covered(tables["clusters"], tables["partitions"], tables["brokers"]), ["clusterId"]).selectExpr(
+        *keys,
+        f"{day('dayNumber')} as day",
+        "rack",
+        f"greatest(0L, least({end}, coveredToMs) - greatest({begin}, coveredFromMs)) as coveredMs",
+        *(f"coalesce({name}, 0L) as {name}Ms" for name in _MEASURES),
+    )
+    averages = {"leaders": "leaderMs", "replicas": "replicaMs", "preferred": "preferredMs"}
+    shares = {"leaderShare": "leaderMs", "replicaShare": "replicaMs"}
+    every = "sum({0}) over (partition by clusterId, dayNumber)"
+    return whole.selectExpr(
+        "*",
+        *(f"if(coveredMs > 0, {of} / coveredMs, null) as {name}" for name, of in averages.items()),
+        *(f"if({every.format(of)} > 0, {of} / {every.format(of)}, null) as {name}" for name, of in shares.items()),
+    )
+
+
+def broker_load(tables: Tables) -> Any:
+    """The rows."""
+    return rows.of(load(tables), FIELDS)
+
+
+GOLD = GoldTable(
+    "broker_load",
+    "partitions that each broker led and held, averaged over each day, with its rack",
+    FIELDS,
+    ("partitions", "brokers", "clusters"),
+    broker_load,
+)

@@ -1,0 +1,69 @@
+"""The table ``broker_states``: what a broker was, from when to when: lanes of a picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.tables import Field
+from kshell.spark.gold.base import rows
+from kshell.spark.gold.base.brokers import OF_A_BROKER, staged
+from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+
+FIELDS = (
+    CLUSTER,
+    Field("broker", "int32", "the broker's id"),
+    Field("epoch", "int64", "the epoch of its registration; null while it was unregistered"),
+    Field(
+        "state",
+        "string",
+        "registered (fenced, and not unfenced yet in this registration), unfenced (it serves), controlled-shutdown (it"
+        " hands over what it leads, and is not fenced yet), fenced (after it was unfenced), unregistered (after it was"
+        " removed)",
+    ),
+    Field("fromOffset", "int64", "the record that made it so"),
+    Field("fromMs", "int64", "its time"),
+    Field("toOffset", "int64", "the record that ended it; null while it lasts"),
+    Field("toMs", "int64", "its time; null while it lasts"),
+    Field("durationMs", "int64", "how long; up to the cluster's last record while it lasts"),
+    Field("next", "string", "the state after it; null while it lasts"),
+)
+
+
+def broker_states(tables: Tables) -> Any:
+    """The rows."""
+    versions = staged(tables["brokers"], tables["clusters"])
+    keys = ["clusterId", "broker"]
+    marked = versions.selectExpr(
+        "*", f"lag(struct(session, state)) over {OF_A_BROKER} <=> struct(session, state) as isSame"
+    ).selectExpr("*", f"sum(if(isSame, 0, 1)) over {OF_A_BROKER} as run")
+    stretches = rows.grouped(
+        marked,
+        [*keys, "run"],
+        epoch="max(epoch)",
+        state="max(state)",
+        fromOffset="min(validFromOffset)",
+        fromMs="min_by(validFromMs, validFromOffset)",
+        last="max_by(struct(validToOffset as toOffset, validToMs as toMs), validFromOffset)",
+        durationMs="max(endMs) - min(beginMs)",
+    ).selectExpr(*keys, "epoch", "state", "fromOffset", "fromMs", "last.toOffset", "last.toMs", "durationMs")
+    last = tables["clusters"].selectExpr("clusterId", "lastTimestampMs as lastMs")
+    gone = (
+        versions.where("validToOffset is not null and not (following.validFromOffset <=> validToOffset)")
+        .join(last, ["clusterId"], "left")
+        .selectExpr(
+            *keys, "cast(null as bigint) as epoch", "'unregistered' as state", "validToOffset as fromOffset",
+            "validToMs as fromMs", "following.validFromOffset as toOffset", "following.validFromMs as toMs",
+            "greatest(0L, least(coalesce(following.validFromMs, lastMs), lastMs) - endMs) as durationMs",
+        )
+    )  # fmt: skip
+    after = "lead(state) over (partition by clusterId, broker order by fromOffset) as next"
+    return rows.of(stretches.unionByName(gone).selectExpr("*", after), FIELDS)
+
+
+GOLD = GoldTable(
+    "broker_states",
+    "each broker's states over time: registered, unfenced, controlled-shutdown, fenced, unregistered",
+    FIELDS,
+    ("brokers", "clusters"),
+    broker_states,
+)

@@ -1,0 +1,52 @@
+"""The table ``config_changes``: every change of a config's value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.tables import Field
+from kshell.spark.gold.base import rows
+from kshell.spark.gold.base.changes import changes, with_found
+from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.times import day_of
+
+FIELDS = (
+    CLUSTER,
+    Field("offset", "int64", "the record"),
+    Field("ms", "int64", "its time"),
+    Field("day", "string", "its day, in UTC"),
+    Field("resourceType", "string", "TOPIC, BROKER, BROKER_LOGGER, GROUP, CLIENT_METRICS"),
+    Field("resourceName", "string", "its name; empty for the default of all brokers"),
+    Field("name", "string", "the config's name"),
+    Field("change", "string", "found (in the snapshot with which what is known begins), set (it was not set before),"
+          " changed, removed (also with its topic)"),
+    Field("oldValue", "string", "its value before; [redacted] if it is secret, null if it was not set"),
+    Field("newValue", "string", "its value after, likewise"),
+    Field("heldMs", "int64", "how long the value before had held; null if it was not set"),
+)  # fmt: skip
+
+
+def config_changes(tables: Tables) -> Any:
+    """The rows."""
+    made = changes(tables["configs"], ("resourceType", "resourceName", "name"), ("value",), tables["clusters"])
+    told = (
+        with_found(made, tables["records"])
+        .withColumnRenamed("change", "plainChange")
+        .selectExpr(
+            "*",
+            f"{day_of('ms')} as day",
+            "if(plainChange = 'added', 'set', plainChange) as change",
+            "old.value as oldValue",
+            "new.value as newValue",
+        )
+    )
+    return rows.of(told, FIELDS)
+
+
+GOLD = GoldTable(
+    "config_changes",
+    "every change of a config: value before and after",
+    FIELDS,
+    ("configs", "records", "clusters"),
+    config_changes,
+)

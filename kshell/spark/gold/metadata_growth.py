@@ -1,0 +1,52 @@
+"""The table ``metadata_growth``: records of the log by type and day."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.tables import Field
+from kshell.spark.gold.base import rows
+from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.times import DAY_MS, LAST_MS, day
+
+FIELDS = (
+    CLUSTER,
+    Field("day", "string", "the day, in UTC, by the time of the record's batch; null where that is no day of the years"
+          " 1970 to 9999"),
+    Field("type", "string", "the record's type, control records included"),
+    Field("records", "int64", "how many of the log; those of snapshots are not counted"),
+    Field("undecoded", "int64", "those of them that stayed bytes"),
+    Field("total", "int64", "how many there were of that type up to the end of the day"),
+)  # fmt: skip
+
+
+def metadata_growth(tables: Tables) -> Any:
+    """The rows."""
+    of_log = (
+        tables["records"]
+        .where("not isSnapshot")
+        .selectExpr(
+            "clusterId",
+            f"if(timestampMs between 0 and {LAST_MS}, timestampMs div {DAY_MS}, null) as dayNumber",
+            "type",
+            "reason is not null as isUndecoded",
+        )
+    )
+    counted = rows.grouped(
+        of_log, ["clusterId", "dayNumber", "type"], records="count(*)", undecoded="count_if(isUndecoded)"
+    )
+    told = counted.selectExpr(
+        "*",
+        f"{day('dayNumber')} as day",
+        "sum(records) over (partition by clusterId, type order by dayNumber) as total",
+    )
+    return rows.of(told, FIELDS)
+
+
+GOLD = GoldTable(
+    "metadata_growth",
+    "records of the metadata log by type and day",
+    FIELDS,
+    ("records",),
+    metadata_growth,
+)

@@ -1,0 +1,84 @@
+"""The table ``partition_availability``: a partition's time offline, under and at ``min.insync.replicas``, by month."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.tables import Field
+from kshell.spark.gold.base import rows
+from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.min_isr import with_min_isr
+from kshell.spark.gold.base.partitions import KEYS
+from kshell.spark.gold.base.times import split_by_month, timed
+
+MEASURES = (
+    Field("offlineMs", "int64", "those without a leader"),
+    Field("underMinIsrMs", "int64", "those without a leader, or with fewer in-sync replicas than min.insync.replicas"),
+    Field("atMinIsrMs", "int64", "those with exactly as many in-sync replicas as min.insync.replicas"),
+    Field("underReplicatedMs", "int64", "those with fewer in-sync replicas than the replication factor (replicas"
+          " without addingReplicas)"),
+    Field("assumedMs", "int64", "those in which the log had no min.insync.replicas for it (neither its topic's, nor its"
+          " leader's, nor that of all brokers), and 1, Kafka's default, was taken"),
+    Field("availability", "float64", "1 - offlineMs / its milliseconds; null where there were none"),
+    Field("writeAvailability", "float64", "1 - underMinIsrMs / its milliseconds: where acks=all was possible, if 1 is"
+          " right where it was assumed"),
+)  # fmt: skip
+"""What is measured of a partition, or of several together."""
+
+FIELDS = (
+    CLUSTER,
+    Field("month", "string", "the month, in UTC"),
+    Field("topic", "string", "the topic's name"),
+    Field("topicId", "string", "its id"),
+    Field("partition", "int32", "the partition's number"),
+    Field("existedMs", "int64", "milliseconds of that month in which the partition was there"),
+    *MEASURES,
+)
+
+
+SUMS = {
+    "offlineMs": "sum(if(isOffline, ms, 0))",
+    "underMinIsrMs": "sum(if(isOffline or inSync < minIsr, ms, 0))",
+    "atMinIsrMs": "sum(if(inSync = minIsr, ms, 0))",
+    "underReplicatedMs": "sum(if(inSync < factor, ms, 0))",
+    "assumedMs": "sum(if(isAssumed, ms, 0))",
+}
+
+
+def judged(tables: Tables) -> Any:
+    """Pieces of partitions' time, none over the end of a month, with what is true of each: ``ms``, ``month``,
+    ``isOffline``, ``inSync``, ``factor``, ``minIsr``, ``isAssumed``; and ``replicas``.
+    """
+    versions = tables["partitions"].selectExpr(
+        "clusterId", "topic", *KEYS, "leader", "coalesce(replicas, array()) as replicas",
+        "array_size(coalesce(isr, array())) as inSync", "array_size(coalesce(addingReplicas, array())) as adding",
+        "validFromOffset", "validFromMs", "validToMs",
+    )  # fmt: skip
+    spans = timed(versions, KEYS, tables["clusters"])
+    pieces = split_by_month(with_min_isr(spans, tables["configs"], tables["clusters"]))
+    return pieces.selectExpr(
+        "clusterId", "month", "topic", *KEYS, "replicas", "endMs - beginMs as ms", "leader < 0 as isOffline", "inSync",
+        "array_size(replicas) - adding as factor", "coalesce(minIsr, 1) as minIsr", "minIsr is null as isAssumed",
+    )  # fmt: skip
+
+
+def with_shares(sums: Any, whole: str) -> Any:
+    """The sums with the availabilities that follow from them; ``whole``: the column with all milliseconds."""
+    shares = {"availability": "offlineMs", "writeAvailability": "underMinIsrMs"}
+    made = (f"if({whole} > 0, 1 - {lost} / {whole}, null) as {name}" for name, lost in shares.items())
+    return sums.selectExpr("*", *made)
+
+
+def partition_availability(tables: Tables) -> Any:
+    """The rows."""
+    sums = rows.grouped(judged(tables), ["clusterId", "month", "topic", *KEYS], existedMs="sum(ms)", **SUMS)
+    return rows.of(with_shares(sums, "existedMs"), FIELDS)
+
+
+GOLD = GoldTable(
+    "partition_availability",
+    "each partition's time offline, under min ISR, at min ISR, by month",
+    FIELDS,
+    ("partitions", "configs", "clusters"),
+    partition_availability,
+)

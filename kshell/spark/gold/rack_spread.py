@@ -1,0 +1,66 @@
+"""The table ``rack_spread``: whether the replicas of partitions lie in as many racks as they could."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.tables import Field
+from kshell.spark.gold.base import rows
+from kshell.spark.gold.base.brokers import racks_by_day
+from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.partitions import KEYS
+from kshell.spark.gold.base.times import by_day, day, timed
+
+FIELDS = (
+    CLUSTER,
+    Field("day", "string", "the day, in UTC; only days on which a broker with a rack was registered"),
+    Field("racks", "int32", "different racks of the brokers that were registered at any time of the day, each in the"
+          " rack that broker_load has for it"),
+    Field("partitionMs", "int64", "milliseconds of the day, summed over partitions all of whose replicas are on brokers"
+          " with a rack"),
+    Field("oneRackMs", "int64", "those of partitions with two replicas or more, all in one rack"),
+    Field("narrowMs", "int64", "those of partitions in fewer racks than they could be: the smaller one of racks and"
+          " replicas"),
+    Field("spread", "float64", "1 - narrowMs / partitionMs: 1 is as wide as can be; null where partitionMs is 0"),
+    Field("unknownMs", "int64", "milliseconds of partitions with a replica on a broker whose rack is not known"),
+)  # fmt: skip
+
+
+def rack_spread(tables: Tables) -> Any:
+    """The rows."""
+    versions = tables["partitions"].selectExpr(
+        "clusterId", *KEYS, "coalesce(replicas, array()) as replicas", "validFromOffset", "validFromMs", "validToMs"
+    )
+    held = by_day(timed(versions, KEYS, tables["clusters"]), ["clusterId", "replicas"], {"spent": "1"})
+    racks = rows.grouped(
+        racks_by_day(tables["brokers"], tables["clusters"]).where("rack is not null"),
+        ["clusterId", "dayNumber"],
+        byBroker="map_from_entries(collect_list(struct(broker, rack)))",
+        racks="count(distinct rack)",
+    )
+    places = racks.join(held, ["clusterId", "dayNumber"], "left").selectExpr(
+        "*", "transform(replicas, one -> try_element_at(byBroker, one)) as places"
+    )
+    told = places.selectExpr(
+        "clusterId", "dayNumber", "racks", "coalesce(spent, 0L) as spent", "array_size(replicas) as count",
+        "exists(places, one -> one is null) as isUnknown", "array_size(array_distinct(places)) as width",
+    )  # fmt: skip
+    sums = rows.grouped(
+        told,
+        ["clusterId", "dayNumber", "racks"],
+        partitionMs="sum(if(isUnknown, 0L, spent))",
+        oneRackMs="sum(if(not isUnknown and width = 1 and count > 1, spent, 0L))",
+        narrowMs="sum(if(not isUnknown and width < least(racks, count), spent, 0L))",
+        unknownMs="sum(if(isUnknown, spent, 0L))",
+    )
+    spread = "if(partitionMs > 0, 1 - narrowMs / partitionMs, null) as spread"
+    return rows.of(sums.selectExpr("*", f"{day('dayNumber')} as day", spread), FIELDS)
+
+
+GOLD = GoldTable(
+    "rack_spread",
+    "time that partitions were spread over as many racks as they could be, by day",
+    FIELDS,
+    ("partitions", "brokers", "clusters"),
+    rack_spread,
+)

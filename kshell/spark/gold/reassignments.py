@@ -1,0 +1,95 @@
+"""The table ``reassignments``: replicas on their way from broker to broker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.tables import Field
+from kshell.spark.gold.base import rows
+from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.partitions import KEYS, episode, linked
+
+FIELDS = (
+    CLUSTER,
+    Field("topic", "string", "the topic's name"),
+    Field("topicId", "string", "its id"),
+    Field("partition", "int32", "the partition's number"),
+    Field("fromOffset", "int64", "the record that began it: replicas are being added or removed that were not"),
+    Field("fromMs", "int64", "its time"),
+    Field("toOffset", "int64", "the record after which none are; the same as fromOffset for one at once; null while it"
+          " lasts"),
+    Field("toMs", "int64", "its time; null while it lasts"),
+    Field("durationMs", "int64", "how long; up to the cluster's last record while it lasts"),
+    Field("outcome", "string", "completed (all that were last being added are replicas, and none that were being"
+          " removed), cancelled (anything else), at-once (replicas changed without being added or removed first: a"
+          " smaller or reordered assignment), deleted (with its topic); null while it lasts"),
+    Field("replicasBefore", ["int32"], "the replicas before it, in their order; null where that is not known"),
+    Field("replicasAfter", ["int32"], "the replicas after it; null while it lasts, and if deleted"),
+    Field("adding", ["int32"], "brokers that were being added at any time of it, sorted; at once: those that were"),
+    Field("removing", ["int32"], "brokers that were being removed at any time of it, likewise"),
+    Field("changes", "int32", "records that changed what is being added or removed in it, the first and last left out"),
+)  # fmt: skip
+
+
+_MOVES = "array_size(addingReplicas) + array_size(removingReplicas) > 0"
+_MOVED = "array_size(previous.addingReplicas) + array_size(previous.removingReplicas) > 0"
+
+
+def reassignments(tables: Tables) -> Any:
+    """The rows."""
+    versions = linked(tables["partitions"], tables["clusters"])
+    return rows.of(_long(versions).unionByName(_at_once(versions)), FIELDS)
+
+
+def _long(versions: Any) -> Any:
+    """Those that took more than one record."""
+    moving = versions.selectExpr("*", f"{episode(_MOVES)} as episode").where(_MOVES)
+    state = "struct(array_sort({0}addingReplicas), array_sort({0}removingReplicas))"
+    made = rows.grouped(
+        moving,
+        ["clusterId", *KEYS, "episode"],
+        topic="max(topic)",
+        fromOffset="min(validFromOffset)",
+        fromMs="min_by(validFromMs, validFromOffset)",
+        durationMs="max(endMs) - min(beginMs)",
+        replicasBefore="min_by(previous.replicas, validFromOffset)",
+        adding="array_sort(array_distinct(flatten(collect_list(addingReplicas))))",
+        removing="array_sort(array_distinct(flatten(collect_list(removingReplicas))))",
+        changes=f"count_if({_MOVED} and {state.format('previous.')} <> {state.format('')})",
+        last="max_by(struct(validToOffset, validToMs, addingReplicas, removingReplicas, following.replicas as after),"
+        " validFromOffset)",
+    )
+    completed = (
+        "array_size(array_except(last.addingReplicas, last.after)) = 0"
+        " and array_size(array_intersect(last.removingReplicas, last.after)) = 0"
+    )
+    return made.selectExpr(
+        "clusterId", "topic", *KEYS, "fromOffset", "fromMs", "last.validToOffset as toOffset", "last.validToMs as toMs",
+        "durationMs",
+        "case when last.validToOffset is null then null when last.after is null then 'deleted'"
+        f" when {completed} then 'completed' else 'cancelled' end as outcome",
+        "replicasBefore", "last.after as replicasAfter", "adding", "removing", "changes",
+    )  # fmt: skip
+
+
+def _at_once(versions: Any) -> Any:
+    """Those of one record."""
+    moved = versions.where(
+        f"previous is not null and not ({_MOVES}) and not ({_MOVED}) and previous.replicas <> replicas"
+    )
+    return moved.selectExpr(
+        "clusterId", "topic", *KEYS, "validFromOffset as fromOffset", "validFromMs as fromMs",
+        "validFromOffset as toOffset", "validFromMs as toMs", "0L as durationMs", "'at-once' as outcome",
+        "previous.replicas as replicasBefore", "replicas as replicasAfter",
+        "array_sort(array_except(replicas, previous.replicas)) as adding",
+        "array_sort(array_except(previous.replicas, replicas)) as removing", "0L as changes",
+    )  # fmt: skip
+
+
+GOLD = GoldTable(
+    "reassignments",
+    "reassignments of partitions: from where to where, how long, how they ended",
+    FIELDS,
+    ("partitions", "clusters"),
+    reassignments,
+)

@@ -1,0 +1,78 @@
+"""The table ``unclean_elections``: leaders that may lack what was acknowledged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.tables import Field
+from kshell.spark.gold.base import rows
+from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.partitions import KEYS, linked, rows_before
+from kshell.spark.gold.base.times import day_of, versions_of
+
+FIELDS = (
+    CLUSTER,
+    Field("topic", "string", "the topic's name"),
+    Field("topicId", "string", "its id"),
+    Field("partition", "int32", "the partition's number"),
+    Field("offset", "int64", "the record that elected a leader"),
+    Field("ms", "int64", "its time"),
+    Field("day", "string", "its day, in UTC"),
+    Field("evidence", "string", "recovery-state (the record made another broker, or one after none, leader, and left"
+          " leaderRecoveryState RECOVERING), isr (older metadata.version: it made one leader that was neither in the"
+          " ISR nor in the ELR before, is now alone in the ISR, and the replicas stayed the same)"),
+    Field("leader", "int32", "the broker that leads from then on"),
+    Field("previousLeader", "int32", "the last broker that led before; null if none did"),
+    Field("previousIsr", ["int32"], "the ISR before"),
+    Field("previousElr", ["int32"], "the ELR before (KIP-966)"),
+    Field("leaderlessMs", "int64", "how long there had been no leader before it"),
+    Field("recoveredMs", "int64", "when leaderRecoveryState was RECOVERED again; null if it is not, or never was"
+          " RECOVERING"),
+    Field("recoveringMs", "int64", "how long it was RECOVERING from then on; null if never"),
+)  # fmt: skip
+
+
+_IS_ELECTED = "leader >= 0 and previous is not null and previous.leader <> leader"
+_BY_STATE = f"{_IS_ELECTED} and leaderRecoveryState = 'RECOVERING'"
+_BY_ISR = (
+    f"{_IS_ELECTED} and not array_contains(previous.isr, leader) and not array_contains(previous.elr, leader)"
+    " and isr = array(leader) and replicas = previous.replicas"
+)
+
+
+def unclean_elections(tables: Tables) -> Any:
+    """The rows."""
+    window = versions_of(KEYS)
+    later = f"{window[:-1]} rows between 1 following and unbounded following)"
+    healed = "if(leaderRecoveryState <> 'RECOVERING', struct(validFromMs, beginMs), null)"
+    versions = linked(tables["partitions"], tables["clusters"]).selectExpr(
+        "*",
+        f"first({healed}, true) over {later} as healed",
+        f"last(endMs) over {later} as lastMs",
+        f"last(if(leader >= 0, endMs, null), true) over {rows_before(window)} as lostMs",
+        f"first(beginMs) over {window} as madeMs",
+    )
+    told = versions.where(f"({_BY_STATE}) or ({_BY_ISR})").selectExpr(
+        "*",
+        "validFromOffset as offset",
+        "validFromMs as ms",
+        f"{day_of('validFromMs')} as day",
+        f"if({_BY_STATE}, 'recovery-state', 'isr') as evidence",
+        "lastLeader as previousLeader",
+        "previous.isr as previousIsr",
+        "previous.elr as previousElr",
+        "if(previous.leader < 0, beginMs - coalesce(lostMs, madeMs), 0L) as leaderlessMs",
+        "if(leaderRecoveryState = 'RECOVERING', healed.validFromMs, null) as recoveredMs",
+        "if(leaderRecoveryState = 'RECOVERING', coalesce(healed.beginMs, lastMs, endMs) - beginMs, null)"
+        " as recoveringMs",
+    )
+    return rows.of(told, FIELDS)
+
+
+GOLD = GoldTable(
+    "unclean_elections",
+    "elections of leaders that were not in sync: acknowledged records may be lost",
+    FIELDS,
+    ("partitions", "clusters"),
+    unclean_elections,
+)

@@ -1,0 +1,55 @@
+"""DataFrames of bronze and silver tables out of plain rows, and rows that can be compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kshell.commands.base.tables import Field
+from kshell.spark import silver
+from kshell.spark.schemas import CLUSTER_FIELDS, RECORD_FIELDS, spark_schema
+from tests.spark.gold.expected import Cluster
+
+Row = dict[str, Any]
+
+
+def fields_of(name: str) -> tuple[Field, ...]:
+    """The columns of a table that gold is made of."""
+    bronze = {"records": RECORD_FIELDS, "clusters": CLUSTER_FIELDS}
+    return bronze.get(name) or silver.tables()[name].fields
+
+
+def frame(spark: Any, name: str, rows: Iterable[Mapping[str, Any]]) -> Any:
+    """The table with those rows; columns that they do not have are null."""
+    fields = fields_of(name)
+    return spark.createDataFrame([tuple(row.get(field.name) for field in fields) for row in rows], spark_schema(fields))
+
+
+def tables(spark: Any, *clusters: Cluster) -> dict[str, Any]:
+    """All tables of some clusters."""
+    made = {
+        name: frame(spark, name, [row for one in clusters for row in one.versions.get(name, [])])
+        for name in silver.tables()
+    }
+    records = [
+        {
+            "clusterId": one.name, "isSnapshot": False, "file": "x.log", "offset": record.offset,
+            "timestampMs": record.ms, "type": record.type, "data": json.dumps(record.data),
+        }
+        for one in clusters
+        for record in one.records
+    ]  # fmt: skip
+    made["records"] = frame(spark, "records", records)
+    last = [{"clusterId": one.name, "lastTimestampMs": one.last_ms} for one in clusters]
+    return made | {"clusters": frame(spark, "clusters", last)}
+
+
+def comparable(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Rows as text in an order of their own; numbers with a fraction to nine digits."""
+    return sorted(json.dumps({name: _rounded(value) for name, value in sorted(row.items())}) for row in rows)
+
+
+def _rounded(value: Any) -> Any:
+    # Adding up in another order moves the last digits, and 0.1 + 0.2 is no defect.
+    return float(f"{value:.9g}") + 0.0 if isinstance(value, float) else value

@@ -1,0 +1,28 @@
+"""What gold tables declare, without Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from kshell.spark import gold, silver
+
+BRONZE = {"records", "clusters"}
+
+
+def test_a_table_is_a_module_and_nothing_lists_them() -> None:
+    assert len(gold.tables()) > 15
+    for name, table in gold.tables().items():
+        assert (table.name, table.make.__module__) == (name, f"kshell.spark.gold.{name}")
+
+
+@pytest.mark.parametrize("name", gold.tables())
+def test_a_declaration_is_whole(name: str) -> None:
+    table = gold.tables()[name]
+    assert table.fields[0].name == "clusterId"
+    assert len({field.name.lower() for field in table.fields}) == len(table.fields)
+    assert all(field.doc and not field.doc.endswith(".") for field in table.fields)
+    assert set(table.needs) <= BRONZE | set(silver.tables())
+
+
+def test_only_what_compares_clusters_needs_all_of_them() -> None:
+    assert [name for name, table in gold.tables().items() if table.is_fleet] == ["config_drift"]

@@ -1,0 +1,98 @@
+"""Gold tables of a generated month of churn and of two recorded clusters, against plain Python over ``dump``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.sources.files import METADATA_DIRECTORY
+from kshell.spark import gold, silver
+from kshell.spark.schemas import spark_schema
+from tests.builders import FIXTURES
+from tests.spark.gold import churn, expected
+from tests.spark.gold.expected import Cluster
+from tests.spark.gold.frames import comparable, frame, tables
+from tests.spark.gold.replay import lines, replay
+from tests.spark.reading import dumped
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+def cluster(name: str, directory: Path) -> Cluster:
+    """A cluster by the log of one of its nodes."""
+    records = lines(dumped(directory / METADATA_DIRECTORY)[0])
+    return Cluster(name, replay(name, records), records, records[-1].ms)
+
+
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> list[Cluster]:
+    """The month, a 3.9.2 and a 4.3.1 cluster."""
+    month = cluster(churn.CLUSTER, churn.month(tmp_path_factory.mktemp("month")))
+    return [month, *(cluster(name, FIXTURES / name / "broker-0") for name in ("3.9.2", "4.3.1"))]
+
+
+@pytest.fixture(scope="module")
+def inputs(spark: Any, clusters: list[Cluster]) -> dict[str, Any]:
+    """Bronze and silver of all three."""
+    return {name: frame.cache() for name, frame in tables(spark, *clusters).items()}
+
+
+@pytest.mark.parametrize("name", expected.TABLES)
+def test_numbers_are_those_of_plain_python(name: str, clusters: list[Cluster], inputs: dict[str, Any]) -> None:
+    table = gold.tables()[name]
+    made = table.make({needed: inputs[needed] for needed in table.needs})
+    types = [(field.name, field.dataType) for field in spark_schema(table.fields)]
+    assert [(field.name, field.dataType) for field in made.schema] == types
+    wanted = [row for one in clusters for row in expected.TABLES[name](one)]
+    assert comparable(row.asDict(recursive=True) for row in made.collect()) == comparable(wanted)
+
+
+def test_every_table_of_a_cluster_is_computed_twice() -> None:
+    assert set(expected.TABLES) == {name for name, table in gold.tables().items() if not table.is_fleet}
+
+
+def test_the_month_has_all_that_tables_tell_apart(clusters: list[Cluster]) -> None:
+    month = clusters[0]
+
+    def kinds(name: str, column: str) -> Counter[Any]:
+        return Counter(row[column] for row in expected.TABLES[name](month))
+
+    assert set(kinds("reassignments", "outcome")) == {"completed", "cancelled", "deleted", "at-once", None}
+    assert set(kinds("isr_episodes", "outcome")) == {"full", "deleted", None}
+    assert set(kinds("unclean_elections", "evidence")) == {"recovery-state", "isr"}
+    assert set(kinds("broker_sessions", "outcome")) == {"reregistered", "unregistered", None}
+    assert set(kinds("broker_sessions", "isClean")) == {True, False, None}
+    assert len(kinds("broker_states", "state")) == 5
+    assert set(kinds("access_audit", "change")) == {"added", "changed", "removed"}
+    assert set(kinds("access_audit", "isWideOpen")) == {True, False}
+    assert set(kinds("config_changes", "change")) == {"set", "changed", "removed"}
+    assert set(kinds("upgrades", "change")) == {"first", "upgrade", "downgrade", "removed"}
+    assert set(kinds("anomalies", "measure")) == {"leaderChanges", "isrShrinks"}
+    assert len(kinds("partition_availability", "month")) == 3
+    for name in ("offlineMs", "underMinIsrMs", "atMinIsrMs", "underReplicatedMs", "assumedMs"):
+        assert any(row[name] for row in expected.partition_availability(month)), name
+    times = [record.ms for record in month.records]
+    assert any(later < earlier for earlier, later in pairwise(times)), "times run backwards"
+
+
+@pytest.mark.soak
+def test_versions_are_those_of_plain_python(spark: Any, clusters: list[Cluster], inputs: dict[str, Any]) -> None:
+    """The pipeline's silver out of the same records: then its gold has these numbers, too."""
+    from kshell.spark.silver.base.effective import effective  # late: it imports pyspark
+
+    eras = spark.createDataFrame(
+        [(one.name, None, 0, one.records[-1].offset + 1) for one in clusters],
+        "clusterId string, base string, sinceOffset long, toOffset long",
+    )
+    events = effective(inputs["records"], eras).cache()
+    for name, table in silver.tables().items():
+        wanted = [row for one in clusters for row in one.versions.get(name, [])]
+        columns = [field.name for field in table.fields if wanted and field.name in wanted[0]]
+        made = table.versions(events, {before: frame(spark, before, []) for before in (name, *table.needs)})
+        if columns:
+            found = comparable(row.asDict(recursive=True) for row in made.select(*columns).collect())
+            assert found == comparable({column: row[column] for column in columns} for row in wanted), name

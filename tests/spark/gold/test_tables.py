@@ -1,0 +1,281 @@
+"""Gold tables out of a few rows written by hand."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+
+from kshell.spark import gold
+from kshell.spark.schemas import spark_schema
+from tests.spark.gold.frames import frame
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+DAY = 86_400_000
+MIDNIGHT = 20_000 * DAY
+"""The day 2024-10-04 begins (UTC)."""
+Row = dict[str, Any]
+
+
+def versions(*rows: Row, ends: tuple[int, int] | None = None, **common: Any) -> list[Row]:
+    """Versions of one key, each until the next; ``ends`` (offset, time): of the last. ``at``: (offset, time)."""
+    made = []
+    ends_of = [row["at"] for row in rows[1:]] + [ends]
+    for row, end in zip(rows, ends_of, strict=True):
+        begun = {"validFromOffset": row["at"][0], "validFromMs": row["at"][1], "isCurrent": end is None}
+        closed = {"validToOffset": end[0], "validToMs": end[1]} if end else {}
+        made.append({"clusterId": "c", **common, **row, **begun, **closed})
+    return made
+
+
+def partition(*rows: Row, ends: tuple[int, int] | None = None, **common: Any) -> list[Row]:
+    """Those of a partition."""
+    none: Row = {"elr": [], "addingReplicas": [], "removingReplicas": [], "leaderRecoveryState": "RECOVERED"}
+    plain: Row = {"topic": "t", "topicId": "T", "partition": 0, "replicas": [1, 2], "isr": [1, 2], "leader": 1}
+    return versions(*rows, ends=ends, **(plain | none | common))
+
+
+def made(spark: Any, name: str, last_ms: int, **rows: list[Row]) -> Any:
+    """The gold table of a cluster with those rows, whose last record is of that time."""
+    table = gold.tables()[name]
+    clusters = [{"clusterId": "c", "lastTimestampMs": last_ms}]
+    return table.make(
+        {need: frame(spark, need, rows.get(need, clusters * (need == "clusters"))) for need in table.needs}
+    )
+
+
+def check(found: Any, name: str, *rows: Row) -> None:
+    """The rows, of the columns that the first one names."""
+    testing: Any = importlib.import_module("pyspark.testing")
+    fields = [field for field in gold.tables()[name].fields if field.name in rows[0]]
+    wanted = [tuple(row.get(field.name) for field in fields) for row in rows]
+    session = found.sparkSession
+    frame_wanted = session.createDataFrame(wanted, spark_schema(fields))
+    testing.assertDataFrameEqual(found.select(*(field.name for field in fields)), frame_wanted)
+
+
+def test_leadership_is_split_at_midnight_and_passes_over_time_without_a_leader(spark: Any) -> None:
+    rows = partition(
+        {"at": (1, MIDNIGHT - 100)},
+        {"at": (2, MIDNIGHT + 10), "leader": -1},
+        {"at": (3, MIDNIGHT + 20), "leader": 2},
+        {"at": (4, MIDNIGHT + 50), "leader": -1},
+        {"at": (5, MIDNIGHT + 60), "leader": 2},
+    )
+    found = made(spark, "leadership", MIDNIGHT + 3 * DAY + 7, partitions=rows)
+    of_2: Row = {"broker": 2, "preferredMs": 0, "gained": 0, "lost": 0}
+    check(
+        found, "leadership",
+        {"day": "2024-10-03", "broker": 1, "leaderMs": 100, "preferredMs": 100, "gained": 0, "lost": 0},
+        {"day": "2024-10-04", "broker": 1, "leaderMs": 10, "preferredMs": 10, "gained": 0, "lost": 1},
+        of_2 | {"day": "2024-10-04", "leaderMs": 30 + DAY - 60, "gained": 1},
+        of_2 | {"day": "2024-10-05", "leaderMs": DAY},
+        of_2 | {"day": "2024-10-06", "leaderMs": DAY},
+        of_2 | {"day": "2024-10-07", "leaderMs": 7},
+    )  # fmt: skip
+
+
+def test_time_that_runs_backwards_counts_once_and_never_below_zero(spark: Any) -> None:
+    rows = partition({"at": (1, 1000)}, {"at": (2, 400), "leader": 2}, {"at": (3, 1500)}, {"at": (4, 3000)})
+    found = made(spark, "leadership", 2000, partitions=rows)
+    check(
+        found, "leadership", {"broker": 1, "leaderMs": 500, "gained": 1}, {"broker": 2, "leaderMs": 500, "gained": 1}
+    )  # fmt: skip
+
+
+def test_times_that_no_clock_had_make_nothing_longer(spark: Any) -> None:
+    rows = partition({"at": (-1, 0)}, {"at": (1, MIDNIGHT)}, {"at": (2, 1 << 62), "leader": 2})
+    found = made(spark, "leadership", MIDNIGHT + 5, partitions=rows)
+    check(
+        found, "leadership",
+        {"day": "2024-10-04", "broker": 1, "leaderMs": 5, "gained": 0},
+        {"day": "9999-12-31", "broker": 1, "leaderMs": 0, "gained": 0},
+        {"day": "9999-12-31", "broker": 2, "leaderMs": 0, "gained": 1},
+    )  # fmt: skip
+
+
+def test_an_episode_is_from_the_first_broker_missing_to_the_last_one_back(spark: Any) -> None:
+    rows = partition(
+        {"at": (1, 100), "replicas": [1, 2, 3], "isr": [1, 2, 3]},
+        {"at": (2, 200), "replicas": [1, 2, 3], "isr": [1, 3]},
+        {"at": (3, 300), "replicas": [1, 2, 3], "isr": [1], "leader": -1},
+        {"at": (4, 350), "replicas": [1, 2, 3], "isr": [1, 2]},
+        {"at": (5, 400), "replicas": [1, 2, 3], "isr": [1, 2, 3]},
+        {"at": (6, 500), "replicas": [1, 2, 3, 4], "isr": [1, 2, 3], "addingReplicas": [4]},
+        {"at": (7, 600), "replicas": [1, 2, 3], "isr": [1, 2]},
+    )
+    check(
+        made(spark, "isr_episodes", 1000, partitions=rows), "isr_episodes",
+        {"fromOffset": 2, "toOffset": 5, "toMs": 400, "durationMs": 200, "outcome": "full", "leastInSync": 1,
+         "shrinks": 2, "expands": 2, "missing": [2, 3], "leaderlessMs": 50},
+        {"fromOffset": 7, "toOffset": None, "toMs": None, "durationMs": 400, "outcome": None, "leastInSync": 2,
+         "shrinks": 1, "expands": 0, "missing": [3], "leaderlessMs": 0},
+    )  # fmt: skip
+
+
+def test_min_isr_is_the_topics_else_the_leaders_else_that_of_all_brokers(spark: Any) -> None:
+    key: Row = {"name": "min.insync.replicas"}
+    configs = [
+        *versions({"at": (2, 200), "value": "2"}, resourceType="BROKER", resourceName="", **key),
+        *versions({"at": (3, 300), "value": "3"}, resourceType="BROKER", resourceName="1", ends=(5, 500), **key),
+        *versions({"at": (4, 400), "value": "1"}, resourceType="TOPIC", resourceName="t", ends=(6, 600), **key),
+        *versions({"at": (1, 100), "value": "many"}, resourceType="TOPIC", resourceName="t", ends=(4, 400), **key),
+    ]
+    rows = partition({"at": (1, 100)})
+    found = made(spark, "partition_availability", 1000, partitions=rows, configs=configs)
+    # 100-200 assumed 1, 200-300 all brokers' 2, 300-400 the leader's 3, 400-600 the topic's 1, 600-1000 again 2
+    check(
+        found, "partition_availability",
+        {"month": "1970-01", "existedMs": 900, "offlineMs": 0, "underMinIsrMs": 100, "atMinIsrMs": 500,
+         "assumedMs": 100, "writeAvailability": 1 - 100 / 900},
+    )  # fmt: skip
+
+
+def test_availability_of_a_broker_is_that_of_what_it_holds(spark: Any) -> None:
+    rows = [
+        *partition({"at": (1, 100)}, {"at": (2, 600), "leader": -1}),
+        *partition({"at": (1, 100), "replicas": [2], "isr": [2], "leader": 2}, topic="u", topicId="U"),
+    ]
+    found = made(spark, "availability", 1100, partitions=rows, configs=[])
+    half: Row = {"partitions": 1, "partitionMs": 1000, "offlineMs": 500}
+    both: Row = {"partitions": 2, "partitionMs": 2000, "offlineMs": 500}
+    check(
+        found, "availability",
+        half | {"scope": "topic", "name": "t"}, half | {"scope": "topic", "name": "u", "offlineMs": 0},
+        half | {"scope": "broker", "name": "1"}, both | {"scope": "broker", "name": "2"},
+        both | {"scope": "cluster", "name": "c"},
+    )  # fmt: skip
+
+
+def test_broker_states_and_sessions(spark: Any) -> None:
+    down: Row = {"fenced": True, "inControlledShutdown": True, "epoch": 1}
+    rows = versions(
+        {"at": (1, 100), "fenced": True, "epoch": 1},
+        {"at": (2, 150), "fenced": False, "epoch": 1},
+        {"at": (3, 400), "fenced": False, "inControlledShutdown": True, "epoch": 1},
+        {"at": (4, 410), **down},
+        id=1, inControlledShutdown=False, incarnationId="i", rack="a", ends=(5, 500),
+    )  # fmt: skip
+    again = versions({"at": (9, 900), "fenced": True, "epoch": 9}, id=1, inControlledShutdown=False)
+    states = made(spark, "broker_states", 1000, brokers=rows + again)
+    check(
+        states, "broker_states",
+        {"epoch": 1, "state": "registered", "fromOffset": 1, "toOffset": 2, "durationMs": 50, "next": "unfenced"},
+        {"epoch": 1, "state": "unfenced", "fromOffset": 2, "toOffset": 3, "durationMs": 250,
+         "next": "controlled-shutdown"},
+        {"epoch": 1, "state": "controlled-shutdown", "fromOffset": 3, "toOffset": 4, "durationMs": 10,
+         "next": "fenced"},
+        {"epoch": 1, "state": "fenced", "fromOffset": 4, "toOffset": 5, "durationMs": 90, "next": "unregistered"},
+        {"epoch": None, "state": "unregistered", "fromOffset": 5, "toOffset": 9, "durationMs": 400,
+         "next": "registered"},
+        {"epoch": 9, "state": "registered", "fromOffset": 9, "toOffset": None, "durationMs": 100, "next": None},
+    )  # fmt: skip
+    check(
+        made(spark, "broker_sessions", 1000, brokers=rows + again), "broker_sessions",
+        {"epoch": 1, "outcome": "unregistered", "isClean": True, "startMs": 50, "unfencedMs": 250, "shutdownMs": 10,
+         "fencedMs": 140, "fencings": 1, "durationMs": 400},
+        {"epoch": 9, "outcome": None, "isClean": None, "startMs": None, "unfencedMs": 0, "shutdownMs": 0,
+         "fencedMs": 100, "fencings": 0, "durationMs": 100},
+    )  # fmt: skip
+
+
+def test_skew_counts_brokers_that_hold_nothing(spark: Any) -> None:
+    common: Row = {"epoch": 1, "fenced": False, "inControlledShutdown": False}
+    brokers = [
+        row
+        for broker, rack in ((1, "a"), (2, "a"), (10, "b"))
+        for row in versions({"at": (1, MIDNIGHT)}, id=broker, rack=rack, **common)
+    ]
+    rows = partition({"at": (1, MIDNIGHT)})
+    tables = {"partitions": rows, "brokers": brokers}
+    found = made(spark, "skew", MIDNIGHT + 100, **tables).where("measure = 'leaders'")
+    check(
+        found, "skew",
+        {"level": "broker", "members": 3, "mean": 1 / 3, "least": 0.0, "most": 1.0, "busiest": "1",
+         "mostToMean": 3.0},
+        {"level": "rack", "members": 2, "mean": 0.5, "least": 0.0, "most": 1.0, "busiest": "a", "mostToMean": 2.0},
+    )  # fmt: skip
+    check(
+        made(spark, "rack_spread", MIDNIGHT + 100, **tables), "rack_spread",
+        {"day": "2024-10-04", "racks": 2, "partitionMs": 100, "oneRackMs": 100, "narrowMs": 100, "spread": 0.0,
+         "unknownMs": 0},
+    )  # fmt: skip
+
+
+def test_what_a_snapshot_had_first_was_found_and_not_added(spark: Any) -> None:
+    path = "/x/00000000000000000008-0000000001.checkpoint"
+    header: Row = {"clusterId": "c", "isSnapshot": True, "file": path, "type": "SNAPSHOT_HEADER"}
+    head = header | {"offset": 0, "data": '{"version":0,"lastContainedLogTimestamp":700}'}
+    kraft = header | {"offset": 1, "type": "KRAFT_VERSION", "data": '{"version":0,"kRaftVersion":1}'}
+    acl: Row = {
+        "resourceType": "CLUSTER", "resourceName": "kafka-cluster", "patternType": "LITERAL", "principal": "User:*",
+        "host": "*", "operation": "ALTER", "permissionType": "ALLOW",
+    }  # fmt: skip
+    acls = [
+        *versions({"at": (7, 700)}, id="x", ends=(9, 900), **acl),
+        *versions({"at": (8, 800)}, id="y", **(acl | {"operation": "DESCRIBE"})),
+    ]
+    records = [head, kraft, header | {"isSnapshot": False, "file": "y.log", "type": "NO_OP_RECORD", "offset": 8}]
+    check(
+        made(spark, "access_audit", 1000, acls=acls, records=records), "access_audit",
+        {"offset": 7, "id": "x", "change": "found", "isWideOpen": True, "heldMs": None, "isCurrent": False},
+        {"offset": 9, "id": "x", "change": "removed", "isWideOpen": True, "heldMs": 200, "isCurrent": False},
+        {"offset": 8, "id": "y", "change": "added", "isWideOpen": False, "heldMs": None, "isCurrent": True},
+    )  # fmt: skip
+    features = versions({"at": (7, 700), "level": 99}, name="metadata.version", ends=(8, 800)) + versions(
+        {"at": (8, 800), "level": 30}, name="metadata.version"
+    )
+    check(
+        made(spark, "upgrades", 1000, features=features, records=records), "upgrades",
+        {"offset": 7, "ms": 700, "feature": "metadata.version", "change": "found", "newLevel": 99,
+         "newName": "unknown level 99"},
+        {"offset": 8, "ms": 800, "feature": "metadata.version", "change": "downgrade", "newLevel": 30,
+         "newName": "4.3-IV0"},
+        {"offset": 7, "ms": 700, "feature": "kraft.version", "change": "found", "newLevel": 1, "newName": None},
+    )  # fmt: skip
+
+
+def test_drift_between_clusters_and_between_brokers(spark: Any) -> None:
+    def config(cluster: str, kind: str, resource: str, said: str, name: str = "k") -> Row:
+        key: Row = {"resourceType": kind, "resourceName": resource, "name": name}
+        return {"clusterId": cluster, "value": said, "validFromMs": 5, "isCurrent": True, **key}
+
+    tables = {
+        "configs": [
+            config("a", "TOPIC", "t", "1"), config("b", "TOPIC", "t", "2"),
+            config("a", "TOPIC", "same", "1"), config("b", "TOPIC", "same", "1"), config("a", "TOPIC", "gone", "1"),
+            config("a", "BROKER", "", "9"), config("a", "BROKER", "1", "x"),
+            config("a", "TOPIC", "t", "old") | {"isCurrent": False},
+        ],
+        "topics": [
+            {"clusterId": cluster, "name": name, "isCurrent": True} for cluster in "abc" for name in ("t", "same")
+        ][:5],
+        "brokers": [{"clusterId": "a", "id": broker, "isCurrent": True} for broker in (1, 2)],
+        "clusters": [{"clusterId": cluster} for cluster in "abc"],
+    }  # fmt: skip
+    topic: Row = {"scope": "clusters", "resourceType": "TOPIC", "resourceName": "t", "members": 3, "values": 3,
+                  "usualValue": "1", "agreeing": 1}  # fmt: skip
+    default: Row = {"scope": "clusters", "resourceType": "BROKER", "resourceName": "", "members": 3, "values": 2,
+                    "usualValue": None}  # fmt: skip
+    one: Row = {"scope": "brokers", "clusterId": "a", "resourceType": "BROKER", "members": 2, "values": 2,
+                "usualValue": "x", "agreeing": 1}  # fmt: skip
+    check(
+        made(spark, "config_drift", 0, **tables), "config_drift",
+        topic | {"clusterId": "a", "value": "1", "sinceMs": 5, "isUnusual": False},
+        topic | {"clusterId": "b", "value": "2", "sinceMs": 5, "isUnusual": True},
+        topic | {"clusterId": "c", "value": None, "sinceMs": None, "isUnusual": True},
+        default | {"clusterId": "a", "value": "9", "sinceMs": 5, "agreeing": 1, "isUnusual": True},
+        default | {"clusterId": "b", "value": None, "sinceMs": None, "agreeing": 2, "isUnusual": False},
+        default | {"clusterId": "c", "value": None, "sinceMs": None, "agreeing": 2, "isUnusual": False},
+        one | {"resourceName": "1", "value": "x", "sinceMs": 5, "isUnusual": False},
+        one | {"resourceName": "2", "value": None, "sinceMs": None, "isUnusual": True},
+    )  # fmt: skip
+
+
+@pytest.mark.soak  # planning them all takes longer than all else here
+@pytest.mark.parametrize("name", gold.tables())
+def test_nothing_makes_no_row(spark: Any, name: str) -> None:
+    table = gold.tables()[name]
+    assert table.make({need: frame(spark, need, []) for need in table.needs}).isEmpty()
