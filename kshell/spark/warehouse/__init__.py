@@ -1,0 +1,281 @@
+"""A warehouse: the tables of a fleet below one place, written in steps that count as a whole or not at all.
+
+::
+
+    warehouse = Warehouse(spark, "/data/tables")
+    with warehouse.writing():
+        warehouse.begin()
+        warehouse.append("records", frame)
+        warehouse.commit({"4L6g3nShT-eMCtK--X86sw": ClusterState(reached)})
+    warehouse.read("records").count()
+
+Between ``begin`` and ``commit``, ``read`` gives what the step has written as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from kshell.errors import UsageError
+from kshell.spark.formats import PARQUET, tables_of
+from kshell.spark.schemas import spark_schema
+from kshell.spark.warehouse import catalog
+from kshell.spark.warehouse.catalog import CLUSTER, TableSpec
+from kshell.spark.warehouse.commits import (
+    ALL,
+    CLOSED,
+    CURRENT,
+    EVERY,
+    Batches,
+    ClusterState,
+    Commits,
+    Parts,
+    State,
+    copied,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from kshell.spark.warehouse.parquet_tables import ParquetTables
+    from kshell.spark.warehouse.row_tables import RowTables
+
+_NONE: Mapping[str, Mapping[str, list[int]]] = {}
+
+
+class Warehouse:
+    """``spark``: a session, or what gives one once it is needed. ``format``: of a new warehouse; one that is there
+    has its own.
+
+    Raises UsageError for a format that is not the warehouse's, DataError for a state that cannot be read.
+    """
+
+    def __init__(
+        self, spark: SparkSession | Callable[[], SparkSession] | None, out: str, format: str | None = None
+    ) -> None:
+        self.commits = Commits(out)
+        self.place = self.commits.place
+        self.state = self.commits.latest()
+        self.format = self.state.format or format or PARQUET
+        if format not in (None, self.format):
+            raise UsageError(
+                f"{self.place}: its tables are {self.format}, not {format}", hint="a format has its own --out"
+            )
+        self._session = spark
+        self.tables: ParquetTables | RowTables = tables_of(self.format)(lambda: self.spark, self.commits)
+        self._parts: Parts = copied(self.state.parts)
+        self._rows: dict[str, int] = {}
+        self.step = 0
+        """The number of the step that was begun; 0: none."""
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session, made now if it was not yet."""
+        assert self._session is not None, "only a session can read and write tables"
+        if not hasattr(self._session, "sql"):
+            self._session = self._session()
+        return cast("SparkSession", self._session)
+
+    # --- reading ---
+
+    def read(self, name: str, clusters: Collection[str] | None = None, part: str | None = None) -> DataFrame:
+        """A table's rows: of some clusters, of one part (``current``: versions that have not ended). UsageError for a
+        name that there is none of."""
+        spec = catalog.table(name)
+        kept = {one: held for one, held in self._parts.get(name, _NONE).items() if part in (None, one)}
+        if clusters is None:
+            return self.tables.read(spec, kept)
+        if not spec.is_fleet:
+            kept = {one: {name: held[name] for name in held if name in clusters} for one, held in kept.items()}
+        frame = self.tables.read(spec, kept)
+        return frame if spec.by_cluster else frame.where(_column(CLUSTER).isin(sorted(clusters)))
+
+    def read_batches(self, name: str, steps: Collection[int], clusters: Collection[str]) -> DataFrame:
+        """The rows of some clusters that certain steps have appended."""
+        kept = {
+            part: {
+                cluster: [step for step in held[cluster] if step in steps] for cluster in held if cluster in clusters
+            }
+            for part, held in self._parts.get(name, _NONE).items()
+        }
+        frame = self.tables.read(catalog.table(name), kept)
+        return frame.where(_column(CLUSTER).isin(sorted(clusters)))
+
+    def parts(self, name: str) -> Mapping[str, Mapping[str, list[int]]]:
+        """Which batches make up a table."""
+        return self._parts.get(name, _NONE)
+
+    # --- writing ---
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """As the only writer. What a killed one left is removed. Raises CommandError where another one writes."""
+        with self.commits.lock:
+            self.state = self.commits.latest()
+            self._parts = copied(self.state.parts)
+            if self.commits.is_unclean():
+                for spec in catalog.tables().values():
+                    self.tables.sweep(spec, self._parts.get(spec.name, _NONE))
+                self.commits.end()
+            try:
+                yield
+            finally:
+                self.abandon()
+
+    def begin(self) -> int:
+        """Begins a step; gives its number."""
+        assert self.commits.lock.is_held, "a step is for the only writer"
+        self.abandon()
+        self.commits.begin()
+        self.step = self.state.step + 1
+        return self.step
+
+    def abandon(self) -> None:
+        """Forgets a step that was not committed; what it wrote is removed by the next writer."""
+        self._parts = copied(self.state.parts)
+        self._rows = {}
+        self.step = 0
+
+    def append(self, name: str, frame: DataFrame, clusters: int = 1) -> int:
+        """Rows more; about so many clusters have some. Gives how many rows the step has written."""
+        spec = self._own(name)
+        written = self.tables.write(spec, _as_declared(spec, frame), self.step, clusters)
+        held = self._parts.setdefault(name, {}).setdefault(ALL, {})
+        for cluster in written.clusters.get(ALL, ()):
+            held.setdefault(cluster, []).append(self.step)
+        self._rows[name] = written.rows
+        return written.rows
+
+    def retract(self, name: str) -> None:
+        """What the step has appended to a table does not count; it may append again."""
+        for batches in self._parts.get(name, {}).get(ALL, {}).values():
+            if self.step in batches:
+                batches.remove(self.step)
+
+    def replace(self, name: str, frame: DataFrame, clusters: Collection[str]) -> int:
+        """All rows of those clusters, of which some may have none; of a fleet's table, all rows. Gives how many."""
+        spec = self._own(name)
+        written = self.tables.write(spec, _as_declared(spec, frame), self.step, len(clusters))
+        held = self._parts.setdefault(name, {}).setdefault(ALL, {})
+        if spec.is_fleet:
+            held.clear()
+            held[EVERY] = [self.step]
+        else:
+            self._replaced(held, clusters, written.clusters.get(ALL, frozenset()))
+        self._rows[name] = written.rows
+        return written.rows
+
+    def extend(self, name: str, frame: DataFrame, clusters: Collection[str]) -> int:
+        """Versions: those that have ended are more rows, the others are all that those clusters have. How many."""
+        spec = self._own(name)
+        written = self.tables.write(spec, _as_declared(spec, frame), self.step, len(clusters))
+        held = self._parts.setdefault(name, {})
+        for cluster in written.clusters.get(CLOSED, ()):
+            held.setdefault(CLOSED, {}).setdefault(cluster, []).append(self.step)
+        self._replaced(held.setdefault(CURRENT, {}), clusters, written.clusters.get(CURRENT, frozenset()))
+        self._rows[name] = written.rows
+        return written.rows
+
+    def reset(self, clusters: Collection[str]) -> None:
+        """Nothing of those clusters counts any more. Before anything else of the step is written.
+
+        What lies together with their rows is written again, as a batch of its own: the step has the number after it.
+        """
+        moved: list[tuple[str, DataFrame]] = []
+        for name, held in self._parts.items():
+            spec, gone = catalog.table(name), set()
+            for batches in held.values():
+                gone |= {step for one in clusters for step in batches.pop(one, ())}
+            if not spec.by_cluster and not spec.is_fleet and (frame := self._move(spec, gone)) is not None:
+                moved.append((name, frame))
+        for name, frame in moved:
+            self.append(name, frame)
+        self.step += bool(moved)
+
+    def _move(self, spec: TableSpec, steps: Collection[int]) -> DataFrame | None:
+        """Batches go; gives the rows of them that still count, if any, which are to be written again."""
+        held = self._parts[spec.name][ALL]
+        own = {cluster: [step for step in batches if step in steps] for cluster, batches in held.items()}
+        others = sorted(cluster for cluster, batches in own.items() if batches)
+        for cluster in others:
+            held[cluster] = [step for step in held[cluster] if step not in steps]
+        return self.tables.read(spec, {ALL: own}).where(_column(CLUSTER).isin(others)) if others else None
+
+    def compact(self, name: str, steps: Collection[int]) -> int:
+        """Puts batches together that steps have appended; gives the rows that were written again."""
+        spec = self._own(name)
+        if not spec.by_cluster:
+            moved = self._move(spec, steps)
+            return 0 if moved is None else self.append(name, moved)
+        held = self._parts[name][CLOSED]
+        own = {cluster: [one for one in batches if one in steps] for cluster, batches in held.items()}
+        own = {cluster: batches for cluster, batches in own.items() if len(batches) > 1}
+        if not own:
+            return 0
+        frame = self.tables.read(spec, {CLOSED: own})
+        written = self.tables.write(spec, _as_declared(spec, frame), self.step, len(own))
+        for cluster, gone in own.items():
+            held[cluster] = [step for step in held[cluster] if step not in gone] + [self.step]
+        return written.rows
+
+    def commit(self, clusters: Mapping[str, ClusterState]) -> State:
+        """Makes the step count, with the new states of the clusters that it was about; removes what no longer does."""
+        before = self.state
+        made = State(
+            self.step, self.format, {**before.clusters, **clusters}, copied(self._parts), {**before.rows, **self._rows}
+        )
+        self.commits.commit(made)
+        self.state = made
+        for name, held in before.parts.items():
+            spec = catalog.table(name)
+            self.tables.remove(spec, _difference(held, made.parts.get(name, _NONE), by_cluster=spec.by_cluster))
+        self.commits.end()
+        self.abandon()
+        return made
+
+    def _own(self, name: str) -> TableSpec:
+        assert self.step, "rows are written within a step"
+        return catalog.table(name)
+
+    def _replaced(self, held: Batches, clusters: Collection[str], written: Collection[str]) -> None:
+        assert set(written) <= set(clusters), "a step writes rows of the clusters that it is about"
+        for cluster in clusters:
+            held.pop(cluster, None)
+        held.update({cluster: [self.step] for cluster in written})
+
+
+def _difference(
+    before: Mapping[str, Mapping[str, list[int]]], after: Mapping[str, Mapping[str, list[int]]], *, by_cluster: bool
+) -> dict[str, Batches]:
+    """The batches that counted and do not any more; where clusters lie together, those that count for none of them."""
+    gone: dict[str, Batches] = {}
+    for part, batches in before.items():
+        now = after.get(part, {})
+        everywhere = set() if by_cluster else {step for steps in now.values() for step in steps}
+        gone[part] = {
+            cluster: [step for step in steps if step not in (set(now.get(cluster, ())) | everywhere)]
+            for cluster, steps in batches.items()
+        }
+    return gone
+
+
+def _as_declared(spec: TableSpec, frame: DataFrame) -> DataFrame:
+    """The table's columns in their order. A type that is not the declared one is a fault of whoever made the rows."""
+    made = frame.select(*[field.name for field in spec.fields])
+    for is_, field in zip(made.schema.fields, spark_schema(spec.fields).fields, strict=True):
+        assert _plain(is_.dataType) == _plain(field.dataType), (
+            f"{spec.name}.{field.name} is {is_.dataType.simpleString()}, not {field.dataType.simpleString()}"
+        )
+    return made
+
+
+def _plain(kind: Any) -> str:
+    """A type without what it says of nulls."""
+    return str(kind.simpleString())
+
+
+def _column(name: str) -> Any:
+    return importlib.import_module("pyspark.sql.functions").col(name)
