@@ -1,0 +1,1 @@
+"""One step of the pipeline: what is new, planned, decoded, and written layer by layer."""

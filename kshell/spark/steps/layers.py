@@ -1,0 +1,293 @@
+"""The tables of one step, layer by layer, and what of them is executed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as fn
+
+from kshell.spark import gold, silver
+from kshell.spark.gold.base.declared import GoldTable
+from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
+from kshell.spark.silver.base.declare import SilverTable
+from kshell.spark.silver.base.effective import ERA_FIELDS, effective, held_from
+from kshell.spark.steps import ingest
+from kshell.spark.steps.few_rows import frame_of
+from kshell.spark.steps.novelty import Fresh
+from kshell.spark.warehouse import catalog
+from kshell.spark.warehouse.catalog import CLUSTERS, COPIES, FILES, QUARANTINE, RECORDS
+from kshell.spark.warehouse.commits import CURRENT, ClusterState
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from kshell.spark.truth import Truth
+    from kshell.spark.warehouse import Warehouse
+
+Work = Callable[[], None]
+Told = Callable[[int, int, str], None]
+Bad = Collection[tuple[str, int]]
+"""(file, first byte) of damaged batches."""
+Again = Callable[[str, Bad], "Truth"]
+"""The truth of a cluster once more, as if damaged batches were not there."""
+_FILE = ["clusterId", "file"]
+_THREADS = 4
+"""Tables that are written at once: each is a few short jobs, between which a core waits for the driver."""
+_BEGIN = "BEGIN_TRANSACTION_RECORD"
+_OFTEN = 50
+"""Reasons of quarantine that a summary tells apart."""
+
+
+class Counted(NamedTuple):
+    """Of a cluster's new records: how many of each type, and how many were not decoded."""
+
+    types: Mapping[str, int]
+    undecoded: int
+
+
+class Step:
+    """Writes the tables of a step that was begun. ``rows`` and ``quarantined`` say afterwards what there was."""
+
+    def __init__(self, warehouse: Warehouse, fresh: Sequence[Fresh], told: Told, again: Again | None) -> None:
+        self.rows: dict[str, int] = {}
+        self.quarantined: dict[tuple[str, str], int] = {}
+        self._warehouse = warehouse
+        self._spark = warehouse.spark
+        self._fresh = {one.cluster_id: one for one in fresh}
+        self._told = told
+        self._again = again
+        self._damage: DataFrame | None = None
+        self._changed: dict[str, set[str]] = {}
+        """Table -> the clusters whose rows in it are not what they were."""
+
+    def run(self) -> dict[str, ClusterState]:
+        """All layers; gives the new states of the clusters."""
+        restarted = [name for name, one in self._fresh.items() if one.before is None]
+        self._reset([name for name in restarted if name in self._warehouse.state.clusters])
+        counted = self._records()
+        self._quarantine(counted)
+        self._listings()
+        held = self._silver(counted)
+        self._gold()
+        return {name: self._state(one, held.get(name)) for name, one in self._fresh.items()}
+
+    def _reset(self, clusters: Collection[str]) -> None:
+        if clusters:
+            self._warehouse.reset(clusters)
+            for name in catalog.tables():
+                self._changed[name] = set(clusters)
+
+    def _state(self, one: Fresh, held: int | None) -> ClusterState:
+        before, step = one.before, self._warehouse.step
+        if held is not None and before is not None and before.held == held:
+            step = before.held_step
+        return ClusterState(one.truth.reached._asdict(), held, 0 if held is None else step)
+
+    # --- bronze ---
+
+    def _records(self) -> dict[str, Counted]:
+        found = self._written()
+        if found is not None:
+            self._damage = found
+            bad = self._again is not None and _bad(found)
+            if bad:
+                self._replan(bad)
+                self._written()
+        return self._count() if RECORDS in self.rows else {}
+
+    def _written(self) -> DataFrame | None:
+        """Writes the records; gives what was found to be wrong while they were read."""
+        slices = [piece for one in self._fresh.values() for piece in one.truth.slices]
+        if not slices:
+            return None
+        self._told(0, 0, f"{RECORDS}: {sum(one.truth.size for one in self._fresh.values()) / 1e6:,.1f} MB")
+        pieces, seen = ingest.packed(slices, self._parallelism()), Observation()
+        missing = fn.col("type").isNull()
+        frame = ingest.records(self._spark, pieces).observe(seen, fn.count_if(missing).alias("found"))
+        self.rows[RECORDS] = self._warehouse.append(RECORDS, frame.where(~missing), len(self._fresh))
+        return ingest.findings(self._spark, pieces) if seen.get["found"] else None
+
+    def _replan(self, bad: Mapping[str, Bad]) -> None:
+        """Headers alone have not shown that batches are damaged: what they held is missing, for states as well."""
+        assert self._again is not None
+        self._warehouse.retract(RECORDS)
+        self.rows.pop(RECORDS)
+        for name, batches in bad.items():
+            made = self._again(name, batches)
+            if made.restart and self._fresh[name].before is not None:
+                self._reset([name])
+                self._fresh[name] = self._fresh[name]._replace(before=None)
+            self._fresh[name] = self._fresh[name]._replace(truth=made)
+
+    def _parallelism(self) -> int:
+        return 2 * int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1)
+
+    def _new_records(self) -> DataFrame:
+        return self._warehouse.read_batches(RECORDS, [self._warehouse.step], self._fresh)
+
+    def _count(self) -> dict[str, Counted]:
+        groups = (
+            self._new_records()
+            .groupBy("clusterId", "type")
+            .agg(fn.count(fn.lit(1)).alias("records"), fn.count("reason").alias("undecoded"))
+        )
+        found: dict[str, list[Any]] = {}
+        for row in groups.collect():
+            found.setdefault(row["clusterId"], []).append(row)
+        self._change(RECORDS, found)
+        return {
+            name: Counted({row["type"]: row["records"] for row in rows}, sum(row["undecoded"] for row in rows))
+            for name, rows in found.items()
+        }
+
+    def _quarantine(self, counted: Mapping[str, Counted]) -> None:
+        names = [field.name for field in QUARANTINE_FIELDS]
+        frames = []
+        if planned := [row for one in self._fresh.values() for row in one.truth.findings]:
+            frames.append(frame_of(self._spark, QUARANTINE_FIELDS, planned))
+        if any(one.undecoded for one in counted.values()):
+            undecoded = self._new_records().where(fn.col("reason").isNotNull())
+            frames.append(undecoded.withColumn("kind", fn.lit("record")).select(*names))
+        if self._damage is not None:
+            frames.append(self._damage)
+        if not frames:
+            return
+        frame = reduce(lambda one, other: one.unionByName(other), frames)
+        self.rows[QUARANTINE] = self._warehouse.append(QUARANTINE, frame, len(self._fresh))
+        self._change(QUARANTINE, self._fresh)
+        written = self._warehouse.read_batches(QUARANTINE, [self._warehouse.step], self._fresh)
+        groups = written.groupBy("kind", "reason").count().orderBy(fn.desc("count"), "kind", "reason")
+        self.quarantined = {(row["kind"], row["reason"]): row["count"] for row in groups.limit(_OFTEN).collect()}
+
+    def _listings(self) -> None:
+        """The tables whose rows planning has made."""
+        truths = [one.truth for one in self._fresh.values()]
+        files = frame_of(self._spark, FILE_FIELDS, [row for truth in truths for row in truth.files])
+        known = self._warehouse.read(FILES, self._fresh).join(files.select("clusterId", "file"), _FILE, "left_anti")
+        copies = frame_of(self._spark, COPY_FIELDS, [row for truth in truths for row in truth.copies])
+        clusters = frame_of(self._spark, CLUSTER_FIELDS, [truth.cluster for truth in truths])
+        frames = {FILES: known.unionByName(files), COPIES: copies, CLUSTERS: clusters}
+        self._at_once([(name, self._replacing(name, frame, self._fresh)) for name, frame in frames.items()])
+        # Of a cluster without new records nothing has changed that other tables are made of.
+        self._change(CLUSTERS, [name for name, one in self._fresh.items() if one.truth.slices])
+
+    # --- silver ---
+
+    def _silver(self, counted: Mapping[str, Counted]) -> dict[str, int]:
+        """Gives the offsets at which transactions begin that are still open."""
+        eras = [
+            {"clusterId": name, "base": era.base, "sinceOffset": era.since, "toOffset": era.to}
+            for name, one in self._fresh.items()
+            for era in one.truth.eras
+        ]
+        if not eras:
+            return {name: held for name, one in self._fresh.items() if (held := _held(one)) is not None}
+        frame = frame_of(self._spark, ERA_FIELDS, eras)
+        records = self._with_held()
+        # Not cached: a cached frame brings its whole plan into the ten that stand on it, and each is planned anew.
+        events = effective(records, frame).localCheckpoint()
+        self._at_once(
+            [
+                (name, self._extending(table, events, clusters))
+                for name, table in silver.tables().items()
+                if (clusters := self._touched(table.types, counted))
+            ]
+        )
+        if not any(_BEGIN in one.types for one in counted.values()) and not any(map(_is_held, self._fresh.values())):
+            return {}
+        return {row["clusterId"]: row["offset"] for row in held_from(records, frame).collect()}
+
+    def _with_held(self) -> DataFrame:
+        """The new records, and again those of transactions that were open until now."""
+        frames = [self._new_records()] if RECORDS in self.rows else []
+        held = {name: one.before for name, one in self._fresh.items() if one.before is not None and _is_held(one)}
+        for step in {one.held_step for one in held.values()}:
+            mine = {name: one for name, one in held.items() if one.held_step == step}
+            steps = range(step, self._warehouse.step)
+            since = reduce(
+                lambda one, other: one | other,
+                [(fn.col("clusterId") == name) & (fn.col("offset") >= fn.lit(one.held)) for name, one in mine.items()],
+            )
+            frames.append(self._warehouse.read_batches(RECORDS, steps, mine).where(since & ~fn.col("isSnapshot")))
+        frames = frames or [self._warehouse.read(RECORDS, ())]
+        return reduce(lambda one, other: one.unionByName(other), frames)
+
+    def _touched(self, types: Collection[str], counted: Mapping[str, Counted]) -> list[str]:
+        """The clusters in which records of those types may take effect now."""
+        return [
+            name
+            for name, one in self._fresh.items()
+            if _is_held(one) or (name in counted and not counted[name].types.keys().isdisjoint(types))
+        ]
+
+    def _extending(self, table: SilverTable, events: DataFrame, clusters: Collection[str]) -> Work:
+        def work() -> None:
+            mine = events.where(fn.col("clusterId").isin(list(clusters)))
+            before = {name: self._warehouse.read(name, clusters, CURRENT) for name in (table.name, *table.needs)}
+            self.rows[table.name] = self._warehouse.extend(table.name, table.versions(mine, before), clusters)
+            self._change(table.name, clusters)
+
+        return work
+
+    # --- gold ---
+
+    def _gold(self) -> None:
+        work = []
+        for name, table in gold.tables().items():
+            clusters = set().union(*(self._changed.get(need, set()) for need in table.needs))
+            if clusters:
+                of = None if table.is_fleet else clusters
+                work.append((name, self._making(table, of, clusters)))
+        self._at_once(work)
+
+    def _making(self, table: GoldTable, of: Collection[str] | None, clusters: Collection[str]) -> Work:
+        def work() -> None:
+            tables = {need: self._warehouse.read(need, of) for need in table.needs}
+            self.rows[table.name] = self._warehouse.replace(table.name, table.make(tables), clusters)
+
+        return work
+
+    # --- all layers ---
+
+    def _replacing(self, name: str, frame: DataFrame, clusters: Collection[str]) -> Work:
+        def work() -> None:
+            self.rows[name] = self._warehouse.replace(name, frame, clusters)
+
+        return work
+
+    def _change(self, name: str, clusters: Iterable[str]) -> None:
+        self._changed.setdefault(name, set()).update(clusters)
+
+    def _at_once(self, work: Sequence[tuple[str, Work]]) -> None:
+        """Several tables at the same time. The first error ends it, once what runs is done."""
+        with ThreadPoolExecutor(_THREADS, "kshell table") as pool:
+            running = {pool.submit(one): name for name, one in work}
+            try:
+                for number, done in enumerate(as_completed(running), 1):
+                    done.result()
+                    self._told(0, 0, f"{running[done]} written, {number} of {len(work)}")
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+
+def _bad(found: DataFrame) -> dict[str, Bad]:
+    """The damaged batches by cluster."""
+    bad: dict[str, list[tuple[str, int]]] = {}
+    rows = found.where("kind = 'batch' and not isSnapshot").select("clusterId", "file", "position")
+    for row in rows.collect():
+        bad.setdefault(row["clusterId"], []).append((row["file"], row["position"]))
+    return {**bad}
+
+
+def _held(one: Fresh) -> int | None:
+    """Where a transaction begins that was open until now."""
+    return None if one.before is None else one.before.held
+
+
+def _is_held(one: Fresh) -> bool:
+    return _held(one) is not None

@@ -1,0 +1,39 @@
+"""What is new in a truth, held against the state of a warehouse. Free of Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.spark.warehouse.commits import ClusterState, State
+
+if TYPE_CHECKING:
+    from kshell.spark.truth import Truth
+
+
+class Fresh(NamedTuple):
+    """A cluster of which something is new."""
+
+    truth: Truth
+    before: ClusterState | None
+    """Its state until now; ``None`` where nothing counts any more."""
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster."""
+        return self.truth.cluster_id
+
+
+def fresh_of(truth: Truth, state: State) -> Fresh | None:
+    """What is new in it; ``None`` for nothing: whatever is told of copies, where they end is as it was."""
+    before = None if truth.restart else state.clusters.get(truth.cluster_id)
+    is_same = before is not None and not truth.slices and not truth.findings and not truth.eras
+    if is_same and before is not None and _plain(truth.reached._asdict()) == _plain(before.reached):
+        return None
+    return Fresh(truth, before)
+
+
+def _plain(values: Mapping[str, Any]) -> str:
+    """The same before and after JSON."""
+    return json.dumps(values, sort_keys=True)

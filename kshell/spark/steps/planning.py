@@ -1,0 +1,107 @@
+"""The truth of every cluster: on the driver where that is quick, else one cluster a task."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kshell.errors import KshellError
+from kshell.sources.points import Point
+from kshell.spark.files.scan import Found, find
+from kshell.spark.options import SLICE_BYTES
+from kshell.spark.truth import Reached, Truth, by_cluster, truth
+from kshell.spark.warehouse.commits import State
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOW = Point()
+Told = Callable[[int, int, str], None]
+_FEW = 64 << 20
+"""Bytes of logs that are compared on the driver: about as long as a session takes to start."""
+_CLUSTERS = 32
+"""Clusters that are looked at there."""
+_COLUMN = "truth"
+
+
+def clusters(sources: Iterable[str], cluster: str | None = None) -> dict[str, list[Found]]:
+    """Cluster id -> its copies. ``cluster``: of those that do not say. Raises SourceError, UsageError."""
+    return by_cluster(find(sources), cluster)
+
+
+def truths(
+    copies: Mapping[str, Sequence[Found]],
+    state: State,
+    *,
+    since: Point = NOW,
+    until: Mapping[str, int] | None = None,
+    spark: Callable[[], SparkSession] | None = None,
+    told: Told | None = None,
+) -> list[Truth]:
+    """The truth of each cluster, beginning where the tables are; ``until``: offsets by cluster. Raises KshellError."""
+    tasks = [
+        (name, tuple(found), _reached(state, name), since, None if until is None else until.get(name, 0))
+        for name, found in copies.items()
+    ]
+    if spark is None or not _is_much(copies, state):
+        made = []
+        for number, task in enumerate(tasks):
+            if told is not None:
+                told(0, 0, f"planning: {task[0]}, {number + 1} of {len(tasks)}")
+            made.append(_truth(*task))
+        return made
+    if told is not None:
+        told(0, 0, f"planning: {len(tasks)} clusters")
+    from kshell.spark.steps.spread import spread  # late: only many need it
+
+    rows = spread(spark(), [pickle.dumps(task) for task in tasks], planned, f"{_COLUMN} binary").collect()
+    found = [pickle.loads(row[_COLUMN]) for row in rows]
+    for one in found:
+        if isinstance(one, KshellError):
+            raise one
+    return found
+
+
+def again(
+    copies: Mapping[str, Sequence[Found]],
+    state: State,
+    *,
+    since: Point = NOW,
+    until: Mapping[str, int] | None = None,
+) -> Callable[[str, Collection[tuple[str, int]]], Truth]:
+    """What makes one of those truths once more, without batches that reading has shown to be damaged."""
+
+    def make(name: str, bad: Collection[tuple[str, int]]) -> Truth:
+        end = None if until is None else until.get(name, 0)
+        return truth(name, copies[name], _reached(state, name), since=since, until=end, cut=SLICE_BYTES, bad=tuple(bad))
+
+    return make
+
+
+def _is_much(copies: Mapping[str, Sequence[Found]], state: State) -> bool:
+    """Several copies of a log are read and compared, of a lone one only headers are looked at."""
+    new = [found for name, found in copies.items() if name not in state.clusters and len(found) > 1]
+    size = sum(segment.size for found in new for one in found for segment in one.listing.segments)
+    return size > _FEW or len(copies) > _CLUSTERS
+
+
+def _reached(state: State, name: str) -> Reached | None:
+    known = state.clusters.get(name)
+    return None if known is None else Reached(**known.reached)
+
+
+def _truth(name: str, found: Sequence[Found], reached: Reached | None, since: Point, until: int | None) -> Truth:
+    return truth(name, found, reached, since=since, until=until, cut=SLICE_BYTES)
+
+
+def planned(task: bytes) -> Iterator[Any]:
+    """Runs on the executors: a truth, pickled; or the error that there was in place of it."""
+    arrow: Any = importlib.import_module("pyarrow")
+    made: Truth | KshellError
+    try:
+        made = _truth(*pickle.loads(task))
+    except KshellError as error:
+        made = error
+    yield arrow.record_batch([arrow.array([pickle.dumps(made)], type=arrow.binary())], names=[_COLUMN])

@@ -1,0 +1,66 @@
+"""The warehouse of a line, whose session starts when it is needed and ends with the verb."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from kshell.spark.verbs.base.warehouse_flags import out_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kshell.render.progress import Progress
+    from kshell.spark.warehouse import Warehouse
+
+_BRIEF = {
+    # Of little data, most of the time goes into compiling what works on it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+class Opened:
+    """A warehouse, and what tells on standard error how far the work is.
+
+    ``is_brief``: said before the session is needed, that there is little to do: it starts and works quicker, and would
+    be slower on much.
+    """
+
+    warehouse: Warehouse
+    progress: Progress
+    is_brief = False
+
+
+@contextlib.contextmanager
+def opened(args: Any, format: str | None = None) -> Iterator[Opened]:
+    """The warehouse of ``--out``. ``format``: of one that is not there yet.
+
+    Raises UsageError, DataError for a state that cannot be read.
+    """
+    from kshell.render.progress import Progress
+    from kshell.spark.formats import format_settings
+    from kshell.spark.session import check, is_local, running
+    from kshell.spark.warehouse import Warehouse
+
+    out = out_of(args)
+    check(args.master)
+    made = Opened()
+    made.progress = Progress()
+    with contextlib.ExitStack() as stack:
+        stack.callback(made.progress.stop)
+
+        def session() -> SparkSession:
+            made.progress(0, 0, "starting Spark")
+            is_brief = made.is_brief and (args.master is None or is_local(args.master))
+            settings = (_BRIEF if is_brief else {}) | format_settings(made.warehouse.format, made.warehouse.place)
+            settings |= dict(args.conf or ())
+            return stack.enter_context(
+                running(args.master, settings=settings, brief=is_brief, log_level=args.spark_log)
+            )
+
+        made.warehouse = Warehouse(session, out, format)
+        yield made

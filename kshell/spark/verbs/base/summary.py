@@ -1,0 +1,44 @@
+"""What a step did, as an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kshell.commands.base.result import Report, Row, Rows, Section, typed
+from kshell.errors import EXIT_DATA, EXIT_OK
+from kshell.spark.steps.step import Summary
+from kshell.spark.warehouse import catalog
+
+_TABLES = typed("table:string layer:string rowsWritten:int64")
+_QUARANTINE = typed("kind:string count:int64 reason:string")
+_COPIES = typed("clusterId:string copy:string state:string reason:string damage:[string]")
+
+
+def report(place: str, clusters: int, summary: Summary) -> Report:
+    """The step's summary; exit code 4 when anything was damaged or malformed."""
+    what = {
+        "out": place,
+        "step": summary.step or None,
+        "clusters": clusters,
+        "changedClusters": len(summary.clusters),
+        "restartedClusters": len(summary.restarted),
+        "bytesRead": summary.bytes_read,
+        "seconds": round(summary.seconds, 1),
+    }
+    sections = [Section("summary", "Summary" if summary.step else "Summary: nothing new", what)]
+    if summary.rows:
+        sections.append(Section("tables", "Tables", Rows(_TABLES, list(_written(summary)))))
+    if summary.quarantine:
+        rows = [
+            {"kind": kind, "count": count, "reason": reason} for (kind, reason), count in summary.quarantine.items()
+        ]
+        sections.append(Section("quarantine", "Quarantine", Rows(_QUARANTINE, rows)))
+    if summary.copies:
+        sections.append(Section("copies", "Copies that are not as the others", Rows(_COPIES, summary.copies)))
+    return Report(sections, exit_code=EXIT_DATA if summary.is_damaged else EXIT_OK)
+
+
+def _written(summary: Summary) -> Iterator[Row]:
+    for name, spec in catalog.tables().items():
+        if name in summary.rows:
+            yield {"table": name, "layer": spec.layer, "rowsWritten": summary.rows[name]}

@@ -1,0 +1,41 @@
+"""Options that name a warehouse and the sources of its tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.spec import Flag
+from kshell.errors import UsageError
+from kshell.sources.points import parse_point
+from kshell.sources.remote import plain
+from kshell.spark.formats import FORMATS, PARQUET
+
+OUT = Flag(("--out",), "the directory of the tables, local or a URI", "DIR")
+FORMAT = Flag(("--format",), f"of new tables ({PARQUET})", "NAME", choices=(PARQUET, *FORMATS))
+SOURCE_FLAGS = (
+    Flag(("--source",), "metadata directories, log directories or files: a path or a glob", "GLOB", repeat=True),
+    Flag(("--cluster",), "the cluster of copies whose meta.properties is missing (each one its own)", "ID"),
+)
+SINCE = Flag(
+    ("--since",),
+    "begin a cluster at the newest snapshot at or before that point: an offset, a time, -30d (all there is)",
+    "POINT",
+    convert=parse_point,
+    dashed=True,
+)
+
+
+def sources_of(args: Any) -> list[str]:
+    """The sources of a line that must have some, and ``--out`` too. Raises UsageError, also for a key in a URI."""
+    sources = [plain(source) for source in (*(args.source or ()), *args.more)]  # before anything repeats one
+    if not sources:
+        raise UsageError("no --source", hint="--source '/fleet/*/*/__cluster_metadata-0'")
+    out_of(args)
+    return sources
+
+
+def out_of(args: Any) -> str:
+    """``--out``. Raises UsageError without one."""
+    if not args.out:
+        raise UsageError("no --out", hint="--out DIR is where the tables are")
+    return str(args.out)

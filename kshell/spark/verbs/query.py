@@ -1,0 +1,121 @@
+"""``kshell-pipeline query``: SQL over the tables of a warehouse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.query import plain
+from kshell.commands.base.result import Column, Row, Rows
+from kshell.commands.base.spec import Arg, Example, Flag
+from kshell.errors import CommandError, UsageError
+from kshell.sources.points import Point, parse_point
+from kshell.spark.session import NAME
+from kshell.spark.verbs import SPARK_FLAGS, Verb
+from kshell.spark.verbs.base.warehouse_flags import OUT
+
+if TYPE_CHECKING:
+    from kshell.spark.warehouse import Warehouse
+
+_WORD = re.compile(r"\w+")
+_READS = ("select", "with", "values", "from", "explain", "describe", "desc", "show")
+_CONDITION = re.compile(r"\A\[(\w+)(?:\.\w+)*\] *")
+_MOST = 100_000
+"""Rows that an answer has at most: more are for files, and for Spark."""
+
+
+def run(args: Any) -> Rows:
+    """The rows of one query. Raises UsageError with Spark's words, CommandError where it fails."""
+    from kshell.spark.verbs.base.opened import opened
+    from kshell.spark.views.named import register
+
+    if (_WORD.findall(args.sql.lower()) or [""])[0] not in _READS:
+        raise UsageError("query: only SELECT is for here", hint=f'{NAME} query --out DIR "SELECT … FROM partitions"')
+    with opened(args) as place:
+        if not place.warehouse.state.step:
+            raise CommandError(f"{place.warehouse.place}: there are no tables", hint=f"`{NAME} run` makes them")
+        place.is_brief = True
+        register(place.warehouse, _named_in(args.sql), args.as_of or Point())
+        place.progress(0, 0, "query")
+        return _answer(place.warehouse, args.sql)
+
+
+def _named_in(sql: str) -> list[str]:
+    """The tables and views that a query may ask for."""
+    from kshell.spark.views.named import names
+
+    words = {word.lower() for word in _WORD.findall(sql)}
+    return names() if words & {"show", "describe", "desc"} else [name for name in names() if name in words]
+
+
+def _answer(warehouse: Warehouse, sql: str) -> Rows:
+    from pyspark.errors import AnalysisException, ParseException, PySparkException
+    from pyspark.logger import PySparkLogger
+
+    # Spark says each mistake on standard error as well, with the JVM's stack.
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel("CRITICAL")
+    try:
+        frame = warehouse.spark.sql(sql)
+        found = frame.limit(_MOST + 1).toArrow()
+    except (ParseException, AnalysisException) as error:
+        raise UsageError(f"query: {_said(error)}", hint=f"`{NAME} tables --schema` lists tables and columns") from None
+    except PySparkException as error:
+        raise CommandError(f"query: {_said(error)}") from None
+    if found.num_rows > _MOST:
+        raise CommandError(f"query: more than {_MOST:,} rows", hint="LIMIT, or read the files themselves")
+    names = _unique(frame.columns)
+    return Rows(tuple(Column(name) for name in names), list(_rows(names, found)))
+
+
+def _rows(names: list[str], found: Any) -> Iterator[Row]:
+    for batch in found.to_batches():
+        for values in zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True):
+            yield dict(zip(names, map(plain, values), strict=True))
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Names that come twice with a number: rows are objects."""
+    out: list[str] = []
+    for name in names:
+        made, number = name, 2
+        while made in out:
+            made, number = f"{name}_{number}", number + 1
+        out.append(made)
+    return out
+
+
+def _said(error: Exception) -> str:
+    """Spark's first line, without the name of its condition."""
+    first = str(error).strip().partition("\n")[0]
+    return _CONDITION.sub("", first).partition(" SQLSTATE: ")[0]
+
+
+VERB = Verb(
+    name="query",
+    summary="SQL (Spark's) over the tables",
+    run=run,
+    args=(Arg("sql", "a SELECT; tables have their plain names"),),
+    flags=(
+        OUT,
+        Flag(
+            ("--as-of",),
+            "the views current_… as of then: an offset, a time, -1d (now)",
+            "POINT",
+            convert=parse_point,
+            dashed=True,
+        ),
+        *SPARK_FLAGS,
+    ),
+    examples=(
+        Example(
+            f'{NAME} query --out tables "SELECT clusterId, count(*) FROM current_topics GROUP BY 1"',
+            "topics by cluster",
+        ),
+        Example(
+            f'{NAME} query --out tables "SELECT * FROM leadership ORDER BY gained DESC LIMIT 10" -o csv', "the busiest"
+        ),
+        Example(f'{NAME} query --out tables --as-of -1d "SELECT * FROM current_acls"', "as it was yesterday"),
+    ),
+    description="Silver tables have a row a version; the views `current_…` are the shell's tables, of all clusters.",
+)

@@ -1,0 +1,62 @@
+"""``kshell-pipeline run``: what is new of the clusters into the tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.result import Report
+from kshell.commands.base.spec import Arg, Example
+from kshell.spark.session import NAME
+from kshell.spark.verbs import SPARK_FLAGS, Verb
+from kshell.spark.verbs.base.warehouse_flags import FORMAT, OUT, SINCE, SOURCE_FLAGS, sources_of
+
+_FEW_OFFSETS, _FEW_BYTES = 200_000, 32 << 20
+"""Below both of them, starting and planning is most of what Spark does."""
+
+
+def run(args: Any) -> Report:
+    """One step; exit code 4 when something was damaged or malformed."""
+    from kshell.spark.steps.planning import NOW, again, clusters, truths
+    from kshell.spark.steps.step import advance
+    from kshell.spark.verbs.base.opened import opened
+    from kshell.spark.verbs.base.summary import report
+
+    sources = sources_of(args)
+    with opened(args, args.format) as place, place.warehouse.writing():
+        warehouse, progress = place.warehouse, place.progress
+        progress(0, 0, "looking for metadata directories")
+        copies = clusters(sources, args.cluster)
+        since = args.since or NOW
+        found = truths(copies, warehouse.state, since=since, spark=lambda: warehouse.spark, told=progress)
+        place.is_brief = sum(one.reached.offset for one in found) < _FEW_OFFSETS
+        place.is_brief &= sum(one.size for one in found) < _FEW_BYTES
+        summary = advance(warehouse, found, told=progress, again=again(copies, warehouse.state, since=since))
+        return report(warehouse.place, len(copies), summary)
+
+
+VERB = Verb(
+    name="run",
+    summary="take what is new of clusters into the tables of a directory",
+    run=run,
+    args=(Arg("more", "more sources, as a shell makes them of a glob", arity="*"),),
+    flags=(
+        *SOURCE_FLAGS,
+        OUT,
+        FORMAT,
+        SINCE,
+        *SPARK_FLAGS,
+    ),
+    examples=(
+        Example(f"{NAME} run --source '/fleet/*/*/__cluster_metadata-0' --out tables", "all copies of all clusters"),
+        Example(
+            f"{NAME} run --source /var/lib/kafka --out tables --cluster staging", "one that does not say whose it is"
+        ),
+        Example(f"{NAME} run --source '/fleet/*/*' --out tables --since -30d", "of clusters that are new, a month"),
+    ),
+    description=(
+        "The copies of a cluster (by meta.properties) are held against each other and give one truth. A second run"
+        " reads only what is new, and where nothing is, it does not even start Spark. A run that is killed leaves the"
+        " tables as they were. What cannot be decoded is in the table quarantine; exit code 4: some of that is damaged"
+        " or malformed."
+    ),
+)

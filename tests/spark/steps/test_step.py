@@ -1,0 +1,129 @@
+"""Whole steps: every recorded directory in two of them, held against the shell; damage; nothing new."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kshell
+import kshell.spark
+from kshell.session import Session
+from kshell.spark.files.scan import find
+from kshell.spark.options import SLICE_BYTES
+from kshell.spark.steps.planning import NOW, again, clusters, truths
+from kshell.spark.steps.step import Summary, advance
+from kshell.spark.truth import Reached, Truth, truth
+from kshell.spark.views.named import named
+from kshell.spark.warehouse import Warehouse, catalog
+from kshell.spark.warehouse.commits import CURRENT
+from tests.builders import FIXTURES, batches, copy_of, node_name, recorded
+from tests.notebooks import sparks
+from tests.spark.reading import dumped
+from tests.spark.silver.replaying import by_records, listed, told
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+EVERY = {node_name(node).replace("/", "-"): node for node in recorded()}
+FEW = ("3.3.2-broker-0", "4.2.1-rolled-controller-3002", "4.3.1-controller-3000")
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A session on this machine alone, for little data."""
+    with sparks.session(tmp_path_factory.mktemp("spark")) as session:
+        for name in ("codegen.wholeStage", "adaptive.enabled"):
+            session.conf.set(f"spark.sql.{name}", "false")
+        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        yield session
+
+
+@pytest.fixture(autouse=True)
+def without_gold(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is made of these tables is tested by itself."""
+    catalog.tables.cache_clear()
+    monkeypatch.setattr("kshell.spark.gold.tables", dict)
+    yield
+    catalog.tables.cache_clear()
+
+
+def one_truth(warehouse: Warehouse, name: str, node: Path, until: int | None = None) -> Truth:
+    """Of a directory as a cluster of its own."""
+    known = warehouse.state.clusters.get(name)
+    reached = None if known is None else Reached(**known.reached)
+    return truth(name, find([str(node)]), reached, until=until, cut=SLICE_BYTES)
+
+
+def step(warehouse: Warehouse, *sources: Path) -> Summary:
+    """What the verb ``run`` does."""
+    copies = clusters(map(str, sources))
+    found = truths(copies, warehouse.state)
+    return advance(warehouse, found, again=again(copies, warehouse.state, since=NOW))
+
+
+def shell(node: Path, table: str) -> Session:
+    """The shell on a directory; of controllers, what records say, and not the files beside them."""
+    session = kshell.open(str(node))._shell
+    end = session.loaded.log_end_offset
+    assert end
+    return by_records(node, end - 1) if table == "controllers" else session
+
+
+@pytest.mark.parametrize(
+    "names", [pytest.param(FEW, id="few"), pytest.param(tuple(EVERY), id="every", marks=pytest.mark.soak)]
+)
+def test_directories_in_two_steps_are_what_the_shell_shows(spark: Any, tmp_path: Path, names: tuple[str, ...]) -> None:
+    nodes = {name: EVERY[name] for name in names}
+    warehouse = Warehouse(spark, str(tmp_path))
+    dumps = {name: dumped(node)[0] for name, node in nodes.items()}
+    with warehouse.writing():
+        halves = {name: rows[len(rows) // 2][0] for name, rows in dumps.items()}
+        advance(warehouse, [one_truth(warehouse, name, node, halves[name]) for name, node in nodes.items()])
+        summary = advance(warehouse, [one_truth(warehouse, name, node) for name, node in nodes.items()])
+        assert summary.step == 2
+        assert not summary.is_damaged
+        files = sorted(tmp_path.rglob("*.parquet"))
+        assert advance(warehouse, [one_truth(warehouse, name, node) for name, node in nodes.items()]).step == 0
+        assert sorted(tmp_path.rglob("*.parquet")) == files
+    made: dict[str, list[tuple[Any, ...]]] = {name: [] for name in nodes}
+    log = warehouse.read("records").where("not isSnapshot").select("clusterId", "offset", "type", "data")
+    for row in log.orderBy("clusterId", "offset").collect():
+        made[row[0]].append(tuple(row)[1:])
+    for name, node in nodes.items():
+        if list(node.glob("*/*.log")):
+            assert made[name] == [(row[0], row[3], row[5]) for row in dumps[name]], name
+    for view, table in catalog.current_names().items():
+        found: dict[str, list[Any]] = {name: [] for name in nodes}
+        for row in named(warehouse, view).toArrow().to_pylist():
+            found[row.pop("clusterId")].append(list(row.values()))
+        for name, node in nodes.items():
+            assert listed(found[name]) == told(shell(node, table), table), (table, name)
+    assert warehouse.read("partitions", part=CURRENT).where("not isCurrent").count() == 0
+    known = kshell.spark.register_tables(spark, str(warehouse.place), as_of="0")
+    assert {"records", "topics", "current_topics"} < set(known)
+    assert spark.sql("SELECT count(*) FROM current_topics").first()[0] == 0  # at offset 0 there is no topic yet
+    kshell.spark.register_tables(spark, str(warehouse.place))
+    assert spark.sql("SELECT count(*) FROM current_topics").first()[0] > 0
+
+
+def test_damage_that_only_reading_shows(spark: Any, tmp_path: Path) -> None:
+    node = FIXTURES / "4.3.1/broker-0"
+    directory = copy_of(node, tmp_path / "copy")
+    log = sorted(directory.glob("*.log"))[-1]
+    raw = bytearray(log.read_bytes())
+    hurt = batches(bytes(raw))[-3]
+    raw[hurt.position + hurt.size - 1] ^= 1
+    log.chmod(0o600)
+    log.write_bytes(raw)
+    warehouse = Warehouse(spark, str(tmp_path / "out"))
+    with warehouse.writing():
+        summary = step(warehouse, directory)
+        assert summary.is_damaged
+        assert step(warehouse, directory).step == 0
+    kept = warehouse.read("quarantine").where("kind = 'batch'").collect()
+    assert [(row.file, row.position) for row in kept] == [(str(log), hurt.position)]
+    offsets = [row.offset for row in warehouse.read("records").where("not isSnapshot").select("offset").collect()]
+    assert sorted(offsets) == [row[0] for row in dumped(directory.parent)[0]]
+    shutil.copyfile(sorted((node / directory.name).glob("*.log"))[-1], log)

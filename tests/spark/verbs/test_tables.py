@@ -1,0 +1,108 @@
+"""``tables``, ``query``, ``compact`` and ``run`` as far as they need no session."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kshell.spark import cli
+from kshell.spark.steps.novelty import fresh_of
+from kshell.spark.steps.planning import clusters, truths
+from kshell.spark.warehouse import catalog
+from kshell.spark.warehouse.commits import ClusterState, Commits, State
+from tests.builders import FIXTURES
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """(exit code, standard output, standard error)"""
+    code = cli.main(list(words))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session would be an error."""
+
+    def running(*args: object, **options: object) -> object:
+        raise AssertionError("no session is needed for this")
+
+    monkeypatch.setattr("kshell.spark.session.running", running)
+
+
+def test_columns_of_every_table(capsys: pytest.CaptureFixture[str], without_spark: None) -> None:
+    code, out, _ = call(capsys, "tables", "--schema", "-o", "json")
+    found = [(row["table"], row["column"]) for row in json.loads(out)]
+    assert code == 0
+    assert found == [(name, field.name) for name, spec in catalog.tables().items() for field in spec.fields]
+    code, out, _ = call(capsys, "tables", "records", "--schema", "-o", "json")
+    assert {row["table"] for row in json.loads(out)} == {"records"}
+
+
+def test_every_table_is_of_a_cluster_and_of_a_layer() -> None:
+    for name, spec in catalog.tables().items():
+        assert spec.name == name
+        assert spec.layer in catalog.LAYERS
+        assert spec.fields[0].name == "clusterId"
+        assert len({field.name for field in spec.fields}) == len(spec.fields)
+        assert all(field.doc for field in spec.fields)
+    assert set(catalog.current_names().values()) == {n for n, s in catalog.tables().items() if s.layer == "silver"}
+
+
+def test_tables_of_an_empty_place(capsys: pytest.CaptureFixture[str], tmp_path: Path, without_spark: None) -> None:
+    code, out, _ = call(capsys, "tables", "--out", str(tmp_path), "-o", "json")
+    rows = json.loads(out)
+    assert code == 0
+    assert [row["table"] for row in rows] == list(catalog.tables())
+    assert {(row["rows"], row["bytes"], row["files"], row["step"]) for row in rows} == {(0, 0, 0, None)}
+
+
+def test_nothing_to_compact(capsys: pytest.CaptureFixture[str], tmp_path: Path, without_spark: None) -> None:
+    assert call(capsys, "compact", "--out", str(tmp_path), "-o", "json") == (0, "[]\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("tables",), 2, "no --out\n"),
+        (("tables", "record", "--schema"), 2, "record: no such table\ndid you mean records"),
+        (("run", "--out", "OUT"), 2, "no --source\n"),
+        (("run", "--source", "/nowhere"), 2, "no --out\n"),
+        (("run", "--source", "/nowhere", "--out", "OUT"), 3, "/nowhere: no such file or directory\n"),
+        (("run", "--source", "/nowhere", "--out", "OUT", "--master", "local[0]"), 2, "local[0]: no master"),
+        (("run", "--source", "/nowhere", "--out", "OUT", "--format", "delta"), 2, "delta: not with Spark "),
+        (("query", "--out", "OUT", "DROP TABLE topics"), 2, "query: only SELECT is for here\n"),
+        (("query", "--out", "OUT", "SELECT 1"), 1, "OUT: there are no tables\n"),
+        (("compact", "--out", "OUT", "--larger", "0"), 2, "compact: --larger: '0' is not a number of megabytes\n"),
+    ],
+)
+def test_what_is_refused(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    without_spark: None,
+    words: tuple[str, ...],
+    code: int,
+    said: str,
+) -> None:
+    place = str(tmp_path / "out")
+    found = call(capsys, *(place if word == "OUT" else word for word in words))
+    assert found[:2] == (code, "")
+    assert found[2].startswith(f"kshell-pipeline: {said.replace('OUT', place)}")
+
+
+def test_a_second_run_with_nothing_new_starts_no_session(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, without_spark: None
+) -> None:
+    source = str(FIXTURES / "*" / "*")  # several copies of most clusters
+    found = truths(clusters([source]), State())
+    assert all(fresh_of(one, State()) for one in found)
+    states = {one.cluster_id: ClusterState(one.reached._asdict()) for one in found}
+    Commits(str(tmp_path)).commit(State(1, "parquet", states))
+    code, out, err = call(capsys, "run", "--source", source, "--out", str(tmp_path), "-o", "json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["summary"] | {"seconds": 0} == {
+        "out": str(tmp_path), "step": None, "clusters": len(found), "changedClusters": 0, "restartedClusters": 0,
+        "bytesRead": 0, "seconds": 0,
+    }  # fmt: skip
