@@ -1,10 +1,10 @@
 """The format ``kraft`` for Spark. Here, and nowhere else in reading, Spark is known.
 
-What is to be read is planned on the driver by headers alone (:mod:`kshell.spark.pack`); executors read, check CRCs and
-decode (:mod:`kshell.spark.decode`). Spark has no column pruning for sources in Python: the option ``columns``, or a
-schema given to the reader, says which columns there are to be. Conditions are pushed into the source only with the
-option ``pushFilters``, and where the session allows it (``spark.sql.python.filterPushdown.enabled``): Spark refuses a
-source that could, in a session that does not.
+What is to be read is planned on the driver by headers alone (:mod:`kshell.spark.files.pack`); executors read, check
+CRCs and decode (:mod:`kshell.spark.decoding.decode`). Spark has no column pruning for sources in Python: the option
+``columns``, or a schema given to the reader, says which columns there are to be. Conditions are pushed into the source
+only with the option ``pushFilters``, and where the session allows it (``spark.sql.python.filterPushdown.enabled``):
+Spark refuses a source that could, in a session that does not.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kshell.errors import KshellError, UsageError
-from kshell.spark.decode import View
+from kshell.spark.decoding.decode import View
+from kshell.spark.files.pack import Slice, partitions
 from kshell.spark.options import Narrowing, Options, chosen, parse
-from kshell.spark.pack import Slice, partitions
 from kshell.spark.schemas import FILES, QUARANTINE, fields_of, spark_schema
+from kshell.spark.stream.source import KraftStreamReader
 
 # By name: what a class derives from has no types where pyspark is not installed, and the same ones where it is.
 _spark: Any = importlib.import_module("pyspark.sql.datasource")
@@ -50,6 +51,11 @@ class KraftDataSource(_spark.DataSource):  # type: ignore[misc]
             options = parse(self.options)
             reader: Any = PushingReader if options.push_filters else KraftReader
             return reader(_as_asked(options, schema))
+
+    def streamReader(self, schema: Any) -> Any:  # noqa: N802  # Spark's name
+        """A reader of exactly the columns of ``schema``, again and again."""
+        with _hinted():
+            return KraftStreamReader(_as_asked(parse(self.options), schema))
 
 
 @contextlib.contextmanager

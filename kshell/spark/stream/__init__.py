@@ -1,0 +1,1 @@
+"""``spark.readStream.format("kraft")``, and tables that follow growing directories."""

@@ -1,0 +1,87 @@
+"""How far the directories of a stream have grown, instead of their records: one row a directory and micro-batch.
+
+What the tables are made from is read elsewhere, as a step of the pipeline (:mod:`kshell.spark.steps.step`); Structured
+Streaming gives it the trigger, the checkpoint, and the limit.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+from kshell.commands.base import arrow_tables
+from kshell.commands.base.tables import Field
+from kshell.spark.options import Options, parse
+from kshell.spark.schemas import spark_schema
+from kshell.spark.stream.place import Place, Places, behind
+from kshell.spark.stream.plan import present
+from kshell.spark.stream.source import Offset, Offsets
+
+_spark: Any = importlib.import_module("pyspark.sql.datasource")
+FORMAT = "kraft-growth"
+FIELDS = (
+    Field("path", "string", "the real path of a directory"),
+    Field("offset", "int64", "the offset that is to come in it"),
+    Field("bytes", "int64", "bytes of the log that the micro-batch has of it"),
+    Field("behind", "int64", "bytes of the log after those"),
+)
+Grown = tuple[str, int, int, int]
+"""A row."""
+
+
+class GrowthPartition(_spark.InputPartition):  # type: ignore[misc]
+    """The rows of a micro-batch."""
+
+    def __init__(self, rows: tuple[Grown, ...]) -> None:
+        self.rows = rows
+
+
+class GrowthSource(_spark.DataSource):  # type: ignore[misc]
+    """``spark.readStream.format("kraft-growth")``, with the options of ``kraft``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return FORMAT
+
+    def schema(self) -> Any:
+        """The columns of a row."""
+        return spark_schema(FIELDS)
+
+    def streamReader(self, schema: Any) -> Any:  # noqa: N802  # Spark's name
+        """A reader of all columns."""
+        return GrowthReader(parse(self.options))
+
+
+class GrowthReader(Offsets):
+    """Looks at the directories on the driver."""
+
+    def partitions(self, start: Offset, end: Offset) -> list[Any]:
+        """One, with all rows."""
+        return [GrowthPartition(tuple(grown(self._options, *self._between(start, end))))]
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        """Its rows."""
+        pyarrow = importlib.import_module("pyarrow")
+        names = [field.name for field in FIELDS]
+        rows = (dict(zip(names, row, strict=True)) for row in partition.rows)
+        return arrow_tables.batches(pyarrow, FIELDS, rows)
+
+
+def grown(options: Options, before: Places, after: Places) -> Iterator[Grown]:
+    """The rows of the directories whose places moved, in the order of their paths."""
+    found = present(options)
+    for path in sorted(after):
+        was, place = before.get(path, Place()), after[path]
+        if place != was:
+            one = found.get(path)
+            left = behind(one.listing, place) if one else 0
+            taken = max(behind(one.listing, was) - left, 0) if one else 0
+            yield path, _offset(place), taken, left
+
+
+def _offset(place: Place) -> int:
+    """The offset to come; of a directory without a log, where its snapshot ends."""
+    digits = place.snapshot.partition("-")[0]
+    return max(place.offset, int(digits) if digits.isascii() and digits.isdigit() else 0)

@@ -1,0 +1,136 @@
+"""All directories of a stream: the end of the next micro-batch, and the slices of one. Free of Spark."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from kshell.errors import SourceNotFoundError
+from kshell.sources.files import Listing, is_remote
+from kshell.sources.files import scan as list_again
+from kshell.spark.files.pack import Slice, file_slices, pack
+from kshell.spark.files.plan import FilePlan, Finding
+from kshell.spark.files.scan import Found, Origin, find, origin
+from kshell.spark.options import UNLIMITED, Options
+from kshell.spark.stream.place import Bound, Place, Places, behind, bound_of
+from kshell.spark.stream.walk import between, reach
+
+Bounds = Mapping[str, Bound]
+_PER_FILE = 1 << 14
+
+
+def present(options: Options, *, must: bool = False) -> dict[str, Found]:
+    """The directories that are there now, by their real paths; what is not there may come, or come again.
+
+    With ``must`` a path that is no glob has to be there: raises SourceNotFoundError.
+    """
+    found: dict[str, Found] = {}
+    for path in options.paths:
+        try:
+            matches = find([path])
+        except SourceNotFoundError:
+            if must and not glob.has_magic(path):
+                raise
+            continue
+        for one in matches:
+            if options.narrowing.clusters is None or one.origin.cluster_id in options.narrowing.clusters:
+                found.setdefault(_real(one.path), one)
+    return {path: one for path, one in found.items() if os.path.dirname(path) not in found}
+
+
+def _real(path: str) -> str:
+    return path if is_remote(path) else os.path.realpath(path)
+
+
+def bounds(options: Options) -> Bounds:
+    """Where every directory ends now."""
+    return {path: bound_of(one.listing) for path, one in present(options).items()}
+
+
+def latest(options: Options, before: Places, limit: int = UNLIMITED, within: Bounds | None = None) -> Places:
+    """Up to where each directory can be read: at most about ``limit`` bytes in all, in fair shares, and at least one
+    batch of each that has one; ``within``: not beyond these. A directory that is gone keeps its place.
+    """
+    found = present(options, must=not before)
+    if within is not None:
+        found = {path: one for path, one in found.items() if path in within}
+    places = {path: before.get(path, Place()) for path in found}
+    after, left = dict(before), limit
+    waiting = sorted(found, key=lambda path: behind(found[path].listing, places[path]))
+    for number, path in enumerate(waiting):
+        share = max(left // (len(waiting) - number), 1)
+        listing = _Lister(found[path], within[path] if within is not None else None)
+        try:
+            reached = reach(listing, places[path], options.snapshots, share)
+        except SourceNotFoundError:
+            continue  # deleted since it was found
+        if reached.place != Place():
+            after[path] = reached.place
+        left = max(left - reached.used, 0)
+    return after
+
+
+class _Lister:
+    """Lists a directory: as it was found the first time, then anew."""
+
+    def __init__(self, found: Found, within: Bound | None) -> None:
+        self._found = found
+        self._within = within
+        self._first: Listing | None = found.listing
+
+    def __call__(self) -> Listing:
+        listing, self._first = self._first or list_again(self._found.path), None
+        return listing if self._within is None else self._within.clip(listing)
+
+
+class Growth(NamedTuple):
+    """What a micro-batch has of one directory."""
+
+    path: str
+    found: Found | None
+    place: Place
+    files: tuple[FilePlan, ...]
+
+
+def growth(options: Options, before: Places, after: Places, cut: int) -> Iterator[Growth]:
+    """Of every directory whose place moved what is between, in the order of their paths. Raises SourceError."""
+    moved = [path for path in sorted(after) if after[path] != before.get(path, Place())]
+    found = present(options) if moved else {}
+    for path in moved:
+        one = found.get(path) or _directly(path)
+        files: list[FilePlan] = []
+        try:
+            if one is not None:
+                now = partial(list_again, one.path)
+                files = between(now, before.get(path, Place()), after[path], options.snapshots, cut)
+        except SourceNotFoundError:
+            one = None
+        if one is None:
+            finding = Finding(-1, "file", "all of it was deleted before being read")
+            files = [FilePlan(path, 0, False, (), (finding,))]
+        yield Growth(path, one, after[path], tuple(files))
+
+
+def _directly(path: str) -> Found | None:
+    try:
+        listing = list_again(path)
+    except SourceNotFoundError:
+        return None
+    return Found(path, listing, origin(listing))
+
+
+def slices(options: Options, before: Places, after: Places) -> list[tuple[Slice, ...]]:
+    """The slices of each partition of a micro-batch. Raises SourceError."""
+    grown = list(growth(options, before, after, options.slice_bytes))
+    total = sum(_PER_FILE + run.end - run.start for one in grown for file in one.files for run in file.runs)
+    target = max(min(options.slice_bytes, total // options.parallelism), 1 << 20)
+    pieces = [
+        piece
+        for one in grown
+        for file in one.files
+        for piece in file_slices(one.found.origin if one.found else Origin(None, None), file, options, target)
+    ]
+    return pack(pieces, target)

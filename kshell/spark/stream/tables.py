@@ -1,0 +1,226 @@
+"""Tables that follow directories: a step of the pipeline for every micro-batch, each exactly once.
+
+A micro-batch says up to which offsets the clusters go; the step begins where the tables themselves are. So whatever was
+killed, and whenever: a micro-batch that comes again finds that it was taken in, or takes it in now.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.errors import CommandError, KshellError, UsageError
+from kshell.sources.points import Point
+from kshell.spark.files.scan import Found
+from kshell.spark.options import parse
+from kshell.spark.steps.planning import again, truths
+from kshell.spark.steps.step import Summary, Told, advance
+from kshell.spark.stream.growth import FORMAT, Grown, GrowthSource
+from kshell.spark.stream.plan import present
+from kshell.spark.truth import by_cluster
+from kshell.spark.warehouse.storage import location, storage_of
+from kshell.spark.warehouse.writer_lock import WriterLock
+
+if TYPE_CHECKING:
+    from kshell.spark.warehouse import Warehouse
+
+_POLL = 0.2
+_OWN = "_kshell"
+EVERY = 30.0
+"""Seconds from one micro-batch to the next, unless somebody says otherwise."""
+
+
+class Sources(NamedTuple):
+    """What is followed. ``options``: those of the data source."""
+
+    options: Mapping[str, str]
+    cluster: str | None = None
+    """The cluster of copies that do not say theirs."""
+    since: Point = Point()
+
+
+class Trigger(NamedTuple):
+    """When micro-batches begin: every so many seconds, or one after the other until what is there now is read."""
+
+    available_now: bool = False
+    every: float = EVERY
+
+
+class Stopping(Exception):
+    """No micro-batch begins any more. This one is not done, so the next query has it."""
+
+
+class TableStream:
+    """The tables of ``warehouse`` follow ``sources``. ``say``: told of every micro-batch, in one line.
+
+    Raises UsageError for options that are not understood.
+    """
+
+    def __init__(
+        self, warehouse: Warehouse, sources: Sources, *, say: Callable[[str], None], told: Told | None = None
+    ) -> None:
+        self._warehouse = warehouse
+        self._sources = sources
+        self._options = parse(sources.options)
+        self._say = say
+        self._told = told
+        self._busy = threading.Lock()
+        self._stop = 0
+        self._failure: BaseException | None = None
+        self.summaries: list[Summary] = []
+        self.clusters: set[str] = set()
+        """All that were looked at."""
+
+    def size(self) -> int:
+        """Bytes of the logs that are there now."""
+        return sum(segment.size for one in present(self._options).values() for segment in one.listing.segments)
+
+    def run(self, checkpoint: str, trigger: Trigger) -> int:
+        """Follows until all is read, or until a signal comes: then the micro-batch that runs is finished.
+
+        Gives the signal, or 0. The caller is the warehouse's only writer. Raises CommandError where another query uses
+        the checkpoint, KshellError for what a step raises.
+        """
+        place, storage = location(checkpoint), storage_of(checkpoint)
+        if place == self._warehouse.place:
+            raise UsageError(f"{place}: both the tables and the checkpoint", hint="a checkpoint has its own directory")
+        with WriterLock(storage, storage.join(place, _OWN)), self._signals():
+            spark = self._session()
+            if not present(self._options):
+                self._say("no metadata directory there yet")
+            if storage.names(storage.join(place, "commits")):
+                self._catch_up()
+            self._follow(self._query(spark, storage.for_spark(place), trigger))
+        return self._stop
+
+    def _session(self) -> Any:
+        spark = self._warehouse.spark
+        if ".connect." in type(spark).__module__:
+            raise UsageError("stream: not through Spark Connect", hint="repeat `run` there: it takes only what is new")
+        spark.dataSource.register(GrowthSource)
+        return spark
+
+    def _query(self, spark: Any, checkpoint: str, trigger: Trigger) -> Any:
+        """The query, started."""
+        reader = spark.readStream.format(FORMAT).options(**self._sources.options)
+        writer = reader.load().writeStream.foreachBatch(self._batch).option("checkpointLocation", checkpoint)
+        if trigger.available_now:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{trigger.every * 1000:.0f} milliseconds").start()
+
+    def _follow(self, query: Any) -> None:
+        error: Exception | None = None
+        try:
+            while not self._stop and not query.awaitTermination(_POLL):
+                pass
+        except (KeyboardInterrupt, KshellError):  # a second Ctrl-C, or the end of --timeout
+            query.stop()
+            raise
+        except Exception as raised:  # Spark's own, of a type that is not there where pyspark is not
+            error = raised
+        if self._stop:
+            with self._busy:
+                pass  # the micro-batch that runs comes to its end, and none begins after it
+        query.stop()
+        if self._failure is not None:
+            raise self._failure
+        if error is not None and not self._stop:
+            reason = str(error).strip().partition("\n")[0][:300]
+            raise CommandError(f"the stream ended: {reason}") from error
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """The first Ctrl-C or SIGTERM lets the micro-batch end, a second one does not."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def heard(number: int, frame: FrameType | None) -> None:
+            if self._stop:
+                raise KeyboardInterrupt
+            self._stop = number
+            self._say("stopping when this micro-batch is done")
+
+        before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    # --- one micro-batch ---
+
+    def _batch(self, frame: Any, number: int) -> None:
+        """What it raises ends the query, and the micro-batch comes again in the next one."""
+        with self._busy:
+            if self._stop:
+                raise Stopping
+            try:
+                self._take([tuple(row) for row in frame.select("path", "offset", "bytes", "behind").collect()], number)
+            except BaseException as error:
+                self._failure = error
+                raise
+
+    def _take(self, rows: Sequence[Grown], number: int) -> None:
+        ends = {path: offset for path, offset, _, _ in rows}
+        found = present(self._options)
+        at = {one.path: path for path, one in found.items()}
+        copies, until = {}, {}
+        for name, held in by_cluster(found.values(), self._sources.cluster).items():
+            grown = [ends[at[one.path]] for one in held if at[one.path] in ends]
+            if grown:
+                copies[name], until[name] = held, max(grown)
+        summary = self._step(copies, until)
+        behind = sum(row[3] for row in rows)
+        self._say(
+            f"micro-batch {number}: {len(summary.clusters)} of {len(copies)} clusters, "
+            f"{summary.rows.get('records', 0):,} records, {summary.bytes_read:,} bytes in {summary.seconds:.1f} s; "
+            + (f"{behind:,} bytes behind" if behind else f"up to date at offset {max(ends.values(), default=0):,}")
+        )
+
+    def _step(self, copies: Mapping[str, Sequence[Found]], until: Mapping[str, int] | None) -> Summary:
+        warehouse, since = self._warehouse, self._sources.since
+        state = warehouse.state
+        made = truths(copies, state, since=since, until=until, spark=lambda: warehouse.spark, told=self._told)
+        once_more = again(copies, state, since=since, until=until)
+        summary = advance(warehouse, made, told=self._told, again=once_more)
+        self.summaries.append(summary)
+        self.clusters.update(copies)
+        return summary
+
+    def _catch_up(self) -> None:
+        """Clusters that the checkpoint has passed and the tables do not have: these are other tables, or were begun
+        anew. What they lack comes in one step.
+        """
+        every = by_cluster(present(self._options).values(), self._sources.cluster)
+        missing = {name: held for name, held in every.items() if name not in self._warehouse.state.clusters}
+        if missing:
+            summary = self._step(missing, None)
+            if summary.step:
+                self._say(f"{len(missing)} clusters that the tables do not have: {summary.bytes_read:,} bytes")
+
+
+def together(summaries: Iterable[Summary]) -> Summary:
+    """Several steps as one: sums, and what was seen last."""
+    rows: Counter[str] = Counter()
+    quarantine: Counter[tuple[str, str]] = Counter()
+    made = Summary(0, (), {}, 0, {}, (), (), 0.0)
+    copies: dict[str, tuple[Any, ...]] = {}
+    for one in summaries:
+        rows.update(one.rows)
+        quarantine.update(one.quarantine)
+        made = made._replace(
+            step=max(made.step, one.step),
+            clusters=tuple(dict.fromkeys((*made.clusters, *one.clusters))),
+            bytes_read=made.bytes_read + one.bytes_read,
+            restarted=tuple(dict.fromkeys((*made.restarted, *one.restarted))),
+            seconds=made.seconds + one.seconds,
+        )
+        for name in one.clusters:
+            copies[name] = tuple(row for row in one.copies if row.get("clusterId") == name)
+    return made._replace(rows=dict(rows), quarantine=dict(quarantine), copies=tuple(sum(copies.values(), ())))

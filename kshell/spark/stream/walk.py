@@ -1,0 +1,263 @@
+"""One directory of a stream: how far it can be read now, and what is between two places of it. Free of Spark.
+
+The rules are those of a read in batch (:mod:`kshell.spark.files.boundaries`), begun in the middle. What is between
+two places depends on the files up to the second one alone, so that a repeated micro-batch has the same rows. A tail
+that is torn is left for the next time; damage is given once.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from kshell.errors import SourceError
+from kshell.sources.directory import ATTEMPTS, PAUSE
+from kshell.sources.files import Listing, Segment, SnapshotFile
+from kshell.sources.ranges import open_file
+from kshell.spark.files.boundaries import Boundaries, snapshot_plan
+from kshell.spark.files.headers import Headers
+from kshell.spark.files.plan import FilePlan, Finding, Runs
+from kshell.spark.options import UNLIMITED
+from kshell.spark.stream.place import Place, base_of, name_of, upto
+from kshell.spark.stream.resume import Start, resume
+
+_PATIENCE = 60.0
+"""Seconds after which a snapshot that is not whole is no longer taken for one that somebody is copying."""
+
+
+class _Enough(Exception):
+    """The limit is reached."""
+
+
+class _Reaching(Runs):
+    """Keeps only the last batch, and stops behind the limit."""
+
+    def __init__(self, given: int, left: int) -> None:
+        super().__init__(1, given)
+        self.left = left
+        self.last: tuple[int, int, int] | None = None
+        """First byte, byte after it, offset after it."""
+
+    def add(self, start: int, end: int, first: int, after: int) -> None:
+        self.last = start, end, after
+        if after > self.given:
+            self.given = after
+            self.left -= end - start
+            if self.left <= 0:
+                raise _Enough
+
+
+class Onward(Boundaries):
+    """The files of a log from a start on. With a limit in bytes it stops behind it, but not before one batch."""
+
+    def __init__(self, listing: Listing, start: Start, cut: int, limit: int | None = None) -> None:
+        super().__init__(listing._replace(segments=start.segments), cut)
+        self._begin, self._next, self._given = start.begin, start.offset, start.given
+        self._is_damaged = start.is_damaged
+        self._limit = limit
+        self.reaching: _Reaching | None = None
+        if start.at >= 0:
+            self._prime(start.segments[0], start.at, start.begin)
+
+    def _prime(self, segment: Segment, at: int, end: int) -> None:
+        """What comes next is held against the epoch of the batch before it."""
+        file = open_file(segment.path)
+        try:
+            headers = Headers(file, segment)
+            batch = headers.header(at)
+            self._epochs.fault(headers.batch(at, end) or batch if batch.is_control else batch)
+        finally:
+            file.close()
+
+    def _add(self, segment: Segment, runs: Runs, *, is_last: bool) -> None:
+        self.path = segment.path
+        super()._add(segment, runs, is_last=is_last)
+
+    def _by_headers(self, segment: Segment, runs: Runs) -> int | None:
+        if not self._is_damaged:
+            return super()._by_headers(segment, runs)
+        self._is_damaged = False
+        begin, self._begin = self._begin, 0
+        return begin
+
+    def _runs(self) -> Runs:
+        if self._limit is None:
+            return super()._runs()
+        left = self._limit if self.reaching is None else self.reaching.left
+        self.reaching = _Reaching(self._given, left)
+        return self.reaching
+
+
+class Reached(NamedTuple):
+    """The place up to which a directory can be read now, and the bytes of log and snapshots up to there."""
+
+    place: Place
+    used: int
+
+
+def reach(list_now: Callable[[], Listing], place: Place, snapshots: str, limit: int = UNLIMITED) -> Reached:
+    """How far a directory goes, or about ``limit`` bytes of it. Raises SourceError.
+
+    What looks like damage is believed only when the directory did not change meanwhile.
+    """
+    for attempt in range(ATTEMPTS):
+        last_try, listing = attempt == ATTEMPTS - 1, list_now()
+        try:
+            reached, is_odd = _reach(listing, place, snapshots, limit)
+            if not is_odd or last_try or list_now() == listing:
+                return reached
+        except FileNotFoundError as error:
+            if last_try:
+                raise SourceError(f"{error.filename}: the file vanishes again and again") from None
+        time.sleep(PAUSE)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _reach(listing: Listing, place: Place, snapshots: str, limit: int) -> tuple[Reached, bool]:
+    last = listing.segments[-1] if listing.segments and snapshots != "only" else None
+    is_idle = last is None or (base_of(last) == place.segment and last.size == place.size and not place.is_new)
+    start = Start(()) if is_idle else resume(listing, place)
+    name, used = _newest(listing, place, start, snapshots)
+    place = place._replace(snapshot=name)
+    if is_idle or (used >= limit and used):
+        return Reached(place, used), False
+    walk, is_odd = Onward(listing, start, 1, limit - used), start.finding is not None
+    if start.finding is not None:
+        place = _behind(start.segments[0], Place(snapshot=name), start.at, start.begin, start.given)
+    try:
+        for segment, plan in zip(start.segments, walk.files(), strict=True):
+            place = _after(segment, plan, place, walk.reaching)
+            is_odd = is_odd or any(finding.kind != "torn" for finding in plan.findings)
+    except _Enough:
+        segment = next(one for one in start.segments if one.path == walk.path)
+        place = _after(segment, None, place, walk.reaching)
+    return Reached(place, limit - (walk.reaching.left if walk.reaching else limit)), is_odd
+
+
+def _after(segment: Segment, plan: FilePlan | None, place: Place, reaching: _Reaching | None) -> Place:
+    """The place in a segment that was walked; without a plan, one that was left behind a batch."""
+    base = base_of(segment)
+    if place.segment != base or place.is_new:
+        place = place._replace(segment=base, at=-1, position=0, size=0, seen=0)
+    if reaching is not None and reaching.last is not None:
+        place = _behind(segment, place, *reaching.last)
+    damage = [one.position for one in plan.findings if one.kind != "torn"] if plan else []
+    seen = max([place.seen, place.position, *(at + 1 for at in damage)])
+    return place._replace(size=segment.size if seen > place.position else place.position, seen=seen)
+
+
+def _behind(segment: Segment, place: Place, at: int, position: int, offset: int) -> Place:
+    """The place behind the batch that begins at byte ``at``; -1: behind none of this segment."""
+    place = place._replace(segment=base_of(segment), at=at, position=position, offset=offset)
+    if at < 0:
+        return place
+    file = open_file(segment.path)
+    try:
+        header = Headers(file, segment).header(at)
+    finally:
+        file.close()
+    return place._replace(epoch=header.epoch, crc=header.crc)
+
+
+def _newest(listing: Listing, place: Place, start: Start, snapshots: str) -> tuple[str, int]:
+    """The newest snapshot to give now, and the bytes of those that are new; (that of the place, 0) for none."""
+    waiting = [file for file in listing.snapshots if name_of(file) > place.snapshot]
+    if snapshots == "none":
+        waiting = []
+    elif snapshots == "auto" and start.gap is not None:
+        waiting = [] if place.snapshot >= f"{start.gap[1]:020}" else _instead(waiting, start.gap[1])
+    elif snapshots == "auto":
+        waiting = [] if listing.segments else waiting[-1:]
+    name, used = place.snapshot, 0
+    for file in waiting:
+        if not _is_ready(file):
+            break
+        name, used = name_of(file), used + file.size
+    return name, used
+
+
+def _instead(snapshots: list[SnapshotFile], offset: int) -> list[SnapshotFile]:
+    """The snapshot that tells the most of what was missed before ``offset``."""
+    joining = [file for file in snapshots if (file.end_offset or 0) >= offset]
+    return joining[:1] or snapshots[-1:]
+
+
+def _is_ready(file: SnapshotFile) -> bool:
+    """Kafka renames a snapshot when it is whole; who copies one does not."""
+    return not _snapshot(file, UNLIMITED).findings or time.time() - file.changed / 1e9 > _PATIENCE
+
+
+def _snapshot(file: SnapshotFile, cut: int) -> FilePlan:
+    try:
+        return snapshot_plan(file, cut)
+    except FileNotFoundError:
+        return FilePlan(file.path, file.size, True, (), (Finding(-1, "file", "the snapshot was deleted meanwhile"),))
+    except SourceError as error:
+        return FilePlan(file.path, file.size, True, (), (Finding(-1, "file", error.message),))
+
+
+# --- what is between two places --------------------------------------------------------------------------------------
+
+
+def between(list_now: Callable[[], Listing], before: Place, after: Place, snapshots: str, cut: int) -> list[FilePlan]:
+    """The plans of what comes after one place, up to another that :func:`reach` gave. Raises SourceError."""
+    for _ in range(ATTEMPTS):
+        listing = list_now()
+        try:
+            return [*_snapshots(listing, before, after, snapshots, cut), *_log(listing, before, after, snapshots, cut)]
+        except FileNotFoundError:
+            time.sleep(PAUSE)
+    raise SourceError(f"{listing.directory}: its files vanish again and again")
+
+
+def _snapshots(listing: Listing, before: Place, after: Place, snapshots: str, cut: int) -> Iterator[FilePlan]:
+    if after.snapshot == before.snapshot:
+        return
+    wanted = [file for file in listing.snapshots if before.snapshot < name_of(file) <= after.snapshot]
+    if snapshots == "auto":
+        wanted = wanted[-1:]
+    if not wanted or name_of(wanted[-1]) != after.snapshot:
+        wanted = wanted if snapshots != "auto" else []
+        path = os.path.join(listing.directory or "", after.snapshot)
+        yield FilePlan(path, 0, True, (), (Finding(-1, "file", "the snapshot was deleted before it was read"),))
+    yield from (_snapshot(file, cut) for file in wanted)
+
+
+def _log(listing: Listing, before: Place, after: Place, snapshots: str, cut: int) -> list[FilePlan]:
+    if after._replace(snapshot="") == before._replace(snapshot=""):
+        return []
+    listing = listing._replace(segments=upto(listing.segments, after.segment, after.size))
+    start = resume(listing, before)
+    made = []
+    for index, plan in enumerate(Onward(listing, start, cut).files()):
+        base = base_of(start.segments[index])
+        was_there = index == 0 and base == before.segment and start.finding is None and not before.is_new
+        made.append(plan._replace(findings=tuple(_new(plan, before.seen if was_there else -1, base, after))))
+    if start.finding is not None:
+        made[0] = made[0]._replace(findings=(start.finding, *made[0].findings))
+    missing = _missing(listing, after, max([start.given, *(run.after for plan in made for run in plan.runs)]))
+    if missing is not None:
+        made.append(missing)
+        if snapshots in ("auto", "all"):
+            made += [_snapshot(file, cut) for file in _instead(list(listing.snapshots), after.offset)[:1]]
+    return made
+
+
+def _new(plan: FilePlan, seen: int, base: int, after: Place) -> Iterator[Finding]:
+    """Findings that were not given before, and are not for later."""
+    for finding in plan.findings:
+        is_later = base == after.segment and finding.position >= after.seen
+        if finding.kind != "torn" and not is_later and finding.position >= seen:
+            yield finding
+
+
+def _missing(listing: Listing, after: Place, given: int) -> FilePlan | None:
+    """What a micro-batch had, by its end, and is no longer there."""
+    last = listing.segments[-1] if listing.segments else None
+    if after.at < 0 or (base_of(last) == after.segment and last is not None and last.size >= after.position):
+        return None
+    path = os.path.join(listing.directory or "", f"{max(after.segment, 0):020}.log")
+    words = f"offsets {given} to {after.offset - 1} were" if given < after.offset else "the end was"
+    return FilePlan(path, 0, False, (), (Finding(-1, "gap", f"{words} deleted before being read"),))

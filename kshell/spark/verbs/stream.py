@@ -1,0 +1,113 @@
+"""``kshell-pipeline stream``: the tables follow directories that grow."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sys
+from typing import Any
+
+from kshell.commands.base.result import Report
+from kshell.commands.base.spec import Arg, Example, Flag
+from kshell.errors import EXIT_INTERRUPTED, UsageError
+from kshell.sources.points import Point
+from kshell.spark.session import NAME
+from kshell.spark.verbs import SPARK_FLAGS, Verb
+from kshell.spark.verbs.base.warehouse_flags import FORMAT, OUT, SINCE, SOURCE_FLAGS, sources_of
+
+_FEW = 8 << 20
+"""Bytes of logs that are not worth what makes Spark quick on much."""
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def run(args: Any) -> Report:
+    """Follows until a signal, or with ``--available-now`` until all is read. Exit code as of ``run``; 130 on Ctrl-C."""
+    from kshell.spark.stream.tables import EVERY, Sources, TableStream, Trigger, together
+    from kshell.spark.verbs.base.opened import opened
+    from kshell.spark.verbs.base.summary import report
+
+    sources = Sources(_options(sources_of(args), args.max_bytes), args.cluster, args.since or Point())
+    if not args.checkpoint:
+        raise UsageError("no --checkpoint", hint="--checkpoint DIR is where the stream notes how far it is")
+    if args.available_now and args.every:
+        raise UsageError("--available-now and --every exclude each other")
+    with opened(args, args.format) as place:
+
+        def say(words: str) -> None:
+            place.progress.clear()
+            sys.stderr.write(f"{NAME}: {words}\n")
+            sys.stderr.flush()
+
+        stream = TableStream(place.warehouse, sources, say=say, told=place.progress)
+        place.is_brief = args.available_now and stream.size() < _FEW
+        with place.warehouse.writing():
+            stopped = stream.run(args.checkpoint, Trigger(args.available_now, args.every or EVERY))
+        made = report(place.warehouse.place, len(stream.clusters), together(stream.summaries))
+    if stopped == signal.SIGINT:
+        made.exit_code = EXIT_INTERRUPTED
+    return made
+
+
+def _options(paths: list[str], most: int | None) -> dict[str, str]:
+    options = {"paths": json.dumps(paths)}
+    return options if most is None else options | {"maxBytesPerTrigger": str(most)}
+
+
+def _duration(text: str) -> float:
+    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h)", text, re.ASCII)
+    if found is None:
+        raise ValueError("a duration: 500ms, 30s, 5m, 1h")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def _size(text: str) -> int:
+    found = re.fullmatch(r"([1-9][0-9]{0,11})([kmg]?)", text.lower(), re.ASCII)
+    if found is None:
+        raise ValueError("bytes: 1000000, 512k, 64m, 1g")
+    return int(found[1]) * _BYTES[found[2]]
+
+
+VERB = Verb(
+    name="stream",
+    summary="tables that follow directories as they grow",
+    run=run,
+    args=(Arg("more", "more sources, as a shell makes them of a glob", arity="*"),),
+    flags=(
+        *SOURCE_FLAGS,
+        OUT,
+        FORMAT,
+        SINCE,
+        Flag(("--checkpoint",), "a directory, local or a URI, where the stream notes how far it is", "DIR"),
+        Flag(("--available-now",), "end when all that is there now is in the tables"),
+        Flag(("--every",), "a micro-batch every so often: 500ms, 30s, 5m (30s)", "TIME", convert=_duration),
+        Flag(
+            ("--max-bytes",),
+            "about so many bytes of logs in one micro-batch: 64m (all there is)",
+            "SIZE",
+            convert=_size,
+        ),
+        *SPARK_FLAGS,
+    ),
+    examples=(
+        Example(
+            f"{NAME} stream --source '/fleet/*/*/__cluster_metadata-0' --out tables --checkpoint follow",
+            "every 30 seconds what is new",
+        ),
+        Example(
+            f"{NAME} stream --source /var/lib/kafka --out tables --checkpoint follow --every 5s --max-bytes 64m",
+            "soon, and in bounded steps",
+        ),
+        Example(
+            f"{NAME} stream --source /var/lib/kafka --out tables --checkpoint follow --available-now",
+            "what is there now; for a scheduler",
+        ),
+    ),
+    description=(
+        "The tables are those of `run` over the same files, and `run` may go on where a stream ended, and the other way"
+        " round; one at a time. New clusters, copies and segments are found while it runs. Killed at any moment, the"
+        " next stream goes on where the tables are. Ctrl-C (exit code 130) and SIGTERM end it when the micro-batch that"
+        " runs is done."
+    ),
+)

@@ -1,0 +1,215 @@
+"""The verb ``stream``: up to where each micro-batch goes, how it ends, and what it refuses. Without Spark."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.errors import CommandError, DeadlineError, SourceError, UsageError
+from kshell.spark import cli
+from kshell.spark.steps.step import Summary
+from kshell.spark.stream import tables as stream_tables
+from kshell.spark.stream.tables import Sources, Stopping, TableStream, Trigger, together
+from tests.builders import batch, value, write_log
+
+DONE = Summary(1, ("x",), {"records": 3}, 10, {("torn", "cut"): 1}, ({"clusterId": "x"},), (), 1.0)
+
+
+class Warehouse:
+    """As much of one as a stream looks at."""
+
+    def __init__(self, place: Path, spark: Any = None, clusters: Any = None) -> None:
+        self.place = str(place)
+        self.spark = spark
+        self.state = type("State", (), {"clusters": clusters or {}})()
+
+
+class Frame:
+    """A micro-batch."""
+
+    def __init__(self, *rows: tuple[str, int, int, int]) -> None:
+        self._rows = rows
+
+    def select(self, *names: str) -> Frame:
+        """All of it."""
+        assert names == ("path", "offset", "bytes", "behind")
+        return self
+
+    def collect(self) -> list[tuple[str, int, int, int]]:
+        """Its rows."""
+        return list(self._rows)
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """(cluster -> copies, until) of the steps that were taken."""
+    taken: list[Any] = []
+
+    def truths(copies: Any, state: Any, *, until: Any, **more: Any) -> Any:
+        taken.append(({name: [Path(one.path).name for one in held] for name, held in copies.items()}, until))
+        return ()
+
+    monkeypatch.setattr(stream_tables, "truths", truths)
+    monkeypatch.setattr(stream_tables, "advance", lambda warehouse, made, **more: DONE)
+    return taken
+
+
+def stream_of(tmp_path: Path, said: list[str], spark: Any = None) -> TableStream:
+    """One over the clusters x (copies a and b) and y."""
+    for cluster, name in (("x", "a"), ("x", "b"), ("y", "c")):
+        write_log(tmp_path / name / "__cluster_metadata-0", batch([value("NO_OP")] * 3))
+        (tmp_path / name / "meta.properties").write_text(f"cluster.id={cluster}\nnode.id=1\n")
+    sources = Sources({"path": str(tmp_path / "?")})
+    return TableStream(Warehouse(tmp_path / "out", spark), sources, say=said.append)  # type: ignore[arg-type]
+
+
+def test_a_micro_batch_takes_the_clusters_that_grew_up_to_where_they_did(tmp_path: Path, steps: list[Any]) -> None:
+    said: list[str] = []
+    stream = stream_of(tmp_path, said)
+    path = f"{tmp_path}/%s/__cluster_metadata-0"
+    stream._batch(Frame((path % "a", 2, 9, 0), (path % "b", 3, 9, 5)), 7)
+    assert steps == [({"x": ["__cluster_metadata-0"] * 2}, {"x": 3})]
+    stream._batch(Frame((path % "c", 1, 9, 0), (path % "gone", 8, 9, 0)), 8)
+    assert steps[1:] == [({"y": ["__cluster_metadata-0"]}, {"y": 1})]
+    assert said[0].startswith("micro-batch 7: 1 of 1 clusters, 3 records, 10 bytes in") and said[0].endswith(
+        "5 bytes behind"
+    )
+    assert stream.clusters == {"x", "y"} and len(stream.summaries) == 2
+
+
+def test_what_a_step_raises_ends_the_query_as_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = stream_of(tmp_path, [])
+
+    def failing(*given: Any, **more: Any) -> Any:
+        raise SourceError("no")
+
+    monkeypatch.setattr(stream_tables, "truths", failing)
+
+    class Query:
+        stopped = False
+
+        def awaitTermination(self, seconds: float) -> bool:  # noqa: N802
+            with pytest.raises(SourceError):
+                stream._batch(Frame(), 0)
+            raise RuntimeError("StreamingQueryException")
+
+        def stop(self) -> None:
+            self.stopped = True
+
+    query = Query()
+    with pytest.raises(SourceError, match="no"):
+        stream._follow(query)
+    assert query.stopped
+
+
+def test_the_end_of_a_timeout_is_told_as_that(tmp_path: Path) -> None:
+    class Query:
+        stopped = False
+
+        def awaitTermination(self, seconds: float) -> bool:  # noqa: N802
+            raise DeadlineError("gave up")
+
+        def stop(self) -> None:
+            self.stopped = True
+
+    query = Query()
+    with pytest.raises(DeadlineError):
+        stream_of(tmp_path, [])._follow(query)
+    assert query.stopped
+
+
+def test_a_signal_lets_the_micro_batch_end_and_no_other_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    stream, events = stream_of(tmp_path, said), []
+    begun = threading.Event()
+
+    def slow(*given: Any, **more: Any) -> Summary:
+        begun.set()
+        threading.Event().wait(0.3)
+        events.append("step ends")
+        return DONE
+
+    monkeypatch.setattr(stream_tables, "advance", slow)
+
+    class Query:
+        def awaitTermination(self, seconds: float) -> bool:  # noqa: N802
+            signal.raise_signal(signal.SIGTERM)
+            return False
+
+        def stop(self) -> None:
+            events.append("stopped")
+
+    thread = threading.Thread(target=stream._batch, args=(Frame(), 0))
+    with stream._signals():
+        thread.start()
+        assert begun.wait(5)
+        stream._follow(Query())
+    thread.join()
+    assert events == ["step ends", "stopped"]
+    assert "stopping when this micro-batch is done" in said
+    with pytest.raises(Stopping):
+        stream._batch(Frame(), 1)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_clusters_that_other_tables_lack_come_first(tmp_path: Path, steps: list[Any]) -> None:
+    stream = stream_of(tmp_path, [])
+    stream._warehouse.state.clusters["x"] = 1  # type: ignore[index]
+    stream._catch_up()
+    assert steps == [({"y": ["__cluster_metadata-0"]}, None)]
+
+
+def test_two_streams_do_not_share_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = stream_of(tmp_path, []), stream_of(tmp_path, [])
+
+    def meanwhile(self: Any) -> Any:
+        with pytest.raises(CommandError, match="is writing there"):
+            two.run(str(tmp_path / "checkpoint"), Trigger())
+        raise UsageError("enough")
+
+    monkeypatch.setattr(TableStream, "_session", meanwhile)
+    with pytest.raises(UsageError, match="enough"):
+        one.run(str(tmp_path / "checkpoint"), Trigger())
+    with pytest.raises(UsageError, match="both the tables and the checkpoint"):
+        one.run(str(tmp_path / "out"), Trigger())
+
+
+def test_not_through_connect(tmp_path: Path) -> None:
+    remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    with pytest.raises(UsageError, match="Spark Connect"):
+        stream_of(tmp_path, [], remote).run(str(tmp_path / "checkpoint"), Trigger())
+
+
+def test_size_is_that_of_the_logs(tmp_path: Path) -> None:
+    assert stream_of(tmp_path, []).size() == 3 * len(batch([value("NO_OP")] * 3))
+
+
+def test_several_steps_together() -> None:
+    later = DONE._replace(step=4, clusters=("x", "y"), rows={"records": 1, "files": 2}, copies=({"clusterId": "y"},))
+    made = together([DONE, later])
+    assert (made.step, made.clusters, made.bytes_read) == (4, ("x", "y"), 20)
+    assert made.rows == {"records": 4, "files": 2} and made.quarantine == {("torn", "cut"): 2}
+    assert made.copies == ({"clusterId": "y"},), "what was last said of each cluster"
+    assert together([]).step == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--out", "x", "--checkpoint", "y"],
+        ["--source", "x", "--checkpoint", "y"],
+        ["--source", "x", "--out", "y"],
+        ["--source", "x", "--out", "y", "--checkpoint", "z", "--every", "30"],
+        ["--source", "x", "--out", "y", "--checkpoint", "z", "--every", "1s", "--available-now"],
+        ["--source", "x", "--out", "y", "--checkpoint", "z", "--max-bytes", "0"],
+        ["--source", "x", "--out", "y", "--checkpoint", "z", "--max-bytes", "64mb"],
+        ["--source", "ftp://host/x", "--out", "y", "--checkpoint", "z"],
+    ],
+)
+def test_lines_that_are_not_understood(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["stream", *words]) == 2
