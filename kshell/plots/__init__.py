@@ -7,10 +7,10 @@ that needs the most columns.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from kshell.commands.base.result import Report, Result, Row, Rows
+from kshell.commands.base.result import Column, Report, Result, Row, Rows
 from kshell.discovery import module_names
 from kshell.errors import UsageError
 from kshell.extras import require
@@ -18,7 +18,7 @@ from kshell.plots.base.look import own_settings
 from kshell.plots.base.picture import Picture, nothing_to_draw
 from kshell.plots.base.plot import Plot
 
-__all__ = ["Picture", "Plot", "draw", "picture_of", "pictures"]
+__all__ = ["Picture", "Plot", "draw", "draw_rows", "picture_of", "pictures"]
 
 
 @cache
@@ -50,6 +50,11 @@ def draw(answer: Result) -> Plot:
     require("plot", "notebook", "matplotlib")
     with own_settings():
         return Plot(*picture.draw(rows))
+
+
+def draw_rows(rows: Sequence[Row]) -> Plot:
+    """Draws rows of elsewhere, such as those of a pipeline's table. Raises as :func:`draw` does."""
+    return draw(Rows(tuple(map(Column, rows[0] if rows else ())), rows))
 
 
 def _found(answer: Result) -> tuple[Picture, Rows | Mapping[str, object]] | None:

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kshell.commands.base.result import Row
-from kshell.plots.base import look, moments, panels
+from kshell.plots.base import look, moments, panels, strips
 from kshell.plots.base.picture import Drawn, Picture, nothing_to_draw, number
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST = 14
 """Types that have a line of their own."""
 _BINS = 140
-_PITCH, _BAND = 32, 0.82
-_HEAD, _FOOT = 18, 48
-_COLUMN = 58
-"""Of numbers, at the right."""
-_THINNEST = 0.07
-"""Of a line's height: a single record can be seen beside thousands."""
 
 
 class _Counted(NamedTuple):
@@ -77,57 +67,19 @@ def _over_time(counted: _Counted, totals: Counter[str], rows: int) -> Drawn:
     ]
     busiest = f"busiest: {count:,} {look.said(name, 40)} in {stretch}, at {moments.moment(-at)}"
     note = f"{look.counted(counted.untimed, 'record')} without a time left out" if counted.untimed else ""
-    height = _PITCH * len(counted.types)
-    figure, top = look.page(title, [*facts, busiest], _HEAD + height + _FOOT, note)
-    left = _names(figure, counted, top + _HEAD)
-    width = look.WIDTH - left - 2 * _COLUMN - look.MARGIN
-    _numbers(figure, counted, top, left + width)
     scale = f"a bar: records in {stretch}; its height grows as their square root, alike in all lines"
-    look.write(figure, left, top + 6, look.fitting(scale, width, look.TINY), size=look.TINY)
-    _bars(look.axes_at(figure, left, top + _HEAD, width, height), counted, width)
+    lines = [
+        strips.Strip(name, bins, (f"{sum(bins.values()):,}", f"{max(bins.values()):,}"))
+        for name, bins in counted.types.items()
+    ]
+    heading, clock = (
+        panels.Heading(title, [*facts, busiest], note),
+        strips.Clock(counted.start, counted.end, counted.step),
+    )
+    figure = strips.draw(heading, lines, clock, ("records", "peak"), scale)
     first = list(counted.types.items())[:3]
     common = ", ".join(f"{sum(bins.values()):,} {look.said(name, 40)}" for name, bins in first)
     return Drawn(figure, f"{title}. {'; '.join(facts)}. Most frequent: {common}. {busiest[0].upper()}{busiest[1:]}.")
-
-
-def _names(figure: Figure, counted: _Counted, top: float) -> float:
-    """Writes the types at the left, and gives where they end."""
-    labels = [look.shown(name, 40) for name in counted.types]
-    left = look.MARGIN + max(look.width_of(label, look.TINY) for label in labels) + 10
-    for place, label in enumerate(labels):
-        look.write(figure, left - 10, top + _PITCH * (place + 1) - 9, label, size=look.TINY, ha="right")
-    return left
-
-
-def _numbers(figure: Figure, counted: _Counted, top: float, left: float) -> None:
-    """Two columns at the right: all records of a type, and the most in one stretch of time."""
-    for place, words in enumerate(("records", "peak"), 1):
-        look.write(figure, left + place * _COLUMN, top + 6, words, size=look.TINY, weight="bold", ha="right")
-    for line, bins in enumerate(counted.types.values(), 1):
-        middle = top + _HEAD + _PITCH * line - 9
-        for place, count in enumerate((sum(bins.values()), max(bins.values())), 1):
-            look.write(figure, left + place * _COLUMN, middle, f"{count:,}", size=look.TINY, ha="right")
-
-
-def _bars(axes: Axes, counted: _Counted, width: float) -> None:
-    """A collection for each type. Its line is where the count is 0."""
-    from matplotlib.collections import PolyCollection
-
-    axes.set_ylim(len(counted.types), 0)
-    tallest = counted.tallest[0]
-    # A stretch of its own length would be too thin to be seen where there are many.
-    thick = max(counted.step, (counted.end - counted.start) / width * 2.5)
-    for place, bins in enumerate(counted.types.values()):
-        ground = place + 1.0
-        shapes = []
-        for at, count in sorted(bins.items()):
-            top = ground - _BAND * max((count / tallest) ** 0.5, _THINNEST)
-            shapes.append([(at, ground), (at, top), (at + thick, top), (at + thick, ground)])
-        bars = PolyCollection(shapes, facecolor=look.BLUE, edgecolor=look.INK, linewidth=0.4, zorder=2)
-        bars.set_gid(f"records {place}")
-        axes.add_collection(bars, autolim=False)
-        axes.axhline(ground, color=look.INK, linewidth=0.5, zorder=1)
-    moments.time_axis(axes, counted.start, counted.end, width)
 
 
 def _at_once(totals: Counter[str], at: float, rows: int) -> Drawn:

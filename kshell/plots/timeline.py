@@ -14,6 +14,7 @@ from kshell.commands.base.result import Row
 from kshell.plots.base import lanes, look, moments
 from kshell.plots.base.lanes import NOBODY, Lane, Span
 from kshell.plots.base.picture import Drawn, Picture, nothing_to_draw
+from kshell.plots.base.stretches import fill_boxes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,24 +114,15 @@ def _fill(axes: Axes, shown: _Shown, last: float) -> None:
             if span.leader != NOBODY:
                 _leader(axes, shown, span, place + 0.5, end)
         _crosses(axes, shown, lane, place + 0.5)
-    _boxes(axes, ground, "all replicas", facecolor=look.INK, alpha=look.FAINT, linewidth=0, zorder=1)
+    fill_boxes(axes, ground, "all replicas", facecolor=look.INK, alpha=look.FAINT, linewidth=0, zorder=1)
     for leader, boxes in sorted(shapes.items()):
         color, hatch = (look.TROUBLE, look.TROUBLE_HATCH) if leader == NOBODY else shown.style(leader)
         name, level = ("no leader", 4) if leader == NOBODY else (f"leader {leader}", 2)
-        _boxes(axes, boxes, name, facecolor=color, edgecolor=look.INK, linewidth=0.6, zorder=level)
+        fill_boxes(axes, boxes, name, facecolor=color, edgecolor=look.INK, linewidth=0.6, zorder=level)
         wide = [box for box in boxes if shown.pixels(box[2] - box[0]) >= _HATCHED]
         if hatch and wide:
-            _boxes(axes, wide, f"hatch of {name}", **look.hatched(color, hatch), zorder=level + 0.5)
+            fill_boxes(axes, wide, f"hatch of {name}", **look.hatched(color, hatch), zorder=level + 0.5)
     axes.axvline(last, color=look.INK, linewidth=1, linestyle=(0, (1, 2)), zorder=3)
-
-
-def _boxes(axes: Axes, boxes: Sequence[tuple[float, float, float, float]], name: str, **style: Any) -> None:
-    from matplotlib.collections import PolyCollection
-
-    shapes = [[(left, top), (right, top), (right, bottom), (left, bottom)] for left, top, right, bottom in boxes]
-    made = PolyCollection(shapes, **style)
-    made.set_gid(name)
-    axes.add_collection(made, autolim=False)
 
 
 def _legend(figure: Figure, shown: _Shown, top: float) -> None:

@@ -64,7 +64,8 @@ class Page:
     def _cell(self, cell: dict[str, Any]) -> Iterator[str]:
         source = joined(cell["source"])
         if cell["cell_type"] == "markdown":
-            yield re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.md)", source)
+            # Links are of notebooks/: to other notebooks, and to docs/, where the pages are themselves.
+            yield re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.md)", source).replace("](../docs/", "](../")
             return
         yield fenced(source, "python")
         for number, output in enumerate(cell["outputs"]):

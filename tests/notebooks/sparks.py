@@ -70,7 +70,8 @@ def environment(conf: Path, log: Path) -> dict[str, str]:
     (conf / "spark-env.sh").write_text('exec 2>>"$KSHELL_TEST_SPARK_LOG"\n', "utf-8")
     # Half of the time of a short session is the JVM's own compiler.
     (conf / "spark-defaults.conf").write_text(
-        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n", "utf-8"
+        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m\n",
+        "utf-8",
     )
     return {
         "SPARK_CONF_DIR": str(conf),

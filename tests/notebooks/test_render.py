@@ -92,5 +92,6 @@ def test_a_picture_is_a_file_with_its_words() -> None:
 
 
 def test_links_lead_to_pages() -> None:
-    cell = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": ["[next](incident.ipynb), [x](x.png)"]}
-    assert "[next](incident.md), [x](x.png)" in render.Page("tour", {"cells": [cell]}).text
+    source = ["[next](incident.ipynb), [x](x.png), [y](../docs/spark.md)"]
+    cell = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": source}
+    assert "[next](incident.md), [x](x.png), [y](../spark.md)" in render.Page("tour", {"cells": [cell]}).text

@@ -1,0 +1,137 @@
+"""How much there was a day, a line a thing: what strips show of rows with a column ``day``."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from kshell.commands.base.result import Row
+from kshell.plots.base import look, moments, panels, strips
+from kshell.plots.base.picture import Drawn, nothing_to_draw, number
+
+MOST = 20
+"""Lines."""
+_BINS = 140
+DAY_MS = 86_400_000
+
+
+class Daily(NamedTuple):
+    """What is counted: ``value`` is the column, ``one`` and ``many`` are words for it.
+
+    ``name`` makes a line's name out of a row; ``things`` are all lines, in words (``brokers``). With ``is_level``,
+    days are not summed: a bar of several is their highest.
+    """
+
+    title: str
+    value: str
+    one: str
+    many: str
+    things: str
+    name: Callable[[Row], str]
+    color: str = look.BLUE
+    hatch: str = ""
+    is_level: bool = False
+
+
+class _Counted(NamedTuple):
+    """Line -> start of a stretch (epoch milliseconds) -> how much."""
+
+    lines: Mapping[str, Mapping[int, float]]
+    clock: strips.Clock
+    undated: int
+
+    def total(self, name: str, kind: Daily) -> float:
+        values = self.lines[name].values()
+        return max(values) if kind.is_level else sum(values)
+
+
+def draw(kind: Daily, rows: Sequence[Row]) -> Drawn:
+    """A row a day and thing. Raises UsageError where no row has a day, or nothing happened."""
+    counted = _counted(kind, rows)
+    totals = {name: counted.total(name, kind) for name in counted.lines}
+    if not any(totals.values()):
+        raise nothing_to_draw(kind.title, f"no {kind.many}")
+    kept = _kept(totals)
+    facts = _facts(kind, counted, totals)
+    notes = [f"{len(kept)} of {len(totals):,} {kind.things}: those with the most"] if len(kept) < len(totals) else []
+    notes += [f"{look.counted(counted.undated, 'row')} without a day left out"] if counted.undated else []
+    drawn = [
+        strips.Strip(name, bins, _numbers(kind, bins, totals[name]), kind.color, kind.hatch)
+        for name, bins in counted.lines.items()
+        if name in kept
+    ]
+    stretch = moments.lasting(counted.clock.step)
+    what = f"{kind.many}, the most in {stretch}" if kind.is_level else f"{kind.many} in {stretch}"
+    scale = f"a bar: {what}; its height grows as the square root, alike in all lines"
+    if len({start for bins in counted.lines.values() for start in bins}) == 1:
+        return _at_once(kind, totals, kept, panels.Heading(kind.title, facts, " · ".join(notes)))
+    columns = ("most",) if kind.is_level else ("in all", "peak")
+    figure = strips.draw(panels.Heading(kind.title, facts, " · ".join(notes)), drawn, counted.clock, columns, scale)
+    return Drawn(figure, f"{kind.title}. {'; '.join(facts)}.")
+
+
+def _at_once(kind: Daily, totals: Mapping[str, float], kept: Collection[str], heading: panels.Heading) -> Drawn:
+    """Of a single day, or all of one stretch: there is nothing to see over time."""
+    names = [name for name in totals if name in kept]
+    bars = [panels.Bar(totals[name], totals[name] if kind.hatch else 0) for name in names]
+    figure = panels.draw(heading, names, [panels.Panel("", kind.many, bars, kind.color)])
+    return Drawn(figure, f"{heading.title}. {'; '.join(heading.facts)}.")
+
+
+def _counted(kind: Daily, rows: Sequence[Row]) -> _Counted:
+    days = [(day_ms(row["day"]), row) for row in rows]
+    known = [(at, row) for at, row in days if at is not None]
+    if not known:
+        raise nothing_to_draw(kind.title, "no row has a day")
+    first, last = min(at for at, _ in known), max(at for at, _ in known)
+    step = max(moments.step_of(last + DAY_MS - first, _BINS), DAY_MS)
+    lines: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for at, row in known:
+        value, start = number(row[kind.value]) or 0, first + (at - first) // step * step
+        bins = lines[kind.name(row)]
+        bins[start] = max(bins[start], value) if kind.is_level else bins[start] + value
+    end = first + (last - first) // step * step + step
+    return _Counted(lines, strips.Clock(first, end, step), len(days) - len(known))
+
+
+def day_ms(day: object) -> int | None:
+    """When a day (``2026-01-31``, of UTC) begins, in epoch milliseconds; ``None`` for what is no day."""
+    try:
+        return int(datetime.strptime(str(day), "%Y-%m-%d").replace(tzinfo=UTC).timestamp()) * 1000
+    except ValueError:
+        return None
+
+
+def _kept(totals: Mapping[str, float]) -> frozenset[str]:
+    """The lines that are drawn: those with the most where there are too many."""
+    return frozenset(sorted(totals, key=lambda name: (-totals[name], name))[:MOST])
+
+
+def _numbers(kind: Daily, bars: Mapping[int, float], total: float) -> list[str]:
+    peak = look.compact(max(bars.values()))
+    return [f"{total:.2f}"] if kind.is_level else [look.compact(total), peak]
+
+
+def _facts(kind: Daily, counted: _Counted, totals: Mapping[str, float]) -> list[str]:
+    clock = counted.clock
+    name, top, start = max(
+        ((name, value, start) for name, bins in counted.lines.items() for start, value in bins.items()),
+        key=lambda one: (one[1], -one[2]),
+    )
+    # A stretch of several days is named by its first one.
+    when = f"{'on' if clock.step == DAY_MS else f'in the {moments.lasting(clock.step)} from'} {_day(start)}"
+    if kind.is_level:
+        return [_days(clock), f"most: {look.said(name, 40)}, {top:.2f} {when}"]
+    busiest = f"most at once: {look.said(name, 40)}, {look.counted(int(top), kind.one, kind.many)} {when}"
+    return [look.counted(int(sum(totals.values())), kind.one, kind.many), _days(clock), busiest]
+
+
+def _day(milliseconds: int) -> str:
+    return moments.moment(milliseconds)[:10]
+
+
+def _days(clock: strips.Clock) -> str:
+    first, last = _day(clock.start), _day(clock.end - DAY_MS)
+    return f"{first} UTC" if first == last else f"{first} to {last} UTC"

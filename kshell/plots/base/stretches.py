@@ -1,0 +1,119 @@
+"""States over time, a lane a thing (a broker, a feature, a partition): bars with a colour, a hatch and a word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.plots.base import look, moments
+from kshell.plots.base.panels import Heading
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST = 30
+"""Lanes."""
+_PITCH, _BAND = 28, 0.72
+_HEAD, _FOOT, _LABEL = 28, 48, 300
+_REST = 0.08
+"""Of the time that is drawn: what lasts, beyond the last record."""
+_NARROW = 2.5
+"""Pixels that a stretch has at least."""
+_HATCHED = 6
+"""Pixels of a box whose hatch can be seen."""
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+
+
+class Style(NamedTuple):
+    """How a state looks, and the word for it. Of two that share pixels, the one of the higher ``level`` is seen."""
+
+    words: str
+    color: str
+    hatch: str = ""
+    level: int = 2
+
+
+class Stretch(NamedTuple):
+    """From ``start`` to ``end`` (epoch milliseconds; ``None``: it lasts). ``words`` stand in it where there is room."""
+
+    start: float
+    end: float | None
+    style: Style
+    words: str = ""
+
+
+class Lane(NamedTuple):
+    """A line of the picture."""
+
+    name: str
+    stretches: Sequence[Stretch]
+
+
+def draw(heading: Heading, lanes: Sequence[Lane], last: float, legend: str = "") -> Figure:
+    """``last``: the time of the last record (epoch milliseconds); ``legend``: the words before the keys, if any."""
+    head = _HEAD if legend else 8
+    figure, top = look.page(heading.title, heading.facts, head + _PITCH * len(lanes) + _FOOT, heading.note)
+    if legend:
+        styles = dict.fromkeys(one.style for lane in lanes for one in lane.stretches)
+        look.legend(figure, look.MARGIN, top + 10, legend, [look.Key(*style[:3]) for style in styles], "")
+    labels = [look.fitting(look.shown(lane.name, 48), _LABEL, tail=look.TAIL) for lane in lanes]
+    left = look.MARGIN + max(map(look.width_of, labels)) + 10
+    for place, label in enumerate(labels):
+        look.write(figure, left - 10, top + head + _PITCH * (place + 0.5), label, ha="right")
+    start = min((one.start for lane in lanes for one in lane.stretches), default=last)
+    lasts = any(one.end is None for lane in lanes for one in lane.stretches)
+    end = last + (max((last - start) * _REST, 1.0) if lasts else 0.0)
+    width = look.WIDTH - look.MARGIN - left
+    axes = look.axes_at(figure, left, top + head, width, _PITCH * len(lanes))
+    axes.set_ylim(len(lanes), 0)
+    moments.time_axis(axes, start, max(end, start + 1.0), width)
+    _fill(axes, lanes, end, width)
+    if lasts:
+        axes.axvline(last, color=look.INK, linewidth=1, linestyle=(0, (1, 2)), zorder=8)
+    return figure
+
+
+def _fill(axes: Axes, lanes: Sequence[Lane], end: float, width: float) -> None:
+    start = axes.get_xlim()[0]
+    pixel = max(end - start, 1.0) / width
+    shapes: dict[Style, list[Box]] = {}
+    for place, lane in enumerate(lanes):
+        top, bottom = place + (1 - _BAND) / 2, place + (1 + _BAND) / 2
+        axes.axhline(bottom, color=look.INK, linewidth=0.4, alpha=0.5, zorder=1)
+        for one in lane.stretches:
+            until = end if one.end is None else one.end
+            until = max(until, one.start + _NARROW * pixel)
+            shapes.setdefault(one.style, []).append((one.start, top, until, bottom))
+            _word(axes, one, (one.start, until), (place + 0.5, pixel))
+    for style, found in shapes.items():
+        look_of = {"facecolor": style.color, "edgecolor": look.INK, "linewidth": 0.6}
+        fill_boxes(axes, found, style.words, **look_of, zorder=style.level)
+        wide = [box for box in found if (box[2] - box[0]) / pixel >= _HATCHED]
+        if style.hatch and wide:
+            over = look.hatched(style.color, style.hatch)
+            fill_boxes(axes, wide, f"hatch of {style.words}", **over, zorder=style.level + 0.5)
+
+
+def _word(axes: Axes, one: Stretch, held: tuple[float, float], at: tuple[float, float]) -> None:
+    start, end = held
+    middle, pixel = at
+    words = look.shown(one.words, 40)
+    if not words or look.width_of(words, look.TINY) + 6 > (end - start) / pixel:
+        return
+    back = {"facecolor": one.style.color, "edgecolor": "none", "pad": 1.0} if one.style.hatch else None
+    axes.text(
+        (start + end) / 2, middle, words, size=look.TINY, color=look.on(one.style.color), bbox=back, ha="center",
+        va="center", parse_math=False, zorder=7,
+    )  # fmt: skip
+
+
+def fill_boxes(axes: Axes, found: Sequence[Box], name: str, **style: Any) -> None:
+    """Boxes of one look, as one collection of that name."""
+    from matplotlib.collections import PolyCollection
+
+    shapes = [[(left, top), (right, top), (right, bottom), (left, bottom)] for left, top, right, bottom in found]
+    made = PolyCollection(shapes, **style)
+    made.set_gid(name)
+    axes.add_collection(made, autolim=False)

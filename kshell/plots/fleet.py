@@ -1,0 +1,44 @@
+"""How large clusters are, and what is offline in them: the overview of the pipeline's report."""
+
+from __future__ import annotations
+
+from kshell.commands.base.result import Row
+from kshell.plots.base import look, panels
+from kshell.plots.base.picture import Drawn, Picture, number
+
+_PANELS = (
+    ("brokers", "brokers", look.SKY),
+    ("partitions", "partitions", look.BLUE),
+    ("underReplicated", "under-replicated", look.ORANGE),
+    ("offline", "offline", look.TROUBLE),
+)
+
+
+def draw(rows: list[Row]) -> Drawn:
+    """A row a cluster."""
+    bad = [tuple(_count(row, name) for name, _, _ in reversed(_PANELS)) for row in rows]
+    kept = [rows[place] for place in panels.worst(len(rows), bad)]
+    title = "Clusters"
+    facts = [look.counted(len(rows), "cluster")]
+    facts += [f"{int(sum(_count(row, name) for row in rows)):,} {words}" for name, words, _ in _PANELS[1:]]
+    note = f"{len(kept)} of {len(rows):,} clusters: those with the most trouble, then the largest"
+    drawn = []
+    for name, words, color in _PANELS:
+        values = [number(row[name]) for row in kept]
+        bars = [panels.Bar(value, (value or 0) if name == "offline" else 0) for value in values]
+        drawn.append(panels.Panel(words, "brokers" if name == "brokers" else "partitions", bars, color))
+    heading = panels.Heading(title, facts, note if len(kept) < len(rows) else "")
+    figure = panels.draw(heading, [str(row["clusterId"]) for row in kept], drawn)
+    return Drawn(figure, f"{title}. {'; '.join(facts)}.")
+
+
+def _count(row: Row, name: str) -> float:
+    return number(row[name]) or 0
+
+
+PICTURE = Picture(
+    name="clusters",
+    commands=(),
+    needs=("clusterId", *(name for name, _, _ in _PANELS)),
+    draw=draw,
+)

@@ -1,0 +1,60 @@
+"""A report as Markdown: pictures are files beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote
+
+from kshell.render.escape import markdown as plain
+from kshell.spark.report.base.cells import NUMBERS, said
+from kshell.spark.report.base.told import Attention, Section, Table
+from kshell.spark.report.compose import Document, Part
+
+
+def markdown(document: Document, folder: str) -> str:
+    """The whole text; pictures are expected as ``folder/NAME.png``."""
+    return "\n\n".join(_blocks(document, folder)) + "\n"
+
+
+def _blocks(document: Document, folder: str) -> Iterator[str]:
+    yield f"# {plain(document.title)}"
+    yield " · ".join(map(plain, document.facts))
+    yield from map(plain, document.notes)
+    yield "## Needs attention"
+    yield "\n".join(_attention(document.attention)) or "Nothing: no section has anything to point out."
+    for part in document.parts:
+        yield from _part(part, folder)
+    yield "Times and days are UTC. Made by `kshell-pipeline report`."
+
+
+def _attention(found: Iterable[tuple[Attention, Section]]) -> Iterator[str]:
+    for one, section in found:
+        where = f" ({plain(one.where)})" if one.where else ""
+        yield f"- {one.level}: **{plain(one.figure)}** {plain(one.words)}{where}. See {plain(section.title)}."
+
+
+def _part(part: Part, folder: str) -> Iterator[str]:
+    yield f"## {plain(part.section.title)}"
+    yield plain(part.told.lead, line_start=True)
+    for shown in part.pictures:
+        yield f"![{plain(shown.alt)}]({quote(folder)}/{quote(shown.name)}.png)"
+        if shown.note:
+            yield plain(shown.note, line_start=True)
+    for table in part.told.tables:
+        yield f"**{plain(table.caption)}**"
+        yield "\n".join(_table(table))
+        if len(table.rows) < table.of:
+            yield f"{len(table.rows):,} of {table.of:,}."
+    tables = ", ".join(f"`{source}`" for source in part.section.sources)
+    yield f"{plain(part.section.about)} More in {tables}."
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield _line(plain(column.title) for column in table.columns)
+    yield _line("---:" if column.kind in NUMBERS else "---" for column in table.columns)
+    for row in table.rows:
+        yield _line(plain(said(column.kind, row[column.name])) for column in table.columns)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,16 @@
+"""Sections of the report, one a module."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+
+from kshell.discovery import module_names
+from kshell.spark.report.base.told import Section
+
+
+@cache
+def sections() -> tuple[Section, ...]:
+    """Every section, in the report's order."""
+    found: list[Section] = [importlib.import_module(f"{__name__}.{name}").SECTION for name in module_names(__path__)]
+    return tuple(sorted(found, key=lambda section: section.place))

@@ -1,0 +1,45 @@
+"""Hours that were unlike the same hour of other weeks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kshell.plots.base.look import counted
+from kshell.spark.report.base.asking import in_cluster, of, some
+from kshell.spark.report.base.told import Answers, Attention, Column, Scope, Section, Table, Told
+
+
+def asks(scope: Scope) -> Mapping[str, str]:
+    """Those furthest out."""
+    columns = "clusterId, measure, hour, value, median, mad, weeks, score"
+    return {"rows": some(columns, "FROM {anomalies}", "abs(score) DESC, hour DESC, clusterId, measure", 15)}
+
+
+def tell(scope: Scope, answers: Answers) -> Told:
+    """Which hours."""
+    rows = answers["rows"]
+    if not rows:
+        return Told("No hour stands out, or fewer than four weeks are covered.")
+    columns = in_cluster(
+        scope, Column("hour", "hour (UTC)"), Column("measure", "measure"), Column("value", "there were", "count"),
+        Column("median", "median of other weeks", "ratio"), Column("mad", "MAD", "ratio"),
+        Column("weeks", "weeks", "count"), Column("score", "score", "ratio"),
+    )  # fmt: skip
+    worst, count = rows[0], of(rows)
+    where = f"{worst['measure']} {worst['value']:,} at {worst['hour']}, {worst['median']:g} in other weeks"
+    words = (
+        "hour was unlike the same hour of other weeks"
+        if count == 1
+        else "hours were unlike the same hour of other weeks"
+    )
+    table = Table("Hours furthest from the same hour of other weeks", columns, rows, count)
+    return Told(f"{counted(count, 'hour')} stood out.", (), (table,), (Attention("info", f"{count:,}", words, where),))
+
+
+SECTION = Section(
+    "anomalies", "Quiet anomalies", 130,
+    "Changes of leader, ISR shrinks and fencings in an hour, against the same hour of the weekday in other weeks. The"
+    " score counts 1.4826 MAD (median absolute deviation), or at least 1; from 3.5 on it is told.",
+    ("anomalies",),
+    asks, tell,
+)  # fmt: skip

@@ -1,0 +1,95 @@
+"""Time with a leader, and with enough in-sync replicas, by month."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kshell.plots.availability import percent
+from kshell.spark.report.base.asking import in_cluster, of, some
+from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
+
+_THINGS = 30
+_GOOD = 0.999
+
+
+def asks(scope: Scope) -> Mapping[str, str]:
+    """Months of clusters, or of one and its worst topics; the partitions that were offline the longest."""
+    kinds = "scope = 'cluster'" if scope.is_fleet else "scope IN ('cluster', 'topic', 'broker')"
+    return {
+        "months": f"""
+            WITH known AS (SELECT *, max(month) OVER () AS lastMonth FROM {{availability}} WHERE {kinds}),
+            recent AS (
+                SELECT * FROM known
+                WHERE month > date_format(add_months(to_date(lastMonth || '-01'), -12), 'yyyy-MM')
+            ),
+            worst AS (
+                SELECT scope, name, min(availability) AS least, min(writeAvailability) AS leastWrite
+                FROM recent GROUP BY scope, name
+            ),
+            shown AS (
+                SELECT * FROM worst WHERE scope = 'cluster' OR least < 1
+                ORDER BY scope = 'cluster' DESC, least, leastWrite, scope, name LIMIT {_THINGS}
+            )
+            SELECT month, scope, name, availability, writeAvailability, offlineMs, underMinIsrMs, assumedMs, partitions
+            FROM recent JOIN shown USING (scope, name) ORDER BY scope = 'cluster' DESC, scope, name, month
+        """,
+        "partitions": some(
+            "clusterId, topic, partition, sum(offlineMs) AS offlineMs, sum(underMinIsrMs) AS underMinIsrMs,"
+            " 1 - sum(offlineMs) / sum(existedMs) AS availability",
+            "FROM {partition_availability} WHERE underMinIsrMs > 0 GROUP BY clusterId, topic, partition",
+            "offlineMs DESC, underMinIsrMs DESC, clusterId, topic, partition", 10,
+        ),
+    }  # fmt: skip
+
+
+def tell(scope: Scope, answers: Answers) -> Told:
+    """What share of the time partitions could be read and written."""
+    months = [row for row in answers["months"] if row["availability"] is not None]
+    if not months:
+        return Told("No time is covered: the log has no partitions, or ends with the record that made them.")
+    last = max(row["month"] for row in months)
+    now = sorted((row for row in months if row["scope"] == "cluster" and row["month"] == last),
+                 key=lambda row: (row["availability"], row["writeAvailability"]))  # fmt: skip
+    assumed = any(row["assumedMs"] for row in months)
+    lead = f"In {last}, " + (
+        f"the least available cluster had leaders for {percent(now[0]['availability'])} of partition time."
+        if scope.is_fleet
+        else f"partitions had a leader for {percent(now[0]['availability'])} of their time, and enough in-sync replicas"
+        f" for {percent(now[0]['writeAvailability'])}."
+    )
+    lead += " Where the log does not tell min.insync.replicas, 1 was taken." if assumed else ""
+    return Told(lead, (Drawing(months),), tuple(_tables(scope, answers)), tuple(_attention(scope, last, now)))
+
+
+def _tables(scope: Scope, answers: Answers) -> list[Table]:
+    rows = answers["partitions"]
+    if not rows:
+        return []
+    columns = in_cluster(
+        scope,
+        Column("topic", "topic"), Column("partition", "partition", "count"),
+        Column("offlineMs", "without a leader", "lasting"), Column("underMinIsrMs", "under min ISR", "lasting"),
+        Column("availability", "available", "share"),
+    )  # fmt: skip
+    return [
+        Table("Partitions that were offline the longest, of the months in which they were", columns, rows, of(rows))
+    ]
+
+
+def _attention(scope: Scope, last: str, now: list[Mapping[str, object]]) -> list[Attention]:
+    bad = [row for row in now if float(str(row["availability"])) < _GOOD]
+    if not bad:
+        return []
+    worst = percent(float(str(bad[0]["availability"])))
+    where = f"in {last}" + (f": {', '.join(str(row['name']) for row in bad[:3])}" if scope.is_fleet else "")
+    words = "of partition time had a leader" + (f" in the worst of {len(bad):,} clusters" if len(bad) > 1 else "")
+    return [Attention("warning", worst, words, where)]
+
+
+SECTION = Section(
+    "availability", "Availability by month", 20,
+    "The share of the time that partitions existed in which they had a leader, summed over partitions; the last twelve"
+    " months. Topics and brokers are left out that always had all leaders.",
+    ("availability", "partition_availability"),
+    asks, tell,
+)  # fmt: skip

@@ -1,0 +1,63 @@
+"""Brokers over time: registered, unfenced, fenced, shut down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kshell.plots.base.look import counted
+from kshell.spark.gold.base.times import day_of
+from kshell.spark.report.base.asking import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.base.told import Answers, Column, Drawing, Scope, Section, Table, Told
+
+_STATES = 2000
+"""Stretches of time that are drawn at most: the last ones."""
+
+
+def asks(scope: Scope) -> Mapping[str, str]:
+    """States of a cluster's brokers, or fencings a day of clusters; sums by broker."""
+    fenced = f"(SELECT clusterId, {day_of('fromMs')} AS day FROM {{broker_states}} WHERE state = 'fenced')"
+    states = some("broker, state, fromMs, toMs, durationMs", "FROM {broker_states}", "fromMs DESC, broker", _STATES)
+    return {
+        "over": daily(fenced, "clusterId", "1", "fencings") if scope.is_fleet else states,
+        "brokers": some(
+            "clusterId, broker, max_by(rack, fromOffset) AS rack, count(*) AS sessions, sum(fencings) AS fencings,"
+            " count_if(outcome IS NOT NULL AND NOT isClean) AS unclean, sum(fencedMs) AS fencedMs,"
+            " sum(shutdownMs) AS shutdownMs, sum(unfencedMs) AS unfencedMs",
+            "FROM {broker_sessions} GROUP BY clusterId, broker", "fencedMs DESC, clusterId, broker", 15,
+        ),
+        "all": "SELECT count(*) AS sessions, sum(fencings) AS fencings FROM {broker_sessions}",
+    }  # fmt: skip
+
+
+def tell(scope: Scope, answers: Answers) -> Told:
+    """Sessions and fencings."""
+    rows, over = answers["brokers"], answers["over"]
+    if not rows:
+        return Told("No broker was registered.")
+    total = answers["all"][0]
+    lead = (
+        f"{counted(of(rows), 'broker')}, {counted(total['sessions'], 'registration')}, fenced"
+        f" {counted(total['fencings'], 'time')} while {'they' if of(rows) > 1 else 'it'} served."
+    )
+    columns = in_cluster(
+        scope,
+        Column("broker", "broker", "broker"), Column("rack", "rack"), Column("sessions", "registrations", "count"),
+        Column("fencings", "fenced, times", "count"), Column("unclean", "ended unclean", "count"),
+        Column("fencedMs", "fenced", "lasting"), Column("shutdownMs", "in controlled shutdown", "lasting"),
+        Column("unfencedMs", "unfenced", "lasting"),
+    )  # fmt: skip
+    if scope.is_fleet:
+        drawings = (Drawing(over, daily_note(over, "clusterId", "clusters")),) if over else ()
+    else:
+        note = f"the last {len(over):,} of {of(over):,} changes" if len(over) < of(over) else ""
+        drawings = (Drawing(sorted(over, key=lambda row: (row["broker"], row["fromMs"])), note),) if over else ()
+    return Told(lead, drawings, (Table("Brokers, those longest fenced first", columns, rows, of(rows)),))
+
+
+SECTION = Section(
+    "brokers", "Broker sessions", 60,
+    "A session lasts from a registration to the next one, or to the removal. It ended unclean if the broker was not in"
+    " controlled shutdown before. Time fenced includes the time before a broker was first unfenced.",
+    ("broker_states", "broker_sessions"),
+    asks, tell,
+)  # fmt: skip

@@ -1,0 +1,87 @@
+"""Where all this is from: copies that do not agree, and what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kshell.plots.base.look import counted
+from kshell.spark.report.base.asking import in_cluster, of, some
+from kshell.spark.report.base.told import Answers, Attention, Column, Scope, Section, Table, Told
+
+_LEVELS = {"diverged": "error", "damaged": "error", "other-cluster": "error", "not-compared": "info"}
+_WORDS = {
+    "diverged": ("copy parts from the others", "copies part from the others"),
+    "damaged": ("copy is damaged", "copies are damaged"),
+    "other-cluster": ("copy is of another cluster", "copies are of another cluster"),
+    "not-compared": ("copy could not be compared", "copies could not be compared"),
+}
+
+
+def asks(scope: Scope) -> Mapping[str, str]:
+    """Copies by state, those that are not as the others, and quarantine by reason."""
+    odd = ", ".join(f"'{state}'" for state in _LEVELS)
+    return {
+        "states": "SELECT state, count(*) AS copies, min(copy) AS one FROM {copies} GROUP BY state ORDER BY state",
+        "odd": some("clusterId, copy, state, reason, damage, endOffset",
+                    f"FROM {{copies}} WHERE state IN ({odd}) OR size(damage) > 0", "clusterId, copy", 20),
+        "quarantine": some(
+            "clusterId, kind, reason, count(*) AS count, min(file) AS file",
+            "FROM {quarantine} GROUP BY clusterId, kind, reason", "count DESC, clusterId, kind, reason", 15,
+        ),
+        "kinds": "SELECT kind, count(*) AS count FROM {quarantine} GROUP BY kind ORDER BY kind",
+    }  # fmt: skip
+
+
+def tell(scope: Scope, answers: Answers) -> Told:
+    """How many copies there are, how they agree, what is in quarantine."""
+    states = {row["state"]: row for row in answers["states"]}
+    if not states:
+        return Told("No copy was read.")
+    kinds = {row["kind"]: row["count"] for row in answers["kinds"]}
+    lead = f"{counted(sum(row['copies'] for row in states.values()), 'copy', 'copies')}: " + ", ".join(
+        f"{row['copies']:,} {state}" for state, row in states.items()
+    )
+    lead += (
+        f". In quarantine: {', '.join(f'{count:,} {kind}' for kind, count in kinds.items())}."
+        if kinds
+        else ". Nothing is in quarantine."
+    )
+    found = [
+        Attention(
+            level, f"{states[state]['copies']:,}", _WORDS[state][states[state]["copies"] != 1], states[state]["one"]
+        )
+        for state, level in _LEVELS.items()
+        if state in states
+    ]
+    lost = sum(count for kind, count in kinds.items() if kind != "torn")
+    if lost:
+        first = answers["quarantine"][0]
+        words = "thing could not be read or decoded" if lost == 1 else "things could not be read or decoded"
+        found.append(Attention("warning", f"{lost:,}", words, f"{first['kind']}: {first['reason']}"))
+    return Told(lead, (), tuple(_tables(scope, answers)), tuple(found))
+
+
+def _tables(scope: Scope, answers: Answers) -> list[Table]:
+    tables, odd, kept = [], answers["odd"], answers["quarantine"]
+    if odd:
+        columns = in_cluster(
+            scope, Column("copy", "copy"), Column("state", "state"), Column("endOffset", "end offset", "count"),
+            Column("reason", "reason"), Column("damage", "damage"),
+        )  # fmt: skip
+        tables.append(Table("Copies that are not as the others", columns, odd, of(odd)))
+    if kept:
+        columns = in_cluster(
+            scope, Column("kind", "kind"), Column("count", "times", "count"), Column("reason", "reason"),
+            Column("file", "for instance in"),
+        )  # fmt: skip
+        tables.append(Table("Quarantine by reason", columns, kept, of(kept)))
+    return tables
+
+
+SECTION = Section(
+    "copies", "Copies and quarantine", 140,
+    "Several copies of one cluster's log are read as one truth; what differs, and what could not be read or decoded, is"
+    " kept as data.",
+    ("copies", "quarantine"),
+    asks, tell,
+)  # fmt: skip

@@ -1,0 +1,59 @@
+"""Where clusters, or the brokers of one, are set differently."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kshell.commands.base.result import Row
+from kshell.plots.base.look import counted
+from kshell.spark.report.base.asking import in_cluster, of, some
+from kshell.spark.report.base.told import Answers, Attention, Column, Scope, Section, Table, Told
+
+
+def asks(scope: Scope) -> Mapping[str, str]:
+    """What is set unlike elsewhere."""
+    return {
+        "unusual": some(
+            "clusterId, scope, resourceType, if(resourceName = '', '(all brokers)', resourceName) AS resource, name,"
+            " coalesce(value, '(not set)') AS value, coalesce(usualValue, '(not set)') AS usual, agreeing, members,"
+            " sinceMs",
+            "FROM {config_drift} WHERE isUnusual",
+            "scope, agreeing / members, name, resourceType, resource, clusterId", 20,
+        ),
+        "names": "SELECT scope, count(DISTINCT name) AS names FROM {config_drift} WHERE isUnusual GROUP BY scope",
+    }  # fmt: skip
+
+
+def tell(scope: Scope, answers: Answers) -> Told:
+    """The unusual values."""
+    rows = answers["unusual"]
+    if not rows:
+        return Told("Nothing is set differently.")
+    names = {row["scope"]: row["names"] for row in answers["names"]}
+    lead = f"{counted(of(rows), 'unusual value')}."
+    columns = in_cluster(
+        scope,
+        Column("scope", "among"), Column("resourceType", "type"), Column("resource", "resource"),
+        Column("name", "config"),
+        Column("value", "value here"), Column("usual", "usual value"), Column("agreeing", "have it", "count"),
+        Column("members", "of", "count"), Column("sinceMs", "since (UTC)", "time"),
+    )  # fmt: skip
+    brokers = names.get("brokers", 0)
+    found = [Attention("info", f"{brokers:,}", _WORDS[brokers != 1], _names(rows))] if brokers else []
+    return Told(lead, (), (Table("Values that most others do not have", columns, rows, of(rows)),), tuple(found))
+
+
+_WORDS = "config is set differently on brokers of one cluster", "configs are set differently on brokers of one cluster"
+
+
+def _names(rows: Sequence[Row]) -> str:
+    return ", ".join(sorted({row["name"] for row in rows if row["scope"] == "brokers"})[:3])
+
+
+SECTION = Section(
+    "drift", "Config drift", 90,
+    "What is set in the log, compared between resources of one name in several clusters, and between the brokers of"
+    " one. Usual is the value that most have.",
+    ("config_drift",),
+    asks, tell,
+)  # fmt: skip

@@ -1,0 +1,54 @@
+"""Leaders that were not in sync."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kshell.plots.base.look import counted
+from kshell.plots.base.moments import moment
+from kshell.spark.report.base.asking import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
+
+
+def asks(scope: Scope) -> Mapping[str, str]:
+    """Elections a day; the last ones."""
+    who = "clusterId" if scope.is_fleet else "topic"
+    return {
+        "days": daily("{unclean_elections}", who, "1", "elections"),
+        "last": some(
+            "clusterId, topic, partition, ms, leader, previousLeader, previousIsr, leaderlessMs, evidence",
+            "FROM {unclean_elections}", "ms DESC, clusterId, offset DESC, topic, partition", 12,
+        ),
+    }  # fmt: skip
+
+
+def tell(scope: Scope, answers: Answers) -> Told:
+    """How many there were, and the last ones."""
+    last = answers["last"]
+    if not last:
+        return Told("There was none.")
+    count, who = of(last), "clusterId" if scope.is_fleet else "topic"
+    columns = in_cluster(
+        scope,
+        Column("ms", "at (UTC)", "time"), Column("topic", "topic"), Column("partition", "partition", "count"),
+        Column("leader", "leader since", "broker"), Column("previousLeader", "before", "broker"),
+        Column("previousIsr", "ISR before"), Column("leaderlessMs", "without a leader before", "lasting"),
+        Column("evidence", "told by"),
+    )  # fmt: skip
+    when = f"the last one at {moment(last[0]['ms']).partition('.')[0]} UTC"
+    where = f"{last[0]['topic']}-{last[0]['partition']}"
+    found = Attention("error", f"{count:,}", f"unclean election{'' if count == 1 else 's'}: acknowledged records may be"
+                      " lost", f"{when}, of {where}")  # fmt: skip
+    days = answers["days"]
+    note = daily_note(days, who, "clusters" if scope.is_fleet else "topics")
+    drawings = (Drawing(days, note),) if days else ()
+    table = Table("The last unclean elections", columns, last, count)
+    return Told(f"{counted(count, 'unclean election')}, {when}.", drawings, (table,), (found,))
+
+
+SECTION = Section(
+    "elections", "Unclean elections", 40,
+    "A broker that was not in sync became leader: what the others had acknowledged and it lacks is gone.",
+    ("unclean_elections",),
+    asks, tell,
+)  # fmt: skip

@@ -1,0 +1,72 @@
+"""When partitions lacked in-sync replicas, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kshell.plots.base.look import counted
+from kshell.plots.base.moments import lasting
+from kshell.spark.report.base.asking import in_cluster, of, some
+from kshell.spark.report.base.told import Answers, Column, Drawing, Scope, Section, Table, Told
+
+_RANGES = (
+    ("under 1 s", 1_000), ("1 to 10 s", 10_000), ("10 s to 1 min", 60_000), ("1 to 10 min", 600_000),
+    ("10 min to 1 h", 3_600_000), ("1 h to 1 day", 86_400_000), ("a day and more", None),
+)  # fmt: skip
+"""Words, and up to how many milliseconds."""
+
+
+def asks(scope: Scope) -> Mapping[str, str]:
+    """Episodes by length; the longest."""
+    range_of = " ".join(f"WHEN durationMs < {end} THEN {place}" for place, (_, end) in enumerate(_RANGES) if end)
+    return {
+        "ranges": f"""
+            SELECT CASE {range_of} ELSE {len(_RANGES) - 1} END AS place, count(*) AS episodes,
+                count_if(leaderlessMs > 0) AS leaderless, count_if(toOffset IS NULL) AS lasting
+            FROM {{isr_episodes}} GROUP BY place ORDER BY place
+        """,
+        "half": "SELECT percentile_approx(durationMs, 0.5) AS half FROM {isr_episodes} WHERE toOffset IS NOT NULL",
+        "longest": some(
+            "clusterId, topic, partition, fromMs, durationMs, coalesce(outcome, 'lasts') AS ended, leastInSync,"
+            " replicationFactor, missing, leaderlessMs",
+            "FROM {isr_episodes}", "toOffset IS NULL DESC, durationMs DESC, clusterId, topic, partition", 12,
+        ),
+    }  # fmt: skip
+
+
+def tell(scope: Scope, answers: Answers) -> Told:
+    """How many there were, how long, and which last."""
+    counts = {row["place"]: row for row in answers["ranges"]}
+    total, still = (sum(row[name] for row in counts.values()) for name in ("episodes", "lasting"))
+    if not total:
+        return Told("No partition lacked an in-sync replica.")
+    half = answers["half"][0]["half"] if answers["half"] else None
+    lead = (
+        f"{counted(total, 'episode')}, {still:,} of which last."
+        if still
+        else f"{counted(total, 'episode')}; none lasts."
+    )
+    lead += f" Half of those that ended did so within {lasting(half)}." if half is not None else ""
+    shown = [
+        {"lasted": words, "episodes": counts.get(place, {}).get("episodes", 0),
+         "leaderless": counts.get(place, {}).get("leaderless", 0)}
+        for place, (words, _) in enumerate(_RANGES)
+    ]  # fmt: skip
+    columns = in_cluster(
+        scope,
+        Column("topic", "topic"), Column("partition", "partition", "count"), Column("fromMs", "from (UTC)", "time"),
+        Column("durationMs", "lasted", "lasting"), Column("ended", "ended"),
+        Column("leastInSync", "least in sync", "count"), Column("replicationFactor", "of", "count"),
+        Column("missing", "missing brokers"), Column("leaderlessMs", "without a leader", "lasting"),
+    )  # fmt: skip
+    table = Table("Episodes: those that last, then the longest", columns, answers["longest"], of(answers["longest"]))
+    return Told(lead, (Drawing(shown),), (table,))
+
+
+SECTION = Section(
+    "episodes", "ISR shrinks and expands", 30,
+    "An episode begins with the record after which a partition has fewer in-sync replicas than its replication factor,"
+    " and ends when it has as many again. One that lasts is counted up to the cluster's last record.",
+    ("isr_episodes",),
+    asks, tell,
+)  # fmt: skip

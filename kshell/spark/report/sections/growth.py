@@ -1,0 +1,45 @@
+"""How many records were written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kshell.plots.base.look import counted
+from kshell.spark.report.base.asking import DAYS, daily, daily_note, of, some
+from kshell.spark.report.base.told import Answers, Column, Drawing, Scope, Section, Table, Told
+
+
+def asks(scope: Scope) -> Mapping[str, str]:
+    """Records a day, and in all."""
+    who = "clusterId" if scope.is_fleet else "type"
+    return {
+        "days": daily("{metadata_growth}", who, "records", "records"),
+        "who": some(f"{who}, sum(records) AS records, sum(undecoded) AS undecoded, max(day) AS last",
+                    f"FROM {{metadata_growth}} GROUP BY {who}", f"records DESC, {who}", 12),
+        "all": "SELECT sum(records) AS records, count(DISTINCT type) AS types FROM {metadata_growth}",
+    }  # fmt: skip
+
+
+def tell(scope: Scope, answers: Answers) -> Told:
+    """The log's size and how it grew."""
+    rows, days = answers["who"], answers["days"]
+    if not rows:
+        return Told("The log has no records beside a snapshot's.")
+    who, things = ("clusterId", "clusters") if scope.is_fleet else ("type", "types")
+    total = answers["all"][0]
+    lead = f"{counted(total['records'], 'record')} of {counted(total['types'], 'type')}, in all."
+    columns = (
+        Column(who, things[:-1]), Column("records", "records", "count"), Column("undecoded", "undecoded", "count"),
+        Column("last", "last on"),
+    )  # fmt: skip
+    notes = ". ".join(filter(None, (daily_note(days, who, things), f"At most the last {DAYS} days")))
+    table = Table(f"Records by {things[:-1]}, the most first", columns, rows, of(rows))
+    return Told(lead, (Drawing(days, f"{notes}."),) if days else (), (table,))
+
+
+SECTION = Section(
+    "growth", "Growth of the log", 120,
+    "Records of the metadata log by the day of their batch; those of snapshots are not counted.",
+    ("metadata_growth",),
+    asks, tell,
+)  # fmt: skip

@@ -1,0 +1,65 @@
+"""How often leaders changed, and how much of the time the preferred one led."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kshell.plots.availability import percent
+from kshell.plots.base.look import counted
+from kshell.spark.report.base.asking import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.base.told import Answers, Column, Drawing, Scope, Section, Table, Told
+
+_SUMS = """sum(gained) AS gained, sum(lost) AS lost, sum(leaderMs) AS leaderMs,
+    sum(preferredMs) / nullif(sum(leaderMs), 0) AS preferredShare"""
+
+
+def asks(scope: Scope) -> Mapping[str, str]:
+    """Changes a day; sums by broker or cluster, and by topic."""
+    return {
+        "days": daily("{leadership}", scope.who, "gained", "gained"),
+        "who": some(
+            f"{scope.who}, {_SUMS}", f"FROM {{leadership}} GROUP BY {scope.who}", f"gained DESC, {scope.who}", 15
+        ),
+        "topics": some(
+            "*",
+            f"FROM (SELECT clusterId, topic, {_SUMS} FROM {{leadership}} GROUP BY clusterId, topic) WHERE gained > 0",
+            "gained DESC, clusterId, topic", 10,
+        ),
+        "all": f"SELECT {_SUMS} FROM {{leadership}}",
+    }  # fmt: skip
+
+
+def tell(scope: Scope, answers: Answers) -> Told:
+    """Changes of leader, and who led."""
+    total = answers["all"][0] if answers["all"] else {}
+    if total.get("leaderMs") is None:
+        return Told("No partition had a leader.")
+    share = total["preferredShare"]
+    lead = f"{counted(total['gained'], 'change of leader', 'changes of leader')}."
+    lead += "" if share is None else f" The preferred leader led {percent(share)} of the time."
+    things = "clusters" if scope.is_fleet else "brokers"
+    sums = (
+        Column("gained", "changes to it" if not scope.is_fleet else "changes", "count"),
+        *(() if scope.is_fleet else (Column("lost", "from it", "count"),)),
+        Column("leaderMs", "partition time led", "lasting"),
+        Column("preferredShare", "as the preferred leader", "share"),
+    )
+    whose = Column(scope.who, scope.who.removesuffix("Id"), "text" if scope.is_fleet else "broker")
+    tables = [
+        Table(f"Leadership by {whose.title}, most changes first", (whose, *sums), answers["who"], of(answers["who"]))
+    ]
+    if answers["topics"]:
+        columns = in_cluster(scope, Column("topic", "topic"), Column("gained", "changes", "count"), *sums[-2:])
+        tables.append(Table("Topics whose leaders changed most", columns, answers["topics"], of(answers["topics"])))
+    days = answers["days"] if any(row["gained"] for row in answers["days"]) else []
+    drawings = (Drawing(days, daily_note(days, scope.who, things)),) if days else ()
+    return Told(lead, drawings, tuple(tables))
+
+
+SECTION = Section(
+    "leadership", "Leadership churn", 50,
+    "A change is a partition that got a leader which was not the broker that led before; the first leader is none. The"
+    " preferred leader is the first of the replicas.",
+    ("leadership",),
+    asks, tell,
+)  # fmt: skip

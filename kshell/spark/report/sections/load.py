@@ -1,0 +1,128 @@
+"""How evenly leaders and replicas lie on brokers, and whether racks are used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kshell.commands.base.result import Row
+from kshell.plots.availability import percent
+from kshell.spark.report.base.asking import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
+
+_SKEWED, _BEYOND = 1.5, 2.0
+"""Worth a look: a broker that leads so many times the mean, and so many partitions more than it."""
+_NARROW = 0.01
+"""So is this share of partition time with all replicas in one rack."""
+
+
+def asks(scope: Scope) -> Mapping[str, str]:
+    """Load of brokers on the last day (of one cluster), skews a day, skews and racks of the last day."""
+    line = "concat(measure, ' by ', level) AS measure, mostToMean FROM {skew} WHERE mostToMean IS NOT NULL"
+    cluster = "clusterId, mostToMean FROM {skew} WHERE level = 'broker' AND measure = 'leaders'"
+    named, who = (cluster, "clusterId") if scope.is_fleet else (line, "measure")
+    asked = {
+        "days": daily(f"(SELECT day, {named})", who, "mostToMean", "mostToMean"),
+        "skews": some(
+            "clusterId, level, measure, members, mean, most, busiest, mostToMean, variation",
+            _last_day("skew", "mostToMean") + (" AND level = 'broker'" if scope.is_fleet else ""),
+            "mostToMean DESC, clusterId, level, measure", 12,
+        ),
+        "racks": some(
+            "clusterId, day, racks, spread, oneRackMs / nullif(partitionMs, 0) AS oneRack",
+            _last_day("rack_spread", "spread"), "spread, clusterId", 12,
+        ),
+    }  # fmt: skip
+    if not scope.is_fleet:
+        asked["brokers"] = some(
+            "day, broker, rack, leaders, replicas, preferred", _last_day("broker_load", "leaders"), "broker", 1000
+        )
+    return asked
+
+
+def _last_day(table: str, column: str) -> str:
+    """Rows of a table of the last day of each cluster on which there is something in the column."""
+    days = f"SELECT *, max(day) OVER (PARTITION BY clusterId) AS lastDay FROM {{{table}}} WHERE {column} IS NOT NULL"
+    return f"FROM ({days}) WHERE day = lastDay"
+
+
+def tell(scope: Scope, answers: Answers) -> Told:
+    """Loads, skews, racks."""
+    skews, racks, days = answers["skews"], answers["racks"], answers["days"]
+    if not skews:
+        return Told("No time is covered in which brokers led anything.")
+    found = _skewed(scope, skews)
+    lead = (
+        f"The busiest broker leads {found[0]['mostToMean']:.1f} times the mean."
+        if found
+        else "On the last day, leaders lay evenly enough on the brokers."
+    )
+    if racks:
+        lead += _racks(scope, racks)
+    drawings = [] if scope.is_fleet else _brokers(answers["brokers"])
+    who = "clusterId" if scope.is_fleet else "measure"
+    drawings += [Drawing(days, daily_note(days, who, "clusters"))] if len({row["day"] for row in days}) > 1 else []
+    return Told(lead, tuple(drawings), tuple(_tables(scope, skews, racks)), tuple(_attention(scope, found, racks)))
+
+
+def _brokers(rows: Sequence[Row]) -> list[Drawing]:
+    kept = [{name: row[name] for name in ("broker", "rack", "leaders", "replicas")} for row in rows]
+    return [Drawing(kept, f"Averages over {rows[0]['day']}.")] if kept else []
+
+
+def _skewed(scope: Scope, rows: Sequence[Row]) -> list[Row]:
+    return [
+        row for row in rows
+        if row["level"] == "broker" and row["measure"] == "leaders" and row["mostToMean"] is not None
+        and row["mostToMean"] >= _SKEWED and row["most"] - row["mean"] >= _BEYOND
+    ]  # fmt: skip
+
+
+def _racks(scope: Scope, racks: Sequence[Row]) -> str:
+    spread = racks[0]["spread"]
+    if spread is None:
+        return ""
+    where = " in the worst cluster" if scope.is_fleet and of(racks) > 1 else ""
+    return f" Replicas were in as many racks as they could be for {percent(spread)} of partition time{where}."
+
+
+def _tables(scope: Scope, skews: Sequence[Row], racks: Sequence[Row]) -> list[Table]:
+    columns = in_cluster(
+        scope,
+        Column("measure", "measure"), Column("level", "by"), Column("members", "members", "count"),
+        Column("mean", "mean", "ratio"), Column("most", "most", "ratio"), Column("busiest", "busiest"),
+        Column("mostToMean", "most / mean", "ratio"), Column("variation", "deviation / mean", "ratio"),
+    )  # fmt: skip
+    tables = [Table("Skew on the last day", columns, skews, of(skews))]
+    if racks:
+        columns = in_cluster(
+            scope,
+            Column("day", "day"), Column("racks", "racks", "count"), Column("spread", "as wide as can be", "share"),
+            Column("oneRack", "all in one rack", "share"),
+        )  # fmt: skip
+        tables.append(Table("Spread over racks on the last day, of partition time", columns, racks, of(racks)))
+    return tables
+
+
+def _attention(scope: Scope, skewed: Sequence[Row], racks: Sequence[Row]) -> list[Attention]:
+    found = []
+    if skewed:
+        where = ", ".join(
+            f"broker {row['busiest']}" + (f" of {row['clusterId']}" if scope.is_fleet else "") for row in skewed[:3]
+        )
+        words = "times the mean is led by the busiest broker"
+        found.append(Attention("warning", f"{skewed[0]['mostToMean']:.1f}", words, where))
+    narrow = [row for row in racks if (row["oneRack"] or 0) >= _NARROW]
+    if narrow:
+        where = ", ".join(row["clusterId"] for row in narrow[:3]) if scope.is_fleet else f"on {narrow[0]['day']}"
+        words = "of partition time had all replicas in one rack"
+        found.append(Attention("warning", percent(max(row["oneRack"] for row in narrow)), words, where))
+    return found
+
+
+SECTION = Section(
+    "load", "Load and racks", 70,
+    "Partitions led and replicas held are averages over a day's time. Most / mean is 1 where all brokers (or racks)"
+    " carry the same.",
+    ("broker_load", "skew", "rack_spread"),
+    asks, tell,
+)  # fmt: skip

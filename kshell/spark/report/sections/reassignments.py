@@ -1,0 +1,78 @@
+"""Replicas on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kshell.commands.base.result import Row
+from kshell.plots.base.look import counted
+from kshell.plots.base.moments import lasting
+from kshell.spark.report.base.asking import in_cluster, of, some
+from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
+
+_LONG = 86_400_000
+"""Milliseconds after which one that lasts is worth a look."""
+
+
+def asks(scope: Scope) -> Mapping[str, str]:
+    """Those that last, then the longest; how many ended how."""
+    return {
+        "rows": some(
+            "clusterId, topic, partition, fromMs, toMs, durationMs, outcome, replicasBefore, replicasAfter, adding,"
+            " removing",
+            "FROM {reassignments}",
+            "toOffset IS NULL DESC, durationMs DESC, clusterId, fromOffset, topic, partition", 100,
+        ),
+        "ends": """
+            SELECT coalesce(outcome, 'under way') AS outcome, count(*) AS count,
+                percentile_approx(durationMs, 0.5) AS half, max(durationMs) AS longest
+            FROM {reassignments} GROUP BY ALL ORDER BY count DESC, outcome
+        """,
+    }  # fmt: skip
+
+
+def tell(scope: Scope, answers: Answers) -> Told:
+    """How many there were, how long they took, which last."""
+    rows = answers["rows"]
+    if not rows:
+        return Told("There was none.")
+    lead = f"{counted(of(rows), 'reassignment')}, the longest {lasting(max(row['durationMs'] or 0 for row in rows))}."
+    timed = [row for row in rows if row["outcome"] != "at-once"]
+    timed.sort(key=lambda row: (row["topic"], row["partition"], row["fromMs"]))
+    note = f"The longest {len(rows)} of {of(rows):,}." if len(rows) < of(rows) else ""
+    drawings = (Drawing(timed, note),) if timed and not scope.is_fleet else ()
+    return Told(lead, drawings, _tables(scope, answers), _attention(rows))
+
+
+def _tables(scope: Scope, answers: Answers) -> tuple[Table, ...]:
+    rows = answers["rows"]
+    columns = in_cluster(
+        scope,
+        Column("topic", "topic"), Column("partition", "partition", "count"), Column("fromMs", "from (UTC)", "time"),
+        Column("durationMs", "took", "lasting"), Column("outcome", "ended"),
+        Column("replicasBefore", "replicas before"), Column("replicasAfter", "after"),
+        Column("adding", "added"), Column("removing", "removed"),
+    )  # fmt: skip
+    ends = (
+        Column("outcome", "ended"), Column("count", "reassignments", "count"),
+        Column("half", "half took up to", "lasting"), Column("longest", "longest", "lasting"),
+    )  # fmt: skip
+    longest = Table("Reassignments: those that last, then the longest", columns, rows[:10], of(rows))
+    return Table("How they ended", ends, answers["ends"]), longest
+
+
+def _attention(rows: Sequence[Row]) -> tuple[Attention, ...]:
+    stuck = [row for row in rows if row["toMs"] is None and (row["durationMs"] or 0) >= _LONG]
+    if not stuck:
+        return ()
+    where = ", ".join(f"{row['topic']}-{row['partition']} ({lasting(row['durationMs'])})" for row in stuck[:3])
+    words = "reassignment has" if len(stuck) == 1 else "reassignments have"
+    return (Attention("warning", f"{len(stuck):,}", f"{words} lasted for more than a day", where),)
+
+
+SECTION = Section(
+    "reassignments", "Reassignments", 80,
+    "From the record that adds or removes replicas to the one after which none are being added or removed.",
+    ("reassignments",),
+    asks, tell,
+)  # fmt: skip

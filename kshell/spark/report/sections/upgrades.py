@@ -1,0 +1,60 @@
+"""Which versions clusters went through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kshell.plots.base.look import counted
+from kshell.spark.report.base.asking import in_cluster, of, some
+from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
+
+_ROWS = 1500
+
+
+def asks(scope: Scope) -> Mapping[str, str]:
+    """Changes with the time of the cluster's last record; of a fleet, metadata.version alone is drawn."""
+    where = "WHERE feature = 'metadata.version'" if scope.is_fleet else ""
+    return {
+        "lanes": some(
+            "clusterId, feature, offset, ms, change, newLevel, newName, lastTimestampMs AS lastMs",
+            f"FROM {{upgrades}} JOIN {{clusters}} USING (clusterId) {where}", "ms DESC, clusterId, feature", _ROWS,
+        ),
+        "versions": """
+            SELECT version, count(*) AS clusters FROM (
+                SELECT max_by(coalesce(newName, cast(newLevel AS string)), offset) AS version
+                FROM {upgrades} WHERE feature = 'metadata.version' GROUP BY clusterId
+            ) GROUP BY version ORDER BY version
+        """,
+        "last": some("clusterId, ms, feature, change, coalesce(oldName, cast(oldLevel AS string)) AS before,"
+                     " coalesce(newName, cast(newLevel AS string)) AS after, heldMs",
+                     "FROM {upgrades} WHERE change <> 'found'", "ms DESC, clusterId, offset DESC, feature", 12),
+    }  # fmt: skip
+
+
+def tell(scope: Scope, answers: Answers) -> Told:
+    """Versions now, and how they came about."""
+    versions, lanes, last = answers["versions"], answers["lanes"], answers["last"]
+    if not lanes:
+        return Told("No feature was ever finalized.")
+    if scope.is_fleet:
+        told = ", ".join(f"{row['version']} ({row['clusters']:,})" for row in versions)
+        lead = f"{counted(len(versions), 'metadata.version')}: {told}."
+    else:
+        lead = f"metadata.version is {versions[0]['version']}." if versions else "metadata.version is not in the log."
+    columns = in_cluster(
+        scope, Column("ms", "at (UTC)", "time"), Column("feature", "feature"), Column("change", "change"),
+        Column("before", "level before"), Column("after", "after"), Column("heldMs", "held before", "lasting"),
+    )  # fmt: skip
+    tables = (Table("The last changes of features", columns, last, of(last)),) if last else ()
+    down = [row for row in last if row["change"] == "downgrade"]
+    words = f"downgrade{'' if len(down) == 1 else 's'} of a feature among the last {len(last)} changes"
+    found = [Attention("info", f"{len(down):,}", words, f"{one['feature']} to {one['after']}") for one in down[:1]]
+    return Told(lead, (Drawing(sorted(lanes, key=lambda row: (row["ms"], row["offset"]))),), tables, tuple(found))
+
+
+SECTION = Section(
+    "upgrades", "Upgrades", 110,
+    "Finalized features as the log tells them: metadata.version by name, the others by level.",
+    ("upgrades",),
+    asks, tell,
+)  # fmt: skip

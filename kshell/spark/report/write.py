@@ -1,0 +1,61 @@
+"""Puts a report into files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kshell.errors import CommandError, UsageError
+from kshell.spark.report.compose import Document
+from kshell.spark.report.markdown import markdown
+from kshell.spark.report.page import page
+
+HTML, MARKDOWN = "html", "markdown"
+_ENDINGS = {".html": HTML, ".htm": HTML, ".md": MARKDOWN, ".markdown": MARKDOWN}
+_NAME = "report"
+
+
+class Target(NamedTuple):
+    """Files to write: format -> path."""
+
+    files: Mapping[str, str]
+
+    @property
+    def pictures(self) -> str:
+        """The directory of the pictures of the Markdown file."""
+        return os.path.splitext(self.files[MARKDOWN])[0] + "-pictures"
+
+
+def target_of(place: str, formats: Iterable[str] = ()) -> Target:
+    """A directory, in which the files are ``report.html`` and ``report.md``; or a file, whose ending says its format.
+
+    ``formats``: only those. Raises UsageError where the file's ending says another one.
+    """
+    wanted, known = set(formats), _ENDINGS.get(os.path.splitext(place)[1].lower())
+    if known is None or os.path.isdir(place):
+        names = {HTML: f"{_NAME}.html", MARKDOWN: f"{_NAME}.md"}
+        return Target({one: os.path.join(place, name) for one, name in names.items() if not wanted or one in wanted})
+    if wanted - {known}:
+        raise UsageError(f"{place}: its ending says {known}", hint="--to DIR takes both formats")
+    return Target({known: place})
+
+
+def write(document: Document, target: Target) -> list[tuple[str, int]]:
+    """Path and bytes of every file that was written, pictures included. Raises CommandError."""
+    files: list[tuple[str, bytes]] = []
+    if HTML in target.files:
+        files.append((target.files[HTML], page(document).encode()))
+    if MARKDOWN in target.files:
+        folder = target.pictures
+        files.append((target.files[MARKDOWN], markdown(document, os.path.basename(folder)).encode()))
+        shown = (one for part in document.parts for one in part.pictures)
+        files += [(os.path.join(folder, f"{one.name}.png"), one.png) for one in shown]
+    try:
+        for path, data in files:
+            os.makedirs(os.path.dirname(path) or os.curdir, exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(data)
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror or type(error).__name__}") from None
+    return [(path, len(data)) for path, data in files]

@@ -1,0 +1,102 @@
+"""``kshell-pipeline report``: pages about a cluster or the fleet, out of the tables."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from kshell.commands.base.result import Report, Rows, Section, typed
+from kshell.commands.base.spec import Example, Flag
+from kshell.errors import UsageError
+from kshell.spark.session import NAME
+from kshell.spark.verbs import SPARK_FLAGS, Verb
+from kshell.spark.verbs.base.warehouse_flags import OUT
+
+if TYPE_CHECKING:
+    from kshell.spark.report.base.told import Scope
+    from kshell.spark.warehouse import Warehouse
+
+_FEW_OFFSETS = 1_000_000
+"""Records of all clusters together up to which tables are small enough for a session that starts quickly."""
+_ATTENTION = typed("level:string figure:string what:string where:string section:string")
+_FILES = typed("file:string bytes:int64")
+_PICTURES = typed("directory:string pictures:int32 bytes:int64")
+
+
+def run(args: Any) -> Report:
+    """Writes the report; the answer is what needs attention, and which files there are."""
+    from kshell.spark.report.collect import collect, reader
+    from kshell.spark.report.compose import compose
+    from kshell.spark.report.write import target_of, write
+    from kshell.spark.verbs.base.opened import opened
+
+    target = target_of(args.to or "report", args.format or ())
+    with opened(args) as place:
+        warehouse = place.warehouse
+        scope = scope_of(warehouse, args.cluster)
+        place.is_brief = sum(one.reached["offset"] for one in warehouse.state.clusters.values()) < _FEW_OFFSETS
+        answers = collect(warehouse.spark, reader(warehouse, scope), scope, place.progress)
+        place.progress(0, 0, "drawing")
+        document = compose(scope, answers, (f"tables of {warehouse.place}", f"step {warehouse.state.step:,}"))
+        return _answer(document, write(document, target))
+
+
+def scope_of(warehouse: Warehouse, cluster: str | None) -> Scope:
+    """Of one cluster, or of all. Raises UsageError for a cluster that is not there, and where there is none."""
+    from kshell.spark.report.base.told import Scope
+
+    known = sorted(warehouse.state.clusters)
+    if not known:
+        raise UsageError(f"{warehouse.place}: there are no tables", hint=f"`{NAME} run` makes them")
+    if cluster is not None and cluster not in known:
+        import difflib  # late: only mistakes need it
+
+        close = difflib.get_close_matches(cluster, known, n=3, cutoff=0.3) or known[:3]
+        raise UsageError(f"{cluster}: no such cluster", hint=f"there are {len(known):,}, {', '.join(close)} among them")
+    return Scope(known[0] if cluster is None and len(known) == 1 else cluster)
+
+
+def _answer(document: Any, files: list[tuple[str, int]]) -> Report:
+    found = [
+        {"level": one.level, "figure": one.figure, "what": one.words, "where": one.where, "section": section.name}
+        for one, section in document.attention
+    ]
+    pages = [{"file": path, "bytes": size} for path, size in files if not path.endswith(".png")]
+    drawn = [(path, size) for path, size in files if path.endswith(".png")]
+    sections = [
+        Section("attention", "Needs attention" if found else "Nothing needs attention", Rows(_ATTENTION, found))
+    ]
+    sections.append(Section("files", "Written", Rows(_FILES, pages)))
+    if drawn:
+        folder = {
+            "directory": os.path.dirname(drawn[0][0]),
+            "pictures": len(drawn),
+            "bytes": sum(size for _, size in drawn),
+        }
+        sections.append(Section("pictures", "Pictures of the Markdown file", Rows(_PICTURES, [folder])))
+    return Report(sections)
+
+
+VERB = Verb(
+    name="report",
+    summary="pages about a cluster or the fleet: what needs attention, plots, short tables",
+    run=run,
+    flags=(
+        OUT,
+        Flag(("--cluster",), "of that cluster alone (all of them together)", "ID"),
+        Flag(("--to",), "a directory, or a file whose ending says the format: .html, .md (report)", "DIR|FILE"),
+        Flag(("--format",), "only that one (both)", "NAME", choices=("html", "markdown"), repeat=True),
+        *SPARK_FLAGS,
+    ),
+    examples=(
+        Example(f"{NAME} report --out tables", "report/report.html, report/report.md and its pictures"),
+        Example(
+            f"{NAME} report --out tables --cluster 4L6g3nShT-eMCtK--X86sw --to orders.html", "one page of a cluster"
+        ),
+    ),
+    description=(
+        "The page is one file without scripts, which needs nothing from elsewhere and suits light and dark screens."
+        " Its size does not grow with the clusters: of what there is much of, it shows the worst, and says so. Pictures"
+        " need matplotlib; without it there are only tables."
+    ),
+)
