@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.errors import CommandError, SourceError, UsageError
 from kshell.extras import missing
 from kshell.spark import java
+from kshell.spark.shipping import ship
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,6 +36,8 @@ _OF_TABLES = {
     # Days and months of the tables are UTC's, wherever the session runs.
     "spark.sql.session.timeZone": "UTC",
 }
+_BRIEF = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=240m", "-Xmn256m"]
+"""Compile quickly, not well (the room for compiled code is 48 MB then, and the pipeline fills it); collect seldom."""
 _LEVELS = ("off", "error", "warn", "info", "debug")
 
 
@@ -83,6 +86,8 @@ def running(
         else:
             session = elsewhere(chosen, settings=settings)
         try:
+            if chosen and not is_local(chosen):
+                ship(session, folder)  # spark-submit was told what to ship
             yield session
         finally:
             session.stop()
@@ -147,7 +152,7 @@ def _java_options(brief: bool, log_level: str) -> list[str]:
             f"-Dkshell.log.level={log_level}",
             f"-Dkshell.log.task.level={task_level}",
         ]
-    return options + (["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"] if brief else [])
+    return options + (_BRIEF if brief else [])
 
 
 def cores_of(master: str) -> int:
@@ -251,8 +256,9 @@ def _started(settings: Mapping[str, str], failed: str, kind: type[CommandError |
     try:
         session: SparkSession = builder.getOrCreate()
     except Exception as error:
-        # py4j, pyspark and grpc raise unrelated kinds; what they say of it stands in their first line.
-        reason = str(error).strip().partition("\n")[0][:300]
+        # py4j, pyspark and grpc raise unrelated kinds; what they say of it stands in their first line, but for py4j's.
+        said = [line for line in str(error).strip().split("\n") if not line.startswith("An error occurred while")]
+        reason = said[0].lstrip(": ")[:300] if said else ""
         raise kind(f"{failed}: {reason or type(error).__name__}", hint=f"`{NAME} doctor` looks into it") from error
     return session
 

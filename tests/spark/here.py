@@ -29,7 +29,9 @@ def need_spark() -> None:
         pytest.skip(error.message)
 
 
-def process(*words: str, home: Path, path: str | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+def process(
+    *words: str, home: Path, path: str | None = None, timeout: float = 300, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """``python WORDS`` with nothing in its environment but ``home``, ``path`` (ours without one) and ``variables``."""
     places = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place]
     clean = {"PATH": os.environ["PATH"] if path is None else path, "HOME": str(home)}
@@ -43,7 +45,7 @@ def process(*words: str, home: Path, path: str | None = None, **variables: str) 
         text=True,
         env=clean | variables,
         cwd=home,
-        timeout=300,
+        timeout=timeout,
         check=False,
     )
 

@@ -13,9 +13,9 @@ from kshell.errors import CorruptDataError
 from kshell.metadata.redaction import Redaction
 from kshell.sources.directory import DirectorySource
 from kshell.sources.records import Records, log_records, snapshot_records
-from kshell.spark.decode import View
+from kshell.spark.decoding.decode import View
+from kshell.spark.files.pack import partitions
 from kshell.spark.options import parse
-from kshell.spark.pack import partitions
 
 needs_arrow = pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="pyarrow is not installed")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def test_every_verb_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
             assert flag.names[0] in told
         assert verb.examples
         for example in verb.examples:
-            program, *words = example.line.split()
+            program, *words = shlex.split(example.line)
             assert program == "kshell-pipeline"
             assert words[0] == name
             verb.parsed(words[1:])
@@ -62,7 +63,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "said"),
     [
         (("docto",), "docto: no such verb\ndid you mean doctor?\n"),
-        (("zzz",), "zzz: no such verb\nthere are doctor, help"),
+        (("zzz",), f"zzz: no such verb\nthere are {', '.join(verbs.names())}"),
         (("help", "zzz"), "zzz: no such verb\n"),
         (("doctor", "--as-of", "4"), "doctor: there is no option --as-of\n`help doctor` lists them\n"),
         (("doctor", "--show-secrets"), "doctor: there is no option --show-secrets\n"),

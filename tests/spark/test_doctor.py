@@ -43,7 +43,7 @@ def test_bounds_are_those_of_the_extra() -> None:
     ],
 )
 def test_packages(version: str | None, standing: str, said: str | None) -> None:
-    installed = {"pyspark": "4.3.0", "pandas": version, "pyarrow": "26.0.1"}
+    installed = {"pyspark": "4.3.0", "pandas": version, "pyarrow": "26.0.1", "numpy": "2.4.6"}
     problems: list[Row] = []
     rows = {row["package"]: row for row in doctor.package_rows(problems, installed.get)}
     assert (rows["pandas"]["version"], rows["pandas"]["standing"]) == (version, standing)

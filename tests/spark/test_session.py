@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -141,6 +142,7 @@ class Pretended:
         self.settings: dict[str, str] = {}
         self.environment: dict[str, str] = {}
         self.stopped = False
+        self.shipped: list[str] = []
         self.active: Any = None
         self._fails = fails
         monkeypatch.setattr(session, "_spark_session", lambda: self)
@@ -169,6 +171,10 @@ class Pretended:
         if self._fails is not None:
             raise self._fails
         return self
+
+    def addArtifacts(self, path: str, *, pyfile: bool) -> None:  # noqa: N802  # Spark's name
+        assert pyfile and zipfile.is_zipfile(path)
+        self.shipped.append(os.path.basename(path))
 
     def stop(self) -> None:
         self.stopped = True
@@ -207,6 +213,8 @@ def test_a_cluster_decides(
         monkeypatch.setenv(name, value)
     with session.running(master):
         assert spark.settings == {"spark.sql.session.timeZone": "UTC"} | dict(settings)
+        # Elsewhere nobody has this package yet; spark-submit has been told what to bring.
+        assert spark.shipped == (["kshell.zip"] if settings else [])
     assert "PYSPARK_PYTHON" not in spark.environment
     assert spark.stopped
 
@@ -221,8 +229,11 @@ def test_an_active_session_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(("master", "kind"), [("local", CommandError), ("spark://h:1", SourceError)])
-def test_a_session_that_does_not_start(monkeypatch: pytest.MonkeyPatch, master: str, kind: type[KshellError]) -> None:
-    Pretended(monkeypatch, RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway exited.\nmore lines"))
+@pytest.mark.parametrize("before", ["", "An error occurred while calling None.org.apache.spark.api.java.X.\n: "])
+def test_a_session_that_does_not_start(
+    monkeypatch: pytest.MonkeyPatch, master: str, kind: type[KshellError], before: str
+) -> None:
+    Pretended(monkeypatch, RuntimeError(f"{before}[JAVA_GATEWAY_EXITED] Java gateway exited.\nmore lines"))
     said = r"JAVA_GATEWAY_EXITED\] Java gateway exited\.$"
     with pytest.raises(kind, match=said) as caught, session.running(master):
         raise AssertionError("there is no session")

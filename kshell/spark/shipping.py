@@ -1,0 +1,49 @@
+"""This package to the executors of a session that is elsewhere, so that they run the same kshell as the driver.
+
+What it depends on (``crc32c`` and ``numpy`` are compiled, ``pyarrow`` and ``pandas`` are Spark's own need) must be
+installed there, or packed by one of the ways that docs/spark.md lists.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from typing import TYPE_CHECKING
+
+from kshell.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PACKAGE = "kshell"
+NAME = f"{_PACKAGE}.zip"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def ship(spark: SparkSession, folder: str) -> None:
+    """Makes the package importable for the session's tasks; ``folder`` holds the zip until then."""
+    spark.addArtifacts(zipped(folder), pyfile=True)
+
+
+def zipped(folder: str) -> str:
+    """The path of a zip with the package's code: one that is made in ``folder``, or the one that it runs from.
+
+    The same code gives the same bytes. Raises UsageError where the code is not to be found.
+    """
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if os.path.isfile(os.path.dirname(root)):
+        return os.path.dirname(root)
+    if not os.path.isdir(root):
+        raise UsageError(f"{root}: no directory, so the package cannot be sent to executors", hint="give --py-files")
+    path = os.path.join(folder, NAME)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for file in sorted(_code(root)):
+            entry = zipfile.ZipInfo(f"{_PACKAGE}/{os.path.relpath(file, root)}", _EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            with open(file, "rb") as source:
+                made.writestr(entry, source.read())
+    return path
+
+
+def _code(root: str) -> list[str]:
+    return [os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names if name.endswith(".py")]
