@@ -293,10 +293,39 @@ def table_columns() -> str:
     return "\n".join(parts)
 
 
+# --- pipeline.md -----------------------------------------------------------------------------------------------------
+
+
+def pipeline() -> str:
+    """The verbs of `kshell-pipeline`, and every table of a warehouse with its columns. Needs no Spark."""
+    from kshell.spark import verbs
+    from kshell.spark.verbs.help import about
+    from kshell.spark.warehouse import catalog
+
+    told = [f"## kshell-pipeline {name}\n\n{about(verbs.get(name))}\n" for name in verbs.names()]
+    made = catalog.tables()
+    index = "".join(f"| [`{one.name}`](#{one.name}) | {one.layer} | {one.summary} |\n" for one in made.values())
+    parts = [
+        f"# The pipeline\n\n{GENERATED}",
+        "What `kshell-pipeline` takes, and the tables that it makes. [Its guide](../spark.md) says how to use it.\n",
+        *told,
+        f"## Tables\n\n| table | layer | |\n| --- | --- | --- |\n{index}",
+        "Each silver table also has a view `current_…` in `kshell-pipeline query`: the shell's table of that name"
+        " ([its columns](tables.md)), of all clusters, with `clusterId` before them.\n",
+        "Schemas only grow: a column keeps its name and its type. Every value may be null.\n",
+    ]
+    for name, one in made.items():
+        rows = "".join(f"| `{field.name}` | `{tables.said(field.type)}` | {field.doc} |\n" for field in one.fields)
+        summary = f"{one.summary[:1].upper()}{one.summary[1:]}"
+        parts.append(f"### {name}\n\n{one.layer}: {summary}.\n\n| column | type | |\n| --- | --- | --- |\n{rows}")
+    return "\n".join(parts)
+
+
 # --- writing and checking --------------------------------------------------------------------------------------------
 
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands,
+    "pipeline.md": pipeline,
     "records.md": records,
     "tables.md": table_columns,
     "tree.md": tree,
