@@ -61,7 +61,7 @@ def query(session: Session, text: str) -> tuple[tuple[str, ...], Iterator[dict[s
     except BaseException:
         connection.close()
         raise
-    return _unique(found.schema.names), _rows(duckdb, connection, found, text)
+    return unique(found.schema.names), _rows(duckdb, connection, found, text)
 
 
 def named(text: str) -> list[Table]:
@@ -118,7 +118,7 @@ def _rows(duckdb: Any, connection: Any, found: Any, text: str) -> Iterator[dict[
     stream = iter(found)
     try:
         while (batch := _waited(connection, lambda: next(stream, None))) is not None:
-            names = _unique(batch.schema.names)
+            names = unique(batch.schema.names)
             for values in zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True):
                 yield dict(zip(names, map(plain, values), strict=True))
     except duckdb.Error as error:
@@ -182,7 +182,7 @@ def _place(lines: list[str], text: str) -> int | None:
     return None
 
 
-def _unique(names: list[str]) -> tuple[str, ...]:
+def unique(names: list[str]) -> tuple[str, ...]:
     """The names of columns, those that come twice with a number: rows are objects."""
     out: list[str] = []
     for name in names:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kshell.commands.base.result import Row
 from kshell.plots.base import look, moments, panels, strips
-from kshell.plots.base.picture import Drawn, nothing_to_draw, number
+from kshell.plots.base.picture import Drawn, Picture, nothing_to_draw, number
 
 MOST = 20
 """Lines."""
@@ -33,6 +33,35 @@ class Daily(NamedTuple):
     color: str = look.BLUE
     hatch: str = ""
     is_level: bool = False
+
+
+def picture(
+    title: str,
+    value: str,
+    words: tuple[str, str],
+    column: str,
+    *,
+    name: str = "{}",
+    color: str = look.BLUE,
+    hatch: str = "",
+    is_level: bool = False,
+) -> Picture:
+    """The picture of rows that have a day and ``column``, or a day and a cluster: a line for each value of that.
+
+    ``value``, ``words``, ``color``, ``hatch``, ``is_level``: as of :class:`Daily`; ``name``: a line's name, but for
+    clusters.
+    """
+
+    def drawn(rows: list[Row]) -> Drawn:
+        is_own = column in rows[0]
+        key, form, things = (column, name, f"{column}s") if is_own else ("clusterId", "{}", "clusters")
+        return draw(
+            Daily(title, value, *words, things, lambda row: form.format(row[key]), color, hatch, is_level), rows
+        )
+
+    return Picture(
+        name=title[0].lower() + title[1:], commands=(), needs=("day", value), any_of=(column, "clusterId"), draw=drawn
+    )
 
 
 class _Counted(NamedTuple):

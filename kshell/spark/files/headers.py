@@ -19,6 +19,19 @@ _WINDOW = 1 << 14
 _NEVER = 1 << 63
 
 
+def plausible_header(window: bytes, at: int) -> Batch | None:
+    """The batch whose header is there; ``None`` for what is no header. The rest is unchecked, and may be missing."""
+    if len(window) - at < HEADER_SIZE:
+        return None
+    batch = read_header(window, at)
+    return batch if batch.magic == MAGIC and batch.size - LENGTH_END >= MIN_LENGTH else None
+
+
+def header_at(file: OpenFile, position: int) -> Batch | None:
+    """The same of an open file; the header is at position 0 of its bytes."""
+    return plausible_header(file.pread(HEADER_SIZE, position), 0)
+
+
 class Headers:
     """Reads headers from an open file; bytes that another process cut off meanwhile are missing."""
 

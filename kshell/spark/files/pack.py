@@ -40,12 +40,17 @@ def partitions(options: Options) -> list[tuple[Slice, ...]]:
     """The slices of each partition of a read. Raises UsageError, SourceError."""
     found = [one for one in find(options.paths) if _is_wanted(one.origin, options.narrowing.clusters)]
     total = sum(_PER_FILE + size for _, size in files_of(found, options.snapshots))
-    target = max(min(options.slice_bytes, total // options.parallelism), min(_LEAST, options.slice_bytes))
+    target = aim(total, options.parallelism, options.slice_bytes)
     return pack((piece for one in found for piece in slices(one, options, target)), target)
 
 
 def _is_wanted(origin: Origin, clusters: frozenset[str] | None) -> bool:
     return clusters is None or origin.cluster_id in clusters
+
+
+def aim(total: int, parallelism: int, most: int) -> int:
+    """What a partition is to cost of ``total`` bytes: at most ``most``, and so little that there are enough of them."""
+    return max(min(most, total // max(parallelism, 1)), min(_LEAST, most))
 
 
 def pack(pieces: Iterable[Slice], target: int) -> list[tuple[Slice, ...]]:
@@ -78,11 +83,11 @@ def file_slices(origin: Origin, file: FilePlan, options: Options, target: int) -
         return
     if file.findings or not runs:
         yield Slice(origin, file._replace(runs=()))
-    for part in _parts(runs, target):
+    for part in parts(runs, target):
         yield Slice(origin, file._replace(runs=part, findings=()))
 
 
-def _parts(runs: Iterable[Run], target: int) -> Iterator[tuple[Run, ...]]:
+def parts(runs: Iterable[Run], target: int) -> Iterator[tuple[Run, ...]]:
     """Neighbours together: damage makes short runs."""
     part: list[Run] = []
     size = 0
@@ -112,7 +117,7 @@ def plans(found: Found, snapshots: str, cut: int) -> list[FilePlan]:
     for attempt in range(ATTEMPTS):
         last_try = attempt == ATTEMPTS - 1
         try:
-            made = [_snapshot(file, cut) for file in found.snapshots(snapshots)]
+            made = [snapshot_of(file, cut) for file in found.snapshots(snapshots)]
             if snapshots != "only":
                 made += _log(found.listing, cut)
         except FileNotFoundError as error:
@@ -129,7 +134,8 @@ def plans(found: Found, snapshots: str, cut: int) -> list[FilePlan]:
     raise AssertionError("the last attempt returns")
 
 
-def _snapshot(file: SnapshotFile, cut: int) -> FilePlan:
+def snapshot_of(file: SnapshotFile, cut: int) -> FilePlan:
+    """The plan of a snapshot; a file that cannot be read is a finding. Raises FileNotFoundError (list again)."""
     try:
         return snapshot_plan(file, cut)
     except SourceError as error:

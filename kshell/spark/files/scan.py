@@ -44,11 +44,12 @@ def find(paths: Iterable[str]) -> list[Found]:
     found: dict[str, Found] = {}
     for path in map(plain, paths):
         for one in _remote(path) if is_remote(path) else _local(path):
-            found.setdefault(_identity(one.path), one)
+            found.setdefault(identity(one.path), one)
     return [one for place, one in found.items() if os.path.dirname(place) not in found]
 
 
-def _identity(path: str) -> str:
+def identity(path: str) -> str:
+    """What names of one place have in common: its real path, or its URI."""
     return path if is_remote(path) else os.path.realpath(path)
 
 

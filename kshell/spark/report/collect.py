@@ -14,15 +14,15 @@ from kshell.spark.report.sections import sections
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from kshell.sources.log import Progress
     from kshell.spark.warehouse import Warehouse
 
-Told = Callable[[int, int, str], None]
 _THREADS = 4
 """Questions at once: each is a few short jobs, between which a core waits for the driver."""
 
 
 def collect(
-    spark: SparkSession, read: Callable[[str], DataFrame], scope: Scope, told: Told | None = None
+    spark: SparkSession, read: Callable[[str], DataFrame], scope: Scope, told: Progress | None = None
 ) -> dict[str, Answers]:
     """Section -> the answers to what it asks. ``read`` gives a table by name, narrowed to what the report is about."""
     asked = [(section.name, name, sql) for section in sections() for name, sql in section.asks(scope).items()]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell.spark.decoding.decode import View
-from kshell.spark.files.pack import Slice, pack
+from kshell.spark.files.pack import Slice, aim, pack
 from kshell.spark.options import SLICE_BYTES, Narrowing
 from kshell.spark.schemas import QUARANTINE, QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS, spark_schema
 from kshell.spark.steps.spread import spread
@@ -16,16 +16,13 @@ from kshell.spark.steps.spread import spread
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_LEAST = 1 << 20
-"""Bytes below which a task of its own does not pay."""
 FOUND = "type is null"
 """True of the rows that stand for a finding in what :func:`records` gives."""
 
 
 def packed(slices: Sequence[Slice], parallelism: int) -> list[bytes]:
     """The slices, some for each task, pickled: enough tasks for ``parallelism`` at once, none of them tiny."""
-    total = sum(piece.cost() for piece in slices)
-    target = max(min(SLICE_BYTES, total // max(parallelism, 1)), _LEAST)
+    target = aim(sum(piece.cost() for piece in slices), parallelism, SLICE_BYTES)
     return [pickle.dumps(some) for some in pack(slices, target)]
 
 

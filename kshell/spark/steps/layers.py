@@ -25,15 +25,13 @@ from kshell.spark.warehouse.commits import CURRENT, ClusterState
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kshell.spark.truth import Truth
+    from kshell.sources.log import Progress
+    from kshell.spark.steps.step import Again
     from kshell.spark.warehouse import Warehouse
 
 Work = Callable[[], None]
-Told = Callable[[int, int, str], None]
 Bad = Collection[tuple[str, int]]
 """(file, first byte) of damaged batches."""
-Again = Callable[[str, Bad], "Truth"]
-"""The truth of a cluster once more, as if damaged batches were not there."""
 _FILE = ["clusterId", "file"]
 _THREADS = 4
 """Tables that are written at once: each is a few short jobs, between which a core waits for the driver."""
@@ -52,7 +50,7 @@ class Counted(NamedTuple):
 class Step:
     """Writes the tables of a step that was begun. ``rows`` and ``quarantined`` say afterwards what there was."""
 
-    def __init__(self, warehouse: Warehouse, fresh: Sequence[Fresh], told: Told, again: Again | None) -> None:
+    def __init__(self, warehouse: Warehouse, fresh: Sequence[Fresh], told: Progress, again: Again | None) -> None:
         self.rows: dict[str, int] = {}
         self.quarantined: dict[tuple[str, str], int] = {}
         self._warehouse = warehouse

@@ -17,8 +17,9 @@ from kshell.spark.warehouse.commits import State
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from kshell.sources.log import Progress
+
 NOW = Point()
-Told = Callable[[int, int, str], None]
 _FEW = 64 << 20
 """Bytes of logs that are compared on the driver: about as long as a session takes to start."""
 _CLUSTERS = 32
@@ -38,13 +39,10 @@ def truths(
     since: Point = NOW,
     until: Mapping[str, int] | None = None,
     spark: Callable[[], SparkSession] | None = None,
-    told: Told | None = None,
+    told: Progress | None = None,
 ) -> list[Truth]:
     """The truth of each cluster, beginning where the tables are; ``until``: offsets by cluster. Raises KshellError."""
-    tasks = [
-        (name, tuple(found), _reached(state, name), since, None if until is None else until.get(name, 0))
-        for name, found in copies.items()
-    ]
+    tasks = [_task(name, found, state, since, until) for name, found in copies.items()]
     if spark is None or not _is_much(copies, state):
         made = []
         for number, task in enumerate(tasks):
@@ -74,8 +72,7 @@ def again(
     """What makes one of those truths once more, without batches that reading has shown to be damaged."""
 
     def make(name: str, bad: Collection[tuple[str, int]]) -> Truth:
-        end = None if until is None else until.get(name, 0)
-        return truth(name, copies[name], _reached(state, name), since=since, until=end, cut=SLICE_BYTES, bad=tuple(bad))
+        return _truth(*_task(name, copies[name], state, since, until), bad)
 
     return make
 
@@ -87,13 +84,25 @@ def _is_much(copies: Mapping[str, Sequence[Found]], state: State) -> bool:
     return size > _FEW or len(copies) > _CLUSTERS
 
 
-def _reached(state: State, name: str) -> Reached | None:
+_Task = tuple[str, tuple[Found, ...], Reached | None, Point, int | None]
+"""What one truth is made of: it travels to executors."""
+
+
+def _task(name: str, found: Sequence[Found], state: State, since: Point, until: Mapping[str, int] | None) -> _Task:
     known = state.clusters.get(name)
-    return None if known is None else Reached(**known.reached)
+    reached = None if known is None else Reached(**known.reached)
+    return name, tuple(found), reached, since, None if until is None else until.get(name, 0)
 
 
-def _truth(name: str, found: Sequence[Found], reached: Reached | None, since: Point, until: int | None) -> Truth:
-    return truth(name, found, reached, since=since, until=until, cut=SLICE_BYTES)
+def _truth(
+    name: str,
+    found: Sequence[Found],
+    reached: Reached | None,
+    since: Point,
+    until: int | None,
+    bad: Collection[tuple[str, int]] = (),
+) -> Truth:
+    return truth(name, found, reached, since=since, until=until, cut=SLICE_BYTES, bad=tuple(bad))
 
 
 def planned(task: bytes) -> Iterator[Any]:

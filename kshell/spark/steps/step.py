@@ -14,12 +14,12 @@ from kshell.commands.base.result import Row
 from kshell.spark.steps.novelty import fresh_of
 
 if TYPE_CHECKING:
+    from kshell.sources.log import Progress
     from kshell.spark.truth import Truth
     from kshell.spark.warehouse import Warehouse
 
 Again = Callable[[str, Collection[tuple[str, int]]], "Truth"]
-Told = Callable[[int, int, str], None]
-"""(done, total, what): as the shell's own ``Progress``."""
+"""The truth of a cluster once more, as if damaged batches were not there: their (file, first byte)."""
 
 
 class Summary(NamedTuple):
@@ -53,7 +53,7 @@ def advance(
     warehouse: Warehouse,
     truths: Iterable[Truth],
     *,
-    told: Told | None = None,
+    told: Progress | None = None,
     again: Again | None = None,
 ) -> Summary:
     """Takes the truths into the warehouse, whose only writer the caller is (:meth:`Warehouse.writing`).

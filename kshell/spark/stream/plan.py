@@ -9,11 +9,11 @@ from functools import partial
 from typing import NamedTuple
 
 from kshell.errors import SourceNotFoundError
-from kshell.sources.files import Listing, is_remote
+from kshell.sources.files import Listing
 from kshell.sources.files import scan as list_again
 from kshell.spark.files.pack import Slice, file_slices, pack
 from kshell.spark.files.plan import FilePlan, Finding
-from kshell.spark.files.scan import Found, Origin, find, origin
+from kshell.spark.files.scan import Found, Origin, find, identity, origin
 from kshell.spark.options import UNLIMITED, Options
 from kshell.spark.stream.place import Bound, Place, Places, behind, bound_of
 from kshell.spark.stream.walk import between, reach
@@ -37,12 +37,8 @@ def present(options: Options, *, must: bool = False) -> dict[str, Found]:
             continue
         for one in matches:
             if options.narrowing.clusters is None or one.origin.cluster_id in options.narrowing.clusters:
-                found.setdefault(_real(one.path), one)
+                found.setdefault(identity(one.path), one)
     return {path: one for path, one in found.items() if os.path.dirname(path) not in found}
-
-
-def _real(path: str) -> str:
-    return path if is_remote(path) else os.path.realpath(path)
 
 
 def bounds(options: Options) -> Bounds:

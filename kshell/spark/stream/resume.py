@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kshell.protocol.batches import HEADER_SIZE, LENGTH_END, MIN_LENGTH, Batch, read_header
-from kshell.protocol.verify import MAGIC
+from kshell.protocol.batches import Batch
 from kshell.sources.files import Listing, Segment
-from kshell.sources.ranges import OpenFile, open_file
+from kshell.sources.ranges import open_file
+from kshell.spark.files.headers import header_at
 from kshell.spark.files.plan import Finding
 from kshell.spark.stream.place import Place, base_of
 
@@ -67,7 +67,7 @@ def _is_there(segment: Segment, place: Place) -> bool:
         return True
     file = open_file(segment.path)
     try:
-        batch = _header(file, place.at)
+        batch = header_at(file, place.at)
     finally:
         file.close()
     return batch is not None and batch.size == place.position - place.at and _is_last(batch, place)
@@ -110,7 +110,7 @@ def _headers(segment: Segment) -> Iterator[tuple[int, Batch]]:
     try:
         position, expected = 0, segment.base_offset
         while position < segment.size:
-            batch = _header(file, position)
+            batch = header_at(file, position)
             if batch is None or position + batch.size > segment.size:
                 return
             if expected is not None and batch.base_offset != expected:
@@ -119,11 +119,3 @@ def _headers(segment: Segment) -> Iterator[tuple[int, Batch]]:
             position, expected = position + batch.size, batch.last_offset + 1
     finally:
         file.close()
-
-
-def _header(file: OpenFile, position: int) -> Batch | None:
-    raw = file.pread(HEADER_SIZE, position)
-    if len(raw) < HEADER_SIZE:
-        return None
-    batch = read_header(raw, 0)
-    return batch if batch.magic == MAGIC and batch.size - LENGTH_END >= MIN_LENGTH else None

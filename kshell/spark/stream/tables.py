@@ -19,7 +19,7 @@ from kshell.sources.points import Point
 from kshell.spark.files.scan import Found
 from kshell.spark.options import parse
 from kshell.spark.steps.planning import again, truths
-from kshell.spark.steps.step import Summary, Told, advance
+from kshell.spark.steps.step import Summary, advance
 from kshell.spark.stream.growth import FORMAT, Grown, GrowthSource
 from kshell.spark.stream.plan import present
 from kshell.spark.truth import by_cluster
@@ -27,6 +27,7 @@ from kshell.spark.warehouse.storage import location, storage_of
 from kshell.spark.warehouse.writer_lock import WriterLock
 
 if TYPE_CHECKING:
+    from kshell.sources.log import Progress
     from kshell.spark.warehouse import Warehouse
 
 _POLL = 0.2
@@ -62,7 +63,7 @@ class TableStream:
     """
 
     def __init__(
-        self, warehouse: Warehouse, sources: Sources, *, say: Callable[[str], None], told: Told | None = None
+        self, warehouse: Warehouse, sources: Sources, *, say: Callable[[str], None], told: Progress | None = None
     ) -> None:
         self._warehouse = warehouse
         self._sources = sources

@@ -16,8 +16,9 @@ from kshell.errors import SourceError
 from kshell.sources.directory import ATTEMPTS, PAUSE
 from kshell.sources.files import Listing, Segment, SnapshotFile
 from kshell.sources.ranges import open_file
-from kshell.spark.files.boundaries import Boundaries, snapshot_plan
+from kshell.spark.files.boundaries import Boundaries
 from kshell.spark.files.headers import Headers
+from kshell.spark.files.pack import snapshot_of
 from kshell.spark.files.plan import FilePlan, Finding, Runs
 from kshell.spark.options import UNLIMITED
 from kshell.spark.stream.place import Place, base_of, name_of, upto
@@ -191,11 +192,9 @@ def _is_ready(file: SnapshotFile) -> bool:
 
 def _snapshot(file: SnapshotFile, cut: int) -> FilePlan:
     try:
-        return snapshot_plan(file, cut)
+        return snapshot_of(file, cut)
     except FileNotFoundError:
         return FilePlan(file.path, file.size, True, (), (Finding(-1, "file", "the snapshot was deleted meanwhile"),))
-    except SourceError as error:
-        return FilePlan(file.path, file.size, True, (), (Finding(-1, "file", error.message),))
 
 
 # --- what is between two places --------------------------------------------------------------------------------------

@@ -6,8 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable
 
-from kshell.sources.files import is_remote
-from kshell.spark.files.scan import Found
+from kshell.spark.files.scan import Found, identity
 
 
 def by_cluster(found: Iterable[Found], given: str | None = None) -> dict[str, list[Found]]:
@@ -23,5 +22,4 @@ def by_cluster(found: Iterable[Found], given: str | None = None) -> dict[str, li
 
 
 def _unknown(path: str) -> str:
-    real = path if is_remote(path) else os.path.realpath(path)
-    return f"unknown-{hashlib.sha256(os.fsencode(real)).hexdigest()[:8]}"
+    return f"unknown-{hashlib.sha256(os.fsencode(identity(path))).hexdigest()[:8]}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from kshell.spark.files.pack import Slice
-from kshell.spark.files.plan import FilePlan, Run
+from kshell.spark.files.pack import parts as runs_of_about
+from kshell.spark.files.plan import FilePlan
 from kshell.spark.files.scan import Found, Origin
 from kshell.spark.truth.bases import Base
 from kshell.spark.truth.copy_log import Part
@@ -42,11 +43,6 @@ def _slice(cluster_id: str, copies: Sequence[Found], group: list[Part]) -> Slice
 
 
 def _snapshot(cluster_id: str, copies: Sequence[Found], base: Base, cut: int) -> Iterator[Slice]:
-    origin, group = _origin(cluster_id, copies, base.copy), list[Run]()
-    for run in base.plan.runs:
-        if group and run.end - group[0].start > cut + cut // 4:
-            yield Slice(origin, base.plan._replace(runs=tuple(group)))
-            group = []
-        group.append(run)
-    if group:
-        yield Slice(origin, base.plan._replace(runs=tuple(group)))
+    origin = _origin(cluster_id, copies, base.copy)
+    for some in runs_of_about(base.plan.runs, cut):
+        yield Slice(origin, base.plan._replace(runs=some))

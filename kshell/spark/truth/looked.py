@@ -12,7 +12,7 @@ from kshell.spark.truth.copy_log import Bad, Log, clipped, log_of, plan
 from kshell.spark.truth.members import Judged, Member, judge
 from kshell.spark.truth.merge import merged
 from kshell.spark.truth.run_parts import whole_at
-from kshell.spark.truth.values import Reached
+from kshell.spark.truth.values import ENDLESS, Reached
 
 
 class Looked(NamedTuple):
@@ -43,7 +43,7 @@ def look(copies: Sequence[Found], reached: Reached | None, cut: int, bad: Bad) -
     goes_on = reached is not None and all(copies[place].path in reached.places for place in read)
     plans = {place: _planned(copies[place], reached if goes_on else None, cut) for place in read}
     judged, members = None, []
-    believed: tuple[tuple[int, int], ...] = tuple((place, 1 << 63) for place in read)
+    believed: tuple[tuple[int, int], ...] = tuple((place, ENDLESS) for place in read)
     if len(read) > 1:
         known = reached.offset if reached is not None and goes_on else -1
         with without_collector():

@@ -19,9 +19,9 @@ from kshell.sources.log import Progress
 from kshell.spark.files.plan import FilePlan, Finding, Runs
 from kshell.spark.files.read import read
 from kshell.spark.files.scan import Found
+from kshell.spark.truth.values import ENDLESS
 
 Pairs = Mapping[tuple[int, int], Pair]
-_ENDLESS = 1 << 63
 
 
 class Member(Copy):
@@ -75,7 +75,7 @@ class Member(Copy):
         for place, (later, first) in enumerate(self.epochs):
             if later > epoch:
                 return self._before(first) if place else first
-        return _ENDLESS
+        return ENDLESS
 
     def _before(self, offset: int) -> int:
         """The offset after the last record that is there before an offset."""
@@ -103,7 +103,7 @@ def judge(members: Sequence[Member]) -> Judged:
     group = _group(members, pairs)
     found = agreement(members, pairs, group)
     reference = members.index(found.reference)
-    believed = [(reference, _ENDLESS)]
+    believed = [(reference, ENDLESS)]
     for place in sorted(group, key=lambda place: rank(members[place]), reverse=True):
         if place != reference:
             pair = pairs[min(place, reference), max(place, reference)]
@@ -136,7 +136,7 @@ def _are_of_one_history(members: Sequence[Member], pairs: Pairs, one: int, other
 
 def _limit(copy: Member, reference: Member, pair: Pair) -> int:
     """Before which offset the records of a copy are those of the reference, also where that has none."""
-    limit = reference.ends_epoch(copy.last_epoch) if reference.log_end is not None else _ENDLESS
+    limit = reference.ends_epoch(copy.last_epoch) if reference.log_end is not None else ENDLESS
     if pair.parting is not None:
         limit = min(limit, pair.parting.offset if pair.to is None else pair.to)
     return limit

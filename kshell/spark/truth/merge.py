@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kshell.spark.truth.copy_log import Log, Part, clipped
-
-_ENDLESS = 1 << 63
+from kshell.spark.truth.values import ENDLESS
 
 
 class Stretch(NamedTuple):
@@ -35,7 +34,7 @@ def _holes(parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
         if part.run.first > before:
             yield before, part.run.first
         before = part.run.after
-    yield before, _ENDLESS
+    yield before, ENDLESS
 
 
 def _unhealed(made: Log, logs: Sequence[Log]) -> Iterator[int]:

@@ -4,13 +4,14 @@ on. Damage needs it, and ends that lie within a run; nothing else is read twice.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kshell.errors import SourceError
-from kshell.protocol.batches import HEADER_SIZE, LENGTH_END, MIN_LENGTH, read_header
-from kshell.protocol.verify import MAGIC
-from kshell.sources.ranges import open_file
+from kshell.protocol.batches import HEADER_SIZE, Batch, read_header
+from kshell.sources.ranges import OpenFile, open_file
+from kshell.spark.files.headers import header_at, plausible_header
 from kshell.spark.files.plan import Run
 
 _WINDOW = 1 << 14
@@ -31,53 +32,50 @@ class At(NamedTuple):
 
 def batches(path: str, run: Run) -> Iterator[At]:
     """The batches of a run, by their headers. Raises FileNotFoundError (list again), SourceError."""
-    file = open_file(path)
-    try:
+    with _opened(path) as file:
         window, base, position = b"", 0, run.start
         while position < run.end:
             at = position - base
             if at + HEADER_SIZE > len(window):
                 window, base, at = file.pread(min(_WINDOW, run.end - position), position), position, 0
-            batch = read_header(window, at) if len(window) >= HEADER_SIZE else None
-            if batch is None or batch.magic != MAGIC or batch.size - LENGTH_END < MIN_LENGTH:
+            batch = plausible_header(window, at)
+            if batch is None:
                 raise FileNotFoundError(2, "the file is not what it was when it was listed", path)
-            end = position + batch.size
-            yield At(
-                position, end, batch.base_offset, batch.last_offset + 1, batch.epoch, batch.crc,
-                batch.base_timestamp, batch.max_timestamp,
-            )  # fmt: skip
-            position = end
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}") from None
-    finally:
-        file.close()
+            found = _placed(batch, position)
+            yield found
+            position = found.end
 
 
 def whole_at(path: str, size: int, position: int) -> At | None:
     """The batch that begins at a byte of a file, if there is a whole one with a good CRC."""
-    file = open_file(path)
-    try:
-        head = file.pread(HEADER_SIZE, position)
-        if len(head) < HEADER_SIZE:
-            return None
-        batch = read_header(head, 0)
-        if batch.magic != MAGIC or batch.size - LENGTH_END < MIN_LENGTH or position + batch.size > size:
+    with _opened(path) as file:
+        batch = header_at(file, position)
+        if batch is None or position + batch.size > size:
             return None
         raw = file.pread(batch.size, position)
         if len(raw) < batch.size or not read_header(raw, 0).crc_is_good():
             return None
+        return _placed(batch, position)
+
+
+def _placed(batch: Batch, position: int) -> At:
+    return At(
+        position, position + batch.size, batch.base_offset, batch.last_offset + 1, batch.epoch, batch.crc,
+        batch.base_timestamp, batch.max_timestamp,
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Iterator[OpenFile]:
+    file = open_file(path)
+    try:
+        yield file
     except FileNotFoundError:
         raise
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror or error}") from None
     finally:
         file.close()
-    return At(
-        position, position + batch.size, batch.base_offset, batch.last_offset + 1, batch.epoch, batch.crc,
-        batch.base_timestamp, batch.max_timestamp,
-    )  # fmt: skip
 
 
 def _first(path: str, run: Run, fits: Callable[[At], bool]) -> At:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from kshell.spark.files.pack import Slice
 
 Row = dict[str, Any]
+ENDLESS = 1 << 63
+"""More than any offset."""
 
 
 class Reached(NamedTuple):

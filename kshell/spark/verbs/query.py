@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.query import plain
+from kshell.commands.base.query import plain, unique
 from kshell.commands.base.result import Column, Row, Rows
 from kshell.commands.base.spec import Arg, Example, Flag
 from kshell.errors import CommandError, UsageError
@@ -64,25 +64,14 @@ def _answer(warehouse: Warehouse, sql: str) -> Rows:
         raise CommandError(f"query: {_said(error)}") from None
     if found.num_rows > _MOST:
         raise CommandError(f"query: more than {_MOST:,} rows", hint="LIMIT, or read the files themselves")
-    names = _unique(frame.columns)
+    names = unique(frame.columns)
     return Rows(tuple(Column(name) for name in names), list(_rows(names, found)))
 
 
-def _rows(names: list[str], found: Any) -> Iterator[Row]:
+def _rows(names: Sequence[str], found: Any) -> Iterator[Row]:
     for batch in found.to_batches():
         for values in zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True):
             yield dict(zip(names, map(plain, values), strict=True))
-
-
-def _unique(names: list[str]) -> list[str]:
-    """Names that come twice with a number: rows are objects."""
-    out: list[str] = []
-    for name in names:
-        made, number = name, 2
-        while made in out:
-            made, number = f"{name}_{number}", number + 1
-        out.append(made)
-    return out
 
 
 def _said(error: Exception) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from kshell.commands.base.result import Row
+from kshell.sources.log import Progress
 from kshell.spark.warehouse import Warehouse, catalog
 from kshell.spark.warehouse.catalog import TableSpec
 from kshell.spark.warehouse.commits import ALL, CLOSED
@@ -14,7 +15,7 @@ from kshell.spark.warehouse.commits import ALL, CLOSED
 Sizes = list[tuple[str, int]]
 
 
-def compact(warehouse: Warehouse, large: int, *, told: Callable[[int, int, str], None]) -> list[Row]:
+def compact(warehouse: Warehouse, large: int, *, told: Progress) -> list[Row]:
     """Rewrites batches below ``large`` bytes of tables that have several; gives a row about each of them.
 
     The caller is the only writer. Where there is nothing to do, no session is needed.

@@ -45,12 +45,16 @@ def empty(spark: SparkSession, spec: TableSpec) -> DataFrame:
     return frame
 
 
+def part_of(spec: TableSpec) -> str:
+    """In SQL, the part of its table that a row belongs to."""
+    return f"if({IS_CURRENT}, '{CURRENT}', '{CLOSED}')" if spec.has_versions else f"'{ALL}'"
+
+
 def observed(spec: TableSpec, frame: DataFrame) -> tuple[DataFrame, Callable[[], Written]]:
     """The frame, and what to ask once it was written."""
     functions, sql = _functions(), importlib.import_module("pyspark.sql")
     seen = sql.Observation()
-    part = f"if({IS_CURRENT}, '{CURRENT}', '{CLOSED}')" if spec.has_versions else f"'{ALL}'"
-    pair = functions.struct(functions.expr(part).alias("part"), functions.col(CLUSTER).alias("cluster"))
+    pair = functions.struct(functions.expr(part_of(spec)).alias("part"), functions.col(CLUSTER).alias("cluster"))
     watched = frame.observe(
         seen, functions.count(functions.lit(1)).alias("rows"), functions.collect_set(pair).alias(_SET)
     )

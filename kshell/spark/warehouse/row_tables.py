@@ -16,7 +16,7 @@ from kshell.errors import UsageError
 from kshell.spark.schemas import spark_schema
 from kshell.spark.warehouse.catalog import BATCH, CLUSTER, IS_CURRENT, TableSpec
 from kshell.spark.warehouse.commits import ALL, CLOSED, CURRENT, Commits
-from kshell.spark.warehouse.parquet_tables import Written, empty
+from kshell.spark.warehouse.parquet_tables import Written, empty, part_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -90,9 +90,8 @@ class RowTables(ABC):
             rows = rows.hint("rebalance", *[functions.col(name) for name in spec.split_by])
         batch = f"{BATCH} = {step}"
         self._put(spec, rows, "" if spec.split_by else batch)
-        part = f"if({IS_CURRENT}, '{CURRENT}', '{CLOSED}')" if spec.has_versions else f"'{ALL}'"
         # Asked of the table, because formats run queries of their own in a write, which no observation sees.
-        counted = spark.table(self._name(spec)).where(batch).selectExpr(f"{part} AS part", CLUSTER)
+        counted = spark.table(self._name(spec)).where(batch).selectExpr(f"{part_of(spec)} AS part", CLUSTER)
         seen: dict[str, set[str]] = defaultdict(set)
         total = 0
         for name, cluster, count in counted.groupBy("part", CLUSTER).count().collect():

@@ -123,7 +123,7 @@ def _fitting(rows: DataFrame, table: SilverTable) -> DataFrame:
     over = in_era(table)
     past = over.rowsBetween(-(1 << 63), -1)
     size, listed = fn.size("replicas"), fn.col("directories")
-    unassigned = fn.size(fn.array_except(listed, fn.array(fn.lit(str(ZERO_UUID))))) == 0
+    unassigned = _is_unassigned()
     has_replicas, has_directories = fn.col("replicas").isNotNull(), listed.isNotNull()
     matching = ~has_directories | unassigned | ~has_replicas | (fn.size(listed) == size)
     was_unassigned = fn.last(fn.when(has_directories, unassigned), ignorenulls=True).over(past)
@@ -156,13 +156,17 @@ def _merged(rows: DataFrame, table: SilverTable) -> DataFrame:
     )
     told = told.withColumn("_base", fn.last(fn.when(fn.col("isSet"), begun), ignorenulls=True).over(over))
     none = fn.array_repeat(fn.lit(str(ZERO_UUID)), fn.size("replicas"))
-    unassigned = fn.size(fn.array_except("directories", fn.array(fn.lit(str(ZERO_UUID))))) == 0
     return told.withColumns(
         {
             "partitionEpoch": (fn.col("_base.partition") + fn.col("_number")).cast("int"),
             "leaderEpoch": (fn.col("_base.leader") + fn.col("_elected")).cast("int"),
-            "directories": fn.when(unassigned, none).otherwise(fn.col("directories")),
+            "directories": fn.when(_is_unassigned(), none).otherwise(fn.col("directories")),
             "isGone": fn.lit(False),
             "isNew": fn.lit(False),
         }
     )
+
+
+def _is_unassigned() -> Column:
+    """Whether ``directories`` names none that is one."""
+    return fn.size(fn.array_except("directories", fn.array(fn.lit(str(ZERO_UUID))))) == 0
