@@ -43,12 +43,13 @@ _BY_ISR = (
 def unclean_elections(tables: Tables) -> Any:
     """The rows."""
     window = versions_of(KEYS)
-    later = f"{window[:-1]} rows between 1 following and unbounded following)"
+    # Backwards: Spark goes through a frame that grows once, and through one that shrinks anew for every row.
+    later = rows_before(f"{window[:-1]} desc)")
     healed = "if(leaderRecoveryState <> 'RECOVERING', struct(validFromMs, beginMs), null)"
     versions = linked(tables["partitions"], tables["clusters"]).selectExpr(
         "*",
-        f"first({healed}, true) over {later} as healed",
-        f"last(endMs) over {later} as lastMs",
+        f"last({healed}, true) over {later} as healed",
+        f"first(endMs) over {later} as lastMs",
         f"last(if(leader >= 0, endMs, null), true) over {rows_before(window)} as lostMs",
         f"first(beginMs) over {window} as madeMs",
     )
