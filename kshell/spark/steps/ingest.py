@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell.spark.decoding.decode import View
-from kshell.spark.files.pack import Slice, aim, pack
-from kshell.spark.options import SLICE_BYTES, Narrowing
+from kshell.spark.files.pack import Slice
+from kshell.spark.options import Narrowing
 from kshell.spark.schemas import QUARANTINE, QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS, spark_schema
 from kshell.spark.steps.spread import spread
 
@@ -20,10 +20,37 @@ FOUND = "type is null"
 """True of the rows that stand for a finding in what :func:`records` gives."""
 
 
+_TASK_BYTES = 64 << 20
+"""At most about so many bytes of files a task: four seconds of work, and little to do again where one fails."""
+_LEAST = 4 << 20
+"""Bytes below which a task of its own does not pay: to start one costs as much as to read a megabyte, or two."""
+
+
 def packed(slices: Sequence[Slice], parallelism: int) -> list[bytes]:
-    """The slices, some for each task, pickled: enough tasks for ``parallelism`` at once, none of them tiny."""
-    target = aim(sum(piece.cost() for piece in slices), parallelism, SLICE_BYTES)
-    return [pickle.dumps(some) for some in pack(slices, target)]
+    """The slices, in their order, spread evenly over tasks, pickled: one for each of ``parallelism`` cores, or several
+    times as many where there is much to read; fewer where there is little.
+    """
+    total = sum(piece.cost() for piece in slices)
+    waves = -(-total // (parallelism * _TASK_BYTES))
+    count = min(parallelism * waves, max(total // _LEAST, 1))
+    tasks: list[list[Slice]] = [[] for _ in range(count)]
+    before = 0
+    for piece in slices:
+        tasks[(2 * before + piece.cost()) * count // (2 * total)].append(piece)
+        before += piece.cost()
+    return [pickle.dumps(joined(task)) for task in tasks if task]
+
+
+def joined(slices: Sequence[Slice]) -> tuple[Slice, ...]:
+    """The same with neighbours of one file, of which nothing was found, as one: each file is opened once."""
+    made: list[Slice] = []
+    for piece in slices:
+        last = made[-1] if made else piece
+        if made and not piece.file.findings and last._replace(file=last.file._replace(runs=piece.file.runs)) == piece:
+            made[-1] = last._replace(file=last.file._replace(runs=last.file.runs + piece.file.runs))
+        else:
+            made.append(piece)
+    return tuple(made)
 
 
 def records(spark: SparkSession, pieces: Sequence[bytes]) -> DataFrame:

@@ -122,7 +122,7 @@ class Step:
             self._fresh[name] = self._fresh[name]._replace(truth=made)
 
     def _parallelism(self) -> int:
-        return 2 * int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        return int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
     def _new_records(self) -> DataFrame:
         return self._warehouse.read_batches(RECORDS, [self._warehouse.step], self._fresh)

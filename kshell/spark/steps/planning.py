@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.errors import KshellError
 from kshell.sources.points import Point
-from kshell.spark.files.scan import Found, find
-from kshell.spark.options import SLICE_BYTES
+from kshell.spark.files.scan import Found, files_of, find
 from kshell.spark.truth import Reached, Truth, by_cluster, truth
 from kshell.spark.warehouse.commits import State
 
@@ -24,6 +23,8 @@ _FEW = 64 << 20
 """Bytes of logs that are compared on the driver: about as long as a session takes to start."""
 _CLUSTERS = 32
 """Clusters that are looked at there."""
+LEAST_CUT, MOST_CUT = 4 << 20, 64 << 20
+_SLICES = 1 << 12
 _COLUMN = "truth"
 
 
@@ -102,7 +103,13 @@ def _truth(
     until: int | None,
     bad: Collection[tuple[str, int]] = (),
 ) -> Truth:
-    return truth(name, found, reached, since=since, until=until, cut=SLICE_BYTES, bad=tuple(bad))
+    return truth(name, found, reached, since=since, until=until, cut=cut_of(found), bad=tuple(bad))
+
+
+def cut_of(copies: Sequence[Found]) -> int:
+    """Bytes of a slice of a cluster: a log spreads evenly over tasks, in some thousand slices."""
+    most = max((sum(size for _, size in files_of([one], "auto")) for one in copies), default=0)
+    return min(max(most // _SLICES, LEAST_CUT), MOST_CUT)
 
 
 def planned(task: bytes) -> Iterator[Any]:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 _ESCAPED = re.compile(r"[\x01-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
 """As Spark writes the values of partition columns (ExternalCatalogUtils.escapePathName)."""
-_PLAIN = {
+WRITING = {
+    # Of records, less than half the bytes of snappy (Spark's default) for the same time.
+    "compression": "zstd",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",  # no _SUCCESS beside the data
 }
 _MANY = 8
@@ -94,10 +96,10 @@ class ParquetTables:
             frame = frame.hint("rebalance", *[functions.col(name) for name in spec.split_by])
         frame, told = observed(spec, frame)
         if not spec.split_by:
-            frame.write.mode("overwrite").options(**_PLAIN).parquet(f"{root}/{BATCH}={step}")
+            frame.write.mode("overwrite").options(**WRITING).parquet(f"{root}/{BATCH}={step}")
         else:
             numbered = frame.withColumn(BATCH, functions.lit(step))
-            writer = numbered.write.mode("append").options(**_PLAIN).partitionBy(*spec.split_by, BATCH)
+            writer = numbered.write.mode("append").options(**WRITING).partitionBy(*spec.split_by, BATCH)
             writer.parquet(root)
         return told()
 
