@@ -35,6 +35,8 @@ class Comparison(NamedTuple):
     theirs: list[float]
     goal: float
     notes: list[str]
+    names: tuple[str, str] = ("kshell", "Kafka")
+    """What the two sides are called."""
 
     @property
     def ratio(self) -> float:
@@ -50,7 +52,7 @@ class Comparison(NamedTuple):
 
         verdict = "met" if self.ratio <= self.goal else "NOT met"
         times = f"  ratio    1/{1 / self.ratio:.1f} (goal 1/{1 / self.goal:.0f}: {verdict})"
-        lines = [self.title, side("kshell", self.ours), side("Kafka", self.theirs), times]
+        lines = [self.title, side(self.names[0], self.ours), side(self.names[1], self.theirs), times]
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
 

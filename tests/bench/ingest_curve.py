@@ -42,7 +42,7 @@ def run(rounds: int) -> Comparison:
         notes.append(f"plot: {IMAGE.relative_to(ROOT)}")
     largest, before = (one.cpu / one.records * 10**6 for one in (found[-1], found[-2]))
     title = f"CPU seconds of 10^6 records: of a log of {found[-1].records:,}, and of one of {found[-2].records:,}"
-    return Comparison(title, [largest], [before], GOAL, notes)
+    return Comparison(title, [largest], [before], GOAL, notes, ("largest", "before"))
 
 
 def plot(found: list[Ingest], image: Path) -> None:

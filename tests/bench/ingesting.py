@@ -48,18 +48,18 @@ def pinned(cores: int) -> set[int]:
 
 def _main(cores: int, out: str, rounds: int, sources: Sequence[str]) -> None:
     from kshell.spark import session
-    from kshell.spark.files.pack import partitions
-    from kshell.spark.options import parse
-    from kshell.spark.steps import ingest
+    from kshell.spark.steps import ingest, planning
+    from kshell.spark.warehouse.commits import State
+    from kshell.spark.warehouse.parquet_tables import WRITING
 
     os.sched_setaffinity(0, pinned(cores))
-    asked = parse({"paths": json.dumps(sources), "parallelism": str(4 * cores)})
     with session.running(f"local[{cores}]") as spark:
         for _ in range(rounds):
-            cpu, wall = _cpu_seconds(), time.perf_counter()
-            pieces = ingest.packed([piece for part in partitions(asked) for piece in part], 4 * cores)
-            ingest.records(spark, pieces).write.mode("overwrite").parquet(out)
-            wall, cpu = time.perf_counter() - wall, _cpu_seconds() - cpu
+            cpu, wall = cpu_seconds(), time.perf_counter()
+            truths = planning.truths(planning.clusters(sources), State())
+            pieces = ingest.packed([piece for one in truths for piece in one.slices], cores)
+            ingest.records(spark, pieces).write.mode("overwrite").options(**WRITING).parquet(out)
+            wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
             records = spark.read.parquet(out).count()
             print(json.dumps(Ingest(records, wall, cpu, _worker_mb())._asdict()), flush=True)
 
@@ -81,7 +81,7 @@ def _family() -> Iterator[int]:
         waiting += parents.get(one, [])
 
 
-def _cpu_seconds() -> float:
+def cpu_seconds() -> float:
     """Of the whole family, with children that have ended."""
     total = 0
     for one in _family():

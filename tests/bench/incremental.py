@@ -1,0 +1,124 @@
+"""A second run, when little or nothing is new, against the first: a log of 1,000,000 records, of which 1% come later.
+
+Compared is what a run reads, decodes and writes of the log (planning, ``bronze/records``, the commit), in one session,
+by CPU seconds on one CPU. Told besides: a whole ``kshell-pipeline run`` as a process of its own, with all its tables,
+by the clock: first, with 1% more, and with nothing new. Its gold tables are made anew of all that a changed cluster
+ever had, which is most of the second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kshell.sources.files import METADATA_DIRECTORY
+from tests.bench.harness import ROOT, Comparison
+from tests.bench.ingest import PARTITIONS, RECORDS, TOPICS
+from tests.bench.ingesting import cpu_seconds, pinned
+from tests.kafka import gen
+
+if TYPE_CHECKING:
+    from kshell.spark.truth import Truth
+    from kshell.spark.warehouse import Warehouse
+
+SHARE = 100
+"""The newest hundredth of the log's bytes comes later."""
+GOAL = 0.1
+WARM = 6
+
+
+def run(rounds: int) -> Comparison:
+    """``rounds`` in one session, at most five; one of whole runs."""
+    rounds = min(rounds, 5)
+    log = gen.log(TOPICS, PARTITIONS, RECORDS - TOPICS * (PARTITIONS + 1) - TOPICS // 4 - 61)
+    with tempfile.TemporaryDirectory() as folder:
+        words = [sys.executable, "-m", "tests.bench.incremental", str(log), folder, str(WARM + rounds)]
+        env = os.environ | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env=env, cwd=ROOT)
+        if done.returncode:
+            raise SystemExit(f"the runs failed:\n{done.stderr[-2000:]}")
+        measured = [json.loads(line) for line in done.stdout.splitlines()][WARM:]
+        whole = whole_runs(log, Path(folder, "whole"))
+    first, second = ([one[which] for one in measured] for which in (0, 1))
+    nothing = statistics.median(one[2] for one in measured)
+    notes = [
+        f"nothing new: {nothing * 1000:.0f} ms of CPU, {nothing / statistics.median(first):.4f} of the first",
+        "kshell-pipeline run as a process, all tables, by the clock: first {:.0f} s, 1% more {:.0f} s,"
+        " nothing new {:.1f} s".format(*whole),
+    ]
+    return Comparison(
+        "reading a log that has grown by 1%, against reading all of it", second, first, GOAL, notes, ("second", "first")
+    )
+
+
+def place(log: Path, folder: Path, *, whole: bool) -> Path:
+    """The log as a metadata directory: all of it, or but for its end, with half a batch there."""
+    directory = folder / METADATA_DIRECTORY
+    directory.mkdir(parents=True, exist_ok=True)
+    copy = directory / log.name
+    shutil.copy(log, copy)
+    if not whole:
+        os.truncate(copy, log.stat().st_size * (SHARE - 1) // SHARE)
+    return directory
+
+
+def whole_runs(log: Path, folder: Path) -> list[float]:
+    """Seconds of the first run, of the one with more, and of one with nothing new."""
+    seconds = []
+    for whole in (False, True, True):
+        source = place(log, folder, whole=whole)
+        words = [sys.executable, "-m", "kshell.spark.cli", "run", "--source", str(source), "--out", str(folder / "out")]
+        start = time.perf_counter()
+        subprocess.run(words, check=True, capture_output=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def _main(log: Path, folder: Path, rounds: int) -> None:
+    """Prints the CPU seconds of the three, a JSON list for each round."""
+    from kshell.spark import session
+    from kshell.spark.steps import planning
+    from kshell.spark.warehouse import Warehouse
+
+    os.sched_setaffinity(0, pinned(1))
+    with session.running("local[1]") as spark:
+        for number in range(rounds):
+            warehouse = Warehouse(spark, str(folder / f"out{number}"))
+            spent = []
+            for whole in (False, True, True):
+                source = place(log, folder / "source", whole=whole)
+                before = cpu_seconds()
+                found = planning.truths(planning.clusters([str(source)]), warehouse.state)
+                _ingest(warehouse, found)
+                spent.append(cpu_seconds() - before)
+            assert warehouse.read("records").count() == RECORDS
+            print(json.dumps(spent), flush=True)
+
+
+def _ingest(warehouse: Warehouse, truths: Sequence[Truth]) -> None:
+    """What is new into ``bronze/records``, as a step that commits: as a run does it, without the other tables."""
+    from kshell.spark.steps import ingest
+    from kshell.spark.steps.novelty import fresh_of
+    from kshell.spark.warehouse.commits import ClusterState
+
+    fresh = [one for one in (fresh_of(truth, warehouse.state) for truth in truths) if one is not None]
+    if not fresh:
+        return
+    with warehouse.writing():
+        warehouse.begin()
+        pieces = ingest.packed([piece for one in fresh for piece in one.truth.slices], 1)
+        warehouse.append("records", ingest.records(warehouse.spark, pieces))
+        warehouse.commit({one.cluster_id: ClusterState(one.truth.reached._asdict(), None, 0) for one in fresh})
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
