@@ -58,11 +58,12 @@ class Agreement(NamedTuple):
 
 
 def agreement(
-    copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], first_of: Collection[int] = ()
+    copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], first_of: Collection[int] = (), committed: int = 0
 ) -> Agreement:
     """What is to be said of copies (at least one) that were read together; their standings are in their order.
 
-    ``first_of``: places of copies that go before all others, whatever Raft's rules say of those.
+    ``first_of``: places of copies that go before all others, whatever Raft's rules say of those, which prove nothing
+    then. ``committed``: the offset below which all is known to be committed.
     """
     cluster = cluster_of(copies)
     members = [place for place, copy in enumerate(copies) if copy.cluster_id in (None, cluster)]
@@ -74,7 +75,8 @@ def agreement(
     for place in members[1:]:
         agreeing = [other for other in found if found[other].state in CONSISTENT]
         found[place] = _standing(copies, pairs, place, agreeing)
-    committed = _committed(list(found.values()))
+    counted = [one for place, one in found.items() if not first_of or place in first_of]
+    committed = max(committed, _committed(counted))
     standings = [found.get(place, Standing(copy, OTHER_CLUSTER)) for place, copy in enumerate(copies)]
     return Agreement(copies[first], committed, [_with_tail(one, committed) for one in standings])
 
@@ -89,8 +91,8 @@ def rank(copy: Copy) -> tuple[int, ...]:
     """What goes before; of equal ends a log before a snapshot, the one with less damage, and the one that reaches
     further back, because more can be compared with it.
     """
-    reach = _end(copy) if copy.start is None else copy.start
-    return copy.last_epoch, _end(copy), copy.log_end or 0, -len(copy.damage), -reach
+    reach = _end(copy) if copy.oldest is None else copy.oldest
+    return copy.last_epoch, _end(copy), copy.log_end or 0, -copy.faults, -reach
 
 
 def _end(copy: Copy) -> int:

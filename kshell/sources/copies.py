@@ -57,6 +57,16 @@ class Copy:
             self.verify(file)
 
     @property
+    def oldest(self) -> int | None:
+        """The offset of the log's first record, also where only its end was read."""
+        return self.start
+
+    @property
+    def faults(self) -> int:
+        """How much of it is damaged."""
+        return len(self.damage)
+
+    @property
     def newest(self) -> SnapshotFile | None:
         """The newest snapshot that is whole and whose name says what it is."""
         return next((file for file in reversed(self.snapshots) if file.end_offset is not None), None)

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
     from kshell.sources.log import Progress
     from kshell.spark.steps.step import Again
+    from kshell.spark.truth.copy_log import Bad
     from kshell.spark.warehouse import Warehouse
 
 Work = Callable[[], None]
-Bad = Collection[tuple[str, int]]
-"""(file, first byte) of damaged batches."""
 _FILE = ["clusterId", "file"]
+_IN_LOG = "kind = 'batch' and not isSnapshot"
 _THREADS = 4
 """Tables that are written at once: each is a few short jobs, between which a core waits for the driver."""
 _BEGIN = "BEGIN_TRANSACTION_RECORD"
@@ -94,6 +94,7 @@ class Step:
             bad = self._again is not None and _bad(found)
             if bad:
                 self._replan(bad)
+                self._damage = found.where(f"not ({_IN_LOG})")  # the others are told by planning now
                 self._written()
         return self._count() if RECORDS in self.rows else {}
 
@@ -275,10 +276,10 @@ class Step:
 
 def _bad(found: DataFrame) -> dict[str, Bad]:
     """The damaged batches by cluster."""
-    bad: dict[str, list[tuple[str, int]]] = {}
-    rows = found.where("kind = 'batch' and not isSnapshot").select("clusterId", "file", "position")
+    bad: dict[str, list[tuple[str, int, str]]] = {}
+    rows = found.where(_IN_LOG).select("clusterId", "file", "position", "reason")
     for row in rows.collect():
-        bad.setdefault(row["clusterId"], []).append((row["file"], row["position"]))
+        bad.setdefault(row["clusterId"], []).append((row["file"], row["position"], row["reason"]))
     return {**bad}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pickle
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell.errors import KshellError
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kshell.sources.log import Progress
+    from kshell.spark.truth.copy_log import Bad
 
 NOW = Point()
 _FEW = 64 << 20
@@ -69,10 +70,10 @@ def again(
     *,
     since: Point = NOW,
     until: Mapping[str, int] | None = None,
-) -> Callable[[str, Collection[tuple[str, int]]], Truth]:
+) -> Callable[[str, Bad], Truth]:
     """What makes one of those truths once more, without batches that reading has shown to be damaged."""
 
-    def make(name: str, bad: Collection[tuple[str, int]]) -> Truth:
+    def make(name: str, bad: Bad) -> Truth:
         return _truth(*_task(name, copies[name], state, since, until), bad)
 
     return make
@@ -101,7 +102,7 @@ def _truth(
     reached: Reached | None,
     since: Point,
     until: int | None,
-    bad: Collection[tuple[str, int]] = (),
+    bad: Bad = (),
 ) -> Truth:
     return truth(name, found, reached, since=since, until=until, cut=cut_of(found), bad=tuple(bad))
 

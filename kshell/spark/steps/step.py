@@ -7,7 +7,7 @@ what is read twice, is decided here; what rows mean, in :mod:`~kshell.spark.silv
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.commands.base.result import Row
@@ -16,10 +16,11 @@ from kshell.spark.steps.novelty import fresh_of
 if TYPE_CHECKING:
     from kshell.sources.log import Progress
     from kshell.spark.truth import Truth
+    from kshell.spark.truth.copy_log import Bad
     from kshell.spark.warehouse import Warehouse
 
-Again = Callable[[str, Collection[tuple[str, int]]], "Truth"]
-"""The truth of a cluster once more, as if damaged batches were not there: their (file, first byte)."""
+Again = Callable[[str, "Bad"], "Truth"]
+"""The truth of a cluster once more, as if damaged batches were not there."""
 
 
 class Summary(NamedTuple):
@@ -59,7 +60,7 @@ def advance(
     """Takes the truths into the warehouse, whose only writer the caller is (:meth:`Warehouse.writing`).
 
     ``again`` makes a cluster's truth once more, when reading shows batches to be damaged that planning by headers took
-    for good: (cluster id, (file, first byte) of each) -> truth.
+    for good.
 
     Where nothing is new, no session is needed. A step that fails or is killed does not count, and the next one begins
     where this one did. Raises CommandError when somebody else has written meanwhile.

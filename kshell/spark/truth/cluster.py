@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kshell.errors import SourceError, SourceNotFoundError
@@ -13,7 +13,7 @@ from kshell.sources.points import Point
 from kshell.spark.files.scan import Found
 from kshell.spark.truth.bases import Base, Begun, Snapshots, eras
 from kshell.spark.truth.continues import still_holds
-from kshell.spark.truth.copy_log import Log, Part
+from kshell.spark.truth.copy_log import Bad, Log, Part
 from kshell.spark.truth.given import slices
 from kshell.spark.truth.looked import Looked, look
 from kshell.spark.truth.merge import stretches
@@ -34,7 +34,7 @@ class Asked(NamedTuple):
     since: Point
     until: int | None
     cut: int
-    bad: Collection[tuple[str, int]]
+    bad: Bad
 
 
 class New(NamedTuple):
@@ -53,14 +53,14 @@ def truth(
     since: Point = _NOW,
     until: int | None = None,
     cut: int,
-    bad: Collection[tuple[str, int]] = (),
+    bad: Bad = (),
 ) -> Truth:
     """What is to be read of the copies (at least one) of a cluster. The same files give the same truth.
 
     One copy is planned by its headers; several are read, and compared, as a whole or, with ``reached``, from there on,
     unless one of them is new. ``since``: begin at the newest snapshot at or before that point from which the log goes
-    on. ``until``: no record of the log at or after that offset. ``cut``: bytes of a slice, about. ``bad``: (file, first
-    byte) of batches that are known to be damaged, because somebody read them: as if they were not there.
+    on. ``until``: no record of the log at or after that offset. ``cut``: bytes of a slice, about. ``bad``: batches
+    that are known to be damaged, because somebody read them: as if they were not there.
 
     What looks like damage is believed only when the files did not change meanwhile. Raises SourceError.
     """
@@ -104,6 +104,7 @@ def _made(copies: Sequence[Found], asked: Asked) -> tuple[Truth, bool]:
         not still_holds(looked.log, reached)
         or _is_mended(snapshots, reached)
         or _is_filled(looked.log, reached, asked.until)
+        or _is_found(looked.log, reached)
     )
     if restart:
         asked = asked._replace(reached=None)
@@ -113,9 +114,7 @@ def _made(copies: Sequence[Found], asked: Asked) -> tuple[Truth, bool]:
     reaching = Reaching(looked, new.log, new.begun, asked.reached)
     given = tuple(slices(asked.cluster_id, looked.copies, new.log.parts, new.begun.bases, asked.cut))
     rows = told(looked, snapshots, new.log, new.begun, new.before, asked.cluster_id, asked.reached)
-    ended = reaching.reached()._replace(
-        places=reaching.places(rows.excluded), excluded=rows.excluded, told=rows.findings.told
-    )
+    ended = rows.remembered(looked, reaching.reached(), asked.reached)._replace(places=reaching.places(rows.excluded))
     made = Truth(
         asked.cluster_id,
         given,
@@ -151,6 +150,13 @@ def _is_filled(log: Log, reached: Reached, until: int | None) -> bool:
         return False
     new = _part(log, reached.offset, until).parts
     return bool(new) and new[0].run.first == reached.offset
+
+
+def _is_found(log: Log, reached: Reached) -> bool:
+    """Whether something is there now that was missing, because it was mended, or somebody else has it."""
+    return any(
+        part.run.first < after and part.run.after > first for first, after in reached.missing for part in log.parts
+    )
 
 
 def _new(looked: Looked, snapshots: Snapshots, asked: Asked) -> New:

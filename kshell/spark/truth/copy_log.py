@@ -12,8 +12,8 @@ from kshell.spark.stream.resume import Start
 from kshell.spark.stream.walk import Onward
 from kshell.spark.truth.run_parts import at_byte, since, until, whole_at
 
-Bad = Collection[tuple[str, int]]
-"""(file, first byte) of batches that a reader found to be damaged."""
+Bad = Collection[tuple[str, int, str]]
+"""(file, first byte, what is wrong) of batches that a reader found to be damaged."""
 
 
 class Part(NamedTuple):
@@ -54,12 +54,17 @@ def plan(found: Found, place: Sequence[Any] | None, offset: int | None, cut: int
     return [*Onward(listing, start, cut).files()]
 
 
+def is_there(found: Found, place: Sequence[Any] | None) -> bool:
+    """Whether a copy still holds the batch of a place of ``Reached``."""
+    return bool(place) and place is not None and _at(found.listing, place) is not None
+
+
 def _at(listing: Listing, place: Sequence[Any]) -> Start | None:
-    path, position, offset, _ = place
+    path, position, offset, _, crc = place
     for index, segment in enumerate(listing.segments):
         if segment.path == path and segment.size > position:
             batch = whole_at(path, segment.size, position)
-            if batch is not None and batch.first == offset:
+            if batch is not None and (batch.first, batch.crc) == (offset, crc):
                 return Start(listing.segments[index:], position, -1, offset, 0)
     return None
 
@@ -99,7 +104,7 @@ def _breaks(file: FilePlan, run: Run, damage: list[int], given: int) -> Iterator
 
 
 def _kept(file: FilePlan, bad: Bad) -> Iterator[Run]:
-    gone = sorted(position for path, position in bad if path == file.path)
+    gone = sorted(position for path, position, _ in bad if path == file.path)
     for run in file.runs:
         if run.repeats:
             continue

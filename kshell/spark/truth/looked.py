@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kshell.sources.directory import without_collector
-from kshell.spark.files.plan import FilePlan
+from kshell.spark.files.plan import FilePlan, Finding
 from kshell.spark.files.scan import Found
-from kshell.spark.truth.copy_log import Bad, Log, clipped, log_of, plan
-from kshell.spark.truth.members import Judged, Member, judge
+from kshell.spark.truth.copy_log import Bad, Log, clipped, is_there, log_of, plan
+from kshell.spark.truth.judged import Judged, judge
+from kshell.spark.truth.known import Known, before, is_mended, sizes, widened
+from kshell.spark.truth.members import Member
 from kshell.spark.truth.merge import merged
 from kshell.spark.truth.run_parts import whole_at
 from kshell.spark.truth.values import ENDLESS, Reached
@@ -19,7 +21,8 @@ class Looked(NamedTuple):
     """``plans``, ``logs``: place of a copy -> what was found; those that are known to be of another history have none.
 
     ``believed``: (place, offset before which its log counts), the reference first. ``judged``: with more than one copy,
-    in the order of ``read``. ``went_on``: whether only what comes after the tables was looked at.
+    in the order of ``read``. ``known``: place of a copy -> what of it was compared before. ``went_on``: whether only
+    what comes after the tables was looked at.
     """
 
     copies: tuple[Found, ...]
@@ -30,47 +33,77 @@ class Looked(NamedTuple):
     log: Log
     judged: Judged | None
     members: tuple[Member, ...]
+    known: Mapping[int, Known]
     excluded: Mapping[str, Mapping[str, Any]]
     went_on: bool
 
 
 def look(copies: Sequence[Found], reached: Reached | None, cut: int, bad: Bad) -> Looked:
     """Reads several copies, plans one by its headers. Raises FileNotFoundError (list again), SourceError."""
-    excluded = (
-        {} if reached is None else {one.path: reached.excluded[one.path] for one in copies if _is_out(one, reached)}
-    )
+    excluded = _excluded(copies, reached) if reached is not None else {}
     read = tuple(place for place, one in enumerate(copies) if one.path not in excluded)
-    goes_on = reached is not None and all(copies[place].path in reached.places for place in read)
-    plans = {place: _planned(copies[place], reached if goes_on else None, cut) for place in read}
-    judged, members = None, []
+    start = reached if reached is not None and _goes_on([copies[place] for place in read], reached) else None
+    plans = {place: _planned(copies[place], start, cut, bad) for place in read}
+    judged, members, known = None, [], dict[int, Known]()
     believed: tuple[tuple[int, int], ...] = tuple((place, ENDLESS) for place in read)
     if len(read) > 1:
-        known = reached.offset if reached is not None and goes_on else -1
+        if start is not None:
+            known = before(copies, plans, start)
+            plans |= widened(copies, plans, known, cut)
         with without_collector():
-            members = [Member(copies[place], plans[place], cut, known) for place in read]
-            judged = judge(members)
+            members = [Member(copies[place], plans[place], cut, known.get(place), start) for place in read]
+            for member, place in zip(members, read, strict=True):
+                member.is_trusted = reached is not None and is_there(copies[place], reached.places.get(member.path))
+            judged = judge(members, (start.committed if start is not None else None) or 0)
         plans = {place: member.plans for place, member in zip(read, members, strict=True)}
         believed = tuple((read[index], limit) for index, limit in judged.believed)
     logs = {place: log_of(place, plans[place], bad) for place in read}
     counted = [clipped(logs[place], 0, limit) for place, limit in believed]
     log = merged(counted) if counted else Log((), frozenset())
-    return Looked(tuple(copies), read, plans, logs, believed, log, judged, tuple(members), excluded, goes_on)
+    return Looked(
+        tuple(copies), read, plans, logs, believed, log, judged, tuple(members), known, excluded, start is not None
+    )
 
 
-def _planned(found: Found, reached: Reached | None, cut: int) -> list[FilePlan]:
-    if reached is None:
-        return plan(found, None, None, cut)
-    return plan(found, reached.places.get(found.path), reached.offset, cut)
+def _goes_on(copies: Iterable[Found], reached: Reached) -> bool:
+    """Whether what comes after the tables is all that is new: every copy was there, and none was mended."""
+    return all(one.path in reached.places and not is_mended(one, reached.told.get(one.path, ())) for one in copies)
+
+
+def _planned(found: Found, start: Reached | None, cut: int, bad: Bad) -> list[FilePlan]:
+    if start is None:
+        made = plan(found, None, None, cut)
+    else:
+        made = plan(found, start.places.get(found.path), start.offset, cut)
+    return [_with_bad(one, bad) for one in made]
+
+
+def _with_bad(file: FilePlan, bad: Bad) -> FilePlan:
+    """What readers have found besides is one more finding."""
+    known = {one.position for one in file.findings}
+    more = [Finding(at, "batch", reason) for path, at, reason in bad if path == file.path and at not in known]
+    return file._replace(findings=tuple(sorted((*file.findings, *more)))) if more else file
+
+
+def _excluded(copies: Sequence[Found], reached: Reached) -> dict[str, Mapping[str, Any]]:
+    """The copies that are known to be of another history: one that is new may be of that one, too."""
+    if any(one.path not in reached.places and one.path not in reached.excluded for one in copies):
+        return {}
+    return {one.path: reached.excluded[one.path] for one in copies if _is_out(one, reached)}
 
 
 def _is_out(found: Found, reached: Reached) -> bool:
-    """Whether a copy was of another history, and what shows it is still there."""
+    """Whether a copy was of another history, and what shows it is still there.
+
+    One that had no offset in common is looked at again once it may have.
+    """
     told = reached.excluded.get(found.path)
     if told is None:
         return False
-    sizes = {segment.path: segment.size for segment in found.listing.segments}
-    path, position = told["file"], told["position"]
-    if path not in sizes:
+    if told["until"] is not None and reached.offset > told["until"]:
         return False
-    batch = whole_at(path, sizes[path], position)
+    there, path = sizes(found), told["file"]
+    if path not in there:
+        return False
+    batch = whole_at(path, there[path], told["position"])
     return batch is not None and batch.crc == told["crc"]

@@ -1,42 +1,53 @@
-"""Several copies of one log, read together: which of them are of one history, and how far each is to be believed.
-
-Copies that part without an election that explains it are not of one history. Of such groups the one with the most
-copies counts, of equal ones the one that Raft's rules put first; in it the reference is the copy that wins an election.
-"""
+"""A copy of a log of which plans tell what to read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError
 from kshell.protocol.batches import Batch
 from kshell.protocol.verify import Torn
-from kshell.sources.agreement import Agreement, agreement, cluster_of, contradiction, rank
-from kshell.sources.copies import Copy, Pair, read_together
+from kshell.sources.copies import Copy
 from kshell.sources.files import SnapshotFile, leader_epochs
 from kshell.sources.log import Progress
 from kshell.spark.files.plan import FilePlan, Finding, Runs
 from kshell.spark.files.read import read
 from kshell.spark.files.scan import Found
-from kshell.spark.truth.values import ENDLESS
-
-Pairs = Mapping[tuple[int, int], Pair]
+from kshell.spark.truth.known import Known
+from kshell.spark.truth.values import ENDLESS, Reached
 
 
 class Member(Copy):
     """A copy of which plans tell what to read; ``plans`` are afterwards those of batches whose CRC is right.
 
-    Snapshots that end at or before ``known``, but for the newest, are taken for whole.
+    ``known``: what of it was compared before; ``start``: how far the tables are, where reading goes on from there.
+    Snapshots that end there or before, but for the newest, are then taken for whole.
     """
 
-    def __init__(self, found: Found, plans: Sequence[FilePlan], cut: int, known: int) -> None:
+    def __init__(
+        self, found: Found, plans: Sequence[FilePlan], cut: int, known: Known | None, start: Reached | None
+    ) -> None:
         self.plans = list(plans)
         self.lines = leader_epochs(found.listing)
+        self.listing = found.listing
+        self.known = known
+        self.is_trusted = False
+        """Whether the tables were made of this copy, too, and it still holds what they have of it."""
         self._cut = cut
-        self._known = known
+        self._known = -1 if start is None else start.offset
         self._last = found.listing.snapshots[-1:]
         super().__init__(found.path, found.listing)
+        newest = self.newest
+        if start is not None and not (self.voters and newest is not None and (newest.end_offset or 0) > start.offset):
+            self.voters = {one[0]: one[1] for one in start.voters}
+
+    @property
+    def oldest(self) -> int | None:
+        return self.start if self.known is None else self.known.row.get("startOffset")
+
+    @property
+    def faults(self) -> int:
+        return max(len(self.damage), 0 if self.known is None else len(self.known.row.get("damage", ())))
 
     def verify(self, file: SnapshotFile) -> None:
         if file in self._last or file.end_offset is None or file.end_offset > self._known:
@@ -88,55 +99,3 @@ def as_error(path: str, finding: Finding) -> DataError:
     if finding.position >= 0:
         return CorruptDataError(path, finding.position, finding.reason)
     return IncompleteLogError(finding.reason if path in finding.reason else f"{path}: {finding.reason}")
-
-
-class Judged(NamedTuple):
-    """``believed``: (place of a copy, offset before which its log counts), the reference first."""
-
-    agreement: Agreement
-    believed: tuple[tuple[int, int], ...]
-
-
-def judge(members: Sequence[Member]) -> Judged:
-    """Reads all of at least one copy. Raises SourceError."""
-    pairs = read_together(members)
-    group = _group(members, pairs)
-    found = agreement(members, pairs, group)
-    reference = members.index(found.reference)
-    believed = [(reference, ENDLESS)]
-    for place in sorted(group, key=lambda place: rank(members[place]), reverse=True):
-        if place != reference:
-            pair = pairs[min(place, reference), max(place, reference)]
-            believed.append((place, _limit(members[place], members[reference], pair)))
-    return Judged(found, tuple(believed))
-
-
-def _group(members: Sequence[Member], pairs: Pairs) -> list[int]:
-    """The places of the copies of one history."""
-    cluster = cluster_of(members)
-    ours = [place for place, one in enumerate(members) if one.cluster_id in (None, cluster)]
-    ours.sort(key=lambda place: rank(members[place]), reverse=True)
-    best: list[int] = []
-    for seed in ours:
-        group = [seed]
-        for place in ours:
-            if place != seed and all(_are_of_one_history(members, pairs, place, other) for other in group):
-                group.append(place)
-        best = max(best, group, key=len)  # of equal ones the first
-    return best
-
-
-def _are_of_one_history(members: Sequence[Member], pairs: Pairs, one: int, other: int) -> bool:
-    pair = pairs[min(one, other), max(one, other)]
-    if pair.parting is None:
-        return True
-    behind, before = sorted((one, other), key=lambda place: rank(members[place]))
-    return contradiction(members[behind], members[before], pair.parting.offset) is None
-
-
-def _limit(copy: Member, reference: Member, pair: Pair) -> int:
-    """Before which offset the records of a copy are those of the reference, also where that has none."""
-    limit = reference.ends_epoch(copy.last_epoch) if reference.log_end is not None else ENDLESS
-    if pair.parting is not None:
-        limit = min(limit, pair.parting.offset if pair.to is None else pair.to)
-    return limit

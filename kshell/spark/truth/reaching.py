@@ -44,6 +44,10 @@ class Reaching:
     def places(self, excluded: Collection[str]) -> dict[str, Sequence[Any] | None]:
         """Path of a copy -> the last batch of it that belongs to what was read."""
         limits = dict(self._looked.believed)
+        judged = self._looked.judged
+        if self._looked.went_on and judged is not None:  # what lies between its end and the tables' was not compared
+            same = {self._looked.read[index]: to for index, to in judged.same.items()}
+            limits |= {place: min(limits[place], to) for place, to in same.items()}
         made: dict[str, Sequence[Any] | None] = {}
         for place in self._looked.read:
             path = self._looked.copies[place].path
@@ -60,7 +64,8 @@ class Reaching:
             run = until(part.path, part.run, after)
             if run is not None:
                 batch = self._last(part._replace(run=run))
-                return [part.path, batch.position, batch.first, self._before_in(copy, part.path, batch.position)]
+                earlier = self._before_in(copy, part.path, batch.position)
+                return [part.path, batch.position, batch.first, earlier, batch.crc]
         return None
 
     def _before_in(self, copy: int, path: str, position: int) -> dict[str, Any]:

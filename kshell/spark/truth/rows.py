@@ -13,6 +13,7 @@ from kshell.sources.points import missing
 from kshell.spark.files.plan import FilePlan, Finding
 from kshell.spark.files.scan import Found
 from kshell.spark.schemas import COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
+from kshell.spark.truth.known import sign, still_told
 from kshell.spark.truth.members import as_error
 from kshell.spark.truth.values import Row
 
@@ -26,10 +27,14 @@ class Findings:
     """What is wrong, told once: ``rows`` of the table ``quarantine``, and ``told`` for the next time."""
 
     def __init__(self, cluster_id: str, copies: Sequence[Found], told: Told) -> None:
-        paths = {one.path for one in copies}
         self.rows: list[Row] = []
-        self.told: dict[str, list[list[Any]]] = {path: [[*one] for one in told[path]] for path in told if path in paths}
-        self._known = {(file, position, kind, words) for path in told for file, position, kind, words in told[path]}
+        self.told: dict[str, list[list[Any]]] = {}
+        self.gaps: list[list[int]] = []
+        """Offsets (first, after) that no copy has."""
+        for one in copies:
+            if kept := [[*finding] for finding in still_told(one, told.get(one.path, ()))]:
+                self.told[one.path] = kept
+        self._known = {tuple(finding[:4]) for findings in self.told.values() for finding in findings}
         self._cluster_id = cluster_id
         self._copies = copies
 
@@ -40,20 +45,21 @@ class Findings:
             key = (plan.path, finding.position, finding.kind, words)
             if finding.kind != "torn" and key not in self._known:
                 self._known.add(key)
-                told = self.told.setdefault(self._copies[copy].path, [])
+                found = self._copies[copy]
+                told = self.told.setdefault(found.path, [])
                 if len(told) < _TOLD:
-                    told.append([*key])
-                node = self._copies[copy].origin.node_id
-                self.rows.append(self._row(finding, node, plan.path, is_snapshot=plan.is_snapshot))
+                    told.append([*key, sign(found, plan.path, finding.position)])
+                self.rows.append(self._row(finding, found.origin.node_id, plan.path, is_snapshot=plan.is_snapshot))
 
     def gap(self, first: int, after: int, words: str = "") -> None:
         """Offsets that no copy has."""
+        self.gaps.append([first, after])
         finding = Finding(-1, "gap", f"{missing(first, after)} in every copy{words}")
         self.rows.append(self._row(finding, None, None) | {"offset": first})
 
     def damage(self, copy: int) -> list[str]:
-        """All that was ever told of a copy."""
-        return [words for _, _, _, words in self.told.get(self._copies[copy].path, ())]
+        """All that was told of a copy and is still so."""
+        return [words for _, _, _, words, _ in self.told.get(self._copies[copy].path, ())]
 
     def _row(self, finding: Finding, node: int | None, path: str | None, *, is_snapshot: bool = False) -> Row:
         known = {

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kshell.errors import CorruptDataError
-from kshell.sources.agreement import REFERENCE, Standing
+from kshell.sources.agreement import DIVERGED, NOT_COMPARED, REFERENCE, Standing
 from kshell.spark.files.plan import FilePlan, damaged
 from kshell.spark.truth.bases import Begun, Snapshots
 from kshell.spark.truth.copy_log import Log
+from kshell.spark.truth.known import Known
 from kshell.spark.truth.looked import Looked
 from kshell.spark.truth.merge import Stretch, stretches
 from kshell.spark.truth.rows import Findings, copy_row, file_rows, standing_row
-from kshell.spark.truth.run_parts import holding, last_of
+from kshell.spark.truth.run_parts import At, holding, last_of, whole_at
 from kshell.spark.truth.values import Reached, Row
 
 
@@ -27,6 +28,20 @@ class Rows(NamedTuple):
     excluded: dict[str, Mapping[str, Any]]
     committed: int | None
     is_odd: bool
+
+    def remembered(self, looked: Looked, reached: Reached, before: Reached | None) -> Reached:
+        """How far the tables are, with what was told of the copies. ``before``: how far they were."""
+        voters = [*before.voters] if before is not None else []
+        if looked.judged is not None:
+            voters = sorted([*one] for one in looked.judged.agreement.reference.voters.items())
+        return reached._replace(
+            rows={row["copy"]: row for row in self.copies if row["copy"] not in self.excluded},
+            excluded=self.excluded,
+            told=self.findings.told,
+            missing=[*(before.missing if before is not None else ()), *self.findings.gaps],
+            voters=voters,
+            committed=self.committed,
+        )
 
     def cluster(self, reached: Reached) -> Row:
         """The row of the table ``clusters``."""
@@ -115,20 +130,45 @@ def _copies(
     committed = None
     believed = dict(looked.believed)
     if looked.judged is not None:
-        committed = looked.judged.agreement.committed or None
-        for place, one in zip(looked.read, looked.judged.agreement.standings, strict=True):
-            path = looked.copies[place].path
-            start = _start(looked, place)
-            rows[path] = standing_row(cluster_id, one, looked.judged.agreement.reference, start, findings.damage(place))
-            witness = _witness(looked, place, one) if place not in believed else None
-            if witness is not None:
-                excluded[path] = {**witness, "row": rows[path]}
+        found = looked.judged.agreement
+        committed = found.committed or None
+        for place, one in zip(looked.read, found.standings, strict=True):
+            row = standing_row(cluster_id, one, found.reference, _start(looked, place), findings.damage(place))
+            if place in believed:
+                row = _as_before(row, looked.known.get(place))
+            else:
+                row["reason"] = _outside(row, one)
+                witness = _witness(looked, place, one)
+                excluded |= {row["copy"]: {**witness, "row": row}} if witness is not None else {}
+            rows[row["copy"]] = row
     elif looked.read:
         (place,) = looked.read
         row = _alone(looked, place, cluster_id, findings.damage(place), reached)
         rows[row["copy"]] = row
         committed = row["uncommittedFrom"] if row["uncommittedFrom"] is not None else row["endOffset"]
     return [rows[copy.path] for copy in looked.copies if copy.path in rows], excluded, committed
+
+
+def _as_before(row: Row, known: Known | None) -> Row:
+    """A tail that an election left behind is compared once, and not again while it is as it was."""
+    if known is None or known.row.get("state") != DIVERGED:
+        return row
+    is_same = all(known.row[name] == row[name] for name in ("endOffset", "lastEpoch"))
+    return {**known.row, "damage": row["damage"]} if is_same else row
+
+
+def _outside(row: Row, one: Standing) -> str | None:
+    """Why a copy gives no row."""
+    if one.state == NOT_COMPARED:
+        return f"{row['reason']}: nothing shows that it is of this cluster, so it gives no row"
+    if one.parted is None or one.other is None or one.parted.contradiction is not None:
+        told: str | None = row["reason"]
+        return told
+    offset, mine, theirs, _ = one.parted
+    return (
+        f"parts from {one.other.path} at offset {offset} (epoch {mine.epoch} here, {theirs.epoch} there), and no"
+        " election explains it: what is there is committed, or nothing is the same before"
+    )
 
 
 def _start(looked: Looked, place: int) -> int | None:
@@ -140,13 +180,21 @@ def _start(looked: Looked, place: int) -> int | None:
 
 
 def _witness(looked: Looked, place: int, one: Standing) -> Mapping[str, Any] | None:
-    """The batch that shows that a copy is of another history."""
+    """The batch that shows that a copy is of another history: where it parts, else its first one."""
     log = looked.logs[place]
     part = log.part_with(one.parted.offset) if one.parted is not None else next(iter(log.parts), None)
-    if part is None:
+    if part is not None:
+        batch: At | None = holding(part.path, part.run, one.parted.offset if one.parted is not None else part.run.first)
+        path = part.path
+    else:
+        file = next(iter(one.copy.snapshots), None)
+        path = file.path if file is not None else ""
+        batch = whole_at(path, file.size, 0) if file is not None else None
+    if batch is None:
         return None
-    batch = holding(part.path, part.run, one.parted.offset if one.parted is not None else part.run.first)
-    return {"file": part.path, "position": batch.position, "crc": batch.crc}
+    end = looked.log.end or 0
+    until = batch.first if one.parted is None and part is not None and batch.first >= end else None
+    return {"file": path, "position": batch.position, "crc": batch.crc, "until": until}
 
 
 def _alone(looked: Looked, place: int, cluster_id: str, damage: list[str], reached: Reached | None) -> Row:
@@ -158,7 +206,8 @@ def _alone(looked: Looked, place: int, cluster_id: str, damage: list[str], reach
         epoch = last_of(log.parts[-1].path, log.parts[-1].run).epoch
     if newest is not None and (end is None or (newest.end_offset or 0) > end):
         end, epoch = newest.end_offset, newest.epoch
-    committed = newest.end_offset if newest is not None else 0
+    known = reached.committed if reached is not None and looked.went_on else None
+    committed = max(newest.end_offset or 0 if newest is not None else 0, known or 0)
     start = _start(looked, place)
     return copy_row(
         cluster_id,
@@ -171,6 +220,6 @@ def _alone(looked: Looked, place: int, cluster_id: str, damage: list[str], reach
         snapshot=f"{newest.end_offset}-{newest.epoch}" if newest else None,
         sameFrom=start,
         sameTo=log.end,
-        uncommittedFrom=committed if end is not None and (committed or 0) < end else None,
+        uncommittedFrom=committed if end is not None and committed < end else None,
         damage=damage,
     )

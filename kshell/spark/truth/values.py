@@ -33,11 +33,21 @@ class Reached(NamedTuple):
     """When the last one ends."""
     places: Mapping[str, Sequence[Any] | None] = {}
     """Path of a copy -> the last batch of it that was looked at, and belongs to what was read: (segment's path, first
-    byte, base offset, what of the segment's row in ``files`` is about what is before)."""
+    byte, base offset, what of the segment's row in ``files`` is about what is before, CRC)."""
+    rows: Mapping[str, Mapping[str, Any]] = {}
+    """Path of a copy that is not excluded -> its row in ``copies``."""
     excluded: Mapping[str, Mapping[str, Any]] = {}
-    """Path of a copy that is of another history -> its row in ``copies``, and the batch that shows it."""
+    """Path of a copy that is of another history -> its row in ``copies``, the batch that shows it (``file``,
+    ``position``, ``crc``), and ``until``: once the tables go beyond that offset the two can be compared; or null."""
     told: Mapping[str, Sequence[Sequence[Any]]] = {}
-    """Path of a copy -> findings that were told: (file, byte or -1, kind, words)."""
+    """Path of a copy -> findings that were told: (file, byte or -1, kind, words, how it is known that it is still so:
+    the CRC of the batch that begins there, null where there is no good one; of a whole file its size)."""
+    missing: Sequence[Sequence[int]] = ()
+    """Offsets (first, after) that no copy had, and that were passed over."""
+    voters: Sequence[Sequence[Any]] = ()
+    """(id, directory id or null) of the voters, by the newest record that names them, where copies were compared."""
+    committed: int | None = None
+    """The offset below which all records are proven to be committed."""
 
 
 class Era(NamedTuple):

@@ -12,11 +12,9 @@ from kshell.sources.files import METADATA_DIRECTORY
 from kshell.spark.truth import by_cluster
 from tests.builders import (
     FIXTURES,
-    batch,
     batches,
-    control,
-    control_batch,
     copy_of,
+    node_name,
     recorded,
     snapshot,
     uuid,
@@ -26,56 +24,12 @@ from tests.builders import (
     write_snapshot,
 )
 from tests.spark.reading import dumped, needs_arrow
+from tests.spark.truth.nodes import log, names, node, read, record, states
 from tests.spark.truth.truths import COLUMNS, Tables, found
 
 pytestmark = needs_arrow
 CLUSTERS = sorted({node.parent for node in recorded() if len(list(node.parent.glob("*/meta.properties"))) > 1})
 ROLLED = FIXTURES / "4.2.1-rolled"
-
-
-def leader(epoch: int, at: int) -> bytes:
-    """The LeaderChange of an epoch."""
-    voters = [{"voterId": one} for one in (1, 2, 3)]
-    return control_batch([control(2, leaderId=1 + epoch % 3, voters=voters, grantingVoters=voters)], at, epoch)
-
-
-def record(at: int, epoch: int, name: str = "a") -> bytes:
-    return batch([value("TOPIC", name=f"{name}-{at}", topicId=uuid(at + 1))], at, epoch)
-
-
-def log(*epochs: int, start: int = 0, name: str = "a") -> list[bytes]:
-    """One batch of one record for each offset from ``start`` on, of that epoch; the first of an epoch opens it."""
-    return [
-        leader(epoch, at) if at == start or epoch != epochs[at - start - 1] else record(at, epoch, name)
-        for at, epoch in enumerate(epochs, start)
-    ]
-
-
-def node(folder: Path, number: int, parts: list[bytes], *, cluster: str = "one", start: int = 0) -> Path:
-    directory = folder / f"node-{number}"
-    shutil.rmtree(directory, ignore_errors=True)
-    write_log(directory / METADATA_DIRECTORY, *parts, base_offset=start)
-    (directory / "meta.properties").write_text(f"version=1\ncluster.id={cluster}\nnode.id={number}\n")
-    return directory
-
-
-def read(*paths: Path) -> Tables:
-    tables = Tables()
-    tables.step(*paths)
-    return tables
-
-
-def states(tables: Tables) -> dict[str, str]:
-    """Copy -> state."""
-    assert tables.last is not None
-    return {Path(row["copy"]).parent.name: row["state"] for row in tables.last.copies}
-
-
-def names(tables: Tables) -> list[str]:
-    """The names of the topics, in the order of the log."""
-    import json
-
-    return [json.loads(row["data"])["name"] for row in tables.rows if row["type"] == "TOPIC_RECORD"]
 
 
 def kinds(tables: Tables) -> list[tuple[str, int | None]]:
@@ -131,6 +85,42 @@ def test_a_cut_copy_a_damaged_one_another_cluster_and_a_good_one(tmp_path: Path)
         again = tables.step(*order)
         assert (again.slices, again.findings, again.eras, again.restart) == ((), (), (), False)
         assert {Path(row["copy"]).parent.name: row["state"] for row in again.copies} == states(tables)
+
+
+NODES = recorded()
+PAIRS = [(cluster, other) for cluster in CLUSTERS for other in NODES if cluster != other.parent]
+APART = {("4.3.1", "4.2.1-rolled/broker-0"), ("4.1.1", "3.6.2/broker-1"), ("3.7.2", "4.1.1/controller-3000")}
+"""Of some no offset is in the others."""
+
+
+@pytest.mark.parametrize(
+    ("cluster", "other"),
+    [
+        pytest.param(
+            *pair,
+            marks=[] if (pair[0].name, node_name(pair[1])) in APART else pytest.mark.soak,
+            id=f"{pair[0].name} and {node_name(pair[1])}",
+        )
+        for pair in PAIRS
+    ],
+)
+@pytest.mark.parametrize("with_snapshots", [True, False])
+def test_a_directory_of_another_cluster_under_the_same_name_gives_no_row(
+    cluster: Path, other: Path, with_snapshots: bool, tmp_path: Path
+) -> None:
+    ours = [copy_of(one, tmp_path).parent for one in NODES if one.parent == cluster]
+    liar = copy_of(other, tmp_path / "lying").parent
+    shutil.copyfile(ours[0] / "meta.properties", liar / "meta.properties")
+    if not with_snapshots:
+        for snapshot_file in tmp_path.rglob("*.checkpoint"):
+            snapshot_file.unlink()
+    tables, healthy = read(*ours, liar), read(*ours)
+    assert tables.rows == healthy.rows and tables.eras == healthy.eras
+    assert tables.last is not None and healthy.last is not None
+    told = {row["copy"]: row for row in tables.last.copies}
+    row = told.pop(str(liar / METADATA_DIRECTORY))
+    assert row["state"] in ("diverged", "not-compared") and row["reason"]
+    assert [*told.values()] == [*healthy.last.copies]
 
 
 def test_what_the_winner_lacks_comes_from_others(tmp_path: Path) -> None:

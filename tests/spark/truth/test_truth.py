@@ -16,6 +16,7 @@ from kshell.sources.directory import DirectorySource
 from kshell.sources.files import METADATA_DIRECTORY
 from kshell.sources.points import Point
 from kshell.spark import truth as package
+from kshell.spark.files.read import CRC
 from kshell.spark.files.scan import find
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 from kshell.spark.stream.walk import Onward
@@ -229,10 +230,11 @@ def test_a_batch_that_its_reader_finds_damaged(tmp_path: Path) -> None:
     first = truth(name, copies, cut=1 << 20)
     assert first.eras == (Era(None, 0, 121),) and first.findings == ()
     position = batches(segment.read_bytes())[5].position
-    told = truth(name, copies, cut=1 << 20, bad={(str(segment), position)})
+    told = truth(name, copies, cut=1 << 20, bad={(str(segment), position, CRC)})
     assert told.eras == (Era(None, 0, 41),)
     assert rows(told) == rows(first)
-    assert [row["reason"] for row in told.findings] == ["offsets 41 to 50 are missing in every copy"]
+    assert [row["reason"] for row in told.findings] == [CRC, "offsets 41 to 50 are missing in every copy"]
+    assert told.copies[0]["damage"] == [f"{segment}: byte {position}: {CRC}"]
     assert told.reached.state == 41 and told.reached.offset == 121
 
 

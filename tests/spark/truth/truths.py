@@ -115,10 +115,10 @@ def rows(made: Truth) -> list[dict[str, Any]]:
     return [row for batch in view.batches(made.slices) for row in batch.to_pylist()]
 
 
-def _damaged(made: Truth) -> set[tuple[str, int]]:
+def _damaged(made: Truth) -> set[tuple[str, int, str]]:
     view = View(QUARANTINE, fields_of(QUARANTINE), Narrowing())
     found = [row for batch in view.batches(made.slices) for row in batch.to_pylist()]
-    return {(row["file"], row["position"]) for row in found if row["kind"] == "batch"}
+    return {(row["file"], row["position"], row["reason"]) for row in found if row["kind"] == "batch"}
 
 
 def found(*paths: Path) -> Sequence[Found]:

@@ -1,0 +1,103 @@
+"""Which copies are of one history: those that show it, and that no two of which contradict.
+
+Two copies show it by batches that are the same, by a log that begins where another one ends, or by ids in their states
+that no two clusters have in common. They contradict where they part and no election explains it. So a directory of
+another cluster under the same name is none of them, whether it has offsets in common with them or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from kshell.protocol.primitives import Uuid
+from kshell.sources.agreement import cluster_of, contradiction, rank
+from kshell.sources.copies import Pair
+from kshell.spark.truth.marks import marks
+from kshell.spark.truth.members import Member
+
+Pairs = Mapping[tuple[int, int], Pair]
+
+
+class History:
+    """Copies that were read together."""
+
+    def __init__(self, members: Sequence[Member], pairs: Pairs) -> None:
+        self._members = members
+        self._pairs = pairs
+        self._marks: dict[int, frozenset[Uuid]] = {}
+
+    def group(self) -> list[int]:
+        """The places of the copies that count, the first by Raft's rules first: of groups the one with the most copies,
+        then the one that the tables come from, then the one that Raft's rules put first.
+        """
+        members, cluster = self._members, cluster_of(self._members)
+        ours = [place for place, one in enumerate(members) if one.cluster_id in (None, cluster)]
+        ours.sort(key=lambda place: rank(members[place]), reverse=True)
+        groups = [self._around(seed, ours) for seed in ours]
+        return max(groups, key=lambda group: (len(group), any(members[place].is_trusted for place in group)))
+
+    def _around(self, seed: int, ours: Sequence[int]) -> list[int]:
+        """Those that belong to a copy; ids are only looked at where nothing else shows it."""
+        group = [seed]
+        for shows in (self._meet, self._share_ids):
+            while more := [place for place in ours if place not in group and self._joins(place, group, shows)][:1]:
+                group += more
+        return group
+
+    def _joins(self, place: int, group: Sequence[int], shows: Callable[[int, int], bool]) -> bool:
+        if not all(self._fit(place, other) for other in group):
+            return False
+        return any(shows(place, other) for other in group)
+
+    def _pair(self, one: int, other: int) -> Pair:
+        return self._pairs[min(one, other), max(one, other)]
+
+    # --- what shows it ---
+
+    def _meet(self, one: int, other: int) -> bool:
+        mine, theirs = self._members[one], self._members[other]
+        if not mine.end or not theirs.end:
+            return True  # an empty log is the beginning of every other
+        if self._pair(one, other).since is not None or (mine.is_trusted and theirs.is_trusted):
+            return True
+        return _goes_on(mine, theirs) or _goes_on(theirs, mine)
+
+    def _share_ids(self, one: int, other: int) -> bool:
+        return not self._ids(one).isdisjoint(self._ids(other))
+
+    def _ids(self, place: int) -> frozenset[Uuid]:
+        if place not in self._marks:
+            self._marks[place] = marks(self._members[place].listing)
+        return self._marks[place]
+
+    # --- what contradicts it ---
+
+    def _fit(self, one: int, other: int) -> bool:
+        members, pair = self._members, self._pair(one, other)
+        if pair.parting is None:
+            return True
+        behind, ahead = sorted((one, other), key=lambda place: rank(members[place]))
+        if contradiction(members[behind], members[ahead], pair.parting.offset) is not None:
+            return False
+        return not self._is_held_by_most(behind, pair.parting.offset)
+
+    def _is_held_by_most(self, place: int, offset: int) -> bool:
+        """Whether most voters have what a copy has from an offset on: then that was committed, and no election takes it
+        back. Records of its last epoch show it: those of earlier ones may have been taken back before.
+        """
+        copy = self._members[place]
+        begun = next((first for epoch, first in reversed(copy.epochs) if epoch == copy.last_epoch), offset)
+        needed = max(begun, offset)
+        holders = {
+            one.node_id
+            for at, one in enumerate(self._members)
+            if at == place or (self._pair(place, at).to or 0) > needed
+        }
+        return bool(copy.voters) and len(holders & copy.voters.keys()) > len(copy.voters) // 2
+
+
+def _goes_on(earlier: Member, later: Member) -> bool:
+    """Whether a log begins where another copy ends."""
+    if later.start is None or later.start != earlier.end:
+        return False
+    return earlier.last_epoch <= later.epochs[0][0]

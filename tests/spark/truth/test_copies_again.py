@@ -1,0 +1,284 @@
+"""Copies that are looked at again and again: what is said of them is what a first look would say."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.sources.files import METADATA_DIRECTORY
+from tests.builders import snapshot, uuid, value, write_epochs, write_log, write_snapshot
+from tests.spark.reading import needs_arrow
+from tests.spark.truth.nodes import log, names, node, read, record, spoilt, states
+from tests.spark.truth.truths import Tables
+
+pytestmark = needs_arrow
+
+
+def rows(tables: Tables) -> dict[str, Any]:
+    """What is said of each copy, but for reasons and with whom it was compared."""
+    assert tables.last is not None
+    told = ("state", "startOffset", "endOffset", "lastEpoch", "sameFrom", "sameTo", "divergesAt")
+    return {
+        Path(row["copy"]).parent.name: [row[name] for name in told] + [sorted(row["damage"])]
+        for row in tables.last.copies
+    }
+
+
+def same_again(tables: Tables, *paths: Path) -> None:
+    """Where nothing is new, nothing is told."""
+    before, said = tables.reached, rows(tables)
+    made = tables.step(*paths)
+    assert (made.slices, made.findings, made.eras, made.restart) == ((), (), (), False)
+    assert tables.reached == before
+    assert rows(tables) == said
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_rows_of_copies_are_those_of_a_first_look(seed: int, tmp_path: Path) -> None:
+    """Each grows for itself, in segments of its own; one may stand still for long."""
+    rng = random.Random(seed)
+    epochs = sorted(rng.choice((1, 1, 2, 3)) for _ in range(80))
+    parts, ends, tables, committed = log(*epochs), [0] * 4, Tables(), 0
+    for _ in range(9):
+        for number in range(4):
+            if rng.random() < 0.6 or not ends[number]:
+                ends[number] = rng.randrange(max(ends[number], 1), 81)
+                directory, per_segment = tmp_path / f"node-{number}" / METADATA_DIRECTORY, 7 + number
+                for start in range(0, ends[number], per_segment):
+                    write_log(directory, *parts[start : min(ends[number], start + per_segment)], base_offset=start)
+                (directory.parent / "meta.properties").write_text(f"version=1\ncluster.id=one\nnode.id={number}\n")
+        there = [tmp_path / f"node-{number}" for number in range(4)]
+        rng.shuffle(there)
+        made = tables.step(*there, cut=rng.choice((300, 4000)))
+        first = read(*there)
+        assert not made.restart
+        assert rows(tables) == rows(first)
+        assert tables.log == first.log
+        assert first.last is not None
+        proven = made.cluster.pop("committedOffset") or 0, first.last.cluster.pop("committedOffset") or 0
+        assert max(*proven, committed) == proven[0], "what was proven once stays so"
+        committed = proven[0]
+        assert made.cluster == first.last.cluster
+        same_again(tables, *there)
+
+
+def test_one_that_stays_behind_stays_so(tmp_path: Path) -> None:
+    one, two, three = (node(tmp_path, number, log(*[1] * end)) for number, end in ((1, 9), (2, 4), (3, 9)))
+    tables = read(one, two, three)
+    for end in (14, 20, 26):
+        node(tmp_path, 1, log(*[1] * end))
+        node(tmp_path, 3, log(*[1] * end))
+        made = tables.step(one, two, three)
+        assert states(tables) == {"node-1": "reference", "node-2": "behind", "node-3": "same"}
+        assert rows(tables)["node-2"][1:6] == [0, 4, 1, 0, 4]
+        assert made.cluster["committedOffset"] == end, "two of three voters have it"
+        same_again(tables, one, two, three)
+    node(tmp_path, 2, log(*[1] * 7))  # it grows, and does not reach what the others were read from
+    tables.step(one, two, three)
+    assert rows(tables)["node-2"][:6] == ["behind", 0, 7, 1, 0, 7]
+    same_again(tables, one, two, three)
+    node(tmp_path, 2, [*log(*[1] * 7), *[record(at, 1, "other") for at in range(7, 9)]])
+    tables.step(one, two, three)
+    assert states(tables)["node-2"] == "diverged", "and then it has something else"
+    assert not any(name.startswith("other") for name in names(tables))
+    same_again(tables, one, two, three)
+
+
+def test_one_that_goes_and_one_that_comes_back(tmp_path: Path) -> None:
+    one, two, three = (node(tmp_path, number, log(*[1] * 9)) for number in (1, 2, 3))
+    tables = read(one, two, three)
+    node(tmp_path, 1, log(*[1] * 12))
+    tables.step(one, two)
+    assert states(tables) == {"node-1": "reference", "node-2": "behind"}
+    made = tables.step(two, three)
+    assert states(tables) == {"node-2": "reference", "node-3": "same"}
+    assert made.cluster["endOffset"] == 12 and made.cluster["copies"] == 2
+    node(tmp_path, 3, log(*[1] * 15))
+    tables.step(one, two, three)
+    assert states(tables) == {"node-1": "behind", "node-2": "behind", "node-3": "reference"}
+    assert tables.offsets == list(range(15)) and tables.restarts == 0 and not tables.findings
+
+
+def test_a_tail_that_was_left_behind_is_the_same_each_time(tmp_path: Path) -> None:
+    one = node(tmp_path, 1, [*log(*[1] * 5), *log(2, 2, start=5)])
+    two = node(tmp_path, 2, log(*[1] * 12))
+    tables = read(one, two)
+    assert states(tables) == {"node-1": "reference", "node-2": "diverged"}
+    for end in (8, 15):
+        node(tmp_path, 1, [*log(*[1] * 5), *log(*[2] * (end - 5), start=5)])
+        tables.step(one, two)
+        assert rows(tables)["node-2"][0] == "diverged" and rows(tables)["node-2"][6] == 5
+        same_again(tables, one, two)
+    node(tmp_path, 2, log(*[1] * 5))
+    tables.step(one, two)
+    assert rows(tables)["node-2"][:6] == ["behind", 0, 5, 1, 0, 5]
+    node(tmp_path, 2, [*log(*[1] * 5), *log(*[2] * 10, start=5)])
+    tables.step(one, two)
+    assert states(tables) == {"node-1": "reference", "node-2": "same"}
+    assert tables.offsets == list(range(15)) and tables.restarts == 0
+
+
+# --- damage that goes ------------------------------------------------------------------------------------------------
+
+
+def test_a_copy_that_was_mended(tmp_path: Path) -> None:
+    parts = log(*[1] * 12)
+    one, two = node(tmp_path, 1, parts), node(tmp_path, 2, parts)
+    file = spoilt(two, 4)
+    tables = read(one, two)
+    assert states(tables) == {"node-1": "reference", "node-2": "damaged"} and len(tables.findings) == 1
+    spoilt(two, 7)
+    tables.step(one, two)
+    assert len(tables.findings) == 1, "only what is new is read"
+    node(tmp_path, 1, log(*[1] * 14))
+    file.write_bytes(b"".join(parts))
+    tables.step(one, two)
+    assert states(tables) == {"node-1": "reference", "node-2": "behind"}
+    assert rows(tables)["node-2"][-1] == [] and len(tables.findings) == 1
+    assert tables.restarts == 0 and tables.offsets == list(range(14))
+    same_again(tables, one, two)
+
+
+def test_what_was_missing_and_is_mended_begins_anew(tmp_path: Path) -> None:
+    parts = log(*[1] * 12)
+    one = node(tmp_path, 1, parts)
+    file = spoilt(one, 4)
+    tables = read(one)
+    assert tables.offsets == [at for at in range(12) if at != 4]
+    assert rows(tables)["node-1"][-1] == [row for row in rows(tables)["node-1"][-1] if str(file) in row] != []
+    assert [row["isDamaged"] for row in tables.last.files] == [True] if tables.last else False
+    same_again(tables, one)
+    node(tmp_path, 1, log(*[1] * 14))
+    made = tables.step(one)
+    assert made.restart and tables.offsets == list(range(14)) and tables.findings == []
+    assert [tuple(era) for era in tables.eras] == [(None, 0, 14)]
+    same_again(tables, one)
+
+
+def test_what_was_missing_and_another_copy_has_begins_anew(tmp_path: Path) -> None:
+    one = node(tmp_path, 1, log(*[1] * 12))
+    spoilt(one, 4)
+    tables = read(one)
+    two = node(tmp_path, 2, log(*[1] * 8))
+    made = tables.step(one, two)
+    assert made.restart and tables.offsets == list(range(12))
+    assert states(tables) == {"node-1": "damaged", "node-2": "behind"} or states(tables)["node-1"] == "reference"
+    same_again(tables, one, two)
+
+
+def test_other_damage_at_the_same_place_is_told_again(tmp_path: Path) -> None:
+    parts = log(*[1] * 12)
+    one, two = node(tmp_path, 1, parts), node(tmp_path, 2, parts)
+    file = spoilt(two, 4)
+    tables = read(one, two)
+    file.write_bytes(b"".join(parts))
+    tables.step(one, two)
+    assert states(tables)["node-2"] == "same"
+    spoilt(two, 4)
+    node(tmp_path, 3, parts)  # all of it is read once more
+    tables.step(one, two, tmp_path / "node-3")
+    assert states(tables)["node-2"] == "damaged" and len(tables.findings) == 2
+
+
+def test_a_snapshot_that_was_mended(tmp_path: Path) -> None:
+    one, two = (node(tmp_path, number, log(*[1] * 12)) for number in (1, 2))
+    raw = snapshot([value("TOPIC", name="s", topicId=uuid(99))])
+    path = write_snapshot(two / METADATA_DIRECTORY, raw[:-1] + bytes([raw[-1] ^ 1]), 6)
+    tables = read(one, two)
+    assert states(tables) == {"node-1": "reference", "node-2": "damaged"}
+    same_again(tables, one, two)
+    path.write_bytes(raw)
+    tables.step(one, two)
+    assert states(tables) == {"node-1": "reference", "node-2": "same"} and len(tables.findings) == 1
+    same_again(tables, one, two)
+
+
+def test_a_damaged_segment_that_retention_deletes(tmp_path: Path) -> None:
+    parts = log(*[1] * 20)
+    one, two = node(tmp_path, 1, parts), node(tmp_path, 2, parts[:10])
+    write_log(two / METADATA_DIRECTORY, *parts[10:], base_offset=10)
+    file = spoilt(two, 4)
+    tables = read(one, two)
+    assert states(tables)["node-2"] == "damaged"
+    file.unlink()
+    tables.step(one, two)
+    assert states(tables)["node-2"] == "same" and rows(tables)["node-2"][1] == 10
+    assert tables.restarts == 0 and tables.offsets == list(range(20))
+
+
+# --- other clusters --------------------------------------------------------------------------------------------------
+
+
+def snapshotted(directory: Path, end: int, epoch: int, *topics: int) -> Path:
+    """With a snapshot that knows topics by their numbers."""
+    values = [value("TOPIC", name=f"t-{one}", topicId=uuid(1000 + one)) for one in topics]
+    write_snapshot(directory / METADATA_DIRECTORY, snapshot(values, epoch), end, epoch)
+    return directory
+
+
+def test_one_without_an_offset_in_common_gives_no_row_unless_it_shows_whose_it_is(tmp_path: Path) -> None:
+    ours = [node(tmp_path, number, log(*[1] * 9)) for number in (1, 2)]
+    far = node(tmp_path, 3, log(*[4] * 9, start=30, name="b"), start=30)
+    snapshotted(far, 30, 4, 1, 2)
+    tables = read(*ours, far)
+    assert states(tables) == {"node-1": "reference", "node-2": "same", "node-3": "not-compared"}
+    assert tables.offsets == list(range(9)) and tables.last is not None
+    assert "gives no row" in tables.last.copies[2]["reason"]
+    same_again(tables, *ours, far)
+    snapshotted(far, 30, 4, 1, 2)
+    for directory in ours:
+        write_log(directory / METADATA_DIRECTORY, *log(*[1] * 9), *log(*[4] * 25, start=9))
+    tables.step(*ours, far)
+    assert states(tables)["node-3"] == "not-compared"
+    tables.step(*ours, far)
+    assert states(tables)["node-3"] == "diverged", "the tables go so far that they can be compared"
+    assert tables.offsets == list(range(34)) and not any(name.startswith("b") for name in names(tables))
+    same_again(tables, *ours, far)
+
+
+def test_one_that_is_far_ahead_and_knows_the_same_topics(tmp_path: Path) -> None:
+    ours = [snapshotted(node(tmp_path, number, log(*[1] * 9)), 5, 1, 1, 2) for number in (1, 2)]
+    far = snapshotted(node(tmp_path, 3, log(*[4] * 9, start=30), start=30), 30, 4, 2, 3)
+    tables = read(*ours, far)
+    assert states(tables)["node-3"] == "reference"
+    assert tables.offsets == [*range(9), *range(30, 39)]
+    assert [tuple(era)[1:] for era in tables.eras] == [(0, 9), (30, 39)]
+    same_again(tables, *ours, far)
+
+
+def test_a_clone_that_went_its_own_way_after_what_was_committed(tmp_path: Path) -> None:
+    """It had an election of its own; but what it does not have was held by most voters."""
+    shared = log(*[1] * 5)
+    ours = [node(tmp_path, number, [*shared, *log(*[2] * 5, start=5)]) for number in (1, 2)]
+    clone = node(tmp_path, 3, [*shared, *log(*[3] * 9, start=5, name="b")])
+    tables = read(*ours, clone)
+    assert states(tables) == {"node-1": "reference", "node-2": "same", "node-3": "diverged"}
+    assert tables.last is not None and "no election explains it" in tables.last.copies[2]["reason"]
+    assert tables.offsets == list(range(10)) and not any(name.startswith("b") for name in names(tables))
+    same_again(tables, *ours, clone)
+
+
+def test_of_two_that_contradict_the_one_that_the_tables_have(tmp_path: Path) -> None:
+    one, other = node(tmp_path, 1, log(*[1] * 6)), node(tmp_path, 2, log(*[1] * 9, name="b"))
+    tables = read(one)
+    made = tables.step(one, other)
+    assert not made.restart and states(tables) == {"node-1": "reference", "node-2": "diverged"}
+    assert names(read(one, other))[0] == "b-1", "without tables, Raft's rules say it"
+    more = node(tmp_path, 3, log(*[1] * 9, name="b"))
+    assert tables.step(one, other, more).restart, "most copies say something else"
+    assert names(tables) == [f"b-{at}" for at in range(1, 9)]
+
+
+def test_epochs_beside_a_log_do_not_make_a_stale_tail_good(tmp_path: Path) -> None:
+    one = node(tmp_path, 1, [*log(*[1] * 5), *log(*[2] * 6, start=5)])
+    write_epochs(one / METADATA_DIRECTORY, (1, 0), (2, 5))
+    two = node(tmp_path, 2, log(*[1] * 9))
+    tables = read(one, two)
+    spoilt(one, 5)
+    node(tmp_path, 3, log(*[1] * 3))  # all is read again
+    tables.step(one, two, tmp_path / "node-3")
+    assert tables.restarts == 0 and tables.offsets == list(range(11))
+    assert names(tables) == [f"a-{at}" for at in (1, 2, 3, 4, 6, 7, 8, 9, 10)]
