@@ -20,8 +20,23 @@ META = "meta.properties"
 """Beside the metadata directory, in the log directory."""
 BOOTSTRAP = "bootstrap.checkpoint"
 _SMALL = 1 << 20
-_SEGMENT = re.compile(r"(\d{20})\.log\Z")
-_SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint\Z")
+_NAME = re.compile(r"([0-9]{20})(?:\.log|-([0-9]{10})\.checkpoint)\Z")
+
+
+class Named(NamedTuple):
+    """What the name of one of Kafka's files says: a segment's base offset; a snapshot's end offset, and its epoch."""
+
+    offset: int
+    epoch: int | None
+
+
+def named(name: str) -> Named | None:
+    """What a file's name says; ``None`` for any other name, and for numbers that are no offset or epoch."""
+    found = _NAME.match(name)
+    if found is None:
+        return None
+    offset, epoch = int(found[1]), None if found[2] is None else int(found[2])
+    return Named(offset, epoch) if offset < 1 << 63 and (epoch or 0) < 1 << 31 else None
 
 
 class Segment(NamedTuple):
@@ -97,10 +112,11 @@ def scan(path: str) -> Listing:
         return _lone(path)
     segments, snapshots = [], []
     for name, its_path, size, changed in files:
-        if segment := _SEGMENT.match(name):
-            segments.append(Segment(its_path, int(segment[1]), size, changed))
-        elif snapshot := _SNAPSHOT.match(name):
-            snapshots.append(SnapshotFile(its_path, int(snapshot[1]), int(snapshot[2]), size, changed))
+        told = named(name)
+        if told is not None and told.epoch is None:
+            segments.append(Segment(its_path, told.offset, size, changed))
+        elif told is not None:
+            snapshots.append(SnapshotFile(its_path, told.offset, told.epoch, size, changed))
     if not segments and not snapshots:
         raise SourceNotFoundError(f"{path}: holds no metadata log and no snapshot", hint=_what_to_pass(path))
     return Listing(path, tuple(sorted(segments)), tuple(sorted(snapshots)))
@@ -130,7 +146,7 @@ def _files(path: str) -> list[_File] | None:
 def _local_files(path: str) -> Iterator[_File]:
     with os.scandir(path) as entries:
         for entry in entries:
-            if not (_SEGMENT.match(entry.name) or _SNAPSHOT.match(entry.name)):
+            if named(entry.name) is None:
                 continue
             try:
                 if not entry.is_file():
@@ -154,14 +170,12 @@ def _what_to_pass(path: str) -> str:
 def _lone(path: str) -> Listing:
     name = os.path.basename(path)
     size, changed = _size_and_change(path)
+    told = named(name)
     if name.endswith(".checkpoint"):
-        match = _SNAPSHOT.match(name)
-        end, epoch = (int(match[1]), int(match[2])) if match else (None, None)
+        end, epoch = told or (None, None)
         return Listing(None, (), (SnapshotFile(path, end, epoch, size, changed),))
     if name.endswith(".log"):
-        segment = _SEGMENT.match(name)
-        base = int(segment[1]) if segment else None
-        return Listing(None, (Segment(path, base, size, changed),), ())
+        return Listing(None, (Segment(path, told.offset if told else None, size, changed),), ())
     raise SourceNotFoundError(
         f"{path}: not a metadata file", hint="kshell reads .log and .checkpoint files, and directories of them"
     )

@@ -94,6 +94,9 @@ CLUSTER_FIELDS = (
     Field("lastEpoch", "int32", "the epoch of the last record"),
     Field("firstTimestampMs", "int64", "when the first record was written, in milliseconds since 1970"),
     Field("lastTimestampMs", "int64", "when the last record was written"),
+    Field("leaderId", "int32", "the leader that the files quorum-state name, of the newest epoch; -1: nobody yet"),
+    Field("leaderEpoch", "int32", "that epoch; null where no copy has such a file"),
+    Field("voters", ["int32"], "the voters that it names: none with kraft.version 1"),
 )
 """Of the pipeline's table ``clusters``, a row a cluster."""
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Any
 
 from kshell.protocol.batches import Batch
+from kshell.sources.files import named
 from kshell.spark.files.plan import FilePlan, Finding
 from kshell.spark.files.read import CRC, read
 
-_NAME = re.compile(r"(\d{20})(?:\.log|-(\d{10})\.checkpoint)\Z")
 _LARGEST = (1 << 63) - 1
 
 
@@ -23,12 +22,12 @@ def file_row(plan: FilePlan) -> dict[str, Any]:
         else:
             batches.add(placed.batch)
     findings.sort()
-    name = _NAME.match(os.path.basename(plan.path))
+    name = named(os.path.basename(plan.path))
     torn = [finding.position for finding in findings if finding.kind == "torn"]
     return batches.row() | {
         "size": plan.size,
-        "nameOffset": _offset(name[1]) if name else None,
-        "nameEpoch": _epoch(name[2]) if name and name[2] else None,
+        "nameOffset": name.offset if name else None,
+        "nameEpoch": name.epoch if name else None,
         "crcFailures": sum(finding.reason == CRC for finding in findings),
         "isDamaged": any(finding.kind != "torn" for finding in findings),
         "tornAt": torn[0] if torn else None,
@@ -69,11 +68,3 @@ class _Batches:
             "records": self._records,
             "goodBytes": self._bytes,
         }
-
-
-def _offset(digits: str) -> int | None:
-    return int(digits) if int(digits) <= _LARGEST else None
-
-
-def _epoch(digits: str) -> int | None:
-    return int(digits) if int(digits) < 1 << 31 else None

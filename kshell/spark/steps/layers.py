@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from kshell.sources.log import Progress
     from kshell.spark.steps.step import Again
+    from kshell.spark.truth import Truth
     from kshell.spark.truth.copy_log import Bad
     from kshell.spark.warehouse import Warehouse
 
@@ -72,6 +73,11 @@ class Step:
         held = self._silver(counted)
         self._gold()
         return {name: self._state(one, held.get(name)) for name, one in self._fresh.items()}
+
+    @property
+    def truths(self) -> dict[str, Truth]:
+        """What was taken in, by cluster: once batches were found to be damaged, not what was planned at first."""
+        return {name: one.truth for name, one in self._fresh.items()}
 
     def _reset(self, clusters: Collection[str]) -> None:
         if clusters:

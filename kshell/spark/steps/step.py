@@ -68,9 +68,8 @@ def advance(
     begun = time.monotonic()
     every = tuple(truths)
     fresh = [one for one in (fresh_of(truth, warehouse.state) for truth in every) if one is not None]
-    odd = tuple(row for truth in every for row in truth.copies if is_odd(row))
     if not fresh:
-        return Summary(0, (), {}, 0, {}, odd, (), time.monotonic() - begun)
+        return Summary(0, (), {}, 0, {}, _odd(every), (), time.monotonic() - begun)
     from kshell.spark.steps.layers import Step  # late: it imports pyspark
 
     step = Step(warehouse, fresh, told or _quiet, again)
@@ -78,16 +77,21 @@ def advance(
     made = step.run()
     known = warehouse.state.clusters
     warehouse.commit(made)
+    taken = step.truths
     return Summary(
         warehouse.state.step,
-        tuple(one.cluster_id for one in fresh),
+        tuple(taken),
         dict(step.rows),
-        sum(one.truth.size for one in fresh),
+        sum(one.size for one in taken.values()),
         step.quarantined,
-        odd,
-        tuple(one.cluster_id for one in fresh if one.truth.restart and one.cluster_id in known),
+        _odd(taken.get(one.cluster_id, one) for one in every),
+        tuple(name for name, one in taken.items() if one.restart and name in known),
         time.monotonic() - begun,
     )
+
+
+def _odd(truths: Iterable[Truth]) -> tuple[Row, ...]:
+    return tuple(row for truth in truths for row in truth.copies if is_odd(row))
 
 
 def is_odd(copy: Row) -> bool:

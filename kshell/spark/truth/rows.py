@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kshell.sources.agreement import REFERENCE, Standing, reason
 from kshell.sources.copies import Copy
+from kshell.sources.files import named
 from kshell.sources.points import missing
 from kshell.spark.files.plan import FilePlan, Finding
 from kshell.spark.files.scan import Found
@@ -17,7 +17,6 @@ from kshell.spark.truth.known import sign, still_told
 from kshell.spark.truth.members import as_error
 from kshell.spark.truth.values import Row
 
-_NAME = re.compile(r"(\d{20})(?:\.log|-(\d{10})\.checkpoint)\Z")
 _TOLD = 100
 """Findings of a copy that are remembered."""
 Told = Mapping[str, Sequence[Sequence[Any]]]
@@ -85,15 +84,15 @@ def file_rows(
     for plan in plans:
         before = passed_over(plan, place)
         findings = (*(Finding(*one) for one in before.get("findings", ())), *plan.findings)
-        name = _NAME.match(os.path.basename(plan.path))
+        name = named(os.path.basename(plan.path))
         runs = [run for run in plan.runs if not run.repeats]
         first = before.get("firstOffset")
         torn = [one.position for one in plan.findings if one.kind == "torn"]
         known = {
             "clusterId": cluster_id, "nodeId": found.origin.node_id, "file": plan.path, "isSnapshot": plan.is_snapshot,
             "size": plan.size,
-            "nameOffset": int(name[1]) if name else None,
-            "nameEpoch": int(name[2]) if name and name[2] else None,
+            "nameOffset": name.offset if name else None,
+            "nameEpoch": name.epoch if name else None,
             "firstOffset": runs[0].first if first is None and runs else first,
             "lastOffset": runs[-1].after - 1 if runs else None,
             "records": before.get("records", 0) + sum(run.after - run.first for run in runs),
@@ -113,7 +112,9 @@ def copy_row(cluster_id: str, path: str, **known: Any) -> Row:
     return {field.name: known.get(field.name) for field in COPY_FIELDS}
 
 
-def standing_row(cluster_id: str, one: Standing, reference: Copy, start: int | None, damage: list[str]) -> Row:
+def standing_row(
+    cluster_id: str, node: int | None, one: Standing, reference: Copy, start: int | None, damage: list[str]
+) -> Row:
     """The row of a copy that was compared."""
     copy, newest = one.copy, one.copy.newest
     is_damaged = bool(damage) and one.state in ("same", "behind")
@@ -121,7 +122,7 @@ def standing_row(cluster_id: str, one: Standing, reference: Copy, start: int | N
         cluster_id,
         copy.path,
         state="damaged" if is_damaged else one.state,
-        nodeId=copy.node_id,
+        nodeId=node,
         startOffset=start,
         endOffset=copy.end,
         lastEpoch=copy.last_epoch if copy.end is not None else None,

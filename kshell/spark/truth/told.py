@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kshell.errors import CorruptDataError
@@ -15,6 +15,7 @@ from kshell.spark.truth.looked import Looked
 from kshell.spark.truth.merge import Stretch, stretches
 from kshell.spark.truth.rows import Findings, copy_row, file_rows, standing_row
 from kshell.spark.truth.run_parts import At, holding, last_of, whole_at
+from kshell.spark.truth.stated import stated
 from kshell.spark.truth.values import Reached, Row
 
 
@@ -31,7 +32,8 @@ class Rows(NamedTuple):
 
     def remembered(self, looked: Looked, reached: Reached, before: Reached | None) -> Reached:
         """How far the tables are, with what was told of the copies. ``before``: how far they were."""
-        voters = [*before.voters] if before is not None else []
+        voters: Sequence[Sequence[Any]] = [*before.voters] if before is not None else []
+        leader, epoch, stated_voters = stated(looked.copies[place].listing for place, _ in looked.believed)
         if looked.judged is not None:
             voters = sorted([*one] for one in looked.judged.agreement.reference.voters.items())
         return reached._replace(
@@ -41,6 +43,7 @@ class Rows(NamedTuple):
             missing=[*(before.missing if before is not None else ()), *self.findings.gaps],
             voters=voters,
             committed=self.committed,
+            stated=[leader, epoch, [*stated_voters]],
         )
 
     def cluster(self, reached: Reached) -> Row:
@@ -55,6 +58,7 @@ class Rows(NamedTuple):
             "lastEpoch": next((row["lastEpoch"] for row in self.copies if row["state"] == REFERENCE), None),
             "firstTimestampMs": reached.first_ms,
             "lastTimestampMs": reached.last_ms,
+            **dict(zip(("leaderId", "leaderEpoch", "voters"), reached.stated, strict=True)),
         }
 
 
@@ -133,7 +137,8 @@ def _copies(
         found = looked.judged.agreement
         committed = found.committed or None
         for place, one in zip(looked.read, found.standings, strict=True):
-            row = standing_row(cluster_id, one, found.reference, _start(looked, place), findings.damage(place))
+            node, start = looked.copies[place].origin.node_id, _start(looked, place)
+            row = standing_row(cluster_id, node, one, found.reference, start, findings.damage(place))
             if place in believed:
                 row = _as_before(row, looked.known.get(place))
             else:

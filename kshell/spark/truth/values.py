@@ -48,6 +48,8 @@ class Reached(NamedTuple):
     """(id, directory id or null) of the voters, by the newest record that names them, where copies were compared."""
     committed: int | None = None
     """The offset below which all records are proven to be committed."""
+    stated: Sequence[Any] = (None, None, ())
+    """The leader, its epoch and the voters that the files ``quorum-state`` name."""
 
 
 class Era(NamedTuple):

@@ -22,6 +22,7 @@ from kshell.spark.views.config_facts import with_facts
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+CONTROLLERS = "controllers"
 NEEDS: dict[str, tuple[str, ...]] = {
     "topics": ("topics", "partitions", "configs"),
     "partitions": ("partitions", "configs"),
@@ -40,7 +41,8 @@ def shell_table(name: str, versions: Mapping[str, DataFrame]) -> DataFrame:
     """The shell's table ``name`` of all clusters, in no certain order.
 
     ``versions``: rows of silver tables that are valid at one moment (:func:`valid_at`, or those with ``isCurrent``), by
-    table; those that :data:`NEEDS` names. Raises UsageError for a table that silver does not have.
+    table; those that :data:`NEEDS` names. Of controllers ``clusters`` as well, if it is about now: what files beside
+    the log say of the leader is not in it, and has no past. Raises UsageError for a table that silver does not have.
     """
     fields = view_fields(name)
     made = {"topics": _topics, "partitions": _partitions, "configs": _configs, "controllers": _controllers}.get(name)
@@ -172,7 +174,25 @@ def _configs(versions: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def _controllers(versions: Mapping[str, DataFrame]) -> DataFrame:
+    rows = versions[CONTROLLERS]
+    if "clusters" in versions:
+        rows = _with_stated(rows, versions["clusters"])
     first = fn.get("listeners", fn.lit(0))
     host = fn.when(first["host"].contains(":"), fn.concat(fn.lit("["), first["host"], fn.lit("]")))
     address = fn.concat(fn.coalesce(host, first["host"]), fn.lit(":"), first["port"].cast("string"))
-    return versions["controllers"].withColumn("address", address)
+    return rows.withColumn("address", address)
+
+
+def _with_stated(rows: DataFrame, clusters: DataFrame) -> DataFrame:
+    """With the leader that is stated, and with the voters that are where the log names none."""
+    known = rows.groupBy("clusterId").agg(fn.bool_or("isVoter").alias("_named"))
+    stated = clusters.select("clusterId", fn.col("leaderId").alias("_leader"), fn.col("voters").alias("_voters"))
+    stated = stated.join(known, "clusterId", "left")
+    named = fn.when(~fn.coalesce("_named", fn.lit(False)), fn.col("_voters"))
+    ids = fn.array_distinct(fn.concat(fn.coalesce(named, fn.array().cast("array<int>")), fn.array("_leader")))
+    ids = fn.filter(ids, lambda one: one >= 0)
+    more = stated.select("clusterId", fn.explode(ids).alias("id"), fn.lit(True).alias("_isStated"))
+    both = rows.join(more, ["clusterId", "id"], "full").join(fn.broadcast(stated), "clusterId", "left")
+    leads = fn.coalesce(fn.col("_leader") == fn.col("id"), fn.col("isLeader"), fn.lit(False))
+    stays = fn.col("incarnationId").isNotNull() | fn.col("isVoter") | fn.col("_isStated") | leads
+    return both.withColumn("isLeader", leads).where(fn.coalesce(stays, fn.lit(False)))

@@ -35,6 +35,8 @@ def named(warehouse: Warehouse, name: str, point: Point = _NOW, clusters: Collec
     for need in {table, *views.NEEDS.get(table, ())}:
         rows = warehouse.read(need, clusters, CURRENT if point == _NOW else None)
         versions[need] = views.valid_at(rows, offset=point.offset, time_ms=point.time_ms)
+    if table == views.CONTROLLERS and point == _NOW:
+        versions[catalog.CLUSTERS] = warehouse.read(catalog.CLUSTERS, clusters)
     return views.shell_table(table, versions)
 
 
