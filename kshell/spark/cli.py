@@ -5,6 +5,7 @@ Standard output carries the answer only.
 
 from __future__ import annotations
 
+import logging
 import sys
 from types import SimpleNamespace
 from typing import NoReturn
@@ -17,6 +18,7 @@ from kshell.render.answer import deadline, terminal_width
 from kshell.render.color import use_color
 from kshell.render.output import OutputClosed, describe_error, emit
 from kshell.spark import verbs
+from kshell.spark.interrupts import EXIT_TERMINATED, Terminated, terminable
 from kshell.spark.session import NAME
 from kshell.version import __version__
 
@@ -30,7 +32,9 @@ _OPTIONS = (
 
 def entry() -> NoReturn:
     """Runs the command line and ends the process with its exit code."""
-    sys.exit(main())
+    logging.disable(logging.CRITICAL)  # py4j's own stacks at an interrupt; what went wrong is raised as well
+    with terminable():
+        sys.exit(main())
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -41,9 +45,10 @@ def main(argv: list[str] | None = None) -> int:
     except KshellError as error:
         _say(describe_error(error, color=use_color("auto", sys.stderr)))
         return error.exit_code
-    except KeyboardInterrupt:
-        _say("interrupted")
-        return EXIT_INTERRUPTED
+    except KeyboardInterrupt as error:
+        is_terminated = isinstance(error, Terminated)
+        _say("terminated" if is_terminated else "interrupted")
+        return EXIT_TERMINATED if is_terminated else EXIT_INTERRUPTED
     except OutputClosed:
         return EXIT_OK
     except Exception as error:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.errors import CommandError, SourceError, UsageError
 from kshell.extras import missing
 from kshell.spark import java
+from kshell.spark.interrupts import quiet
 from kshell.spark.shipping import ship
 
 if TYPE_CHECKING:
@@ -88,9 +89,13 @@ def running(
         try:
             if chosen and not is_local(chosen):
                 ship(session, folder)  # spark-submit was told what to ship
-            yield session
-        finally:
-            session.stop()
+            with quiet(session) if is_local(chosen) else contextlib.nullcontext():
+                yield session
+        except BaseException:
+            with contextlib.suppress(Exception):  # Spark may be gone, which is what was raised then
+                session.stop()
+            raise
+        session.stop()
 
 
 def _surrounding(environment: Mapping[str, str]) -> str:
