@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import select
 
 import pytest
 
@@ -41,7 +42,11 @@ def test_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         assert ask is not None
         os.write(ours, b"y\n")
         assert ask("Go on?")
-        shown = os.read(ours, 100)
+        # The echo of what was typed comes first, and what was written may follow it late.
+        shown = b""
+        while b"[y/N] " not in shown:
+            assert select.select([ours], [], [], 30)[0], f"nothing follows {shown!r}"
+            shown += os.read(ours, 100)
     os.close(ours)
     os.close(theirs)
     assert events == ["cleared"]

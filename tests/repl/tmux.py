@@ -111,6 +111,14 @@ class Terminal:
             return False
         return lines[row] == prompt and column == len(prompt) + 1
 
+    def wait_for_bell(self) -> None:
+        """Until the terminal's bell has rung; once it has, it stays so."""
+
+        def rung() -> bool:
+            return self._run("display-message", "-p", "-t", "t", "#{window_bell_flag}") == "1\n"
+
+        self._until(rung, lambda: "the bell does not ring", PATIENCE)
+
     def settled(self) -> str:
         """The screen, once it stays the same for a while."""
         seen = [self.screen()]
