@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from kshell.spark.truth.bases import Begun
+from kshell.spark.truth.bases import Base, Begun
 from kshell.spark.truth.copy_log import Log, Part
 from kshell.spark.truth.looked import Looked
 from kshell.spark.truth.rows import passed_over
-from kshell.spark.truth.run_parts import At, at_byte, batches, last_of, until
-from kshell.spark.truth.values import Reached
+from kshell.spark.truth.run_parts import At, at_byte, batches, holding, last_of, until
+from kshell.spark.truth.values import Era, Reached
 
 
 class Reaching:
@@ -28,7 +28,7 @@ class Reaching:
         """The offset, how what ends there is known again, and the times of what was read."""
         log, before = self._log, self._before or Reached()
         state = max([era.to for era in self._begun.eras], default=before.state)
-        made = before._replace(offset=self.offset, state=state)
+        made = before._replace(offset=self.offset, state=state, known=self._known(before.known))
         if log.parts and before.start is None:
             first = next(batches(log.parts[0].path, log.parts[0].run))
             made = made._replace(start=first.first, first_ms=first.first_ms)
@@ -40,6 +40,30 @@ class Reaching:
             first_ms = base.last_ms if made.first_ms is None else made.first_ms
             made = made._replace(last_ms=base.last_ms, first_ms=first_ms)
         return made
+
+    def _known(self, before: Sequence[Sequence[int]]) -> list[list[int]]:
+        """The stretches that states are known of, with those that were known before."""
+        made = [[*one] for one in before]
+        for era in self._begun.eras:
+            base = next((base for base in self._begun.bases if base.plan.path == era.base), None)
+            first, last = self._times(era, base)
+            if era.base is None and made and made[-1][1] == era.since:
+                made[-1][1::2] = [era.to, last]
+            else:
+                made.append([era.since, era.to, first, last])
+        return made
+
+    def _times(self, era: Era, base: Base | None) -> tuple[int, int]:
+        """When the first of an era's records was written, or the last one of its snapshot; and the last one."""
+        parts = [part for part in self._log.parts if part.run.after > era.since and part.run.first < era.to]
+        if not parts:
+            at = base.last_ms if base is not None else -1
+            return at, at
+        last = parts[-1]
+        end = self._last(last) if last.run.after == era.to else holding(last.path, last.run, era.to - 1)
+        if base is not None and base.last_ms >= 0:
+            return base.last_ms, end.last_ms
+        return next(batches(parts[0].path, parts[0].run)).first_ms, end.last_ms
 
     def places(self, excluded: Collection[str]) -> dict[str, Sequence[Any] | None]:
         """Path of a copy -> the last batch of it that belongs to what was read."""

@@ -25,6 +25,10 @@ class Reached(NamedTuple):
     """The end of the last era: before ``offset`` where damage was met that no snapshot has made good yet, after it
     where a snapshot is ahead of the log. ``None``: no state is known.
     """
+    known: Sequence[Sequence[int]] = ()
+    """(first offset, offset after the last one, the times of these in milliseconds since 1970) of the stretches of the
+    log that states are known of; the first one may be that of a snapshot, which ends there.
+    """
     start: int | None = None
     """The first offset of the log that was read; ``None``: there was no log."""
     first_ms: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +11,22 @@ from kshell.commands.base.query import plain, unique
 from kshell.commands.base.result import Column, Row, Rows
 from kshell.commands.base.spec import Arg, Example, Flag
 from kshell.errors import CommandError, UsageError
-from kshell.sources.points import Point, parse_point
+from kshell.render.escape import terminal
+from kshell.sources.points import Point
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT
+from kshell.spark.verbs.base.warehouse_flags import OUT, point
 
 if TYPE_CHECKING:
     from kshell.spark.warehouse import Warehouse
 
 _WORD = re.compile(r"\w+")
-_READS = ("select", "with", "values", "from", "explain", "describe", "desc", "show")
+_READS = ("select", "with", "values", "from", "table", "explain", "describe", "desc", "show")
+_APART = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
+"""Strings, quoted names and comments of SQL."""
 _CONDITION = re.compile(r"\A\[(\w+)(?:\.\w+)*\] *")
+_NAMED = 3
+"""Clusters that a note names."""
 _MOST = 100_000
 """Rows that an answer has at most: more are for files, and for Spark."""
 
@@ -28,9 +34,11 @@ _MOST = 100_000
 def run(args: Any) -> Rows:
     """The rows of one query. Raises UsageError with Spark's words, CommandError where it fails."""
     from kshell.spark.verbs.base.opened import opened
+    from kshell.spark.views.known_at import unknown
     from kshell.spark.views.named import register
 
-    if (_WORD.findall(args.sql.lower()) or [""])[0] not in _READS:
+    words = _WORD.findall(_APART.sub(" ", args.sql.lower())) or [""]
+    if words[0] not in _READS or "insert" in words:  # after WITH and FROM there may be one
         raise UsageError("query: only SELECT is for here", hint=f'{NAME} query --out DIR "SELECT … FROM partitions"')
     with opened(args) as place:
         if not place.warehouse.state.step:
@@ -38,7 +46,13 @@ def run(args: Any) -> Rows:
         place.is_brief = True
         register(place.warehouse, _named_in(args.sql), args.as_of or Point())
         place.progress(0, 0, "query")
-        return _answer(place.warehouse, args.sql)
+        found = _answer(place.warehouse, args.sql)
+        place.progress.stop()
+        if gone := unknown(place.warehouse.state.clusters, args.as_of or Point()):
+            more = f" and {len(gone) - _NAMED:,} more" if len(gone) > _NAMED else ""
+            said = f"nothing is known then of {', '.join(gone[:_NAMED])}{more}: the views leave them out"
+            sys.stderr.write(f"{NAME}: note: {terminal(said)}\n")
+        return found
 
 
 def _named_in(sql: str) -> list[str]:
@@ -91,7 +105,7 @@ VERB = Verb(
             ("--as-of",),
             "the views current_… as of then: an offset, a time, -1d (now)",
             "POINT",
-            convert=parse_point,
+            convert=point,
             dashed=True,
         ),
         *SPARK_FLAGS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from kshell.commands.base.result import Report
@@ -22,10 +23,12 @@ def run(args: Any) -> Report:
     from kshell.spark.verbs.base.summary import report
 
     sources = sources_of(args)
-    with opened(args, args.format) as place, place.warehouse.writing():
+    with contextlib.ExitStack() as stack:
+        place = stack.enter_context(opened(args, args.format))
         warehouse, progress = place.warehouse, place.progress
         progress(0, 0, "looking for metadata directories")
         copies = clusters(sources, args.cluster)
+        stack.enter_context(warehouse.writing())  # nothing is written where nothing is found
         since = args.since or NOW
         found = truths(copies, warehouse.state, since=since, spark=lambda: warehouse.spark, told=progress)
         place.is_brief = sum(one.reached.offset for one in found) < _FEW_OFFSETS

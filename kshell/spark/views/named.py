@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kshell.sources.points import Point
 from kshell.spark import views
+from kshell.spark.views.known_at import unknown
 from kshell.spark.warehouse import catalog
 from kshell.spark.warehouse.commits import CURRENT
 
@@ -24,13 +25,17 @@ def names() -> list[str]:
 
 
 def named(warehouse: Warehouse, name: str, point: Point = _NOW, clusters: Collection[str] | None = None) -> DataFrame:
-    """A table, or a view. Views show tables of some clusters (``None``: all) as the shell does, now or as of a point.
+    """A table, or a view. Views show tables of some clusters (``None``: all) as the shell does, now or as of a point;
+    without clusters of which nothing is known then (:func:`~kshell.spark.views.known_at.unknown`).
 
     Raises UsageError for a name that there is none of.
     """
     table = catalog.current_names().get(name)
     if table is None:
         return warehouse.read(name, clusters)
+    if gone := unknown(warehouse.state.clusters, point):
+        kept = warehouse.state.clusters if clusters is None else clusters
+        clusters = [cluster for cluster in kept if cluster not in gone]
     versions = {}
     for need in {table, *views.NEEDS.get(table, ())}:
         rows = warehouse.read(need, clusters, CURRENT if point == _NOW else None)

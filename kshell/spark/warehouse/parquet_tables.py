@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kshell.errors import DataError
 from kshell.sources import remote
 from kshell.sources.files import is_remote
 from kshell.spark.schemas import spark_schema
@@ -85,7 +86,14 @@ class ParquetTables:
         if not places:
             return empty(spark, spec)
         reader = spark.read.schema(spark_schema(spec.fields)).option("__globPaths__", "false")
-        frame = reader.option("basePath", self._storage.for_spark(self._root(spec))).parquet(*places)
+        try:
+            frame = reader.option("basePath", self._storage.for_spark(self._root(spec))).parquet(*places)
+        except Exception as error:
+            missing = next((path for path in self.places(spec, kept) if not self._storage.exists(path)), None)
+            if missing is None:
+                raise
+            hint = "restore it, or make the tables anew in another --out"
+            raise DataError(f"{missing}: is not there, and the tables have it", hint=hint) from error
         return frame.select(*[field.name for field in spec.fields])
 
     def write(self, spec: TableSpec, frame: DataFrame, step: int, clusters: int) -> Written:

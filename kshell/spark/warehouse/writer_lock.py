@@ -69,8 +69,11 @@ class WriterLock:
         try:
             os.makedirs(self._folder, exist_ok=True)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except (NotADirectoryError, FileExistsError):
+            place = os.path.dirname(self._folder)
+            raise CommandError(f"{place}: not a directory", hint="tables need a directory of their own") from None
         except OSError as error:
-            raise CommandError(f"{self._path}: {error.strerror}") from None
+            raise CommandError(f"{self._folder}: {error.strerror}", hint="tables are written there") from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

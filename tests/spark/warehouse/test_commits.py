@@ -52,7 +52,7 @@ def test_a_commit_is_not_written_over(tmp_path: Path) -> None:
     assert commits(tmp_path).latest() == STATE
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"layout": 1}', '{"layout": 1, "clusters": {}, "x": 1}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"layout": 2}', '{"layout": 2, "clusters": {}, "x": 1}'])
 def test_what_is_no_state(tmp_path: Path, text: str) -> None:
     made = commits(tmp_path)
     made.storage.write(f"{tmp_path}/{FOLDER}/state/00000001.json", text.encode())
@@ -62,7 +62,7 @@ def test_what_is_no_state(tmp_path: Path, text: str) -> None:
 
 def test_a_state_of_a_newer_kshell(tmp_path: Path) -> None:
     made = commits(tmp_path)
-    made.storage.write(f"{tmp_path}/{FOLDER}/state/00000001.json", b'{"layout": 2}')
+    made.storage.write(f"{tmp_path}/{FOLDER}/state/00000001.json", b'{"layout": 3}')
     with pytest.raises(UsageError, match="of another kshell"):
         made.latest()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from kshell.commands.base.spec import Flag
 from kshell.errors import UsageError
-from kshell.sources.points import parse_point
+from kshell.sources.points import Point, parse_point
 from kshell.sources.remote import plain
 from kshell.spark.formats import FORMATS, PARQUET
 
@@ -16,11 +16,22 @@ SOURCE_FLAGS = (
     Flag(("--source",), "metadata directories, log directories or files: a path or a glob", "GLOB", repeat=True),
     Flag(("--cluster",), "the cluster of copies whose meta.properties is missing (each one its own)", "ID"),
 )
+
+
+def point(text: str) -> Point:
+    """A point in the logs of many clusters. Raises UsageError; marks are the shell's, of one source."""
+    try:
+        return parse_point(text)
+    except UsageError as error:
+        hint = "a point is an offset (1234), a time (2026-01-31T12:00:00Z), a while ago (-15m, -2h, -1d), or now"
+        raise UsageError(error.message, hint=hint) from None
+
+
 SINCE = Flag(
     ("--since",),
     "begin a cluster at the newest snapshot at or before that point: an offset, a time, -30d (all there is)",
     "POINT",
-    convert=parse_point,
+    convert=point,
     dashed=True,
 )
 
@@ -28,7 +39,7 @@ SINCE = Flag(
 def sources_of(args: Any) -> list[str]:
     """The sources of a line that must have some, and ``--out`` too. Raises UsageError, also for a key in a URI."""
     sources = [plain(source) for source in (*(args.source or ()), *args.more)]  # before anything repeats one
-    if not sources:
+    if not sources or not all(sources):
         raise UsageError("no --source", hint="--source '/fleet/*/*/__cluster_metadata-0'")
     out_of(args)
     return sources
