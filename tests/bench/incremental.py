@@ -115,8 +115,8 @@ def _ingest(warehouse: Warehouse, truths: Sequence[Truth]) -> None:
         return
     with warehouse.writing():
         warehouse.begin()
-        pieces = ingest.packed([piece for one in fresh for piece in one.truth.slices], 1)
-        warehouse.append("records", ingest.records(warehouse.spark, pieces))
+        slices = [piece for one in fresh for piece in one.truth.slices]
+        warehouse.append("records", ingest.records(warehouse.spark, slices, 1))
         warehouse.commit({one.cluster_id: ClusterState(one.truth.reached._asdict(), None, 0) for one in fresh})
 
 

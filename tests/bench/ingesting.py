@@ -57,8 +57,8 @@ def _main(cores: int, out: str, rounds: int, sources: Sequence[str]) -> None:
         for _ in range(rounds):
             cpu, wall = cpu_seconds(), time.perf_counter()
             truths = planning.truths(planning.clusters(sources), State())
-            pieces = ingest.packed([piece for one in truths for piece in one.slices], cores)
-            ingest.records(spark, pieces).write.mode("overwrite").options(**WRITING).parquet(out)
+            slices = [piece for one in truths for piece in one.slices]
+            ingest.records(spark, slices, cores).write.mode("overwrite").options(**WRITING).parquet(out)
             wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
             records = spark.read.parquet(out).count()
             print(json.dumps(Ingest(records, wall, cpu, _worker_mb())._asdict()), flush=True)

@@ -7,7 +7,7 @@ from typing import Any
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.base.partitions import KEYS, episode, linked
+from kshell.spark.gold.base.partitions import KEYS, LINKED, episode
 
 FIELDS = (
     CLUSTER,
@@ -37,7 +37,7 @@ _MOVED = "array_size(previous.addingReplicas) + array_size(previous.removingRepl
 
 def reassignments(tables: Tables) -> Any:
     """The rows."""
-    versions = linked(tables["partitions"], tables["clusters"])
+    versions = LINKED.of(tables)
     return rows.of(_long(versions).unionByName(_at_once(versions)), FIELDS)
 
 
@@ -92,4 +92,5 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "clusters"),
     reassignments,
+    shares=(LINKED,),
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.arrow_tables import batches, schema
 from kshell.commands.base.result import Row
 from kshell.commands.base.tables import Field
 from kshell.spark.schemas import spark_schema
@@ -15,6 +17,13 @@ if TYPE_CHECKING:
 
 def frame_of(spark: Any, fields: Sequence[Field], rows: Iterable[Row]) -> DataFrame:
     """Few rows as a DataFrame."""
-    values = [tuple(row.get(field.name) for field in fields) for row in rows]
-    frame: DataFrame = spark.createDataFrame(values, spark_schema(fields))
+    arrow: Any = importlib.import_module("pyarrow")
+    return frame_of_batches(spark, fields, batches(arrow, fields, rows))
+
+
+def frame_of_batches(spark: Any, fields: Sequence[Field], made: Iterable[Any]) -> DataFrame:
+    """Arrow record batches, in their order, as a DataFrame. Unlike with lists of tuples no Python worker is started."""
+    arrow: Any = importlib.import_module("pyarrow")
+    table = arrow.Table.from_batches(made, schema=schema(arrow, fields))
+    frame: DataFrame = spark.createDataFrame(table, spark_schema(fields))
     return frame

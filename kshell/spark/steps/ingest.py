@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import importlib
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.tables import Field
 from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import Slice
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import QUARANTINE, QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS, spark_schema
+from kshell.spark.steps.few_rows import frame_of_batches
 from kshell.spark.steps.spread import spread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FOUND = "type is null"
-"""True of the rows that stand for a finding in what :func:`records` gives."""
-
+Read = Callable[[bytes], Iterator[Any]]
 
 _TASK_BYTES = 64 << 20
 """At most about so many bytes of files a task: four seconds of work, and little to do again where one fails."""
+_HERE = 2 << 20
+"""Bytes up to which the driver reads, as it has read their headers: a fifth of a second, which is what it costs to have
+workers do anything."""
 _LEAST = 4 << 20
 """Bytes below which a task of its own does not pay: to start one costs as much as to read a megabyte, or two."""
 
@@ -53,20 +56,29 @@ def joined(slices: Sequence[Slice]) -> tuple[Slice, ...]:
     return tuple(made)
 
 
-def records(spark: SparkSession, pieces: Sequence[bytes]) -> DataFrame:
+def records(spark: SparkSession, slices: Sequence[Slice], parallelism: int) -> DataFrame:
     """The rows of the view ``records``, in the order of the slices; and for each thing that was found to be wrong while
-    they were read, a row whose ``type`` is null.
+    they were read, a row whose ``type`` is null. Little is read here and now.
     """
-    return spread(spark, pieces, decoded, spark_schema(RECORD_FIELDS))
+    return _read(spark, slices, parallelism, decoded, RECORD_FIELDS)
 
 
-def findings(spark: SparkSession, pieces: Sequence[bytes]) -> DataFrame:
+def findings(spark: SparkSession, slices: Sequence[Slice], parallelism: int) -> DataFrame:
     """The rows of the view ``quarantine`` but for records that were not decoded, which ``records`` has as well."""
-    return spread(spark, pieces, quarantined, spark_schema(QUARANTINE_FIELDS)).where("kind <> 'record'")
+    return _read(spark, slices, parallelism, quarantined, QUARANTINE_FIELDS).where("kind <> 'record'")
+
+
+def _read(
+    spark: SparkSession, slices: Sequence[Slice], parallelism: int, work: Read, fields: Sequence[Field]
+) -> DataFrame:
+    pieces = packed(slices, parallelism)
+    if sum(piece.cost() for piece in slices) <= _HERE:
+        return frame_of_batches(spark, fields, (batch for piece in pieces for batch in work(piece)))
+    return spread(spark, pieces, work, spark_schema(fields))
 
 
 def decoded(piece: bytes) -> Iterator[Any]:
-    """Runs on the executors."""
+    """Runs on the executors, or on the driver."""
     view = View(RECORDS, RECORD_FIELDS, Narrowing())
     yield from view.batches(pickle.loads(piece))
     if view.found:
@@ -78,5 +90,5 @@ def decoded(piece: bytes) -> Iterator[Any]:
 
 
 def quarantined(piece: bytes) -> Iterator[Any]:
-    """Runs on the executors."""
+    """Runs on the executors, or on the driver."""
     return View(QUARANTINE, QUARANTINE_FIELDS, Narrowing()).batches(pickle.loads(piece))

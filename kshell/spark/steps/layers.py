@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark.sql import Observation
 from pyspark.sql import functions as fn
 
-from kshell.spark import gold, silver
-from kshell.spark.gold.base.declared import GoldTable
+from kshell.spark import silver
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 from kshell.spark.silver.base.declare import SilverTable
 from kshell.spark.silver.base.effective import ERA_FIELDS, effective, held_from
-from kshell.spark.steps import ingest
+from kshell.spark.steps import gold_layer, ingest
 from kshell.spark.steps.few_rows import frame_of
 from kshell.spark.steps.novelty import Fresh
 from kshell.spark.warehouse import catalog
@@ -110,11 +109,11 @@ class Step:
         if not slices:
             return None
         self._told(0, 0, f"{RECORDS}: {sum(one.truth.size for one in self._fresh.values()) / 1e6:,.1f} MB")
-        pieces, seen = ingest.packed(slices, self._parallelism()), Observation()
+        cores, seen = self._parallelism(), Observation()
         missing = fn.col("type").isNull()
-        frame = ingest.records(self._spark, pieces).observe(seen, fn.count_if(missing).alias("found"))
+        frame = ingest.records(self._spark, slices, cores).observe(seen, fn.count_if(missing).alias("found"))
         self.rows[RECORDS] = self._warehouse.append(RECORDS, frame.where(~missing), len(self._fresh))
-        return ingest.findings(self._spark, pieces) if seen.get["found"] else None
+        return ingest.findings(self._spark, slices, cores) if seen.get["found"] else None
 
     def _replan(self, bad: Mapping[str, Bad]) -> None:
         """Headers alone have not shown that batches are damaged: what they held is missing, for states as well."""
@@ -241,18 +240,12 @@ class Step:
     # --- gold ---
 
     def _gold(self) -> None:
-        work = []
-        for name, table in gold.tables().items():
-            clusters = set().union(*(self._changed.get(need, set()) for need in table.needs))
-            if clusters:
-                of = None if table.is_fleet else clusters
-                work.append((name, self._making(table, of, clusters)))
-        self._at_once(work)
+        writes = gold_layer.writes(self._warehouse, self._changed, self._told)
+        self._at_once([(name, self._counting(name, write)) for name, write in writes])
 
-    def _making(self, table: GoldTable, of: Collection[str] | None, clusters: Collection[str]) -> Work:
+    def _counting(self, name: str, write: gold_layer.Write) -> Work:
         def work() -> None:
-            tables = {need: self._warehouse.read(need, of) for need in table.needs}
-            self.rows[table.name] = self._warehouse.replace(table.name, table.make(tables), clusters)
+            self.rows[name] = write()
 
         return work
 
