@@ -100,6 +100,10 @@ class SourceNotFoundError(SourceError):
     """Nothing that kshell can read is at that place."""
 
 
+class UnreadError(SourceError):
+    """What was listed could not be read: it is gone, or was changed meanwhile, or is refused to whoever was to read."""
+
+
 class SourcePermissionError(SourceError):
     """The operating system does not let this user read a file of the source."""
 

@@ -58,7 +58,12 @@ FILE_FIELDS = (
 )
 QUARANTINE_FIELDS = (
     *_PLACE,
-    Field("kind", "string", "record, batch (damaged), torn (being written), gap (offsets missing), file, truncated"),
+    Field(
+        "kind",
+        "string",
+        "record, batch (damaged), torn (being written), gap (offsets missing), file, unread (gone,"
+        " changed or refused while it was to be read), truncated",
+    ),
     *(field for field in FIELDS if field.name != "data"),
     Field("reason", "string", "what is wrong"),
     Field("raw", "binary", "the bytes of a record that was not decoded; null for batches, which may hold secrets"),

@@ -93,9 +93,9 @@ class KraftReader(_spark.DataSourceReader):  # type: ignore[misc]
             return [KraftPartition(slices) for slices in partitions(self._options)] or [KraftPartition(())]
 
     def read(self, partition: Any) -> Iterator[Any]:
-        """Arrow record batches of the columns that were asked for."""
+        """Arrow record batches of the columns that were asked for. Raises UnreadError."""
         options = self._options
-        view = View(options.view, options.fields(), options.narrowing, show_secrets=options.show_secrets)
+        view = View(options.view, options.fields(), options.narrowing, show_secrets=options.show_secrets, is_whole=True)
         return view.batches(partition.slices)
 
 

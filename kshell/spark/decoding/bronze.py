@@ -40,14 +40,20 @@ _WHOLE = ("data", "reason", "raw")
 
 
 class Records:
-    """Batches until there are enough of them. ``arrow``: the module; ``fields``: some of the view's, in any order."""
+    """Batches until there are enough of them. ``arrow``: the module; ``fields``: some of the view's, in any order.
 
-    def __init__(self, arrow: Any, fields: Sequence[Field], narrowing: Narrowing, redaction: Redaction) -> None:
+    ``is_whole``: raises MissingCodecError; otherwise such a batch is one of the ``broken``.
+    """
+
+    def __init__(
+        self, arrow: Any, fields: Sequence[Field], narrowing: Narrowing, redaction: Redaction, *, is_whole: bool = False
+    ) -> None:
         self._arrow = arrow
         self._schema = schema(arrow, fields)
         self._narrowing = narrowing
         self._redaction = redaction
         self._wanted = None if narrowing.types is None else only(narrowing.types)
+        self._raises = is_whole
         self._is_whole = not set(_WHOLE).isdisjoint(self._schema.names)
         self._values = Values(redaction, whole=self._is_whole)
         self.broken = 0
@@ -129,7 +135,12 @@ class Records:
         try:
             for raw, decoded in records(self._batches[index], self._narrowing, self._wanted, log=log):
                 yield self._line(raw, decoded)
-        except (DecodeError, MissingCodecError):
+        except MissingCodecError as error:
+            if self._raises:
+                _, _, file, _, position, _ = self._shared[index]
+                raise error.at(file, position) from None
+            self.broken += 1
+        except DecodeError:
             self.broken += 1
 
     def _line(self, raw: RawRecord, decoded: Decoded) -> Line:

@@ -13,14 +13,14 @@ from typing import Any
 from kshell.commands.base import arrow_tables
 from kshell.commands.base.record_types import only
 from kshell.commands.base.tables import Field
-from kshell.errors import MissingCodecError
+from kshell.errors import MissingCodecError, UnreadError
 from kshell.metadata.records import Decoded
 from kshell.metadata.redaction import Redaction
 from kshell.protocol.batches import RawRecord
 from kshell.protocol.primitives import DecodeError
 from kshell.spark.decoding.one_by_one import INT16, INT64, raw_bytes, records
 from kshell.spark.files.pack import Slice
-from kshell.spark.files.plan import FilePlan, Finding
+from kshell.spark.files.plan import UNREAD, FilePlan, Finding
 from kshell.spark.files.read import Placed, read
 from kshell.spark.files.scan import Origin
 from kshell.spark.options import Narrowing
@@ -31,14 +31,27 @@ Event = tuple[Placed, RawRecord, Decoded] | Finding
 
 
 class View:
-    """What rows of one view need to know: its name, its columns, which records, and whether secrets are shown."""
+    """What rows of one view need to know: its name, its columns, which records, and whether secrets are shown.
 
-    def __init__(self, name: str, fields: Sequence[Field], narrowing: Narrowing, *, show_secrets: bool = False) -> None:
+    ``is_whole``: views of records raise UnreadError for what cannot be read (:data:`~kshell.spark.files.plan.UNREAD`),
+    MissingCodecError for a codec that is not there: nothing that may be whole is left out silently.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        fields: Sequence[Field],
+        narrowing: Narrowing,
+        *,
+        show_secrets: bool = False,
+        is_whole: bool = False,
+    ) -> None:
         self.name = name
         self.fields = tuple(fields)
         self.wanted = frozenset(field.name for field in fields)
         self.narrowing = narrowing
         self.show_secrets = show_secrets
+        self.is_whole = is_whole
         self.found = 0
         """Findings for which the view ``records`` gave no row so far."""
 
@@ -68,16 +81,20 @@ class View:
             except DecodeError as error:
                 yield Finding(placed.position, "batch", error.reason)
             except MissingCodecError as error:
-                yield Finding(placed.position, "batch", error.message)
+                yield Finding(placed.position, UNREAD, error.message)
 
     def _records(self, arrow: Any, slices: Iterable[Slice]) -> Iterator[Any]:
         from kshell.spark.decoding.bronze import Records  # late: it needs numpy
 
-        collected = Records(arrow, self.fields, self.narrowing, Redaction(show_secrets=self.show_secrets))
+        collected = Records(
+            arrow, self.fields, self.narrowing, Redaction(show_secrets=self.show_secrets), is_whole=self.is_whole
+        )
         for piece in slices:
             source = _texts(piece)
+            self._demand(piece.file, piece.file.findings)
             for placed in read(piece.file):
                 if isinstance(placed, Finding):
+                    self._demand(piece.file, [placed])
                     self.found += 1
                 elif not placed.repeats:
                     collected.add((*source, placed.position, placed.batch.epoch), placed.batch)
@@ -86,13 +103,23 @@ class View:
         yield from collected.take()
         self.found += collected.broken
 
+    def _demand(self, file: FilePlan, findings: Iterable[Finding]) -> None:
+        """Raises UnreadError for one that says that something was not read, where all is to be."""
+        for finding in findings:
+            if self.is_whole and finding.kind == UNREAD:
+                said = finding.reason if file.path in finding.reason else f"{file.path}: {finding.reason}"
+                raise UnreadError(said, hint="read again; the view quarantine has what cannot be read as rows")
+
     def _typed(self, piece: Slice) -> Iterator[Columns]:
         types = frozenset((self.name,))
         if self.narrowing.types is not None and self.name not in self.narrowing.types:
             return
         source, redaction = _source(piece.origin, piece.file), Redaction(show_secrets=self.show_secrets)
+        self._demand(piece.file, piece.file.findings)
         for event in self._events(piece, types):
-            if not isinstance(event, Finding) and event[2].data is not None:
+            if isinstance(event, Finding):
+                self._demand(piece.file, [event])
+            elif event[2].data is not None:
                 placed, raw, decoded = event
                 data = redaction.record(decoded)
                 yield source | _context(placed, raw, decoded) | {column_name(key): data[key] for key in data}

@@ -22,7 +22,7 @@ from kshell.sources.log import LogReader
 from kshell.sources.ranges import open_file
 from kshell.sources.snapshot import SnapshotReader, map_file
 from kshell.spark.files.headers import Headers, HeaderWalk
-from kshell.spark.files.plan import FilePlan, Finding, Runs, damaged
+from kshell.spark.files.plan import UNREAD, FilePlan, Finding, Runs, damaged
 
 
 class Boundaries(LogReader):
@@ -47,7 +47,7 @@ class Boundaries(LogReader):
             try:
                 self._add(segment, runs, is_last=index == len(self._segments) - 1)
             except SourceError as error:
-                findings.append(Finding(-1, "file", error.message))
+                findings.append(Finding(-1, UNREAD, error.message))
             self._given = runs.given
             findings += [
                 Finding(-1, "gap", error.message.removeprefix(f"{segment.path}: "))

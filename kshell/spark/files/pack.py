@@ -14,7 +14,7 @@ from kshell.sources.directory import ATTEMPTS, PAUSE
 from kshell.sources.files import Listing, SnapshotFile
 from kshell.sources.files import scan as list_again
 from kshell.spark.files.boundaries import Boundaries, snapshot_plan
-from kshell.spark.files.plan import FilePlan, Finding, Run
+from kshell.spark.files.plan import UNREAD, FilePlan, Finding, Run
 from kshell.spark.files.scan import Found, Origin, files_of, find
 from kshell.spark.options import Options
 from kshell.spark.schemas import FILES
@@ -122,7 +122,7 @@ def plans(found: Found, snapshots: str, cut: int) -> list[FilePlan]:
                 made += _log(found.listing, cut)
         except FileNotFoundError as error:
             if last_try:
-                finding = Finding(-1, "file", "the file vanishes again and again")
+                finding = Finding(-1, UNREAD, "the file vanishes again and again")
                 return [FilePlan(str(error.filename), 0, False, (), (finding,))]
         else:
             if last_try or not any(plan.findings for plan in made):
@@ -139,7 +139,7 @@ def snapshot_of(file: SnapshotFile, cut: int) -> FilePlan:
     try:
         return snapshot_plan(file, cut)
     except SourceError as error:
-        return FilePlan(file.path, file.size, True, (), (Finding(-1, "file", error.message),))
+        return FilePlan(file.path, file.size, True, (), (Finding(-1, UNREAD, error.message),))
 
 
 def _log(listing: Listing, cut: int) -> list[FilePlan]:

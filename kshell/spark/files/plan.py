@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from kshell.errors import CorruptDataError
 
+UNREAD = "unread"
+
 
 class Run(NamedTuple):
     """Batches back to back in one file: bytes ``start`` to ``end``, offsets ``first`` to before ``after``."""
@@ -19,7 +21,11 @@ class Run(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What is wrong in a file: the byte, or -1 for no certain one; ``batch``, ``torn``, ``gap`` or ``file``."""
+    """What is wrong in a file: the byte, or -1 for no certain one; ``batch``, ``torn``, ``gap``, ``file``, ``unread``.
+
+    ``unread``: not what the file holds is wrong, but nobody could read it: it is gone, or was changed or replaced since
+    it was listed, or the system refuses. Read again it may be whole.
+    """
 
     position: int
     kind: str

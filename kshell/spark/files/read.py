@@ -12,7 +12,7 @@ from kshell.errors import SourceError
 from kshell.protocol.batches import HEADER_SIZE, Batch, read_header
 from kshell.protocol.verify import MAGIC
 from kshell.sources.ranges import OpenFile, open_file
-from kshell.spark.files.plan import FilePlan, Finding, Run
+from kshell.spark.files.plan import UNREAD, FilePlan, Finding, Run
 
 _PIECE = 4 << 20
 CRC = "the batch's CRC does not match its bytes"
@@ -37,10 +37,10 @@ def read(plan: FilePlan) -> Iterator[Placed | Finding]:
     try:
         file = open_file(plan.path)
     except FileNotFoundError:
-        yield Finding(-1, "file", "the file is gone since it was listed")
+        yield Finding(-1, UNREAD, "the file is gone since it was listed")
         return
     except SourceError as error:
-        yield Finding(-1, "file", error.message)
+        yield Finding(-1, UNREAD, error.message)
         return
     try:
         if plan.is_snapshot and not plan.is_proven and not _is_good(file, plan.runs[0].start):
@@ -51,7 +51,7 @@ def read(plan: FilePlan) -> Iterator[Placed | Finding]:
                 if plan.is_snapshot and isinstance(found, Finding):
                     return
     except OSError as error:
-        yield Finding(-1, "file", f"{plan.path}: {error.strerror or error}")
+        yield Finding(-1, UNREAD, f"{plan.path}: {error.strerror or error}")
     finally:
         file.close()
 
@@ -60,7 +60,7 @@ def _run(file: OpenFile, run: Run) -> Iterator[Placed | Finding]:
     expected = run.first
     for position, batch in _batches(file, run.start, run.end):
         if batch is None or batch.magic != MAGIC or batch.base_offset != expected:
-            yield Finding(position, "batch", _CHANGED)
+            yield Finding(position, UNREAD, _CHANGED)
             return
         expected = batch.last_offset + 1
         yield Placed(position, batch, run.repeats) if batch.crc_is_good() else Finding(position, "batch", CRC)

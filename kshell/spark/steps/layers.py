@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark.sql import Observation
 from pyspark.sql import functions as fn
 
+from kshell.errors import UnreadError
 from kshell.spark import silver
+from kshell.spark.files.plan import UNREAD
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 from kshell.spark.silver.base.declare import SilverTable
 from kshell.spark.silver.base.effective import ERA_FIELDS, effective, held_from
@@ -34,8 +36,9 @@ Work = Callable[[], None]
 _FILE = ["clusterId", "file"]
 _IN_LOG = "kind = 'batch' and not isSnapshot"
 _THREADS = 4
-"""Tables that are written at once: each is a few short jobs, between which a core waits for the driver."""
+"""Tables at once: each is a few short jobs, between which a core waits for the driver."""
 _BEGIN = "BEGIN_TRANSACTION_RECORD"
+_UNREAD_HINT = "nothing of the step counts; where executors run elsewhere, they must reach the same paths"
 _OFTEN = 50
 """Reasons of quarantine that a summary tells apart."""
 
@@ -63,7 +66,7 @@ class Step:
         """Table -> the clusters whose rows in it are not what they were."""
 
     def run(self) -> dict[str, ClusterState]:
-        """All layers; gives the new states of the clusters."""
+        """All layers; gives the new states of the clusters. Raises UnreadError."""
         restarted = [name for name, one in self._fresh.items() if one.before is None]
         self._reset([name for name in restarted if name in self._warehouse.state.clusters])
         counted = self._records()
@@ -75,7 +78,7 @@ class Step:
 
     @property
     def truths(self) -> dict[str, Truth]:
-        """What was taken in, by cluster: once batches were found to be damaged, not what was planned at first."""
+        """What was taken in, by cluster: without batches that reading showed to be damaged."""
         return {name: one.truth for name, one in self._fresh.items()}
 
     def _reset(self, clusters: Collection[str]) -> None:
@@ -93,9 +96,10 @@ class Step:
     # --- bronze ---
 
     def _records(self) -> dict[str, Counted]:
-        found = self._written()
-        if found is not None:
+        if (found := self._written()) is not None:
             self._damage = found
+            for one in found.where(fn.col("kind") == UNREAD).select("file", "reason").take(1):
+                raise UnreadError(f"{one.file}: {one.reason}", hint=_UNREAD_HINT)
             bad = self._again is not None and _bad(found)
             if bad:
                 self._replan(bad)
@@ -113,7 +117,12 @@ class Step:
         missing = fn.col("type").isNull()
         frame = ingest.records(self._spark, slices, cores).observe(seen, fn.count_if(missing).alias("found"))
         self.rows[RECORDS] = self._warehouse.append(RECORDS, frame.where(~missing), len(self._fresh))
-        return ingest.findings(self._spark, slices, cores) if seen.get["found"] else None
+        if not (count := seen.get["found"]):
+            return None
+        found = ingest.findings(self._spark, slices, cores).localCheckpoint()  # the files may change meanwhile
+        if found.count() != count:
+            raise UnreadError("the sources changed while they were read", hint=_UNREAD_HINT)
+        return found
 
     def _replan(self, bad: Mapping[str, Bad]) -> None:
         """Headers alone have not shown that batches are damaged: what they held is missing, for states as well."""
@@ -248,8 +257,6 @@ class Step:
             self.rows[name] = write()
 
         return work
-
-    # --- all layers ---
 
     def _replacing(self, name: str, frame: DataFrame, clusters: Collection[str]) -> Work:
         def work() -> None:

@@ -63,7 +63,8 @@ def advance(
     for good.
 
     Where nothing is new, no session is needed. A step that fails or is killed does not count, and the next one begins
-    where this one did. Raises CommandError when somebody else has written meanwhile.
+    where this one did. Raises UnreadError for files that are not what they were when the truths were made, CommandError
+    when somebody else has written meanwhile.
     """
     begun = time.monotonic()
     every = tuple(truths)

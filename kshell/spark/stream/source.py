@@ -14,12 +14,10 @@ release does not say where a source begins.
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.errors import SourceNotFoundError, UsageError
-from kshell.sources.files import is_remote
+from kshell.errors import UsageError
 from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import Slice
 from kshell.spark.options import STARTS, UNLIMITED, Options
@@ -103,18 +101,9 @@ class KraftStreamReader(Offsets):
         return [KraftStreamPartition(part) for part in made] or [KraftStreamPartition(())]
 
     def read(self, partition: Any) -> Iterator[Any]:
-        """Arrow record batches of the columns that were asked for. Raises SourceNotFoundError."""
-        for piece in partition.slices:
-            _need(piece)
+        """Arrow record batches of the columns that were asked for. Raises UnreadError for a file that is gone: a
+        micro-batch does not end with rows missing.
+        """
         options = self._options
-        view = View(options.view, options.fields(), options.narrowing, show_secrets=options.show_secrets)
+        view = View(options.view, options.fields(), options.narrowing, show_secrets=options.show_secrets, is_whole=True)
         return view.batches(partition.slices)
-
-
-def _need(piece: Slice) -> None:
-    """A file that is deleted between planning and reading must not end as a micro-batch with rows missing."""
-    path = piece.file.path
-    if piece.file.runs and not is_remote(path) and not os.path.exists(path):
-        raise SourceNotFoundError(
-            f"{path}: deleted before it was read", hint="start the query again: it goes on with what is there"
-        )

@@ -18,8 +18,8 @@ from kshell.errors import CommandError, KshellError, UsageError
 from kshell.sources.points import Point
 from kshell.spark.files.scan import Found
 from kshell.spark.options import parse
-from kshell.spark.steps.planning import again, truths
-from kshell.spark.steps.step import Summary, advance
+from kshell.spark.steps.step import Summary
+from kshell.spark.steps.taking import take
 from kshell.spark.stream.growth import FORMAT, Grown, GrowthSource
 from kshell.spark.stream.plan import present
 from kshell.spark.truth import by_cluster
@@ -185,11 +185,7 @@ class TableStream:
         )
 
     def _step(self, copies: Mapping[str, Sequence[Found]], until: Mapping[str, int] | None) -> Summary:
-        warehouse, since = self._warehouse, self._sources.since
-        state = warehouse.state
-        made = truths(copies, state, since=since, until=until, spark=lambda: warehouse.spark, told=self._told)
-        once_more = again(copies, state, since=since, until=until)
-        summary = advance(warehouse, made, told=self._told, again=once_more)
+        summary = take(self._warehouse, copies, since=self._sources.since, until=until, told=self._told)
         self.summaries.append(summary)
         self.clusters.update(copies)
         return summary

@@ -12,7 +12,7 @@ from kshell.sources.files import SnapshotFile
 from kshell.sources.points import Point
 from kshell.sources.snapshot import SnapshotReader
 from kshell.spark.files.boundaries import snapshot_plan
-from kshell.spark.files.plan import FilePlan, Finding, damaged
+from kshell.spark.files.plan import UNREAD, FilePlan, Finding, damaged
 from kshell.spark.truth.merge import Stretch
 from kshell.spark.truth.values import Era
 
@@ -83,7 +83,7 @@ class Snapshots:
         except DecodeError as error:
             finding = Finding(-1, "file", f"the snapshot is malformed: {error.reason}")
         except (MissingCodecError, SourceError) as error:
-            finding = Finding(-1, "file", error.message)
+            finding = Finding(-1, UNREAD, error.message)
         else:
             end = reader.records if one.end < 0 else one.end
             name = one.file.epoch

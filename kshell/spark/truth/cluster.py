@@ -79,11 +79,11 @@ def truth(
             if last_try:
                 raise
         time.sleep(PAUSE)
-        wanted = _listed_again(wanted)
+        wanted = listed_again(wanted)
     raise AssertionError("the last attempt returns or raises")
 
 
-def _listed_again(copies: Sequence[Found]) -> list[Found]:
+def listed_again(copies: Sequence[Found]) -> list[Found]:
     """The copies that are still there. Raises SourceNotFoundError when none is."""
     found: list[Found] = []
     for place, one in enumerate(copies):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.result import Report
 from kshell.commands.base.spec import Arg, Example
@@ -11,14 +12,17 @@ from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.base.warehouse_flags import FORMAT, OUT, SINCE, SOURCE_FLAGS, sources_of
 
+if TYPE_CHECKING:
+    from kshell.spark.truth import Truth
+
 _FEW_OFFSETS, _FEW_BYTES = 200_000, 32 << 20
 """Below both of them, starting and planning is most of what Spark does."""
 
 
 def run(args: Any) -> Report:
     """One step; exit code 4 when something was damaged or malformed."""
-    from kshell.spark.steps.planning import NOW, again, clusters, truths
-    from kshell.spark.steps.step import advance
+    from kshell.spark.steps.planning import NOW, clusters
+    from kshell.spark.steps.taking import take
     from kshell.spark.verbs.base.opened import opened
     from kshell.spark.verbs.base.summary import report
 
@@ -30,10 +34,12 @@ def run(args: Any) -> Report:
         copies = clusters(sources, args.cluster)
         stack.enter_context(warehouse.writing())  # nothing is written where nothing is found
         since = args.since or NOW
-        found = truths(copies, warehouse.state, since=since, spark=lambda: warehouse.spark, told=progress)
-        place.is_brief = sum(one.reached.offset for one in found) < _FEW_OFFSETS
-        place.is_brief &= sum(one.size for one in found) < _FEW_BYTES
-        summary = advance(warehouse, found, told=progress, again=again(copies, warehouse.state, since=since))
+
+        def planned(found: Sequence[Truth]) -> None:
+            place.is_brief = sum(one.reached.offset for one in found) < _FEW_OFFSETS
+            place.is_brief &= sum(one.size for one in found) < _FEW_BYTES
+
+        summary = take(warehouse, copies, since=since, told=progress, planned=planned)
         return report(warehouse.place, len(copies), summary)
 
 

@@ -227,7 +227,7 @@ def test_a_file_that_changes_after_it_was_listed(tmp_path: Path, change: str) ->
 
     view = View(asked.view, asked.fields(), asked.narrowing)
     found: list[dict[str, Any]] = [row for pieces in made for one in view.batches(pieces) for row in one.to_pylist()]
-    assert [row["kind"] for row in found] == ["file" if change == "gone" else "batch"]
+    assert [row["kind"] for row in found] == ["unread"]
 
 
 def test_a_directory_that_changes_while_it_is_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

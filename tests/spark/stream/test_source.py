@@ -94,7 +94,7 @@ def test_latest_begins_with_what_comes_after_the_start(spark: Any, tmp_path: Pat
 
 
 def test_a_file_that_goes_while_it_is_read_fails_the_micro_batch(tmp_path: Path) -> None:
-    from kshell.errors import SourceNotFoundError
+    from kshell.errors import UnreadError
     from kshell.spark.options import parse
     from kshell.spark.stream.source import KraftStreamReader
 
@@ -102,7 +102,7 @@ def test_a_file_that_goes_while_it_is_read_fails_the_micro_batch(tmp_path: Path)
     reader = KraftStreamReader(parse({"path": str(tmp_path / "c")}))
     (part,) = reader.partitions(reader.initialOffset(), reader.latestOffset())
     segment.unlink()
-    with pytest.raises(SourceNotFoundError, match="deleted before it was read"):
+    with pytest.raises(UnreadError, match="is gone since it was listed"):
         list(reader.read(part))
 
 

@@ -49,12 +49,11 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """(cluster -> copies, until) of the steps that were taken."""
     taken: list[Any] = []
 
-    def truths(copies: Any, state: Any, *, until: Any, **more: Any) -> Any:
+    def take(warehouse: Any, copies: Any, *, until: Any, **more: Any) -> Summary:
         taken.append(({name: [Path(one.path).name for one in held] for name, held in copies.items()}, until))
-        return ()
+        return DONE
 
-    monkeypatch.setattr(stream_tables, "truths", truths)
-    monkeypatch.setattr(stream_tables, "advance", lambda warehouse, made, **more: DONE)
+    monkeypatch.setattr(stream_tables, "take", take)
     return taken
 
 
@@ -87,7 +86,7 @@ def test_what_a_step_raises_ends_the_query_as_itself(tmp_path: Path, monkeypatch
     def failing(*given: Any, **more: Any) -> Any:
         raise SourceError("no")
 
-    monkeypatch.setattr(stream_tables, "truths", failing)
+    monkeypatch.setattr(stream_tables, "take", failing)
 
     class Query:
         stopped = False
@@ -133,7 +132,7 @@ def test_a_signal_lets_the_micro_batch_end_and_no_other_begin(tmp_path: Path, mo
         events.append("step ends")
         return DONE
 
-    monkeypatch.setattr(stream_tables, "advance", slow)
+    monkeypatch.setattr(stream_tables, "take", slow)
 
     class Query:
         def awaitTermination(self, seconds: float) -> bool:  # noqa: N802

@@ -1,0 +1,54 @@
+"""What is new of clusters into a warehouse: planned, and taken in; again where files change meanwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kshell.errors import UnreadError
+from kshell.sources.points import Point
+from kshell.spark.files.scan import Found
+from kshell.spark.steps.planning import NOW, again, truths
+from kshell.spark.steps.step import Summary, advance
+from kshell.spark.truth import Truth
+from kshell.spark.truth.cluster import listed_again
+
+if TYPE_CHECKING:
+    from kshell.sources.log import Progress
+    from kshell.spark.warehouse import Warehouse
+
+_ATTEMPTS = 4
+_PAUSE = 1.0
+"""Seconds: a server that deletes or truncates is done by then, and a store that refuses may have come back."""
+
+
+def take(
+    warehouse: Warehouse,
+    copies: Mapping[str, Sequence[Found]],
+    *,
+    since: Point = NOW,
+    until: Mapping[str, int] | None = None,
+    told: Progress | None = None,
+    planned: Callable[[Sequence[Truth]], None] | None = None,
+) -> Summary:
+    """One step with what is new of the clusters; the caller is the warehouse's only writer. ``planned``: told of what
+    is to be read, before it is.
+
+    Files that are not there any more when they are read, or are not what they were, are listed and planned anew: what
+    was read of them does not count. Raises UnreadError where that happens again and again, and KshellError.
+    """
+    for attempt in range(_ATTEMPTS):
+        state = warehouse.state
+        made = truths(copies, state, since=since, until=until, spark=lambda: warehouse.spark, told=told)
+        if planned is not None:
+            planned(made)
+        once_more = again(copies, state, since=since, until=until)
+        try:
+            return advance(warehouse, made, told=told, again=once_more)
+        except UnreadError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+        time.sleep(_PAUSE)
+        copies = {name: listed_again(held) for name, held in copies.items()}
+    raise AssertionError("the last attempt returns or raises")
