@@ -33,9 +33,10 @@ def test_every_offset(node: Path, tmp_path: Path) -> None:
     past = Past(source)
     end = source.load().log_end_offset
     assert end is not None and sorted(images) == list(range(0, end, STEP))
-    for offset, expected in images.items():
+    for offset, image in images.items():
+        expected = text.read(image)
         for session in (session_at(source, past, offset), Session(source, show_secrets=True, until=offset)):
-            assert text.compare(text.read(expected), printed(session)) == [], offset
+            assert text.compare(expected, printed(session)) == [], offset
         if offset % BY_ITSELF == 0:
             said = oneshot.lines(node, *oneshot.FIND, "--as-of", str(offset))
-            assert text.compare(text.read(expected), said) == [], offset
+            assert text.compare(expected, said) == [], offset
