@@ -18,7 +18,8 @@ from kshell.client.releases import BROKER, CONTROLLER, RELEASES, Offer, Range, r
 from kshell.errors import UsageError
 from kshell.protocol.apis import API_NAMES
 from tests.kafka import jars
-from tests.kafka.cluster import HOST, Cluster
+from tests.kafka.cluster import Cluster
+from tests.kafka.node import HOST
 from tests.tools import releases as tool
 
 KEYS = {name: key for key, name in API_NAMES.items()}

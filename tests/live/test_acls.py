@@ -10,7 +10,9 @@ import pytest
 
 from tests.kafka import jars
 from tests.kafka.admin import Admin
-from tests.kafka.cluster import SASL_USERS, Cluster, wait_until
+from tests.kafka.cluster import Cluster
+from tests.kafka.properties import SASL_USERS
+from tests.kafka.waiting import wait_until
 from tests.live import oneshot
 
 pytestmark = pytest.mark.live

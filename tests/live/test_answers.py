@@ -15,7 +15,8 @@ import pytest
 from tests.builders import uuid, value
 from tests.commands.cluster import CLIENT_METRICS, GROUP, TOPIC, broker, config, partition, topic, write
 from tests.kafka import jars
-from tests.kafka.cluster import Cluster, wait_until
+from tests.kafka.cluster import Cluster
+from tests.kafka.waiting import wait_until
 from tests.live import oneshot
 
 pytestmark = pytest.mark.live

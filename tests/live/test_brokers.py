@@ -13,7 +13,9 @@ import pytest
 from kshell.metadata.partial import NOT_AVAILABLE
 from tests.kafka import jars
 from tests.kafka.admin import Admin, AdminError
-from tests.kafka.cluster import SASL_USERS, Cluster, wait_until
+from tests.kafka.cluster import Cluster
+from tests.kafka.properties import SASL_USERS
+from tests.kafka.waiting import wait_until
 from tests.live import oneshot
 
 pytestmark = pytest.mark.live

@@ -20,7 +20,8 @@ from kshell.errors import AuthenticationError, TlsError
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from tests.kafka import certificates, jars
 from tests.kafka.certificates import PASSWORD, Authority
-from tests.kafka.cluster import HOST, Cluster, _free_ports
+from tests.kafka.cluster import Cluster
+from tests.kafka.node import HOST, free_ports
 from tests.live import oneshot
 
 pytestmark = pytest.mark.live
@@ -80,7 +81,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         certificates.identity_jks(pair, authority, folder / f"{name}.jks")
     certificates.trust_store(authority, folder / "trust.jks", "JKS")
     names = [*_KINDS, *(f"sasl{kind}" for kind in _KINDS), "saslplain"]
-    ports = dict(zip(names, _free_ports(len(names)), strict=True))
+    ports = dict(zip(names, free_ports(len(names)), strict=True))
     with_files = [
         line
         for name in names

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.kafka import jars
-from tests.kafka.cluster import Cluster, Node
+from tests.kafka.cluster import Cluster
+from tests.kafka.node import Node
 from tests.live import oneshot
 
 pytestmark = pytest.mark.live

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
+from collections.abc import Sequence
 
 import pytest
 
 from tests.kafka import jars
-from tests.kafka.cluster import Cluster, Node
+from tests.kafka.cluster import Cluster, NotUp, StartedAnew
+from tests.kafka.node import HOST, Node
 
 pytestmark = pytest.mark.live
 
@@ -33,7 +36,30 @@ def test_a_failing_test_leaves_no_server() -> None:
 def test_a_server_that_cannot_start_is_named() -> None:
     jars.require()
     cluster = Cluster(brokers=0, props=["num.io.threads=none"])
-    with pytest.raises(RuntimeError, match=r"format|controller-3000"), cluster:
+    with pytest.raises(RuntimeError, match=r"format|controller-3000") as raised, cluster:
         pass
+    assert not isinstance(raised.value, NotUp), "the next time is no better"
     assert not cluster.home.exists()
     assert not [process for process in processes(cluster.nodes) if process.poll() is None]
+
+
+def test_servers_that_did_not_find_each_other_are_started_anew_and_it_is_told() -> None:
+    jars.require()
+    with socket.socket() as other:
+
+        class Blocked(Cluster):
+            """Another program has the controller's port when it first starts."""
+
+            formatted = 0
+
+            def format(self, node: Node, initial: Sequence[Node]) -> None:
+                super().format(node, initial)
+                self.formatted += 1
+                if self.formatted == 2:
+                    other.close()
+
+        cluster = Blocked(brokers=0)
+        other.bind((HOST, cluster.controllers[0].port))
+        with pytest.warns(StartedAnew, match=r"(?s)controller-3000.* ended\n.*Address already in use"), cluster:
+            assert cluster.leader() is cluster.controllers[0]
+    assert cluster.formatted == 2 and not cluster.home.exists()

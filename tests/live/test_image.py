@@ -11,8 +11,10 @@ import pytest
 
 from tests.kafka import gen, jars, text
 from tests.kafka.admin import Admin
-from tests.kafka.cluster import METADATA, Cluster, Node, copy_node, small_files
+from tests.kafka.cluster import Cluster
+from tests.kafka.node import METADATA, Node, copy_node
 from tests.kafka.oracle import expected_image, images_at_each
+from tests.kafka.properties import small_files
 from tests.live import oneshot
 
 pytestmark = pytest.mark.live

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.kafka import jars
-from tests.kafka.cluster import Cluster, copy_node, small_files
+from tests.kafka.cluster import Cluster
+from tests.kafka.node import copy_node
+from tests.kafka.properties import small_files
 from tests.live import oneshot, workload
 
 pytestmark = pytest.mark.live

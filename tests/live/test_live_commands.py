@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from tests.kafka import jars
-from tests.kafka.cluster import Cluster, wait_until
+from tests.kafka.cluster import Cluster
+from tests.kafka.waiting import wait_until
 from tests.live import oneshot
 
 pytestmark = pytest.mark.live

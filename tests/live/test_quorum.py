@@ -19,8 +19,11 @@ from typing import Any
 import pytest
 
 from tests.kafka import jars, text
-from tests.kafka.cluster import METADATA, Cluster, copy_node, small_files, wait_until
+from tests.kafka.cluster import Cluster
+from tests.kafka.node import METADATA, copy_node
 from tests.kafka.oracle import expected_image
+from tests.kafka.properties import small_files
+from tests.kafka.waiting import wait_until
 from tests.live import oneshot, workload
 
 pytestmark = pytest.mark.live

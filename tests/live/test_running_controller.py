@@ -18,8 +18,10 @@ import pytest
 
 from tests.kafka import jars, text, trace
 from tests.kafka.admin import Admin
-from tests.kafka.cluster import METADATA, Cluster, Node, small_files
+from tests.kafka.cluster import Cluster
+from tests.kafka.node import METADATA, Node
 from tests.kafka.oracle import expected_image
+from tests.kafka.properties import small_files
 from tests.live import oneshot
 
 pytestmark = pytest.mark.live

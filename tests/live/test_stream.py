@@ -26,7 +26,10 @@ from kshell.spark.stream.place import Places
 from kshell.spark.stream.plan import latest
 from tests.kafka import jars
 from tests.kafka.admin import Admin
-from tests.kafka.cluster import METADATA, Cluster, small_files, wait_until
+from tests.kafka.cluster import Cluster
+from tests.kafka.node import METADATA
+from tests.kafka.properties import small_files
+from tests.kafka.waiting import wait_until
 from tests.live import oneshot, workload
 from tests.spark.here import need_spark
 from tests.spark.reading import needs_arrow

@@ -14,8 +14,11 @@ from pathlib import Path
 
 from tests.kafka import jars
 from tests.kafka.admin import Admin
-from tests.kafka.cluster import HOST, METADATA, Cluster, copy_node, small_files, wait_until
+from tests.kafka.cluster import Cluster
+from tests.kafka.node import HOST, METADATA, copy_node
 from tests.kafka.oracle import expected_image
+from tests.kafka.properties import small_files
+from tests.kafka.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "kshell" / "demo"

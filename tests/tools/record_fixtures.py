@@ -15,8 +15,11 @@ from pathlib import Path
 
 from tests.kafka import jars
 from tests.kafka.admin import Admin
-from tests.kafka.cluster import METADATA, Cluster, Node, copy_node, small_files, wait_until
+from tests.kafka.cluster import Cluster
+from tests.kafka.node import METADATA, Node, copy_node
 from tests.kafka.oracle import expected_image
+from tests.kafka.properties import small_files
+from tests.kafka.waiting import wait_until
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
