@@ -1,4 +1,4 @@
-"""What every test shares: how long hypothesis may search, and how often the soak repeats."""
+"""What all tests share: how long hypothesis may search, how often the soak repeats, what runs in one process."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.groups import rank, scheduler
 
 settings.register_profile("kshell", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("kshell")
@@ -22,6 +24,19 @@ _SETTINGS = (
     "KSHELL_CONFIG",
     "KSHELL_CONTEXT",
 )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Keep together what shares a cluster, a browser, or Spark, and begin with what is long."""
+    return scheduler(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a process of such groups: tests stand in the order in which they are to begin."""
+    if getattr(config.option, "loadgroup", False):
+        items.sort(key=lambda item: rank(item.nodeid))
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,47 @@
+"""What runs in one process, and what begins first, where several processes share the tests (``--dist loadgroup``).
+
+pytest-xdist's own groups come by a suffix of the test's id, which pytest from 9.2 on does not take from a plugin.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import Any
+
+import pytest
+
+SPARK = (
+    "tests/result/test_spark.py",
+    *(f"tests/spark/{name}/" for name in ("gold", "report", "silver", "steps", "warehouse")),
+    *(f"tests/spark/{name}.py" for name in ("stream/test_source", "stream/test_tables", "test_source", "test_views")),
+)
+"""What shares a session of Spark: its JVM is slow until it is warm, and large."""
+
+LONG = (
+    *SPARK, "tests/live/test_stream.py", "tests/spark/test_submit.py", "tests/live/test_quorum.py",
+    "tests/live/test_image.py", "tests/live/test_live_commands.py",
+)  # fmt: skip
+"""What takes minutes, the longest first: nothing waits at the end for what was begun late."""
+
+
+def group(test: str) -> str:
+    """Return what a test shares with others: a session of Spark, or what its module sets up (for a Kafka release)."""
+    if test.startswith(SPARK):
+        return "spark"
+    module, _, name = test.partition("::")
+    release = re.search(r"\[.*?(\d+\.\d+\.\d+)", name)
+    return f"{module} {release[1]}" if release else module
+
+
+def rank(test: str) -> int:
+    """Return when a test is to begin, among the others: the lower the sooner."""
+    return next((i for i, start in enumerate(LONG) if test.startswith(start)), len(LONG))
+
+
+def scheduler(config: pytest.Config, log: object) -> object:
+    """Return what gives whole groups to processes, in the order in which the tests stand (xdist has no types)."""
+    made: Any = importlib.import_module("xdist.scheduler").LoadScopeScheduling(config, log)
+    made._split_scope = group
+    config.option.loadscopereorder = False
+    return made
