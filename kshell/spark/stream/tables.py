@@ -10,7 +10,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -90,13 +90,14 @@ class TableStream:
         place, storage = location(checkpoint), storage_of(checkpoint)
         if place == self._warehouse.place:
             raise UsageError(f"{place}: both the tables and the checkpoint", hint="a checkpoint has its own directory")
-        with WriterLock(storage, storage.join(place, _OWN)), self._signals():
-            spark = self._session()
-            if not present(self._options):
-                self._say("no metadata directory there yet")
-            if storage.names(storage.join(place, "commits")):
-                self._catch_up()
-            self._follow(self._query(spark, storage.for_spark(place), trigger))
+        with WriterLock(storage, storage.join(place, _OWN)):
+            spark = self._session()  # first: a session that starts hears signals, too, and would cut the step off
+            with self._signals():
+                if not present(self._options):
+                    self._say("no metadata directory there yet")
+                if storage.names(storage.join(place, "commits")):
+                    self._catch_up()
+                self._follow(self._query(spark, storage.for_spark(place), trigger))
         return self._stop
 
     def _session(self) -> Any:
@@ -120,7 +121,8 @@ class TableStream:
             while not self._stop and not query.awaitTermination(_POLL):
                 pass
         except (KeyboardInterrupt, KshellError):  # a second Ctrl-C, or the end of --timeout
-            query.stop()
+            with suppress(Exception):  # the JVM's answer that this was in the middle of may come to the next question
+                query.stop()
             raise
         except Exception as raised:  # Spark's own, of a type that is not there where pyspark is not
             error = raised

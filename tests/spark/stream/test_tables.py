@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import signal
 import threading
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from kshell.errors import CommandError, DeadlineError, SourceError, UsageError
 from kshell.spark import cli
+from kshell.spark.interrupts import quiet
 from kshell.spark.steps.step import Summary
 from kshell.spark.stream import tables as stream_tables
 from kshell.spark.stream.tables import Sources, Stopping, TableStream, Trigger, together
@@ -153,6 +155,43 @@ def test_a_signal_lets_the_micro_batch_end_and_no_other_begin(tmp_path: Path, mo
     with pytest.raises(Stopping):
         stream._batch(Frame(), 1)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_session_that_starts_leaves_the_signals_to_the_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Query:
+        def awaitTermination(self, seconds: float) -> bool:  # noqa: N802
+            signal.raise_signal(signal.SIGTERM)
+            return False
+
+        def stop(self) -> None:
+            pass
+
+    said: list[str] = []
+    stream = stream_of(tmp_path, said)
+    with ExitStack() as sessions:
+        monkeypatch.setattr(stream, "_session", lambda: sessions.enter_context(quiet(cast("Any", object()))))
+        monkeypatch.setattr(stream, "_query", lambda *given: Query())
+        try:
+            stopped = stream.run(str(tmp_path / "checkpoint"), Trigger())
+        except KeyboardInterrupt:
+            pytest.fail("the session took it")
+        assert stopped == signal.SIGTERM
+    assert said == ["stopping when this micro-batch is done"]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_second_signal_is_told_as_that_whatever_the_jvm_says(tmp_path: Path) -> None:
+    class Query:
+        def awaitTermination(self, seconds: float) -> bool:  # noqa: N802
+            raise KeyboardInterrupt
+
+        def stop(self) -> None:
+            raise RuntimeError("Py4JNetworkError")
+
+    with pytest.raises(KeyboardInterrupt):
+        stream_of(tmp_path, [])._follow(Query())
 
 
 def test_clusters_that_other_tables_lack_come_first(tmp_path: Path, steps: list[Any]) -> None:
