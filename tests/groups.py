@@ -20,7 +20,8 @@ SPARK = (
 
 LONG = (
     *SPARK, "tests/live/test_stream.py", "tests/spark/test_submit.py", "tests/live/test_quorum.py",
-    "tests/live/test_image.py", "tests/live/test_live_commands.py",
+    "tests/notebooks/test_notebooks.py", "tests/live/test_as_of.py", "tests/live/test_image.py",
+    "tests/spark/test_leaks.py", "tests/live/test_live_commands.py",
 )  # fmt: skip
 """What takes minutes, the longest first: nothing waits at the end for what was begun late."""
 
