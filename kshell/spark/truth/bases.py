@@ -63,6 +63,11 @@ class Snapshots:
                     return base
         return None
 
+    def plan_of(self, file: SnapshotFile) -> FilePlan | None:
+        """The plan of one that was looked at, and is whole."""
+        base = self._known.get(file.path)
+        return None if base is None else base.plan
+
     def _whole(self, one: Candidate) -> Base | None:
         if one.file.path not in self._known:
             self._known[one.file.path] = self._look(one)

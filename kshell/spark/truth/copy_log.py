@@ -75,14 +75,16 @@ def _from(listing: Listing, offset: int | None) -> Any:
     return listing.segments[before[-1] if before else 0 :]
 
 
-def log_of(copy: int, plans: Iterable[FilePlan], bad: Bad = ()) -> Log:
-    """The log that plans tell of, each offset once, without batches that are known to be damaged."""
+def log_of(copy: int, plans: Iterable[FilePlan]) -> Log:
+    """The log that plans tell of, each offset once."""
     parts: list[Part] = []
     breaks: set[int] = set()
     given = -1
     for file in plans:
         damage = [one.position for one in file.findings if one.kind == "batch"]
-        for run in _kept(file, bad):
+        for run in file.runs:
+            if run.repeats:
+                continue
             whole = since(file.path, run, given) if given > run.first else run
             if whole is not None:
                 breaks.update(_breaks(file, whole, damage, given))
@@ -103,11 +105,18 @@ def _breaks(file: FilePlan, run: Run, damage: list[int], given: int) -> Iterator
             yield at_byte(file.path, run, position).after
 
 
-def _kept(file: FilePlan, bad: Bad) -> Iterator[Run]:
-    gone = sorted(position for path, position, _ in bad if path == file.path)
+def without(file: FilePlan, bad: Bad) -> FilePlan:
+    """A plan without the batches that a reader found to be damaged: one finding more for each."""
+    known = {one.position for one in file.findings}
+    more = [Finding(at, "batch", why) for path, at, why in bad if path == file.path and at not in known]
+    if not more:
+        return file
+    runs = tuple(_kept(file, sorted(one.position for one in more)))
+    return file._replace(runs=runs, findings=tuple(sorted((*file.findings, *more))))
+
+
+def _kept(file: FilePlan, gone: list[int]) -> Iterator[Run]:
     for run in file.runs:
-        if run.repeats:
-            continue
         rest: Run | None = run
         for position in gone:
             if rest is not None and rest.start <= position < rest.end:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kshell.sources.directory import without_collector
-from kshell.spark.files.plan import FilePlan, Finding
+from kshell.spark.files.plan import FilePlan
 from kshell.spark.files.scan import Found
-from kshell.spark.truth.copy_log import Bad, Log, clipped, is_there, log_of, plan
+from kshell.spark.truth.copy_log import Bad, Log, clipped, is_there, log_of, plan, without
 from kshell.spark.truth.judged import Judged, judge
 from kshell.spark.truth.known import Known, before, is_mended, sizes, widened
 from kshell.spark.truth.members import Member
@@ -57,7 +57,7 @@ def look(copies: Sequence[Found], reached: Reached | None, cut: int, bad: Bad) -
             judged = judge(members, (start.committed if start is not None else None) or 0)
         plans = {place: member.plans for place, member in zip(read, members, strict=True)}
         believed = tuple((read[index], limit) for index, limit in judged.believed)
-    logs = {place: log_of(place, plans[place], bad) for place in read}
+    logs = {place: log_of(place, plans[place]) for place in read}
     counted = [clipped(logs[place], 0, limit) for place, limit in believed]
     log = merged(counted) if counted else Log((), frozenset())
     return Looked(
@@ -75,14 +75,7 @@ def _planned(found: Found, start: Reached | None, cut: int, bad: Bad) -> list[Fi
         made = plan(found, None, None, cut)
     else:
         made = plan(found, start.places.get(found.path), start.offset, cut)
-    return [_with_bad(one, bad) for one in made]
-
-
-def _with_bad(file: FilePlan, bad: Bad) -> FilePlan:
-    """What readers have found besides is one more finding."""
-    known = {one.position for one in file.findings}
-    more = [Finding(at, "batch", reason) for path, at, reason in bad if path == file.path and at not in known]
-    return file._replace(findings=tuple(sorted((*file.findings, *more)))) if more else file
+    return [without(one, bad) for one in made]
 
 
 def _excluded(copies: Sequence[Found], reached: Reached) -> dict[str, Mapping[str, Any]]:

@@ -100,9 +100,10 @@ class Reaching:
         runs = [run for run in plan.runs if not run.repeats and run.start < position]
         if runs and runs[-1].end > position:
             runs[-1] = runs[-1]._replace(end=position, after=at_byte(path, runs[-1], position).first)
-        first = earlier.get("firstOffset")
+        first, epoch = earlier.get("firstOffset"), earlier.get("firstEpoch")
         return {
             "firstOffset": runs[0].first if first is None and runs else first,
+            "firstEpoch": next(batches(path, runs[0])).epoch if epoch is None and runs else epoch,
             "records": earlier.get("records", 0) + sum(run.after - run.first for run in runs),
             "goodBytes": earlier.get("goodBytes", 0) + sum(run.end - run.start for run in runs),
             "findings": [*earlier.get("findings", ()), *([*one] for one in plan.findings if one.position < position)],

@@ -10,11 +10,13 @@ from kshell.sources.agreement import REFERENCE, Standing, reason
 from kshell.sources.copies import Copy
 from kshell.sources.files import named
 from kshell.sources.points import missing
-from kshell.spark.files.plan import FilePlan, Finding
+from kshell.spark.files.plan import FilePlan, Finding, Run
+from kshell.spark.files.read import CRC
 from kshell.spark.files.scan import Found
 from kshell.spark.schemas import COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 from kshell.spark.truth.known import sign, still_told
 from kshell.spark.truth.members import as_error
+from kshell.spark.truth.run_parts import batches, last_of
 from kshell.spark.truth.values import Row
 
 _TOLD = 100
@@ -40,8 +42,7 @@ class Findings:
     def add(self, copy: int, plan: FilePlan) -> None:
         """Those of a file; a torn tail is none."""
         for finding in plan.findings:
-            words = as_error(plan.path, finding).message
-            key = (plan.path, finding.position, finding.kind, words)
+            key = (plan.path, *finding)
             if finding.kind != "torn" and key not in self._known:
                 self._known.add(key)
                 found = self._copies[copy]
@@ -58,7 +59,15 @@ class Findings:
 
     def damage(self, copy: int) -> list[str]:
         """All that was told of a copy and is still so."""
-        return [words for _, _, _, words, _ in self.told.get(self._copies[copy].path, ())]
+        return [as_error(path, finding).message for path, finding in self._of(copy)]
+
+    def in_file(self, copy: int, path: str) -> tuple[Finding, ...]:
+        """The same of one of its files."""
+        return tuple(finding for file, finding in self._of(copy) if file == path)
+
+    def _of(self, copy: int) -> Iterator[tuple[str, Finding]]:
+        for path, position, kind, words, _ in self.told.get(self._copies[copy].path, ()):
+            yield path, Finding(position, kind, words)
 
     def _row(self, finding: Finding, node: int | None, path: str | None, *, is_snapshot: bool = False) -> Row:
         known = {
@@ -88,6 +97,7 @@ def file_rows(
         runs = [run for run in plan.runs if not run.repeats]
         first = before.get("firstOffset")
         torn = [one.position for one in plan.findings if one.kind == "torn"]
+        epochs = _epochs(plan.path, runs, before)
         known = {
             "clusterId": cluster_id, "nodeId": found.origin.node_id, "file": plan.path, "isSnapshot": plan.is_snapshot,
             "size": plan.size,
@@ -95,8 +105,11 @@ def file_rows(
             "nameEpoch": name.epoch if name else None,
             "firstOffset": runs[0].first if first is None and runs else first,
             "lastOffset": runs[-1].after - 1 if runs else None,
+            "firstEpoch": epochs[0],
+            "lastEpoch": epochs[1],
             "records": before.get("records", 0) + sum(run.after - run.first for run in runs),
             "goodBytes": before.get("goodBytes", 0) + sum(run.end - run.start for run in runs),
+            "crcFailures": sum(one.reason == CRC for one in findings) if runs or findings else None,
             "isDamaged": any(one.kind != "torn" for one in findings),
             "tornAt": torn[0] if torn else None,
             "findings": [
@@ -104,6 +117,14 @@ def file_rows(
             ],
         }  # fmt: skip
         yield {field.name: known.get(field.name) for field in FILE_FIELDS}
+
+
+def _epochs(path: str, runs: Sequence[Run], before: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Those of the first batch of a file and of the last one."""
+    if not runs:
+        return before.get("firstEpoch"), None
+    first = before.get("firstEpoch")
+    return next(batches(path, runs[0])).epoch if first is None else first, last_of(path, runs[-1]).epoch
 
 
 def copy_row(cluster_id: str, path: str, **known: Any) -> Row:

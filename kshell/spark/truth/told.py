@@ -84,7 +84,10 @@ def told(
     places = reached.places if reached is not None else {}
     files: list[Row] = []
     for place in looked.read:
-        found, plans = looked.copies[place], (*looked.plans[place], *_snapshot_plans(looked, place))
+        found, plans = looked.copies[place], [*looked.plans[place]]
+        for file in found.listing.snapshots:
+            plan = snapshots.plan_of(file) or FilePlan(file.path, file.size, True, ())
+            plans.append(plan._replace(findings=findings.in_file(place, file.path)))
         files += file_rows(cluster_id, found, plans, places.get(found.path))
     odd = is_odd or bool(snapshots.findings)
     return Rows(cluster_id, tuple(copies), tuple(files), findings, excluded, committed, odd)
@@ -101,11 +104,6 @@ def _of_snapshots(looked: Looked) -> list[tuple[int, FilePlan]]:
             if isinstance(error, CorruptDataError) and error.file in sizes
         ]
     return found
-
-
-def _snapshot_plans(looked: Looked, place: int) -> list[FilePlan]:
-    """Snapshots by their names alone: few of them are read."""
-    return [FilePlan(file.path, file.size, True, ()) for file in looked.copies[place].listing.snapshots]
 
 
 def _add_gaps(findings: Findings, looked: Looked, whole: list[Stretch], begun: Begun, before: int | None) -> None:

@@ -44,7 +44,7 @@ class Reached(NamedTuple):
     """Path of a copy that is of another history -> its row in ``copies``, the batch that shows it (``file``,
     ``position``, ``crc``), and ``until``: once the tables go beyond that offset the two can be compared; or null."""
     told: Mapping[str, Sequence[Sequence[Any]]] = {}
-    """Path of a copy -> findings that were told: (file, byte or -1, kind, words, how it is known that it is still so:
+    """Path of a copy -> findings that were told: (file, byte or -1, kind, reason, how it is known that it is still so:
     the CRC of the batch that begins there, null where there is no good one; of a whole file its size)."""
     missing: Sequence[Sequence[int]] = ()
     """Offsets (first, after) that no copy had, and that were passed over."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kshell.sources.files import METADATA_DIRECTORY
-from tests.builders import snapshot, uuid, value, write_epochs, write_log, write_snapshot
+from tests.builders import copy_of, recorded, snapshot, uuid, value, write_epochs, write_log, write_snapshot
+from tests.spark.damaging import damaged_copy
 from tests.spark.reading import needs_arrow
+from tests.spark.reading import rows as records
 from tests.spark.truth.nodes import log, names, node, read, record, spoilt, states
 from tests.spark.truth.truths import Tables
 
@@ -282,3 +285,53 @@ def test_epochs_beside_a_log_do_not_make_a_stale_tail_good(tmp_path: Path) -> No
     tables.step(one, two, tmp_path / "node-3")
     assert tables.restarts == 0 and tables.offsets == list(range(11))
     assert names(tables) == [f"a-{at}" for at in (1, 2, 3, 4, 6, 7, 8, 9, 10)]
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+VERDICT = (
+    "size", "nameOffset", "nameEpoch", "firstOffset", "lastOffset", "firstEpoch", "lastEpoch", "records", "goodBytes",
+    "crcFailures", "isDamaged", "tornAt",
+)  # fmt: skip
+
+
+def verdicts(rows: Iterable[dict[str, Any]], *, of: str = "") -> dict[str, Any]:
+    """File -> what its row says, without what is told of others only."""
+    return {row["file"]: tuple(row[name] for name in VERDICT) for row in rows if row["file"].endswith(of)}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_files_are_told_as_the_data_source_tells_them(seed: int, tmp_path: Path) -> None:
+    """Of segments; at once, and from where they were left."""
+    rng = random.Random(seed)
+    chosen = rng.choice(recorded())
+    directory = damaged_copy(chosen, tmp_path, rng) if seed % 3 else copy_of(chosen, tmp_path)
+    expected = verdicts(records(directory, view="files", snapshots="all"), of=".log")
+    last = max((path for path in expected), default="")
+    once, grown = Tables(), Tables()
+    once.step(directory)
+    held: dict[str, Any] = {}
+    raw = Path(last).read_bytes() if last else b""
+    for end in (len(raw) // 3, len(raw) * 2 // 3, len(raw)):
+        if last:
+            Path(last).write_bytes(raw[:end])
+        grown.step(directory)
+        assert grown.last is not None
+        held |= {row["file"]: row for row in grown.last.files}
+    assert once.last is not None
+    found = verdicts(once.last.files, of=".log")
+    assert found == expected
+    assert verdicts(held.values(), of=".log") == found
+
+
+def test_a_damaged_snapshot_is_a_damaged_file_each_time(tmp_path: Path) -> None:
+    one, two = (node(tmp_path, number, log(*[1] * 12)) for number in (1, 2))
+    raw = snapshot([value("TOPIC", name="s", topicId=uuid(99))])
+    path = str(write_snapshot(two / METADATA_DIRECTORY, raw[:-1] + bytes([raw[-1] ^ 1]), 6))
+    tables = Tables()
+    for end in (12, 14, 16):
+        node(tmp_path, 1, log(*[1] * end))
+        tables.step(one, two)
+        assert tables.last is not None
+        told = {row["file"]: row for row in tables.last.files}
+        assert told[path]["isDamaged"] and told[path]["crcFailures"] == 1 and len(told[path]["findings"]) == 1
