@@ -27,6 +27,7 @@ from tests.spark.truth.nodes import log, node
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 CLUSTER = FIXTURES / "4.3.1"
 GOOD = CLUSTER / "broker-0"
+MANY = 34
 STRANGER = FIXTURES / "4.3.1-more/controller-3000"
 
 
@@ -100,13 +101,18 @@ def fleet(folder: Path, names: tuple[str, str, str, str, str]) -> dict[str, Path
     return made
 
 
-def same_as_the_shell(spark: Any, out: Path, good: Path) -> None:
-    """Records and current tables are those of that directory; each record is there once."""
+def same_records(spark: Any, out: Path, good: Path) -> None:
+    """Those of that directory, each once."""
     warehouse = Warehouse(spark, str(out))
     rows = warehouse.read("records").where("not isSnapshot").select(
         "offset", "epoch", "timestampMs", "type", "version", "data"
     )  # fmt: skip
     assert sorted(map(tuple, rows.collect())) == [row[:6] for row in dumped(good)[0]]
+
+
+def same_tables(spark: Any, out: Path, good: Path) -> None:
+    """The current ones are the shell's on that directory."""
+    warehouse = Warehouse(spark, str(out))
     shell = kshell.open(str(good))._shell
     for view, table in catalog.current_names().items():
         found = [list(row.values())[1:] for row in named(warehouse, view).toArrow().to_pylist()]
@@ -137,7 +143,7 @@ def test_three_controllers_and_a_broker_with_faults(
 
     first = run(capsys, tmp_path / "fleet", out)
     assert first.code == 4 and first.summary["changedClusters"] == first.summary["clusters"] == 1
-    same_as_the_shell(spark, out, good)
+    same_records(spark, out, good)
     told_of = states(spark, out)
     assert told_of.pop(nodes["controller-3001"].name) == "behind"
     assert told_of.pop(nodes["controller-3002"].name) == "damaged"
@@ -158,7 +164,8 @@ def test_three_controllers_and_a_broker_with_faults(
     shutil.rmtree(nodes["controller-3000"])
     second = run(capsys, tmp_path / "fleet", out)
     assert second.code == 0 and not second.summary["restartedClusters"]
-    same_as_the_shell(spark, out, GOOD)
+    same_records(spark, out, GOOD)
+    same_tables(spark, out, GOOD)
     grown = states(spark, out)
     assert grown[nodes["controller-3002"].name] in ("reference", "same", "behind")
     assert nodes["controller-3000"].name not in grown
@@ -168,28 +175,33 @@ def test_three_controllers_and_a_broker_with_faults(
     assert states(spark, out) == grown
 
 
-def test_more_clusters_than_the_driver_plans_are_what_it_would_have_planned(
-    spark: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    count = 34
-    for number in range(count):
+def many(folder: Path) -> str:
+    """More clusters than the driver plans by itself; a glob of them. The log of c07 has topics c07-1 up to c07-4."""
+    for number in range(MANY):
         name = f"c{number:02d}"
-        node(tmp_path / "fleet", number, log(*[1] * (3 + number % 5), name=name), cluster=name)
-    source = str(tmp_path / "fleet" / "*")
-    alone = planning.truths(planning.clusters([source]), State())
-    assert len(alone) == count > planning._CLUSTERS
+        node(folder, number, log(*[1] * (3 + number % 5), name=name), cluster=name)
+    return str(folder / "*")
+
+
+def test_executors_plan_what_the_driver_would(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copies = planning.clusters([many(tmp_path)])
+    assert len(copies) == MANY > planning._CLUSTERS
+    alone = planning.truths(copies, State())
 
     def planned(*words: object, **more: object) -> object:
         raise AssertionError("this is for executors")
 
     monkeypatch.setattr(planning, "truth", planned)
+    found = planning.truths(copies, State(), spark=lambda: spark)
+    assert found == alone and [one.cluster_id for one in found] == [*copies]
+
+
+@pytest.mark.soak
+def test_a_run_over_many_clusters(spark: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    many(tmp_path / "fleet")
     made = run(capsys, tmp_path / "fleet", tmp_path / "out")
-    assert made.code == 0 and made.summary["changedClusters"] == count
-    warehouse = Warehouse(spark, str(tmp_path / "out"))
-    assert {name: one.reached["offset"] for name, one in warehouse.state.clusters.items()} == {
-        one.cluster_id: one.reached.offset for one in alone
-    }
-    found = named(warehouse, "current_topics").select("clusterId", "name").collect()
-    expected = {(f"c{n:02d}", f"c{n:02d}-{at}") for n in range(count) for at in range(1, 3 + n % 5)}
+    assert made.code == 0 and made.summary["changedClusters"] == MANY
+    found = named(Warehouse(spark, str(tmp_path / "out")), "current_topics").select("clusterId", "name").collect()
+    expected = {(f"c{n:02d}", f"c{n:02d}-{at}") for n in range(MANY) for at in range(1, 3 + n % 5)}
     assert {tuple(row) for row in found} == expected and len(found) == len(expected)
     assert run(capsys, tmp_path / "fleet", tmp_path / "out").summary["step"] is None
