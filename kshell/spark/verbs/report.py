@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.result import Report, Rows, Section, typed
 from kshell.commands.base.spec import Example, Flag
-from kshell.errors import UsageError
+from kshell.errors import CommandError, UsageError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.base.warehouse_flags import OUT
@@ -42,12 +42,12 @@ def run(args: Any) -> Report:
 
 
 def scope_of(warehouse: Warehouse, cluster: str | None) -> Scope:
-    """Of one cluster, or of all. Raises UsageError for a cluster that is not there, and where there is none."""
+    """Of one cluster, or of all. Raises UsageError for one that is not there, CommandError where there is none."""
     from kshell.spark.report.base.told import Scope
 
     known = sorted(warehouse.state.clusters)
     if not known:
-        raise UsageError(f"{warehouse.place}: there are no tables", hint=f"`{NAME} run` makes them")
+        raise CommandError(f"{warehouse.place}: there are no tables", hint=f"`{NAME} run` makes them")
     if cluster is not None and cluster not in known:
         import difflib  # late: only mistakes need it
 

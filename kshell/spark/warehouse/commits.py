@@ -89,6 +89,8 @@ class Commits:
         for _ in range(3):  # a writer may remove the one that was the newest when it was listed
             names = [name for name in self.storage.names(self._states) if name.endswith(".json")]
             if not names:
+                if self.storage.exists(self.place) and not self.storage.names(self.place):  # so it is a file
+                    raise CommandError(f"{self.place}: not a directory", hint="tables need a directory of their own")
                 return State()
             path = self.storage.join(self._states, names[-1])
             text = self.storage.read(path)

@@ -220,5 +220,5 @@ def test_one_cluster_is_told_by_itself(tmp_path: Path) -> None:
 
 
 def test_no_tables(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there are no tables"):
+    with pytest.raises(CommandError, match="there are no tables"):
         scope_of(warehouse(tmp_path), None)
