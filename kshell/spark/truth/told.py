@@ -135,7 +135,7 @@ def _copies(
         found = looked.judged.agreement
         committed = found.committed or None
         for place, one in zip(looked.read, found.standings, strict=True):
-            node, start = looked.copies[place].origin.node_id, _start(looked, place)
+            node, start = looked.copies[place].origin.node_id, _start(looked, place, reached)
             row = standing_row(cluster_id, node, one, found.reference, start, findings.damage(place))
             if place in believed:
                 row = _as_before(row, looked.known.get(place))
@@ -174,12 +174,21 @@ def _outside(row: Row, one: Standing) -> str | None:
     )
 
 
-def _start(looked: Looked, place: int) -> int | None:
-    """The offset of a copy's first record: where only its end was read, as its first segment is called."""
-    log, segments = looked.logs[place], looked.copies[place].listing.segments
-    if looked.went_on and segments and segments[0].base_offset is not None:
-        return segments[0].base_offset
-    return log.parts[0].run.first if log.parts else None
+def _start(looked: Looked, place: int, reached: Reached | None) -> int | None:
+    """The offset of a copy's first record. Where only its end was read it is as it was told while it lies in the first
+    segment, which may be called otherwise (its first batch is damaged), else as that segment is called.
+    """
+    log, copy = looked.logs[place], looked.copies[place]
+    first = log.parts[0].run.first if log.parts else None
+    base, then = ([segment.base_offset for segment in copy.listing.segments[:2]] + [None, None])[:2]
+    if not looked.went_on or reached is None or base is None:
+        return first
+    if copy.path not in reached.rows:
+        return base
+    told: int | None = reached.rows[copy.path]["startOffset"]
+    if told is None:
+        return first
+    return told if base <= told and (then is None or told < then) else base
 
 
 def _witness(looked: Looked, place: int, one: Standing) -> Mapping[str, Any] | None:
@@ -211,7 +220,7 @@ def _alone(looked: Looked, place: int, cluster_id: str, damage: list[str], reach
         end, epoch = newest.end_offset, newest.epoch
     known = reached.committed if reached is not None and looked.went_on else None
     committed = max(newest.end_offset or 0 if newest is not None else 0, known or 0)
-    start = _start(looked, place)
+    start = _start(looked, place, reached)
     return copy_row(
         cluster_id,
         found.path,

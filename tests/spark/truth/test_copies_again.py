@@ -335,3 +335,19 @@ def test_a_damaged_snapshot_is_a_damaged_file_each_time(tmp_path: Path) -> None:
         assert tables.last is not None
         told = {row["file"]: row for row in tables.last.files}
         assert told[path]["isDamaged"] and told[path]["crcFailures"] == 1 and len(told[path]["findings"]) == 1
+
+
+@pytest.mark.parametrize("kind", ["empty", "zeros", "garbage", "first batch damaged", "a segment more"])
+def test_a_log_that_does_not_begin_as_it_is_called_is_told_the_same_again(kind: str, tmp_path: Path) -> None:
+    raw = {"empty": b"", "zeros": bytes(4096), "garbage": b"hello" * 50}
+    one = node(tmp_path, 1, [raw[kind]] if kind in raw else log(*[1] * 8))
+    if kind not in raw:
+        spoilt(one, 0)
+    if kind == "a segment more":
+        write_log(one / METADATA_DIRECTORY, *log(*[1] * 4, start=8), base_offset=8)
+    tables = Tables()
+    first = tables.step(one)
+    assert first.copies[0]["startOffset"] == (None if kind in raw else 1)
+    again = tables.step(one)
+    assert (again.copies, again.slices, again.findings, again.eras) == (first.copies, (), (), ())
+    assert again.reached == first.reached
