@@ -6,6 +6,7 @@ from typing import Any
 
 from kshell.commands.base.result import Rows, typed
 from kshell.commands.base.spec import Example, Flag
+from kshell.errors import CommandError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.base.warehouse_flags import OUT
@@ -16,12 +17,16 @@ _LARGE = 256
 
 
 def run(args: Any) -> Rows:
-    """A row for each table that was rewritten."""
+    """A row for each table that was rewritten. Raises CommandError where there are no tables: nothing is made there."""
     from kshell.spark.verbs.base.opened import opened
     from kshell.spark.warehouse.compaction import compact
 
-    with opened(args) as place, place.warehouse.writing():
-        return Rows(_COLUMNS, compact(place.warehouse, args.larger << 20, told=place.progress))
+    with opened(args) as place:
+        if not place.warehouse.state.step:
+            raise CommandError(f"{place.warehouse.place}: there are no tables", hint=f"`{NAME} run` makes them")
+        with place.warehouse.writing():
+            made = compact(place.warehouse, args.larger << 20, told=place.progress)
+        return Rows(_COLUMNS, made)
 
 
 def _megabytes(text: str) -> int:

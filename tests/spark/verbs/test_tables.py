@@ -60,6 +60,7 @@ def test_tables_of_an_empty_place(capsys: pytest.CaptureFixture[str], tmp_path: 
 
 
 def test_nothing_to_compact(capsys: pytest.CaptureFixture[str], tmp_path: Path, without_spark: None) -> None:
+    Commits(str(tmp_path)).commit(State(1, "parquet"))
     assert call(capsys, "compact", "--out", str(tmp_path), "-o", "json") == (0, "[]\n", "")
 
 
@@ -79,6 +80,7 @@ def test_nothing_to_compact(capsys: pytest.CaptureFixture[str], tmp_path: Path, 
         (("tables", "--out", __file__), 1, f"{__file__}: not a directory\n"),
         (("query", "--out", __file__, "SELECT 1"), 1, f"{__file__}: not a directory\n"),
         (("run", "--source", str(FIXTURES / "*/*"), "--out", __file__), 1, f"{__file__}: not a directory\n"),
+        (("compact", "--out", "OUT"), 1, "OUT: there are no tables\n"),
         (("compact", "--out", "OUT", "--larger", "0"), 2, "compact: --larger: '0' is not a number of megabytes\n"),
     ],
 )
@@ -94,6 +96,7 @@ def test_what_is_refused(
     found = call(capsys, *(place if word == "OUT" else word for word in words))
     assert found[:2] == (code, "")
     assert found[2].startswith(f"kshell-pipeline: {said.replace('OUT', place)}")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_second_run_with_nothing_new_starts_no_session(
