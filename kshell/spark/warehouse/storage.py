@@ -93,8 +93,7 @@ class LocalStorage:
                 file.flush()
                 os.fsync(file.fileno())
             if exclusive:
-                os.link(part, path)  # unlike a rename, it does not replace
-                os.unlink(part)
+                _name_if_free(part, path)
             else:
                 os.replace(part, path)
             _sync(folder or os.curdir)
@@ -135,6 +134,33 @@ class LocalStorage:
             pass
         except OSError as error:
             raise _failed(path, error) from None
+
+
+def _name_if_free(part: str, path: str) -> None:
+    """Gives a file its name as a whole. Raises FileExistsError where there is one, OSError."""
+    try:
+        os.link(part, path)  # unlike a rename, it does not replace
+    except FileExistsError:
+        raise
+    except OSError:  # no hard links: exFAT, and many file systems in user space; another reason comes again here
+        _rename_if_free(part, path)
+    else:
+        os.unlink(part)
+
+
+def _rename_if_free(part: str, path: str) -> None:
+    """The same by a rename, which replaces: so nobody else on this machine looks and renames meanwhile."""
+    import fcntl  # late: there is none where nobody writes on this machine
+
+    folder = os.open(os.path.dirname(path) or os.curdir, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a file system that has no locks either: the warehouse's writer is alone
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        if os.path.lexists(path):
+            raise FileExistsError(path)
+        os.rename(part, path)
+    finally:
+        os.close(folder)
 
 
 def _sync(folder: str) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -64,6 +67,49 @@ def test_an_exclusive_write_replaces_nothing(place: Place) -> None:
     with pytest.raises(FileExistsError):
         storage.write(path, b"second", exclusive=True)
     assert storage.read(path) == b"first" and storage.names(storage.join(root, "state")) == ["1.json"]
+
+
+@pytest.mark.parametrize("why", [errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_an_exclusive_write_where_there_are_no_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: int
+) -> None:
+    def refused(*names: str) -> None:
+        raise OSError(why, os.strerror(why))
+
+    monkeypatch.setattr(os, "link", refused)
+    storage, path = storage_of(str(tmp_path)), str(tmp_path / "state" / "1.json")
+    storage.write(path, b"first", exclusive=True)
+    with pytest.raises(FileExistsError):
+        storage.write(path, b"second", exclusive=True)
+    assert storage.read(path) == b"first" and os.listdir(tmp_path / "state") == ["1.json"]
+
+
+def test_of_many_exclusive_writes_without_hard_links_one_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*names: str) -> None:
+        raise PermissionError(errno.EPERM, "no hard links")
+
+    def looked(path: str) -> bool:
+        found = exists(path)
+        time.sleep(0.01)  # somebody else could come in between
+        return found
+
+    exists = os.path.lexists
+    monkeypatch.setattr(os, "link", refused)
+    monkeypatch.setattr(os.path, "lexists", looked)
+    storage, path = storage_of(str(tmp_path)), str(tmp_path / "1.json")
+
+    def write(number: int) -> bool:
+        try:
+            storage.write(path, b"%d" % number, exclusive=True)
+        except FileExistsError:
+            return False
+        return storage.read(path) == b"%d" % number
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(write, range(8))) == 1
+    assert os.listdir(tmp_path) == ["1.json"]
 
 
 def test_names_with_a_dot_are_not_listed(place: Place) -> None:
