@@ -53,6 +53,11 @@ def identity(path: str) -> str:
     return path if is_remote(path) else os.path.realpath(path)
 
 
+def spelled(path: str) -> str:
+    """As the tables have it: with a question mark for each byte of a name that is no UTF-8."""
+    return path if path.isascii() else path.encode("utf-8", "replace").decode()
+
+
 def _local(path: str) -> list[Found]:
     path = os.path.abspath(path)  # executors are started in directories of their own
     if os.path.exists(path) or not glob.has_magic(path):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import pickle
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell.errors import KshellError
 from kshell.sources.points import Point
-from kshell.spark.files.scan import Found, files_of, find
+from kshell.spark.files.scan import Found, files_of, find, spelled
 from kshell.spark.truth import Reached, Truth, by_cluster, truth
 from kshell.spark.warehouse.commits import State
 
@@ -74,9 +75,17 @@ def again(
     """What makes one of those truths once more, without batches that reading has shown to be damaged."""
 
     def make(name: str, bad: Bad) -> Truth:
-        return _truth(*_task(name, copies[name], state, since, until), bad)
+        return _truth(*_task(name, copies[name], state, since, until), _listed(copies[name], bad))
 
     return make
+
+
+def _listed(copies: Sequence[Found], bad: Bad) -> Bad:
+    """The same batches by the paths of their files: until now by what the tables call those."""
+    paths: dict[str, list[str]] = defaultdict(list)
+    for path in (segment.path for one in copies for segment in one.listing.segments):
+        paths[spelled(path)].append(path)
+    return [(path, at, reason) for file, at, reason in bad for path in paths.get(file, [file])]
 
 
 def _is_much(copies: Mapping[str, Sequence[Found]], state: State) -> bool:

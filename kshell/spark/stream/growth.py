@@ -7,6 +7,7 @@ Streaming gives it the trigger, the checkpoint, and the limit.
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +22,7 @@ from kshell.spark.stream.source import Offset, Offsets
 _spark: Any = importlib.import_module("pyspark.sql.datasource")
 FORMAT = "kraft-growth"
 FIELDS = (
-    Field("path", "string", "the real path of a directory"),
+    Field("path", "string", "the real path of a directory, as JSON: names need not be UTF-8, and columns are"),
     Field("offset", "int64", "the offset that is to come in it"),
     Field("bytes", "int64", "bytes of the log that the micro-batch has of it"),
     Field("behind", "int64", "bytes of the log after those"),
@@ -78,7 +79,7 @@ def grown(options: Options, before: Places, after: Places) -> Iterator[Grown]:
             one = found.get(path)
             left = behind(one.listing, place) if one else 0
             taken = max(behind(one.listing, was) - left, 0) if one else 0
-            yield path, _offset(place), taken, left
+            yield json.dumps(path), _offset(place), taken, left
 
 
 def _offset(place: Place) -> int:

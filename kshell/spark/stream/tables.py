@@ -6,6 +6,7 @@ killed, and whenever: a micro-batch that comes again finds that it was taken in,
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 from collections import Counter
@@ -170,7 +171,7 @@ class TableStream:
                 raise
 
     def _take(self, rows: Sequence[Grown], number: int) -> None:
-        ends = {path: offset for path, offset, _, _ in rows}
+        ends = {json.loads(path): offset for path, offset, _, _ in rows}
         found = present(self._options)
         at = {one.path: path for path, one in found.items()}
         copies, until = {}, {}

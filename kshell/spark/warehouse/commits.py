@@ -57,7 +57,7 @@ class State(NamedTuple):
         """As JSON, whose order is always the same."""
         made: dict[str, Any] = {"layout": _LAYOUT, **self._asdict()}
         made["clusters"] = {name: one._asdict() for name, one in self.clusters.items()}
-        return json.dumps(made, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return json.dumps(made, sort_keys=True, separators=(",", ":"))
 
 
 def parsed(path: str, text: bytes) -> State:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 import kshell
 import kshell.spark
 from kshell.session import Session
-from kshell.spark.files.scan import find
+from kshell.spark.files.scan import find, spelled
 from kshell.spark.options import SLICE_BYTES
 from kshell.spark.steps.planning import NOW, again, clusters, truths
 from kshell.spark.steps.step import Summary, advance
@@ -108,9 +107,10 @@ def test_directories_in_two_steps_are_what_the_shell_shows(spark: Any, tmp_path:
     assert spark.sql("SELECT count(*) FROM current_topics").first()[0] > 0
 
 
-def test_damage_that_only_reading_shows(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["copy", pytest.param("caf\udce9", id="no UTF-8")])
+def test_damage_that_only_reading_shows(spark: Any, tmp_path: Path, name: str) -> None:
     node = FIXTURES / "4.3.1/broker-0"
-    directory = copy_of(node, tmp_path / "copy")
+    directory = copy_of(node, tmp_path / name)
     log = sorted(directory.glob("*.log"))[-1]
     raw = bytearray(log.read_bytes())
     hurt = batches(bytes(raw))[-3]
@@ -123,7 +123,10 @@ def test_damage_that_only_reading_shows(spark: Any, tmp_path: Path) -> None:
         assert summary.is_damaged
         assert step(warehouse, directory).step == 0
     kept = warehouse.read("quarantine").where("kind = 'batch'").collect()
-    assert [(row.file, row.position) for row in kept] == [(str(log), hurt.position)]
+    assert [(row.file, row.position) for row in kept] == [(spelled(str(log)), hurt.position)]
+    snapshot = sorted(directory.glob("*.checkpoint"))[-1]  # states go on from it behind the damage
+    kept = warehouse.read("records").select("file").distinct().collect()
+    assert {row.file for row in kept} == {spelled(str(path)) for path in (log, snapshot)}
+    assert warehouse.read("topics", part=CURRENT).count() > 0
     offsets = [row.offset for row in warehouse.read("records").where("not isSnapshot").select("offset").collect()]
     assert sorted(offsets) == [row[0] for row in dumped(directory.parent)[0]]
-    shutil.copyfile(sorted((node / directory.name).glob("*.log"))[-1], log)

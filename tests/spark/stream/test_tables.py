@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ import pytest
 from kshell.errors import CommandError, DeadlineError, SourceError, UsageError
 from kshell.spark import cli
 from kshell.spark.interrupts import quiet
+from kshell.spark.options import parse
 from kshell.spark.steps.step import Summary
 from kshell.spark.stream import tables as stream_tables
 from kshell.spark.stream.tables import Sources, Stopping, TableStream, Trigger, together
@@ -41,9 +43,9 @@ class Frame:
         assert names == ("path", "offset", "bytes", "behind")
         return self
 
-    def collect(self) -> list[tuple[str, int, int, int]]:
+    def collect(self) -> list[tuple[Any, ...]]:
         """Its rows."""
-        return list(self._rows)
+        return [(json.dumps(path), *more) for path, *more in self._rows]
 
 
 @pytest.fixture
@@ -80,6 +82,25 @@ def test_a_micro_batch_takes_the_clusters_that_grew_up_to_where_they_did(tmp_pat
         "5 bytes behind"
     )
     assert stream.clusters == {"x", "y"} and len(stream.summaries) == 2
+
+
+def test_a_directory_whose_name_is_no_utf8(tmp_path: Path, steps: list[Any]) -> None:
+    pytest.importorskip("pyarrow")
+    growth = pytest.importorskip("kshell.spark.stream.growth")
+    stream = stream_of(tmp_path, [])
+    for name, odd in (("a", "caf\udce8"), ("b", "caf\udce9")):
+        (tmp_path / name).rename(tmp_path / odd)
+    stream._sources = Sources({"path": f"{tmp_path}/caf*"})
+    stream._options = parse(stream._sources.options)
+    reader = growth.GrowthReader(stream._options)
+    begin = reader.initialOffset()
+    (partition,) = reader.partitions(begin, json.loads(json.dumps(reader.latestOffset(begin))))
+    (batch,) = reader.read(partition)
+    rows = [tuple(row.values()) for row in batch.to_pylist()]
+    assert len({path for path, *_ in rows}) == 2
+    frame = type("Frame", (), {"select": lambda self, *names: self, "collect": lambda self: rows})()
+    stream._batch(frame, 0)
+    assert steps == [({"x": ["__cluster_metadata-0"] * 2}, {"x": 3})]
 
 
 def test_what_a_step_raises_ends_the_query_as_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,12 @@ def test_what_was_committed_last_counts(tmp_path: Path) -> None:
     assert len(list((tmp_path / FOLDER / "state").iterdir())) == 2
 
 
+def test_a_path_that_is_no_utf8_comes_back_as_it_is(tmp_path: Path) -> None:
+    odd = {"x": ClusterState({"places": {"/fleet/caf\udce9": ["/fleet/caf\udce9/0.log", 0]}})}
+    commits(tmp_path).commit(STATE._replace(clusters=odd))
+    assert commits(tmp_path).latest().clusters == odd
+
+
 def test_a_commit_is_not_written_over(tmp_path: Path) -> None:
     commits(tmp_path).commit(STATE)
     with pytest.raises(CommandError, match="another process has committed step 3") as raised:
