@@ -43,11 +43,17 @@ class Summary(NamedTuple):
     @property
     def is_damaged(self) -> bool:
         """Whether anything of it was damaged or malformed: unknown records and torn tails are not."""
-        return any(kind not in _HARMLESS and not reason.startswith(_UNKNOWN) for kind, reason in self.quarantine)
+        return any(is_damage(kind, reason) for kind, reason in self.quarantine)
 
 
+NOTHING = Summary(0, (), {}, 0, {}, (), (), 0.0)
 _HARMLESS = ("torn",)
 _UNKNOWN = "unknown"
+
+
+def is_damage(kind: str, reason: str) -> bool:
+    """Whether what went to the quarantine for that reason was damaged or malformed."""
+    return kind not in _HARMLESS and not reason.startswith(_UNKNOWN)
 
 
 def advance(

@@ -10,7 +10,7 @@ import json
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +19,7 @@ from kshell.errors import CommandError, KshellError, UsageError
 from kshell.sources.points import Point
 from kshell.spark.files.scan import Found
 from kshell.spark.options import parse
-from kshell.spark.steps.step import Summary
+from kshell.spark.steps.step import NOTHING, Summary, is_damage
 from kshell.spark.steps.taking import take
 from kshell.spark.stream.growth import FORMAT, Grown, GrowthSource
 from kshell.spark.stream.plan import present
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from kshell.spark.warehouse import Warehouse
 
 _POLL = 0.2
+_REASONS = 1000
+"""Reasons of quarantine that are told apart: some name offsets, and a stream has no end."""
 _OWN = "_kshell"
 EVERY = 30.0
 """Seconds from one micro-batch to the next, unless somebody says otherwise."""
@@ -74,7 +76,8 @@ class TableStream:
         self._busy = threading.Lock()
         self._stop = 0
         self._failure: BaseException | None = None
-        self.summaries: list[Summary] = []
+        self.summary = NOTHING
+        """Of all steps."""
         self.clusters: set[str] = set()
         """All that were looked at."""
 
@@ -189,7 +192,7 @@ class TableStream:
 
     def _step(self, copies: Mapping[str, Sequence[Found]], until: Mapping[str, int] | None) -> Summary:
         summary = take(self._warehouse, copies, since=self._sources.since, until=until, told=self._told)
-        self.summaries.append(summary)
+        self.summary = folded(self.summary, summary)
         self.clusters.update(copies)
         return summary
 
@@ -205,22 +208,22 @@ class TableStream:
                 self._say(f"{len(missing)} clusters that the tables do not have: {summary.bytes_read:,} bytes")
 
 
-def together(summaries: Iterable[Summary]) -> Summary:
-    """Several steps as one: sums, and what was seen last."""
-    rows: Counter[str] = Counter()
-    quarantine: Counter[tuple[str, str]] = Counter()
-    made = Summary(0, (), {}, 0, {}, (), (), 0.0)
-    copies: dict[str, tuple[Any, ...]] = {}
-    for one in summaries:
-        rows.update(one.rows)
-        quarantine.update(one.quarantine)
-        made = made._replace(
-            step=max(made.step, one.step),
-            clusters=tuple(dict.fromkeys((*made.clusters, *one.clusters))),
-            bytes_read=made.bytes_read + one.bytes_read,
-            restarted=tuple(dict.fromkeys((*made.restarted, *one.restarted))),
-            seconds=made.seconds + one.seconds,
-        )
-        for name in one.clusters:
-            copies[name] = tuple(row for row in one.copies if row.get("clusterId") == name)
-    return made._replace(rows=dict(rows), quarantine=dict(quarantine), copies=tuple(sum(copies.values(), ())))
+def folded(before: Summary, later: Summary) -> Summary:
+    """Two steps as one: sums, and of each cluster's copies what was said last. It does not grow with every step."""
+    counts = Counter(before.quarantine)
+    counts.update(later.quarantine)
+    kept = sorted(counts.items(), key=lambda one: (not is_damage(*one[0]), -one[1]))[:_REASONS]
+    rows = Counter(before.rows)
+    rows.update(later.rows)
+    told = [row for row in before.copies if row.get("clusterId") not in later.clusters]
+    told += [row for row in later.copies if row.get("clusterId") in later.clusters]
+    return Summary(
+        max(before.step, later.step),
+        tuple(dict.fromkeys((*before.clusters, *later.clusters))),
+        dict(rows),
+        before.bytes_read + later.bytes_read,
+        dict(kept),
+        tuple(told),
+        tuple(dict.fromkeys((*before.restarted, *later.restarted))),
+        before.seconds + later.seconds,
+    )

@@ -24,7 +24,7 @@ _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 def run(args: Any) -> Report:
     """Follows until a signal, or with ``--available-now`` until all is read. Exit code as of ``run``; 130 on Ctrl-C."""
-    from kshell.spark.stream.tables import EVERY, Sources, TableStream, Trigger, together
+    from kshell.spark.stream.tables import EVERY, Sources, TableStream, Trigger
     from kshell.spark.verbs.base.opened import opened
     from kshell.spark.verbs.base.summary import report
 
@@ -44,7 +44,7 @@ def run(args: Any) -> Report:
         place.is_brief = args.available_now and stream.size() < _FEW
         with place.warehouse.writing():
             stopped = stream.run(args.checkpoint, Trigger(args.available_now, args.every or EVERY))
-        made = report(place.warehouse.place, len(stream.clusters), together(stream.summaries))
+        made = report(place.warehouse.place, len(stream.clusters), stream.summary)
     if stopped == signal.SIGINT:
         made.exit_code = EXIT_INTERRUPTED
     return made

@@ -8,7 +8,7 @@ killed leaves such batches behind, and the next writer removes them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kshell.errors import CommandError, DataError, UsageError
@@ -22,7 +22,9 @@ ALL, CLOSED, CURRENT = "all", "closed", "current"
 EVERY = ""
 """In place of a cluster: batches of tables to which steps append hold rows of several."""
 _STATE, _UNDERWAY = "state", "underway"
-_LAYOUT = 2
+_LAYOUT = 3
+_READ = (2, 3)
+"""Layouts that are understood; in 2 there were no ranges of steps."""
 _KEPT = 2
 """Commits that stay, of which the last one counts."""
 
@@ -57,6 +59,7 @@ class State(NamedTuple):
         """As JSON, whose order is always the same."""
         made: dict[str, Any] = {"layout": _LAYOUT, **self._asdict()}
         made["clusters"] = {name: one._asdict() for name, one in self.clusters.items()}
+        made["parts"] = _each(_ranges, self.parts)
         return json.dumps(made, sort_keys=True, separators=(",", ":"))
 
 
@@ -65,9 +68,9 @@ def parsed(path: str, text: bytes) -> State:
     try:
         made = json.loads(text)
         layout = made.pop("layout")
-        if layout == _LAYOUT:
-            clusters = made.pop("clusters")
-            return State(**made)._replace(clusters={name: ClusterState(**one) for name, one in clusters.items()})
+        if layout in _READ:
+            clusters = {name: ClusterState(**one) for name, one in made.pop("clusters").items()}
+            return State(**made)._replace(clusters=clusters, parts=_each(_steps, made["parts"]))
     except (ValueError, TypeError, KeyError, AttributeError):
         raise DataError(f"{path}: not the state of a warehouse", hint="a new --out begins anew") from None
     raise UsageError(f"{path}: of another kshell (layout {layout}, not {_LAYOUT})", hint="use that one, or a new --out")
@@ -126,7 +129,30 @@ class Commits:
 
 def copied(parts: Mapping[str, Mapping[str, Mapping[str, Iterable[int]]]]) -> Parts:
     """Parts that may be changed."""
+    return _each(list, parts)
+
+
+def _each(made: Callable[[Any], list[Any]], parts: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, Any]:
+    """Parts with something else in the place of each list of steps."""
     return {
-        table: {part: {cluster: list(steps) for cluster, steps in batches.items()} for part, batches in inner.items()}
+        table: {part: {cluster: made(steps) for cluster, steps in batches.items()} for part, batches in inner.items()}
         for table, inner in parts.items()
     }
+
+
+def _ranges(steps: Iterable[int]) -> list[list[int]]:
+    """(first, last) of steps one after another: a stream adds one to each cluster for every micro-batch."""
+    made: list[list[int]] = []
+    for step in steps:
+        if made and step == made[-1][1] + 1:
+            made[-1][1] = step
+        else:
+            made.append([step, step])
+    return made
+
+
+def _steps(ranges: Iterable[int | list[int]]) -> list[int]:
+    made: list[int] = []
+    for one in ranges:
+        made += [one] if isinstance(one, int) else range(one[0], one[1] + 1)
+    return made

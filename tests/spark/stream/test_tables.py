@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import signal
 import threading
 from contextlib import ExitStack
@@ -15,9 +16,9 @@ from kshell.errors import CommandError, DeadlineError, SourceError, UsageError
 from kshell.spark import cli
 from kshell.spark.interrupts import quiet
 from kshell.spark.options import parse
-from kshell.spark.steps.step import Summary
+from kshell.spark.steps.step import NOTHING, Summary
 from kshell.spark.stream import tables as stream_tables
-from kshell.spark.stream.tables import Sources, Stopping, TableStream, Trigger, together
+from kshell.spark.stream.tables import Sources, Stopping, TableStream, Trigger, folded
 from tests.builders import batch, value, write_log
 
 DONE = Summary(1, ("x",), {"records": 3}, 10, {("torn", "cut"): 1}, ({"clusterId": "x"},), (), 1.0)
@@ -81,7 +82,7 @@ def test_a_micro_batch_takes_the_clusters_that_grew_up_to_where_they_did(tmp_pat
     assert said[0].startswith("micro-batch 7: 1 of 1 clusters, 3 records, 10 bytes in") and said[0].endswith(
         "5 bytes behind"
     )
-    assert stream.clusters == {"x", "y"} and len(stream.summaries) == 2
+    assert stream.clusters == {"x", "y"} and stream.summary == folded(DONE, DONE)
 
 
 def test_a_directory_whose_name_is_no_utf8(tmp_path: Path, steps: list[Any]) -> None:
@@ -247,13 +248,22 @@ def test_size_is_that_of_the_logs(tmp_path: Path) -> None:
     assert stream_of(tmp_path, []).size() == 3 * len(batch([value("NO_OP")] * 3))
 
 
-def test_several_steps_together() -> None:
+def test_several_steps_as_one() -> None:
     later = DONE._replace(step=4, clusters=("x", "y"), rows={"records": 1, "files": 2}, copies=({"clusterId": "y"},))
-    made = together([DONE, later])
+    made = folded(DONE, later)
     assert (made.step, made.clusters, made.bytes_read) == (4, ("x", "y"), 20)
     assert made.rows == {"records": 4, "files": 2} and made.quarantine == {("torn", "cut"): 2}
     assert made.copies == ({"clusterId": "y"},), "what was last said of each cluster"
-    assert together([]).step == 0
+    assert folded(made, NOTHING) == folded(NOTHING, made) == made
+
+
+def test_a_stream_without_end_keeps_no_more_with_every_step() -> None:
+    made = folded(NOTHING, DONE._replace(quarantine={("batch", "bad CRC"): 1}))
+    for number in range(3000):
+        made = folded(made, DONE._replace(step=number, quarantine={("torn", f"at {number}"): 2}))
+    assert len(pickle.dumps(made)) < 50_000
+    assert (made.step, made.rows, made.copies) == (2999, {"records": 9003}, DONE.copies)
+    assert made.is_damaged, "what decides the exit code stays"
 
 
 @pytest.mark.parametrize(

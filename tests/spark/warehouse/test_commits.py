@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kshell.errors import CommandError, DataError, UsageError
-from kshell.spark.warehouse.commits import FOLDER, ClusterState, Commits, State, copied
+from kshell.spark.warehouse.commits import FOLDER, ClusterState, Commits, State, copied, parsed
 from kshell.spark.warehouse.storage import RemoteStorage
 from kshell.spark.warehouse.writer_lock import WriterLock
 from tests.spark.here import ROOT
@@ -50,6 +50,21 @@ def test_a_path_that_is_no_utf8_comes_back_as_it_is(tmp_path: Path) -> None:
     assert commits(tmp_path).latest().clusters == odd
 
 
+def test_a_commit_does_not_grow_with_every_step(tmp_path: Path) -> None:
+    def of(steps: list[int]) -> State:
+        return STATE._replace(parts={"records": {"all": {str(n): steps for n in range(100)}}})
+
+    few, many = of([1, 2, 5]), of([*range(1, 50_001), 60_000, 60_002, 60_003, 7])
+    assert len(many.text()) < 3 * len(few.text())
+    for state in (few, many):
+        assert parsed("x", state.text().encode()) == state
+
+
+def test_commits_of_earlier_layouts_are_read() -> None:
+    text = b'{"layout": 2, "clusters": {}, "parts": {"records": {"all": {"x": [1, 2, 5]}}}, "step": 5}'
+    assert parsed("x", text) == State(5, parts={"records": {"all": {"x": [1, 2, 5]}}})
+
+
 def test_a_commit_is_not_written_over(tmp_path: Path) -> None:
     commits(tmp_path).commit(STATE)
     with pytest.raises(CommandError, match="another process has committed step 3") as raised:
@@ -58,7 +73,7 @@ def test_a_commit_is_not_written_over(tmp_path: Path) -> None:
     assert commits(tmp_path).latest() == STATE
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"layout": 2}', '{"layout": 2, "clusters": {}, "x": 1}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"layout": 3}', '{"layout": 3, "clusters": {}, "x": 1}'])
 def test_what_is_no_state(tmp_path: Path, text: str) -> None:
     made = commits(tmp_path)
     made.storage.write(f"{tmp_path}/{FOLDER}/state/00000001.json", text.encode())
@@ -68,7 +83,7 @@ def test_what_is_no_state(tmp_path: Path, text: str) -> None:
 
 def test_a_state_of_a_newer_kshell(tmp_path: Path) -> None:
     made = commits(tmp_path)
-    made.storage.write(f"{tmp_path}/{FOLDER}/state/00000001.json", b'{"layout": 3}')
+    made.storage.write(f"{tmp_path}/{FOLDER}/state/00000001.json", b'{"layout": 4}')
     with pytest.raises(UsageError, match="of another kshell"):
         made.latest()
 
