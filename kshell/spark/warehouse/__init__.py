@@ -264,7 +264,8 @@ def _difference(
 
 def _as_declared(spec: TableSpec, frame: DataFrame) -> DataFrame:
     """The table's columns in their order. A type that is not the declared one is a fault of whoever made the rows."""
-    made = frame.select(*[field.name for field in spec.fields])
+    names = [field.name for field in spec.fields]
+    made = frame if frame.columns == names else frame.select(*names)
     for is_, field in zip(made.schema.fields, spark_schema(spec.fields).fields, strict=True):
         assert _plain(is_.dataType) == _plain(field.dataType), (
             f"{spec.name}.{field.name} is {is_.dataType.simpleString()}, not {field.dataType.simpleString()}"
