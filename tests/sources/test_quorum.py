@@ -581,12 +581,12 @@ def test_with_authentication_too() -> None:
 
 @pytest.mark.soak
 @pytest.mark.parametrize("release", ["3.3", "3.7", "3.9", "4.3"])
-def test_a_connection_that_ends_after_each_byte_is_recovered_from(release: str) -> None:
+def test_a_connection_that_ends_anywhere_is_recovered_from(release: str) -> None:
     with Quorum(2, release=release) as quorum:
         fill(quorum)
         quorum.snapshot([topic(number) for number in range(5)])
         quorum.append(topic(6))
-        cut_everywhere(quorum, 1)
+        cut_everywhere(quorum, max(1, 40 // LONG))  # each of them by hand, each eighth in CI
 
 
 def test_every_connection_that_ends_early_is_a_typed_error(busy: Quorum) -> None:
