@@ -10,7 +10,6 @@ import pytest
 
 import kshell
 import kshell.spark
-from kshell.session import Session
 from kshell.spark.files.scan import find, spelled
 from kshell.spark.options import SLICE_BYTES
 from kshell.spark.steps.planning import NOW, again, clusters, truths
@@ -22,7 +21,7 @@ from kshell.spark.warehouse.commits import CURRENT
 from tests.builders import FIXTURES, batches, copy_of, node_name, recorded
 from tests.notebooks import sparks
 from tests.spark.reading import dumped
-from tests.spark.silver.replaying import by_records, listed, told
+from tests.spark.silver.replaying import listed, told
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 EVERY = {node_name(node).replace("/", "-"): node for node in recorded()}
@@ -62,14 +61,6 @@ def step(warehouse: Warehouse, *sources: Path) -> Summary:
     return advance(warehouse, found, again=again(copies, warehouse.state, since=NOW))
 
 
-def shell(node: Path, table: str) -> Session:
-    """The shell on a directory; of controllers, what records say, and not the files beside them."""
-    session = kshell.open(str(node))._shell
-    end = session.loaded.log_end_offset
-    assert end
-    return by_records(node, end - 1) if table == "controllers" else session
-
-
 @pytest.mark.parametrize(
     "names", [pytest.param(FEW, id="few"), pytest.param(tuple(EVERY), id="every", marks=pytest.mark.soak)]
 )
@@ -98,7 +89,7 @@ def test_directories_in_two_steps_are_what_the_shell_shows(spark: Any, tmp_path:
         for row in named(warehouse, view).toArrow().to_pylist():
             found[row.pop("clusterId")].append(list(row.values()))
         for name, node in nodes.items():
-            assert listed(found[name]) == told(shell(node, table), table), (table, name)
+            assert listed(found[name]) == told(kshell.open(str(node))._shell, table), (table, name)
     assert warehouse.read("partitions", part=CURRENT).where("not isCurrent").count() == 0
     known = kshell.spark.register_tables(spark, str(warehouse.place), as_of="0")
     assert {"records", "topics", "current_topics"} < set(known)
