@@ -113,7 +113,9 @@ class LeaderEpochs:
             return None, known is not None
         if batch.epoch < last:
             return f"the epoch falls from {last} to {batch.epoch}", False
-        if batch.epoch > last and not leader_change and known != batch.epoch and not _announced_next(batch):
+        # Of what is missing, or was damaged, nobody knows which leader it had.
+        is_next = self._last is None or batch.base_offset == self._last.last_offset + 1
+        if batch.epoch > last and is_next and not leader_change and known != batch.epoch and not _announced_next(batch):
             return f"the epoch rises from {last} to {batch.epoch} without a LeaderChange record", False
         if batch.epoch == last == self._announced and leader_change:
             return f"a LeaderChange record does not raise the epoch from {last}", False

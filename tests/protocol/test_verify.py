@@ -80,6 +80,14 @@ def test_a_rise_needs_a_leader_change_or_the_checkpoint() -> None:
     assert walk(data(0, 1), data(1, 1), leader(2, 2))[0] == [0, 1, 2]
 
 
+def test_a_rise_over_what_is_missing_needs_none() -> None:
+    epochs = LeaderEpochs()
+    list(Chain(epochs, 0).walk(data(0, 1), "a"))
+    assert [one.base_offset for one in Chain(epochs, 5).walk(data(5, 2) + data(6, 2), "b")] == [5, 6]
+    with pytest.raises(CorruptDataError, match="falls from 2 to 1"):
+        list(Chain(epochs, 9).walk(data(9, 1), "c"))
+
+
 def test_a_leader_change_raises_the_epoch() -> None:
     assert damage(leader(0, 1), data(1, 1), leader(2, 1)) == (
         2,
