@@ -488,7 +488,7 @@ def ask_all(quorum: Quorum, **properties: str) -> list[str]:
         describe_quorum(source.nodes)
         return found
     finally:
-        assert time.monotonic() - begin < 3
+        assert time.monotonic() - begin < 10
         source.close()
 
 
@@ -562,7 +562,8 @@ def cut_everywhere(quorum: Quorum, stride: int) -> None:
             quorum.well()
             quorum.cut_after(count, reset=reset)
             try:
-                assert len(ask_all(quorum)) == 6
+                # A busy machine is slow in a few of thousands of tries.
+                assert len(ask_all(quorum, default_api_timeout_ms="9000")) == 6
             except NodeError as error:
                 pytest.fail(f"not recovered after byte {count}, reset {reset}: {error}")
 
