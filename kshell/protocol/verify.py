@@ -85,6 +85,11 @@ class LeaderEpochs:
         self._last_is_proven = False
         self._announced: int | None = None
         """The epoch of the last LeaderChange. Kafka 3.3 can write a record of a new epoch before it; never two."""
+        self._first_is_proven = False
+
+    def prove_first(self) -> None:
+        """The first batch to come was held against the one before it already: who goes on begins with it again."""
+        self._first_is_proven = True
 
     def fault(self, batch: Batch) -> tuple[Batch, str] | None:
         """Why the batch cannot have its epoch, with the batch to blame (this one or the one before); else ``None``."""
@@ -95,7 +100,7 @@ class LeaderEpochs:
             proven = proven or batch.epoch == self._last.epoch
         if holds(batch, LEADER_CHANGE):
             self._announced = batch.epoch
-        self._last, self._last_is_proven = batch, proven
+        self._last, self._last_is_proven, self._first_is_proven = batch, proven, False
         return None
 
     def _judge(self, batch: Batch) -> tuple[str | None, bool]:
@@ -110,7 +115,7 @@ class LeaderEpochs:
             if not (stale and (leader_change or batch.epoch == last)):
                 return f"the batch has epoch {batch.epoch}, leader-epoch-checkpoint says {known}", False
         if last is None:
-            return None, known is not None
+            return None, known is not None or self._first_is_proven
         if batch.epoch < last:
             return f"the epoch falls from {last} to {batch.epoch}", False
         # Of what is missing, or was damaged, nobody knows which leader it had.

@@ -33,6 +33,8 @@ class Start(NamedTuple):
     finding: Finding | None = None
     is_damaged: bool = False
     """What comes there at once was found to be damaged: more than its headers is to be looked at again."""
+    is_proven: bool = False
+    """The batch that begins there was found to be good after the one before it."""
 
     @property
     def gap(self) -> tuple[int, int] | None:

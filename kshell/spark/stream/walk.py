@@ -59,6 +59,8 @@ class Onward(Boundaries):
         self._is_damaged = start.is_damaged
         self._limit = limit
         self.reaching: _Reaching | None = None
+        if start.is_proven:
+            self._epochs.prove_first()
         if start.at >= 0:
             self._prime(start.segments[0], start.at, start.begin)
 

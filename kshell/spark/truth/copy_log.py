@@ -65,7 +65,8 @@ def _at(listing: Listing, place: Sequence[Any]) -> Start | None:
         if segment.path == path and segment.size > position:
             batch = whole_at(path, segment.size, position)
             if batch is not None and (batch.first, batch.crc) == (offset, crc):
-                return Start(listing.segments[index:], position, -1, offset, 0)
+                # One that opens an epoch is only proven by what follows.
+                return Start(listing.segments[index:], position, -1, offset, 0, is_proven=not batch.is_control)
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from kshell.sources.agreement import REFERENCE, Standing, reason
@@ -19,8 +20,10 @@ from kshell.spark.truth.members import as_error
 from kshell.spark.truth.run_parts import batches, last_of
 from kshell.spark.truth.values import Row
 
-_TOLD = 100
-"""Findings of a copy that are remembered."""
+_TOLD = 10_000
+"""Findings of a copy that are remembered, so that they are told once: after a lost election all that follows is one."""
+_SHOWN = 100
+"""Those that stand in its row."""
 Told = Mapping[str, Sequence[Sequence[Any]]]
 
 
@@ -58,11 +61,11 @@ class Findings:
         self.rows.append(self._row(finding, None, None) | {"offset": first})
 
     def damage(self, copy: int) -> list[str]:
-        """All that was told of a copy and is still so."""
-        return [as_error(path, finding).message for path, finding in self._of(copy)]
+        """What was told of a copy and is still so."""
+        return [as_error(path, finding).message for path, finding in islice(self._of(copy), _SHOWN)]
 
     def in_file(self, copy: int, path: str) -> tuple[Finding, ...]:
-        """The same of one of its files."""
+        """All of that of one of its files."""
         return tuple(finding for file, finding in self._of(copy) if file == path)
 
     def _of(self, copy: int) -> Iterator[tuple[str, Finding]]:

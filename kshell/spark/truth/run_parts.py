@@ -28,6 +28,7 @@ class At(NamedTuple):
     crc: int
     first_ms: int
     last_ms: int
+    is_control: bool
 
 
 def batches(path: str, run: Run) -> Iterator[At]:
@@ -61,7 +62,7 @@ def whole_at(path: str, size: int, position: int) -> At | None:
 def _placed(batch: Batch, position: int) -> At:
     return At(
         position, position + batch.size, batch.base_offset, batch.last_offset + 1, batch.epoch, batch.crc,
-        batch.base_timestamp, batch.max_timestamp,
+        batch.base_timestamp, batch.max_timestamp, batch.is_control,
     )  # fmt: skip
 
 

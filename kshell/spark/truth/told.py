@@ -18,6 +18,8 @@ from kshell.spark.truth.run_parts import At, holding, last_of, whole_at
 from kshell.spark.truth.stated import stated
 from kshell.spark.truth.values import Reached, Row
 
+_SAME = "sameFrom", "sameTo"
+
 
 class Rows(NamedTuple):
     """Rows by table; ``excluded`` as in :class:`~kshell.spark.truth.values.Reached`."""
@@ -135,7 +137,7 @@ def _copies(
         found = looked.judged.agreement
         committed = found.committed or None
         for place, one in zip(looked.read, found.standings, strict=True):
-            node, start = looked.copies[place].origin.node_id, _start(looked, place, reached)
+            node, start = looked.copies[place].origin.node_id, _start(looked, place, findings, reached)
             row = standing_row(cluster_id, node, one, found.reference, start, findings.damage(place))
             if place in believed:
                 row = _as_before(row, looked.known.get(place))
@@ -146,18 +148,22 @@ def _copies(
             rows[row["copy"]] = row
     elif looked.read:
         (place,) = looked.read
-        row = _alone(looked, place, cluster_id, findings.damage(place), reached)
+        row = _alone(looked, place, cluster_id, findings, reached)
         rows[row["copy"]] = row
         committed = row["uncommittedFrom"] if row["uncommittedFrom"] is not None else row["endOffset"]
     return [rows[copy.path] for copy in looked.copies if copy.path in rows], excluded, committed
 
 
 def _as_before(row: Row, known: Known | None) -> Row:
-    """A tail that an election left behind is compared once, and not again while it is as it was."""
-    if known is None or known.row.get("state") != DIVERGED:
+    """Of a copy that is as it was: a tail that an election left behind is compared once, and not again, and how far it
+    was the same beside damage is seen only by who reads all of it.
+    """
+    if known is None or any(known.row.get(name) != row[name] for name in ("endOffset", "lastEpoch")):
         return row
-    is_same = all(known.row[name] == row[name] for name in ("endOffset", "lastEpoch"))
-    return {**known.row, "damage": row["damage"]} if is_same else row
+    if known.row["state"] == DIVERGED:
+        return {**known.row, "damage": row["damage"]}
+    is_same = known.row["state"] == row["state"] and known.row["damage"] == row["damage"]
+    return {**row, **{name: known.row[name] for name in _SAME}} if is_same else row
 
 
 def _outside(row: Row, one: Standing) -> str | None:
@@ -174,9 +180,9 @@ def _outside(row: Row, one: Standing) -> str | None:
     )
 
 
-def _start(looked: Looked, place: int, reached: Reached | None) -> int | None:
-    """The offset of a copy's first record. Where only its end was read it is as it was told while it lies in the first
-    segment, which may be called otherwise (its first batch is damaged), else as that segment is called.
+def _start(looked: Looked, place: int, findings: Findings, reached: Reached | None) -> int | None:
+    """The offset of a copy's first record. Where only its end was read it is as the first segment is called, unless
+    another was told that lies in that segment, or behind it because it is damaged.
     """
     log, copy = looked.logs[place], looked.copies[place]
     first = log.parts[0].run.first if log.parts else None
@@ -188,7 +194,8 @@ def _start(looked: Looked, place: int, reached: Reached | None) -> int | None:
     told: int | None = reached.rows[copy.path]["startOffset"]
     if told is None:
         return first
-    return told if base <= told and (then is None or told < then) else base
+    is_so = then is None or told < then or bool(findings.in_file(place, copy.listing.segments[0].path))
+    return told if base <= told and is_so else base
 
 
 def _witness(looked: Looked, place: int, one: Standing) -> Mapping[str, Any] | None:
@@ -209,7 +216,7 @@ def _witness(looked: Looked, place: int, one: Standing) -> Mapping[str, Any] | N
     return {"file": path, "position": batch.position, "crc": batch.crc, "until": until}
 
 
-def _alone(looked: Looked, place: int, cluster_id: str, damage: list[str], reached: Reached | None) -> Row:
+def _alone(looked: Looked, place: int, cluster_id: str, findings: Findings, reached: Reached | None) -> Row:
     """The row of a copy that there is nothing to compare with."""
     found, log = looked.copies[place], looked.logs[place]
     newest = next((file for file in reversed(found.listing.snapshots) if file.end_offset is not None), None)
@@ -220,7 +227,7 @@ def _alone(looked: Looked, place: int, cluster_id: str, damage: list[str], reach
         end, epoch = newest.end_offset, newest.epoch
     known = reached.committed if reached is not None and looked.went_on else None
     committed = max(newest.end_offset or 0 if newest is not None else 0, known or 0)
-    start = _start(looked, place, reached)
+    start = _start(looked, place, findings, reached)
     return copy_row(
         cluster_id,
         found.path,
@@ -233,5 +240,5 @@ def _alone(looked: Looked, place: int, cluster_id: str, damage: list[str], reach
         sameFrom=start,
         sameTo=log.end,
         uncommittedFrom=committed if end is not None and committed < end else None,
-        damage=damage,
+        damage=findings.damage(place),
     )

@@ -351,3 +351,33 @@ def test_a_log_that_does_not_begin_as_it_is_called_is_told_the_same_again(kind: 
     again = tables.step(one)
     assert (again.copies, again.slices, again.findings, again.eras) == (first.copies, (), (), ())
     assert again.reached == first.reached
+
+
+def test_much_damage_is_told_once(tmp_path: Path) -> None:
+    """All that follows a lost LeaderChange is damage, and none of it is a place to go on from."""
+    parts = log(*[1] * 4, *[2] * 300)
+    one = node(tmp_path, 1, [*parts[:4], *parts[5:]])
+    tables = Tables()
+    first = tables.step(one)
+    assert len(first.findings) > 200 and len(first.copies[0]["damage"]) == 100
+    again = tables.step(one)
+    assert (again.copies, again.slices, again.findings, again.eras) == (first.copies, (), (), ())
+    assert again.reached == first.reached
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_second_look_without_news_tells_the_same(seed: int, tmp_path: Path) -> None:
+    """Whatever is damaged: else each run would make a step, and more rows of ``quarantine``."""
+    rng = random.Random(seed)
+    cluster = rng.choice(sorted({one.parent for one in recorded()}))
+    nodes = [one for one in recorded() if one.parent == cluster]
+    nodes = rng.sample(nodes, rng.randint(1, len(nodes)))
+    copies = [
+        (damaged_copy(one, tmp_path, rng) if rng.random() < 0.7 else copy_of(one, tmp_path)).parent for one in nodes
+    ]
+    tables = Tables()
+    first = tables.step(*copies, cut=1 << rng.randint(10, 20))
+    reached = tables.reached
+    again = tables.step(*copies)
+    assert (again.slices, again.findings, again.eras, again.restart) == ((), (), (), False)
+    assert again.copies == first.copies and tables.reached == reached
