@@ -70,11 +70,13 @@ def offset_at(listing: Listing, time_ms: int) -> int:
             following = batch.base_offset
             break
         last, written = batch.last_offset, batch.max_timestamp
-    for end, of in [(file.end_offset or 0, _written(file)) for file in listing.snapshots if _ends_after(file, last)]:
+    snapshots = [(file.end_offset or 0, _written(file)) for file in listing.snapshots if _ends_after(file, last)]
+    if following is not None:  # what a later snapshot holds was written later, too, whatever its clock said
+        snapshots = [(end, of) for end, of in snapshots if end <= following]
+    for end, of in snapshots:
         if 0 <= of <= time_ms:
             last, written = end - 1, of
-        elif of > time_ms and following is None:
-            following = end
+    following = min((end for end, of in snapshots if end - 1 > last and of > time_ms), default=following)
     told = None
     if last < 0:
         told = "there is no log" if first is None else f"the log's first record is of {_iso(first)}"

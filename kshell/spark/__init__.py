@@ -40,4 +40,5 @@ def register_tables(spark: Any, out: str, as_of: str = "now") -> list[str]:
     warehouse = Warehouse(spark, out)
     if not warehouse.state.step:
         raise CommandError(f"{warehouse.place}: there are no tables", hint="`kshell-pipeline run` makes them")
-    return register(warehouse, names(), parse_point(as_of))
+    register(warehouse, names(), parse_point(as_of))
+    return names()

@@ -34,7 +34,6 @@ _MOST = 100_000
 def run(args: Any) -> Rows:
     """The rows of one query. Raises UsageError with Spark's words, CommandError where it fails."""
     from kshell.spark.verbs.base.opened import opened
-    from kshell.spark.views.known_at import unknown
     from kshell.spark.views.named import register
 
     words = _WORD.findall(_APART.sub(" ", args.sql.lower())) or [""]
@@ -44,11 +43,11 @@ def run(args: Any) -> Rows:
         if not place.warehouse.state.step:
             raise CommandError(f"{place.warehouse.place}: there are no tables", hint=f"`{NAME} run` makes them")
         place.is_brief = True
-        register(place.warehouse, _named_in(args.sql), args.as_of or Point())
+        moment = register(place.warehouse, _named_in(args.sql), args.as_of or Point())
         place.progress(0, 0, "query")
         found = _answer(place.warehouse, args.sql)
         place.progress.stop()
-        if gone := unknown(place.warehouse.state.clusters, args.as_of or Point()):
+        if gone := moment.unknown:
             more = f" and {len(gone) - _NAMED:,} more" if len(gone) > _NAMED else ""
             said = f"nothing is known then of {', '.join(gone[:_NAMED])}{more}: the views leave them out"
             sys.stderr.write(f"{NAME}: note: {terminal(said)}\n")

@@ -17,6 +17,7 @@ from kshell.metadata.min_isr import CONFIG as MIN_ISR
 from kshell.spark import silver
 from kshell.spark.schemas import spark_schema
 from kshell.spark.silver.base.declare import CLUSTER
+from kshell.spark.steps.few_rows import frame_of
 from kshell.spark.views.config_facts import with_facts
 
 if TYPE_CHECKING:
@@ -51,15 +52,23 @@ def shell_table(name: str, versions: Mapping[str, DataFrame]) -> DataFrame:
     return rows.select(*(fn.col(field.name).cast(types[field.name]).alias(field.name) for field in fields))
 
 
-def valid_at(versions: DataFrame, *, offset: int | None = None, time_ms: int | None = None) -> DataFrame:
-    """The rows of a silver table that were valid after the record at an offset of each cluster, or at a time in
-    milliseconds since 1970; without either the current ones.
+_AT = "_at"
+_OFFSETS = (CLUSTER, Field(_AT, "int64", "the offset"))
+
+
+def valid_at(versions: DataFrame, offsets: Mapping[str, int] | None = None) -> DataFrame:
+    """The rows of a silver table that were valid after the record at an offset: cluster -> offset, other clusters left
+    out; without it the current ones.
+
+    Nothing is asked by time. The clocks of controllers differ, so times of a log may run backwards, and two versions of
+    a key be valid at one of them: :mod:`~kshell.spark.views.moment` makes offsets of it.
     """
-    if offset is None and time_ms is None:
+    if offsets is None:
         return versions.where("isCurrent")
-    at, unit = (offset, "Offset") if offset is not None else (time_ms, "Ms")
-    since, to, then = fn.col(f"validFrom{unit}"), fn.col(f"validTo{unit}"), fn.lit(at)
-    return versions.where((since <= then) & (to.isNull() | (to > then)))
+    rows = ({CLUSTER.name: cluster, _AT: at} for cluster, at in offsets.items())
+    then = fn.broadcast(frame_of(versions.sparkSession, _OFFSETS, rows))
+    since, to, at = fn.col("validFromOffset"), fn.col("validToOffset"), fn.col(_AT)
+    return versions.join(then, CLUSTER.name).where((since <= at) & (to.isNull() | (to > at))).drop(_AT)
 
 
 def _judged(versions: Mapping[str, DataFrame]) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Of which clusters no state is known at a point: their log begins later, or what is there then is missing or damaged.
+"""Of which clusters a state is known at a point, and at which offset a time is: logs begin late, and have gaps.
 
 Free of Spark: how far tables are says it.
 """
@@ -7,32 +7,61 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from kshell.sources.points import Point
-
-if TYPE_CHECKING:
-    from kshell.spark.warehouse.commits import ClusterState
+Span = Sequence[int]
+"""(first offset, offset after the last one, their times in milliseconds since 1970): as ``known`` of a cluster."""
 
 
-def unknown(clusters: Mapping[str, ClusterState], point: Point) -> list[str]:
-    """Their ids, sorted. Before its first record a cluster has no topics and no brokers, and that is known."""
-    return sorted(name for name, one in clusters.items() if _is_unknown(one.reached, point))
+class Then(NamedTuple):
+    """The state that a point means is that after the record at ``offset``; whether it ``is_known``."""
+
+    offset: int
+    is_known: bool = True
 
 
-def _is_unknown(reached: Mapping[str, Any], point: Point) -> bool:
-    known: Sequence[Sequence[Any]] = reached.get("known", ())
-    if not known or point == Point():
-        return False
-    if point.offset is not None:
-        spans = [(since - 1, to - 1) for since, to, *_ in known]
-        end, at = max(reached["offset"], reached["state"] or 0) - 1, point.offset
-    else:
-        assert point.time_ms is not None
-        spans, end, at = [(first, last) for _, _, first, last in known], reached["last_ms"], point.time_ms
-    if at < spans[0][0]:
-        return bool(known[0][0] > 0)
+def known_at(reached: Mapping[str, Any], offset: int) -> Then:
+    """Whether the state after an offset is known. Before its first record a cluster has no topics and no brokers, and
+    that is known.
+    """
+    known: Sequence[Span] = reached["known"]
+    if not known:
+        return Then(offset, is_known=False)
+    spans = [(since - 1, to - 1) for since, to, *_ in known]
+    if offset < spans[0][0]:
+        return Then(offset, known[0][0] <= 0)
     gaps = [(one[1], later[0]) for one, later in pairwise(spans)]
     if reached["state"] < reached["offset"]:
-        gaps.append((spans[-1][1], end))
-    return any(before < at < after for before, after in gaps)
+        gaps.append((spans[-1][1], reached["offset"] - 1))
+    return Then(offset, not any(before < offset < after for before, after in gaps))
+
+
+def known_by(reached: Mapping[str, Any], time_ms: int, after: int | None) -> Then:
+    """What was the state at a time; ``after``: the first offset of a record that was written after it, if one was.
+
+    The rule is the shell's (:func:`kshell.sources.points.offset_at`): the log counts up to that record, and a snapshot
+    that holds more than the log before it counts if that was written by then. Where something is missing between what
+    counts and what comes next, the state is known at the very time of the former only.
+    """
+    known: Sequence[Span] = reached["known"]
+    at = (reached["offset"] if after is None else after) - 1
+    begun = [one for one in known if _has_begun(one, time_ms, at, is_open=after is None)]
+    if not begun:
+        return Then(at, is_known=False)
+    since, to, _, last_ms = begun[-1]
+    if after is not None and since - 1 <= at < to:
+        return Then(at)
+    if after is None and not any(one[0] > max(at + 1, to) and one[2] > time_ms for one in known):
+        return Then(max(at, to - 1))  # nothing comes next
+    is_last = at < to or any(first <= to and at < end for first, end in reached["missing"])
+    return Then(to - 1, is_last and time_ms == last_ms)
+
+
+def _has_begun(span: Span, time_ms: int, at: int, *, is_open: bool) -> bool:
+    """Whether a stretch counts, of a log that counts up to ``at``: either that goes on in it, or the snapshot that it
+    begins with was written by then. ``is_open``: whether snapshots that end later count, too.
+    """
+    since, to, first_ms, _ = span
+    if since == 0 or (since <= at and since < to):
+        return True
+    return 0 <= first_ms <= time_ms and (is_open or since - 1 <= at)

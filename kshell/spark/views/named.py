@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kshell.sources.points import Point
 from kshell.spark import views
-from kshell.spark.views.known_at import unknown
+from kshell.spark.views.moment import NOW, Moment, moment_of
 from kshell.spark.warehouse import catalog
 from kshell.spark.warehouse.commits import CURRENT
 
@@ -16,38 +16,40 @@ if TYPE_CHECKING:
 
     from kshell.spark.warehouse import Warehouse
 
-_NOW = Point()
-
 
 def names() -> list[str]:
     """All of them."""
     return [*catalog.tables(), *catalog.current_names()]
 
 
-def named(warehouse: Warehouse, name: str, point: Point = _NOW, clusters: Collection[str] | None = None) -> DataFrame:
-    """A table, or a view. Views show tables of some clusters (``None``: all) as the shell does, now or as of a point;
-    without clusters of which nothing is known then (:func:`~kshell.spark.views.known_at.unknown`).
+def named(warehouse: Warehouse, name: str, moment: Moment = NOW, clusters: Collection[str] | None = None) -> DataFrame:
+    """A table, or a view. Views show tables of some clusters (``None``: all) as the shell does, at that moment; without
+    clusters of which nothing is known then.
 
     Raises UsageError for a name that there is none of.
     """
     table = catalog.current_names().get(name)
     if table is None:
         return warehouse.read(name, clusters)
-    if gone := unknown(warehouse.state.clusters, point):
+    if moment.unknown:
         kept = warehouse.state.clusters if clusters is None else clusters
-        clusters = [cluster for cluster in kept if cluster not in gone]
+        clusters = [cluster for cluster in kept if cluster not in moment.unknown]
     versions = {}
     for need in {table, *views.NEEDS.get(table, ())}:
-        rows = warehouse.read(need, clusters, CURRENT if point == _NOW else None)
-        versions[need] = views.valid_at(rows, offset=point.offset, time_ms=point.time_ms)
-    if table == views.CONTROLLERS and point == _NOW:
+        rows = warehouse.read(need, clusters, CURRENT if moment.offsets is None else None)
+        versions[need] = views.valid_at(rows, moment.offsets)
+    if table == views.CONTROLLERS and moment.offsets is None:
         versions[catalog.CLUSTERS] = warehouse.read(catalog.CLUSTERS, clusters)
     return views.shell_table(table, versions)
 
 
-def register(warehouse: Warehouse, wanted: Iterable[str], point: Point = _NOW) -> list[str]:
-    """Makes them temporary views of the session, which SQL finds by their names; gives the names."""
+def register(warehouse: Warehouse, wanted: Iterable[str], point: Point) -> Moment:
+    """Makes them temporary views of the session, which SQL finds by their names; gives what the point means, which is
+    now where there is no ``current_…`` among them.
+    """
     made = list(wanted)
+    asks = not catalog.current_names().keys().isdisjoint(made)
+    moment = moment_of(warehouse, point) if asks else NOW
     for name in made:
-        named(warehouse, name, point).createOrReplaceTempView(name)
-    return made
+        named(warehouse, name, moment).createOrReplaceTempView(name)
+    return moment

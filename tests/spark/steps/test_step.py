@@ -10,15 +10,20 @@ import pytest
 
 import kshell
 import kshell.spark
+from kshell.protocol.batches import write_batch
+from kshell.sources.directory import DirectorySource
+from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.points import Point, offset_at
 from kshell.spark.files.scan import find, spelled
 from kshell.spark.options import SLICE_BYTES
 from kshell.spark.steps.planning import NOW, again, clusters, truths
 from kshell.spark.steps.step import Summary, advance
 from kshell.spark.truth import Reached, Truth, truth
+from kshell.spark.views.moment import moment_of
 from kshell.spark.views.named import named
 from kshell.spark.warehouse import Warehouse, catalog
 from kshell.spark.warehouse.commits import CURRENT
-from tests.builders import FIXTURES, batches, copy_of, node_name, recorded
+from tests.builders import FIXTURES, batches, copy_of, node_name, recorded, value, write_log
 from tests.notebooks import sparks
 from tests.spark.reading import dumped
 from tests.spark.silver.replaying import listed, told
@@ -52,6 +57,10 @@ def one_truth(warehouse: Warehouse, name: str, node: Path, until: int | None = N
     known = warehouse.state.clusters.get(name)
     reached = None if known is None else Reached(**known.reached)
     return truth(name, find([str(node)]), reached, until=until, cut=SLICE_BYTES)
+
+
+def _config(said: int) -> bytes:
+    return value("CONFIG", resourceType=2, resourceName="t", name="retention.ms", value=str(said))
 
 
 def step(warehouse: Warehouse, *sources: Path) -> Summary:
@@ -96,6 +105,27 @@ def test_directories_in_two_steps_are_what_the_shell_shows(spark: Any, tmp_path:
     assert spark.sql("SELECT count(*) FROM current_topics").first()[0] == 0  # at offset 0 there is no topic yet
     kshell.spark.register_tables(spark, str(warehouse.place))
     assert spark.sql("SELECT count(*) FROM current_topics").first()[0] > 0
+
+
+def test_as_of_a_time_is_what_the_shell_says_though_clocks_step_back(spark: Any, tmp_path: Path) -> None:
+    # A clock goes from 100 to 900 and back to 500: by time, two values of the key would be valid at 700.
+    times = {"one": [100, 900, 500, 1000], "two": [100, 200, 300, 400], "three": [1500, 600, 700, 800]}
+    for name, clock in times.items():
+        made = (write_batch([(None, _config(n))], base_offset=n, epoch=1, timestamp=ms) for n, ms in enumerate(clock))
+        write_log(tmp_path / name / METADATA_DIRECTORY, *made)
+    warehouse = Warehouse(spark, str(tmp_path / "out"))
+    with warehouse.writing():
+        advance(warehouse, [one_truth(warehouse, name, tmp_path / name) for name in times])
+    for time_ms, values in {700: [0, 3, None], 900: [2, 3, None], 1000: [3, 3, None], 350: [0, 2, None]}.items():
+        moment = moment_of(warehouse, Point(time_ms=time_ms))
+        rows = named(warehouse, "current_configs", moment).select("clusterId", "value").collect()
+        expected = [(name, str(one)) for name, one in zip(times, values, strict=True) if one is not None]
+        assert sorted(map(tuple, rows)) == sorted(expected)
+        for name in ("one", "two"):
+            source = DirectorySource(str(tmp_path / name))
+            theirs = source.load(until=offset_at(source.listing(whole=True), time_ms)).image
+            assert theirs.provenance.offset == (moment.offsets or {})[name]
+    assert moment_of(warehouse, Point(offset=1)).offsets == dict.fromkeys(times, 1)
 
 
 @pytest.mark.parametrize("name", ["copy", pytest.param("caf\udce9", id="no UTF-8")])

@@ -31,16 +31,20 @@ def test_the_rows_of_a_moment(spark: Any) -> None:
         ("c", "f", 1, 10, 1000, 20, 2000, False),
         ("c", "f", 2, 20, 2000, None, None, True),
         ("c", "g", 7, 12, 1200, 14, 1400, False),
+        ("d", "g", 8, 5, 500, None, None, True),
     ]
     frame = spark.createDataFrame(versions, spark_schema(silver.tables()["features"].fields))
 
-    def levels(**moment: int) -> list[int]:
-        return sorted(row.level for row in valid_at(frame, **moment).collect())
+    def levels(**offsets: int) -> list[int]:
+        found = valid_at(frame, offsets or None)
+        assert found.columns == frame.columns
+        return sorted(row.level for row in found.collect())
 
-    assert levels() == levels(offset=20) == levels(time_ms=2000) == [2]
-    assert levels(offset=19) == levels(offset=14) == levels(time_ms=1400) == levels(time_ms=1999) == [1]
-    assert levels(offset=12) == levels(time_ms=1399) == [1, 7]
-    assert levels(offset=9) == levels(time_ms=999) == []
+    assert levels() == levels(c=20, d=20) == [2, 8]
+    assert levels(c=19) == levels(c=14, another=1) == [1]
+    assert levels(c=12) == [1, 7]
+    assert levels(c=9) == levels(another=30) == []
+    assert levels(c=12, d=5) == [1, 7, 8]
 
 
 def test_config_keys_have_the_types_that_the_shell_knows(spark: Any) -> None:
