@@ -6,7 +6,8 @@
     ├── CommandError                1  a command could not do what was asked
     │   ├── NoSuchPathError
     │   ├── NotADirectoryNodeError
-    │   └── DeadlineError
+    │   ├── DeadlineError
+    │   └── LeaseLostError
     ├── UsageError                  2  the command line is not understood
     ├── SourceError                 3  the source cannot be reached, or refuses
     │   ├── SourceNotFoundError
@@ -78,6 +79,10 @@ class NotADirectoryNodeError(CommandError):
 
 class DeadlineError(CommandError):
     """A command took longer than ``--timeout`` allows."""
+
+
+class LeaseLostError(CommandError):
+    """A writer in a store was taken for dead, and another process writes there now."""
 
 
 class UsageError(KshellError):

@@ -19,7 +19,7 @@ import importlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from kshell.errors import UsageError
+from kshell.errors import KshellError, LeaseLostError, UsageError
 from kshell.spark.formats import PARQUET, tables_of
 from kshell.spark.schemas import spark_schema
 from kshell.spark.warehouse import catalog
@@ -35,6 +35,7 @@ from kshell.spark.warehouse.commits import (
     Parts,
     State,
     copied,
+    difference,
 )
 
 if TYPE_CHECKING:
@@ -112,7 +113,9 @@ class Warehouse:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """As the only writer. What a killed one left is removed. Raises CommandError where another one writes."""
+        """As the only writer. What a killed one left is removed. Raises CommandError where another one writes,
+        LeaseLostError where one took over meanwhile, in place of what then went wrong.
+        """
         with self.commits.lock:
             self.state = self.commits.latest()
             self._parts = copied(self.state.parts)
@@ -122,15 +125,33 @@ class Warehouse:
                 self.commits.end()
             try:
                 yield
+            except Exception as error:
+                self._look_for_another(error)
+                raise
             finally:
                 self.abandon()
+
+    def _look_for_another(self, error: Exception) -> None:
+        """Another writer removes what does not count, so anything may go wrong here; and its numbers are others, so
+        what this one's step wrote can go.
+        """
+        try:
+            self.commits.lock.check()
+        except LeaseLostError as lost:
+            for name, held in self._parts.items():
+                spec, counts = catalog.table(name), self.state.parts.get(name, _NONE)
+                with contextlib.suppress(Exception):  # the session may be gone: then it lies there, and does not count
+                    self.tables.remove(spec, difference(held, counts, by_cluster=spec.by_cluster))
+            raise lost from error
+        except KshellError:
+            pass  # the store is not to be reached: what was raised says so
 
     def begin(self) -> int:
         """Begins a step; gives its number."""
         assert self.commits.lock.is_held, "a step is for the only writer"
         self.abandon()
         self.commits.begin()
-        self.step = self.state.step + 1
+        self.step = self.state.step + 1 + self.commits.lock.passed_over
         return self.step
 
     def abandon(self) -> None:
@@ -231,7 +252,7 @@ class Warehouse:
         self.state = made
         for name, held in before.parts.items():
             spec = catalog.table(name)
-            self.tables.remove(spec, _difference(held, made.parts.get(name, _NONE), by_cluster=spec.by_cluster))
+            self.tables.remove(spec, difference(held, made.parts.get(name, _NONE), by_cluster=spec.by_cluster))
         self.commits.end()
         self.abandon()
         return made
@@ -245,21 +266,6 @@ class Warehouse:
         for cluster in clusters:
             held.pop(cluster, None)
         held.update({cluster: [self.step] for cluster in written})
-
-
-def _difference(
-    before: Mapping[str, Mapping[str, list[int]]], after: Mapping[str, Mapping[str, list[int]]], *, by_cluster: bool
-) -> dict[str, Batches]:
-    """The batches that counted and do not any more; where clusters lie together, those that count for none of them."""
-    gone: dict[str, Batches] = {}
-    for part, batches in before.items():
-        now = after.get(part, {})
-        everywhere = set() if by_cluster else {step for steps in now.values() for step in steps}
-        gone[part] = {
-            cluster: [step for step in steps if step not in (set(now.get(cluster, ())) | everywhere)]
-            for cluster, steps in batches.items()
-        }
-    return gone
 
 
 def _as_declared(spec: TableSpec, frame: DataFrame) -> DataFrame:

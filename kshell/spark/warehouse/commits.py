@@ -106,11 +106,13 @@ class Commits:
         return self.storage.exists(self._mark)
 
     def begin(self) -> None:
-        """From now on there may be things that do not count."""
+        """From now on there may be things that do not count. Raises LeaseLostError."""
+        self.lock.check()
         self.storage.write(self._mark, b"")
 
     def commit(self, state: State) -> None:
-        """Makes a step count. Raises CommandError when somebody else has committed a step of that number."""
+        """Makes a step count. Raises LeaseLostError, CommandError where somebody else has committed that step."""
+        self.lock.check()
         try:
             path = self.storage.join(self._states, f"{state.step:08}.json")
             self.storage.write(path, state.text().encode(), exclusive=True)
@@ -119,6 +121,7 @@ class Commits:
                 f"{self.place}: another process has committed step {state.step} meanwhile",
                 hint="nothing of this one counts; run it again",
             ) from None
+        self.lock.committed()
 
     def end(self) -> None:
         """What does not count is gone, and so may be old commits."""
@@ -130,6 +133,21 @@ class Commits:
 def copied(parts: Mapping[str, Mapping[str, Mapping[str, Iterable[int]]]]) -> Parts:
     """Parts that may be changed."""
     return _each(list, parts)
+
+
+def difference(
+    before: Mapping[str, Mapping[str, list[int]]], after: Mapping[str, Mapping[str, list[int]]], *, by_cluster: bool
+) -> dict[str, Batches]:
+    """The batches that counted and do not any more; where clusters lie together, those that count for none of them."""
+    gone: dict[str, Batches] = {}
+    for part, batches in before.items():
+        now = after.get(part, {})
+        everywhere = set() if by_cluster else {step for steps in now.values() for step in steps}
+        gone[part] = {
+            cluster: [step for step in steps if step not in (set(now.get(cluster, ())) | everywhere)]
+            for cluster, steps in batches.items()
+        }
+    return gone
 
 
 def _each(made: Callable[[Any], list[Any]], parts: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, Any]:

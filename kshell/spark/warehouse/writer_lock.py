@@ -1,25 +1,44 @@
 """One writer at a time in a warehouse.
 
 On this machine the kernel holds the lock and frees it however the process ends. A store has no such thing: there a file
-says who writes and until when, and is renewed; it protects from two jobs by mistake, not from two in the same second,
-of which the later one fails at its commit.
+says who writes and until when, and is renewed. Who writes it last has the lease; whoever had it before finds that out
+before the first write of a step and before its commit, which fails (:meth:`WriterLock.check`); it leaves the file. The
+steps of one that took over have other numbers than those that the one before may still be writing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
 import secrets
 import threading
 import time
+from typing import NamedTuple
 
-from kshell.errors import CommandError
+from kshell.errors import CommandError, LeaseLostError
 from kshell.spark.warehouse.storage import LocalStorage, Storage
 
 _LEASE = 300.0
 """Seconds after which a writer in a store that was not heard of is taken for dead."""
 _RENEWED = 60.0
+_SETTLED = 2.0
+"""Seconds after which one that found no lease either, at the same moment, has written its own."""
+_NUMBERS = 2
+"""Steps that a writer may be writing at most without a commit between them."""
+
+
+class _Told(NamedTuple):
+    """What the file in a store says; ``until`` in seconds since 1970."""
+
+    writer: str = ""
+    token: str = ""
+    until: float = 0.0
+    passed_over: int = 0
+
+
+_KEYS = ("writer", "token", "until", "passedOver")
 
 
 class WriterLock:
@@ -33,6 +52,10 @@ class WriterLock:
         self._holders = 0
         self._me = secrets.token_hex(8)
         self._done = threading.Event()
+        self._since = 0.0
+        """When the lease was taken, by the monotonic clock."""
+        self.passed_over = 0
+        """Numbers of steps that a writer may still be using that was taken for dead."""
 
     def __enter__(self) -> WriterLock:
         self._holders += 1
@@ -56,7 +79,7 @@ class WriterLock:
             self._descriptor = -1
         elif not self._done.is_set():
             self._done.set()
-            self._storage.remove(self._path)
+            self._give_back()
 
     @property
     def is_held(self) -> bool:
@@ -84,30 +107,66 @@ class WriterLock:
         os.write(descriptor, _name().encode())
         self._descriptor = descriptor
 
+    # --- in a store ---
+
+    def check(self) -> None:
+        """Raises LeaseLostError where another process has taken over; else the lease is good for minutes."""
+        if isinstance(self._storage, LocalStorage):
+            return
+        time.sleep(max(self._since + _SETTLED - time.monotonic(), 0))
+        told = self._told()
+        if told.token != self._me:
+            place = self._folder.rpartition("/")[0]
+            raise LeaseLostError(
+                f"{place}: {told.writer or 'another process'} took this one for dead and writes there now",
+                hint="nothing of this step counts; run it again, and have one job a warehouse",
+            )
+        self._renew()
+
+    def committed(self) -> None:
+        """A step counts: its number, and those after it, are nobody's but this writer's."""
+        self.passed_over = 0
+
     def _lease(self) -> None:
-        text = self._storage.read(self._path)
-        if text is not None:
-            try:
-                told = json.loads(text)
-                until, writer = float(told["until"]), str(told["writer"])
-            except (ValueError, TypeError, KeyError):
-                until, writer = 0.0, ""
-            if until > time.time():
-                raise _busy(self._folder, writer, f"it counts as dead in {until - time.time():.0f} s unless it renews")
+        told = self._told()
+        if told.until > time.time():
+            left = told.until - time.time()
+            raise _busy(self._folder, told.writer, f"it counts as dead in {left:.0f} s unless it renews")
+        self.passed_over = told.passed_over + _NUMBERS if told.token else 0
         self._done.clear()
         self._renew()
+        self._since = time.monotonic()
         threading.Thread(target=self._renewing, name="kshell writer", daemon=True).start()
 
-    def _renew(self) -> None:
-        told = {"writer": _name(), "token": self._me, "until": time.time() + _LEASE}
-        self._storage.write(self._path, json.dumps(told).encode())
+    def _told(self) -> _Told:
+        """What the file says; nothing where there is none, or something else."""
+        try:
+            told = json.loads(self._storage.read(self._path) or b"")
+            return _Told(str(told["writer"]), str(told["token"]), float(told["until"]), int(told.get("passedOver", 0)))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return _Told()
+
+    def _renew(self, lasts: float = _LEASE) -> None:
+        told = _Told(_name(), self._me, time.time() + lasts, self.passed_over)
+        self._storage.write(self._path, json.dumps(dict(zip(_KEYS, told, strict=True))).encode())
 
     def _renewing(self) -> None:
         while not self._done.wait(_RENEWED):
             try:
+                if self._told().token != self._me:
+                    return  # whoever took over has it; what is done next with the warehouse tells
                 self._renew()
             except CommandError:
                 continue  # the commit tells whether it mattered
+
+    def _give_back(self) -> None:
+        with contextlib.suppress(CommandError):  # the store may be gone: the lease ends by itself
+            if self._told().token != self._me:
+                return
+            if self.passed_over:
+                self._renew(0.0)  # the next writer has to pass them over as well
+            else:
+                self._storage.remove(self._path)
 
 
 def _name() -> str:

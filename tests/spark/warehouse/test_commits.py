@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from kshell.errors import CommandError, DataError, UsageError
+from kshell.errors import CommandError, DataError, LeaseLostError, UsageError
+from kshell.spark.warehouse import Warehouse
 from kshell.spark.warehouse.commits import FOLDER, ClusterState, Commits, State, copied, parsed
-from kshell.spark.warehouse.storage import RemoteStorage
-from kshell.spark.warehouse.writer_lock import WriterLock
 from tests.spark.here import ROOT
 
 STATE = State(
@@ -23,7 +26,7 @@ STATE = State(
 )
 
 
-def commits(place: Path) -> Commits:
+def commits(place: Path | str) -> Commits:
     return Commits(str(place))
 
 
@@ -117,24 +120,151 @@ def test_a_killed_writer_holds_nothing(tmp_path: Path) -> None:
         pass
 
 
-def test_a_store_has_a_lease(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = RemoteStorage.__new__(RemoteStorage)
-    files: dict[str, bytes] = {}
-    monkeypatch.setattr(RemoteStorage, "read", lambda self, path: files.get(path))
-    monkeypatch.setattr(RemoteStorage, "write", lambda self, path, data: files.update({path: data}))
-    monkeypatch.setattr(RemoteStorage, "remove", lambda self, path: files.pop(path, None))
-    one, other = WriterLock(storage, "s3://b/t/_kshell"), WriterLock(storage, "s3://b/t/_kshell")
+class Store:
+    """A store's files, in memory: all that a warehouse asks for, and no lock of a kernel."""
+
+    def __init__(self) -> None:
+        self.content: dict[str, bytes] = {}
+
+    def join(self, *parts: str) -> str:
+        return "/".join(parts)
+
+    def read(self, path: str) -> bytes | None:
+        return self.content.get(path)
+
+    def write(self, path: str, data: bytes, *, exclusive: bool = False) -> None:
+        if exclusive and path in self.content:
+            raise FileExistsError(path)
+        self.content[path] = data
+
+    def names(self, path: str) -> list[str]:
+        below = (one.removeprefix(f"{path}/") for one in self.content if one.startswith(f"{path}/"))
+        return sorted({one.partition("/")[0] for one in below})
+
+    def exists(self, path: str) -> bool:
+        return path in self.content or bool(self.names(path))
+
+    def remove(self, path: str) -> None:
+        for one in [one for one in self.content if one == path or one.startswith(f"{path}/")]:
+            del self.content[one]
+
+
+PLACE = "s3://b/t"
+LEASE = f"{PLACE}/{FOLDER}/writer"
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Store:
+    """One, for places of all warehouses; nobody waits there."""
+    made = Store()
+    monkeypatch.setattr("kshell.spark.warehouse.commits.storage_of", lambda place: made)
+    monkeypatch.setattr("kshell.spark.warehouse.writer_lock._SETTLED", 0.0)
+    return made
+
+
+def die(patch: pytest.MonkeyPatch) -> None:
+    """Whoever writes now was not heard of for long."""
+    later = time.time() + 301
+    patch.setattr("kshell.spark.warehouse.writer_lock.time.time", lambda: later)
+
+
+def test_a_store_has_a_lease(store: Store) -> None:
+    one, other = commits(PLACE).lock, commits(PLACE).lock
     with one:
-        assert list(files) == ["s3://b/t/_kshell/writer"]
+        assert list(store.content) == [LEASE]
         with pytest.raises(CommandError, match="s3://b/t: process") as raised, other:
             pass
         assert "counts as dead in" in (raised.value.hint or "")
-    assert files == {}
-    one.__enter__()
-    monkeypatch.setattr("kshell.spark.warehouse.writer_lock.time.time", lambda: 9e9)  # it was not heard of for long
-    with other:
-        pass
-    one.__exit__()
+        one.check()
+    assert store.content == {}
+
+
+def test_one_that_was_taken_for_dead_neither_begins_nor_commits(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = commits(PLACE), commits(PLACE)
+    with one.lock:
+        one.begin()
+        die(monkeypatch)
+        with other.lock:
+            for write in (one.begin, lambda: one.commit(STATE)):
+                with pytest.raises(LeaseLostError, match=r"s3://b/t: process [0-9]+ on .* writes there now") as raised:
+                    write()
+                assert raised.value.hint
+            other.commit(STATE)
+            held = store.content[LEASE]
+        assert LEASE not in store.content
+        with pytest.raises(LeaseLostError, match="another process took this one for dead"):
+            one.commit(STATE._replace(step=9))
+        store.content[LEASE] = held
+    assert store.content[LEASE] == held, "the lease of another one stays"
+    assert other.latest() == STATE
+
+
+def test_a_renewal_does_not_take_the_lease_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = commits(PLACE).lock, commits(PLACE).lock
+    monkeypatch.setattr("kshell.spark.warehouse.writer_lock._RENEWED", 0.01)
+    with one:
+        first = store.content[LEASE]
+        wait_for(lambda: store.content[LEASE] != first)
+        store.content[LEASE] = b"{}"  # somebody else's
+        wait_for(lambda: not any(thread.name == "kshell writer" for thread in threading.enumerate()))
+        with other:
+            time.sleep(0.05)
+            other.check()
+
+
+def wait_for(ended: Callable[[], bool]) -> None:
+    """Until something is so, for seconds at most."""
+    until = time.monotonic() + 5
+    while not ended():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def test_of_two_at_the_same_moment_one_begins(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kshell.spark.warehouse.writer_lock._SETTLED", 0.1)
+    one, other = commits(PLACE), commits(PLACE)
+    with one.lock:
+        before = store.content.pop(LEASE)  # the other one looks before it is there, and writes after it
+        with other.lock:
+            assert store.content[LEASE] != before
+            with pytest.raises(LeaseLostError):
+                one.begin()
+            other.begin()
+
+
+def test_steps_of_two_writers_never_have_one_number(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, third = (Warehouse(None, PLACE) for _ in range(3))
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(first.commits.lock)
+        numbers = [first.begin()]
+        for warehouse in (second, third):
+            die(monkeypatch)
+            with warehouse.commits.lock:
+                numbers.append(warehouse.begin())
+        assert numbers == [1, 3, 5], "a step may have the number after its own, too"
+    last = Warehouse(None, PLACE)
+    with last.commits.lock:
+        assert last.begin() == 7
+        last.commit({})
+        assert last.begin() == 8
+    assert LEASE not in store.content
+
+
+def test_what_goes_wrong_beside_another_writer_is_told_as_that(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = Warehouse(None, PLACE), Warehouse(None, PLACE)
+    batch = f"{PLACE}/bronze/records/batch=%d/x.parquet"
+    with pytest.raises(LeaseLostError) as raised, one.writing():
+        one.begin()
+        one._parts = {"records": {"all": {"x": [one.step]}}}
+        die(monkeypatch)
+        with other.writing():
+            other.begin()
+            other._parts = {"records": {"all": {"x": [other.step]}}}
+            other.commit({})
+        store.content[batch % one.step] = store.content[batch % other.step] = b""
+        raise DataError("a file is not there")
+    assert isinstance(raised.value.__cause__, DataError)
+    assert [path for path in store.content if "bronze" in path] == [batch % other.step], "what it wrote goes with it"
 
 
 def test_parts_are_copied_to_the_bottom() -> None:
