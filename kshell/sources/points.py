@@ -51,6 +51,11 @@ def parse_point(text: str) -> Point:
         raise UsageError(f"{text}: not a point in the log", hint=hint) from None
 
 
+def is_ago(text: str) -> bool:
+    """Whether a point is said as a while ago, so that it is another one later."""
+    return _AGO.match(text) is not None
+
+
 def offset_at(listing: Listing, time_ms: int) -> int:
     """The offset of the last record written at or before a time: of the log, or of a snapshot that ends after it.
 

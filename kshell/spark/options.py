@@ -20,6 +20,9 @@ Of a stream, besides (see :mod:`kshell.spark.stream.source`):
 ``maxBytesPerTrigger`` at most about so many bytes of logs and snapshots in one micro-batch (no limit)
 ``startingOffsets``    ``earliest``: all that is there (the default); ``latest``: only what comes after its start
 ====================== =============================================================================================
+
+A stream takes ``since`` and ``until`` as offsets and times only: a while ago is another time after each restart, and
+what came in between would be missing.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from typing import NamedTuple
 from kshell.commands.base.record_types import record_type
 from kshell.commands.base.tables import Field
 from kshell.errors import UsageError
-from kshell.sources.points import Point, parse_point
+from kshell.sources.points import Point, is_ago, parse_point
 from kshell.sources.remote import plain
 from kshell.spark.schemas import RECORDS, fields_of, view_name
 
@@ -69,6 +72,8 @@ class Options(NamedTuple):
     push_filters: bool = False
     trigger_bytes: int = UNLIMITED
     starts: str = STARTS[0]
+    moving: tuple[str, ...] = ()
+    """Which of ``since`` and ``until`` was said as a while ago: each time it is read it is another point."""
 
     def fields(self) -> tuple[Field, ...]:
         """The columns of the answer. Raises UsageError for one that the view does not have."""
@@ -115,6 +120,7 @@ def parse(given: Mapping[str, str]) -> Options:
         _truth("pushFilters", options),
         _count("maxBytesPerTrigger", options, UNLIMITED),
         _one_of("startingOffsets", options, STARTS),
+        tuple(name for name in ("since", "until") if is_ago(options.get(name, ""))),
     )
 
 

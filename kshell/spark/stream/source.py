@@ -48,6 +48,11 @@ class Offsets(_spark.DataSourceStreamReader, _Mixed):  # type: ignore[misc]
     def __init__(self, options: Options) -> None:
         if options.view == FILES:
             raise UsageError("a stream has no view files", hint="records, quarantine, or a record type")
+        for name in options.moving:
+            raise UsageError(
+                f"{name}: a stream has no point that is a while ago: after a restart it is another one",
+                hint="say it as a time (2026-01-31T12:00:00Z) or an offset",
+            )
         self._options = options
         self._within: Bounds | None = None
         self._known: Places | None = None

@@ -124,6 +124,19 @@ def test_a_spark_that_says_neither_start_nor_limit(tmp_path: Path) -> None:
     assert again.latestOffset() == ends[4], "unless a micro-batch came again"
 
 
+@pytest.mark.parametrize("name", ["since", "until"])
+def test_a_point_that_moves_with_each_restart_is_refused(name: str) -> None:
+    from kshell.errors import UsageError
+    from kshell.spark.options import parse
+    from kshell.spark.stream.source import KraftStreamReader
+
+    with pytest.raises(UsageError, match=f"{name}: a stream has no point that is a while ago") as raised:
+        KraftStreamReader(parse({"path": "/a", name: "-15m"}))
+    assert "2026-01-31" in (raised.value.hint or "")
+    for fixed in ("5", "2026-01-31T12:00:00Z", "now"):
+        KraftStreamReader(parse({"path": "/a", name: fixed}))
+
+
 def test_what_a_stream_does_not_have(spark: Any, tmp_path: Path) -> None:
     write_log(tmp_path / "c", batch([value("NO_OP")]))
     with pytest.raises(Exception, match="no view files"):
