@@ -13,8 +13,8 @@ import pytest
 
 SPARK = (
     "tests/result/test_spark.py",
-    *(f"tests/spark/{name}/" for name in ("gold", "report", "silver", "steps", "warehouse")),
-    *(f"tests/spark/{name}.py" for name in ("stream/test_source", "stream/test_tables", "test_source", "test_views")),
+    *(f"tests/spark/{name}/" for name in ("gold", "report", "silver", "steps", "views", "warehouse")),
+    *(f"tests/spark/{name}.py" for name in ("stream/test_source", "stream/test_tables", "test_source")),
 )
 """What shares a session of Spark: its JVM is slow until it is warm, and large."""
 

@@ -354,9 +354,9 @@ def test_a_log_that_does_not_begin_as_it_is_called_is_told_the_same_again(kind: 
 
 
 def test_much_damage_is_told_once(tmp_path: Path) -> None:
-    """All that follows a lost LeaderChange is damage, and none of it is a place to go on from."""
-    parts = log(*[1] * 4, *[2] * 300)
-    one = node(tmp_path, 1, [*parts[:4], *parts[5:]])
+    """All that follows a later epoch is damage, and none of it is a place to go on from."""
+    later, earlier = log(*[3] * 4), log(*[1] * 304)
+    one = node(tmp_path, 1, [*later, *earlier[len(later) :]])
     tables = Tables()
     first = tables.step(one)
     assert len(first.findings) > 200 and len(first.copies[0]["damage"]) == 100
