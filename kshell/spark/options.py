@@ -11,7 +11,7 @@
 ``showSecrets``  ``true`` shows what is redacted otherwise
 ``sliceBytes``   at most so many bytes of a log in one Spark partition, about (default 16 MiB)
 ``parallelism``  how many partitions there should be at least, if there is enough to read (default: cores, twice)
-``pushFilters``  ``true``: conditions on type, clusterId and offset narrow what is read (see :mod:`kshell.spark.source`)
+``pushFilters``  ``true``: conditions on type, clusterId, offset and timestampMs narrow what is read
 ================ ===================================================================================================
 
 Of a stream, besides (see :mod:`kshell.spark.stream.source`):

@@ -4,7 +4,9 @@ What is to be read is planned on the driver by headers alone (:mod:`kshell.spark
 CRCs and decode (:mod:`kshell.spark.decoding.decode`). Spark has no column pruning for sources in Python: the option
 ``columns``, or a schema given to the reader, says which columns there are to be. Conditions are pushed into the source
 only with the option ``pushFilters``, and where the session allows it (``spark.sql.python.filterPushdown.enabled``):
-Spark refuses a source that could, in a session that does not.
+Spark refuses a source that could, in a session that does not. By type, offset and time fewer records are decoded; by
+cluster, offset and the least time less is planned and read. (The headers of batches say how late records are, and not
+how early.)
 """
 
 from __future__ import annotations
@@ -118,8 +120,8 @@ class PushingReader(KraftReader):
             return now  # a finding has no type and no offset
         if name in ("EqualTo", "In") and column == "type":
             return now._replace(types=_both(now.types, values))
-        if column == "offset" and isinstance(values[0], int):
-            return _bounded(now, name, values[0])
+        if column in _ENDS and isinstance(values[0], int):
+            return _bounded(now, name, _ENDS[column], values[0])
         return now
 
 
@@ -128,11 +130,16 @@ def _both(before: frozenset[str] | None, values: Iterable[Any]) -> frozenset[str
     return asked if before is None else before & asked
 
 
-def _bounded(now: Narrowing, name: str, offset: int) -> Narrowing:
-    """With the offsets that a comparison leaves over; one off does no harm, because Spark compares again."""
+_ENDS = {"offset": "offset", "timestampMs": "time_ms"}
+"""Columns of records -> what a point calls them."""
+
+
+def _bounded(now: Narrowing, name: str, end: str, value: int) -> Narrowing:
+    """With what a comparison leaves over; one off does no harm, because Spark compares again."""
     since, until = now.since, now.until
+    least, most = getattr(since, end), getattr(until, end)
     if name in ("EqualTo", "GreaterThan", "GreaterThanOrEqual"):
-        since = since._replace(offset=max(offset, since.offset or 0))
+        since = since._replace(**{end: value if least is None else max(value, least)})
     if name in ("EqualTo", "LessThan", "LessThanOrEqual"):
-        until = until._replace(offset=offset if until.offset is None else min(offset, until.offset))
+        until = until._replace(**{end: value if most is None else min(value, most)})
     return now._replace(since=since, until=until)

@@ -109,6 +109,12 @@ def test_conditions_narrow_what_is_read_where_the_session_allows_it(spark: Any) 
         one = f"{where} and type in ('TOPIC_RECORD', 'X') and clusterId = '{expected[0].clusterId}' and offset = 104"
         pushed = frame(spark, EVERY, pushFilters="true").where(one).collect()
         assert pushed == frame(spark, EVERY).where(one).collect()
+        node, late = FIXTURES / "4.2.1-rolled/controller-3002", "offset >= 500 and timestampMs > 0"
+        whole, narrowed = (
+            frame(spark, node, sliceBytes="3000", pushFilters=pushing).where(late) for pushing in ("false", "true")
+        )
+        assert narrowed.collect() == whole.collect()
+        assert 0 < narrowed.rdd.getNumPartitions() < whole.rdd.getNumPartitions()
     finally:
         spark.conf.unset(PUSHING)
 

@@ -66,7 +66,7 @@ class Boundaries(LogReader):
         start = self._by_headers(segment, runs)
         if start is not None:
             for batch in self._walk(_bytes_from(segment, start), segment, start, is_last=is_last):
-                runs.add(batch.position, batch.end, batch.base_offset, batch.last_offset + 1)
+                runs.add(batch.position, batch.end, batch.base_offset, batch.last_offset + 1, batch.max_timestamp)
 
     def _by_headers(self, segment: Segment, runs: Runs) -> int | None:
         """Adds the batches whose headers fit; the byte from which the file must be verified, ``None`` for nowhere."""

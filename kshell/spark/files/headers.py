@@ -12,8 +12,8 @@ from kshell.sources.files import Segment
 from kshell.sources.ranges import OpenFile
 from kshell.spark.files.plan import Runs
 
-_HEADER = struct.Struct(">qiib4xhi30xi")
-"""Of a batch's header: base offset, length, epoch, magic, attributes, last offset delta, number of records."""
+_HEADER = struct.Struct(">qiib4xhi8xq14xi")
+"""Of a header: base offset, length, epoch, magic, attributes, last offset delta, latest time, number of records."""
 _WINDOW = 1 << 14
 """Bytes read at once: of batches that are larger only that much, of small ones all."""
 _NEVER = 1 << 63
@@ -63,6 +63,7 @@ class _Pending(NamedTuple):
     end: int
     first: int
     after: int
+    last_ms: int
     expected: int | None
     """The offset that was to come."""
     epochs: LeaderEpochs | None
@@ -94,7 +95,7 @@ class HeaderWalk:
                 window, base, at = headers.window(position), position, 0
                 if len(window) < HEADER_SIZE:
                     return self._rewind(position, pending)
-            offset, length, its_epoch, magic, attributes, delta, count = unpack(window, at)
+            offset, length, its_epoch, magic, attributes, delta, last_ms, count = unpack(window, at)
             end, after = position + length + LENGTH_END, offset + count
             if (
                 magic != MAGIC or length < MIN_LENGTH or end > size or count != delta + 1 or count < 1
@@ -108,8 +109,8 @@ class HeaderWalk:
                     return self._rewind(position, pending)
                 epoch, line = its_epoch, next((one for one in self._lines if one > offset), _NEVER)
             if pending is not None:
-                runs.add(pending[0], pending[1], pending[2], pending[3])
-            pending = _Pending(position, end, offset, after, expected, before)
+                runs.add(pending[0], pending[1], pending[2], pending[3], pending[4])
+            pending = _Pending(position, end, offset, after, last_ms, expected, before)
             position, expected = end, after
         return self._end(pending, runs)
 
@@ -151,6 +152,6 @@ class HeaderWalk:
             return None
         if self._headers.batch(pending.start, pending.end) is None or not self._told(pending):
             return self._rewind(pending.start, pending)
-        runs.add(pending.start, pending.end, pending.first, pending.after)
+        runs.add(pending.start, pending.end, pending.first, pending.after, pending.last_ms)
         self.expected = pending.after
         return None

@@ -77,7 +77,7 @@ def slices(found: Found, options: Options, target: int) -> Iterator[Slice]:
 
 def file_slices(origin: Origin, file: FilePlan, options: Options, target: int) -> Iterator[Slice]:
     """The slices of one file: its findings in the first."""
-    runs = [run for run in file.runs if _may_hold(options, file, run.first, run.after)]
+    runs = [run for run in file.runs if _may_hold(options, file, run)]
     if options.view == FILES:
         yield Slice(origin, file)
         return
@@ -101,12 +101,14 @@ def parts(runs: Iterable[Run], target: int) -> Iterator[tuple[Run, ...]]:
         yield tuple(part)
 
 
-def _may_hold(options: Options, file: FilePlan, first: int, after: int) -> bool:
-    """Whether offsets that are wanted are among these."""
-    since, until = options.narrowing.since.offset, options.narrowing.until.offset
+def _may_hold(options: Options, file: FilePlan, run: Run) -> bool:
+    """Whether offsets and times that are wanted are among these."""
+    since, until = options.narrowing.since, options.narrowing.until
     if file.is_snapshot:
         return True  # its offsets are not the log's
-    return (since is None or after > since) and (until is None or first <= until)
+    if since.time_ms is not None and run.last_ms < since.time_ms:
+        return False
+    return (since.offset is None or run.after > since.offset) and (until.offset is None or run.first <= until.offset)
 
 
 def plans(found: Found, snapshots: str, cut: int) -> list[FilePlan]:

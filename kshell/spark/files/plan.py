@@ -7,6 +7,8 @@ from typing import NamedTuple
 from kshell.errors import CorruptDataError
 
 UNREAD = "unread"
+ANY_TIME = (1 << 63) - 1
+"""As late as a time can be, in milliseconds since 1970: where nobody has looked how late."""
 
 
 class Run(NamedTuple):
@@ -18,6 +20,9 @@ class Run(NamedTuple):
     after: int
     repeats: bool = False
     """Its offsets were there before, in another file: checked, but not given again."""
+    last_ms: int = ANY_TIME
+    """No record of it was written later, by the headers. When the earliest one was they do not say: clocks step back.
+    """
 
 
 class Finding(NamedTuple):
@@ -56,15 +61,17 @@ class Runs:
         self._made: list[Run] = []
         self.given = given
         self._cut = cut
-        self._start = self._end = self._first = self._after = -1
+        self._start = self._end = self._first = self._after = self._last_ms = -1
         self._repeats = False
 
-    def add(self, start: int, end: int, first: int, after: int) -> None:
+    def add(self, start: int, end: int, first: int, after: int, last_ms: int = ANY_TIME) -> None:
         """One more batch."""
         repeats = after <= self.given
         if self._end != start or self._after != first or end - self._start > self._cut or repeats != self._repeats:
             self._flush()
-            self._start, self._first, self._repeats = start, first, repeats
+            self._start, self._first, self._repeats, self._last_ms = start, first, repeats, last_ms
+        elif last_ms > self._last_ms:
+            self._last_ms = last_ms
         if not repeats:
             self.given = after
         self._end, self._after = end, after
@@ -76,5 +83,5 @@ class Runs:
 
     def _flush(self) -> None:
         if self._end >= 0:
-            self._made.append(Run(self._start, self._end, self._first, self._after, self._repeats))
+            self._made.append(Run(self._start, self._end, self._first, self._after, self._repeats, self._last_ms))
         self._end = -1

@@ -19,7 +19,7 @@ from kshell.sources.ranges import open_file
 from kshell.spark.files.boundaries import Boundaries
 from kshell.spark.files.headers import Headers
 from kshell.spark.files.pack import snapshot_of
-from kshell.spark.files.plan import FilePlan, Finding, Runs
+from kshell.spark.files.plan import ANY_TIME, FilePlan, Finding, Runs
 from kshell.spark.options import UNLIMITED
 from kshell.spark.stream.place import Place, base_of, name_of, upto
 from kshell.spark.stream.resume import Start, resume
@@ -41,7 +41,7 @@ class _Reaching(Runs):
         self.last: tuple[int, int, int] | None = None
         """First byte, byte after it, offset after it."""
 
-    def add(self, start: int, end: int, first: int, after: int) -> None:
+    def add(self, start: int, end: int, first: int, after: int, last_ms: int = ANY_TIME) -> None:
         self.last = start, end, after
         if after > self.given:
             self.given = after
