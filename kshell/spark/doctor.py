@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from kshell.commands.base.result import Report, Row, Rows, Section, typed
 from kshell.errors import EXIT_FAILED, EXIT_OK, KshellError
 from kshell.spark import java, session, trials
-from kshell.spark.formats import FORMATS, format_settings
+from kshell.spark.formats import FORMATS, format_rows, format_settings, installed
 
 
 class Package(NamedTuple):
@@ -42,6 +42,7 @@ PACKAGES = (
 )
 _PACKAGES = typed("package:string version:string needed:string standing:string for:string")
 _CHECKS = typed("check:string standing:string seconds:float64 detail:string")
+_FORMATS = typed("format:string standing:string package:string detail:string")
 _PROBLEMS = typed("problem:string hint:string")
 _HINT = "pip install 'kraft-shell[spark]'"
 
@@ -68,6 +69,7 @@ def examine(
         Section("python", "Python", {"executable": sys.executable, "version": platform.python_version()}),
         Section("packages", "Packages", Rows(_PACKAGES, packages)),
         Section("spark", "Spark", _spark(environment, problems)),
+        Section("formats", "Table formats", Rows(_FORMATS, format_rows(installed()))),
     ]
     session.check(master)
     if start and not problems:

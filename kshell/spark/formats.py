@@ -60,6 +60,16 @@ FORMATS = {
 }
 
 
+def format_rows(release: str | None) -> list[dict[str, str | None]]:
+    """Every format, and what it needs with a release of Spark (``4.1``; ``None``: of none that is known)."""
+    rows: list[dict[str, str | None]] = [{"format": PARQUET, "standing": "built in", "package": None, "detail": None}]
+    for name, declared in FORMATS.items():
+        package = declared.packages.get(release or "")
+        standing = "needs a package" if package else "no Spark" if release is None else f"not with Spark {release}"
+        rows.append({"format": name, "standing": standing, "package": package, "detail": declared.known})
+    return rows
+
+
 def format_settings(name: str, warehouse: str) -> dict[str, str]:
     """The settings of a session that writes ``name``; Iceberg's tables go below the directory ``warehouse``."""
     places = {"spark.sql.catalog.iceberg.warehouse": warehouse} if name == "iceberg" else {}

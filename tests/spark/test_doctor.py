@@ -13,7 +13,7 @@ import pytest
 
 from kshell.commands.base.result import Report, Row
 from kshell.errors import CommandError, UsageError
-from kshell.spark import doctor, java, session, trials
+from kshell.spark import doctor, formats, java, session, trials
 from kshell.spark.formats import FORMATS
 from tests.spark.here import ROOT, need_spark, packaged_path, process
 
@@ -60,6 +60,33 @@ def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(problem["problem"].startswith("Spark needs Java 17 or newer") for problem in problems)
     assert all(problem["hint"] for problem in problems)
     assert "checks" not in [section.key for section in report.sections]  # nothing is started that cannot work
+    assert {row["format"] for row in section(report, "formats")} == {"parquet", "delta", "iceberg"}
+
+
+@pytest.mark.parametrize(
+    ("release", "standings"),
+    [
+        ("4.1", ["built in", "needs a package", "needs a package"]),
+        ("4.2", ["built in", "needs a package", "not with Spark 4.2"]),
+        ("4.3", ["built in", "not with Spark 4.3", "not with Spark 4.3"]),
+        (None, ["built in", "no Spark", "no Spark"]),
+    ],
+)
+def test_formats_are_those_that_a_warehouse_may_have(
+    release: str | None, standings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "installed", lambda: release)
+    monkeypatch.setattr(doctor, "installed", lambda: release)
+    rows = section(doctor.examine({}, start=False), "formats")
+    assert [row["standing"] for row in rows] == standings
+    for row in rows:
+        if row["standing"].startswith("not with"):
+            with pytest.raises(UsageError, match=f"{row['format']}: not with Spark {release}"):
+                formats.tables_of(row["format"])
+        else:
+            assert formats.tables_of(row["format"])
+        assert (row["package"] is not None) == (row["standing"] == "needs a package")
+        assert row["package"] is None or f"-{release}_" in row["package"].replace("spark_", "spark-")
 
 
 def test_connect_needs_no_java_here(monkeypatch: pytest.MonkeyPatch) -> None:

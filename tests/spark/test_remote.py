@@ -59,7 +59,15 @@ def test_views_are_those_of_the_files_here(store: stores.Store, view: str) -> No
 
 @pytest.mark.parametrize(
     "pattern",
-    ["*/*", f"*/*/{METADATA_DIRECTORY}", "3.*/broker-?", "**", f"3.9.2/*/{METADATA_DIRECTORY}/*.log", "3.9.2/broker-0"],
+    [
+        "*/*",
+        "{4.2.1-rolled,3.9.2,x}/{broker-0,c*}",
+        f"*/*/{METADATA_DIRECTORY}",
+        "3.*/broker-?",
+        "**",
+        f"3.9.2/*/{METADATA_DIRECTORY}/*.log",
+        "3.9.2/broker-0",
+    ],
 )
 def test_what_globs_find_is_what_they_find_here(store: stores.Store, pattern: str) -> None:
     put = ("4.2.1-rolled", "3.9.2")

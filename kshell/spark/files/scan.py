@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from kshell.sources.files import METADATA_DIRECTORY, Listing, SnapshotFile, is_r
 from kshell.sources.remote import plain
 
 _FILES = (".log", ".checkpoint")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
 class Origin(NamedTuple):
@@ -36,7 +38,8 @@ class Found(NamedTuple):
 
 
 def find(paths: Iterable[str]) -> list[Found]:
-    """What is there to read, each once, in the order of the paths; what a glob finds is sorted.
+    """What is there to read, each once, in the order of the paths; what a glob finds is sorted. In a glob ``{a,b}`` is
+    one or the other, as for Hadoop; what of it is not there is passed over.
 
     Raises SourceNotFoundError for a path that is not there or holds no metadata, and for a glob that finds none;
     UsageError for a URI that is not understood.
@@ -58,23 +61,43 @@ def spelled(path: str) -> str:
     return path if path.isascii() else path.encode("utf-8", "replace").decode()
 
 
+def is_glob(path: str) -> bool:
+    """Whether a path may mean several."""
+    return glob.has_magic(path) or _BRACES.search(path) is not None
+
+
+def alternatives(pattern: str) -> list[str]:
+    """The globs without braces that one with braces means, each once; braces without a comma stay."""
+    found = _BRACES.search(pattern)  # the innermost
+    if found is None:
+        return [pattern]
+    before, after = pattern[: found.start()], pattern[found.end() :]
+    made = (one for word in found[1].split(",") for one in alternatives(before + word + after))
+    return list(dict.fromkeys(made))
+
+
 def _local(path: str) -> list[Found]:
     path = os.path.abspath(path)  # executors are started in directories of their own
-    if os.path.exists(path) or not glob.has_magic(path):
+    if os.path.exists(path) or not is_glob(path):
         return [_found(locate(path))]
-    candidates = (one for one in sorted(glob.iglob(path, recursive=True)) if _counts(one, path))
-    return _some(path, map(_tried, candidates))
+    every = ((one, pattern) for pattern in alternatives(path) for one in glob.iglob(pattern, recursive=True))
+    return _some(path, map(_tried, sorted({one for one, pattern in every if _counts(one, pattern)})))
 
 
 def _remote(path: str) -> list[Found]:
     """As :func:`_local`, with many requests at once."""
     from kshell.sources.remote_globs import at_once, matches  # late: needs pyarrow
 
-    if not glob.has_magic(path):
+    if not is_glob(path):
         return [_found(locate(path))]
-    candidates = [
-        one.path for one in matches(path) if one.is_directory or (one.path.endswith(_FILES) and path.endswith(_FILES))
-    ]
+    every = ((one, pattern) for pattern in alternatives(path) for one in matches(pattern))
+    candidates = sorted(
+        {
+            one.path
+            for one, pattern in every
+            if one.is_directory or (one.path.endswith(_FILES) and pattern.endswith(_FILES))
+        }
+    )
     return _some(path, at_once(lambda one: _tried(one) if _is_metadata(one) else None, candidates))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -13,7 +12,7 @@ from kshell.sources.files import Listing
 from kshell.sources.files import scan as list_again
 from kshell.spark.files.pack import Slice, file_slices, pack
 from kshell.spark.files.plan import FilePlan, Finding
-from kshell.spark.files.scan import Found, Origin, find, identity, origin
+from kshell.spark.files.scan import Found, Origin, find, identity, is_glob, origin
 from kshell.spark.options import UNLIMITED, Options
 from kshell.spark.stream.place import Bound, Place, Places, behind, bound_of
 from kshell.spark.stream.walk import between, reach
@@ -32,7 +31,7 @@ def present(options: Options, *, must: bool = False) -> dict[str, Found]:
         try:
             matches = find([path])
         except SourceNotFoundError:
-            if must and not glob.has_magic(path):
+            if must and not is_glob(path):
                 raise
             continue
         for one in matches:

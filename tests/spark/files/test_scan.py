@@ -10,7 +10,7 @@ import pytest
 from kshell.errors import SourceNotFoundError
 from kshell.sources.files import METADATA_DIRECTORY
 from kshell.spark.files.scan import Origin, find
-from tests.builders import FIXTURES, batch, recorded, value, write_log, write_snapshot
+from tests.builders import FIXTURES, batch, node_name, recorded, value, write_log, write_snapshot
 
 NODE = FIXTURES / "4.3.1/broker-0"
 LOG = NODE / METADATA_DIRECTORY
@@ -26,6 +26,22 @@ def test_a_glob_finds_every_node_once() -> None:
     assert [one.path for one in find([f"{FIXTURES}/*/*/{METADATA_DIRECTORY}"])] == nodes
     assert sorted(one.path for one in find([f"{FIXTURES}/*/*"])) == nodes
     assert sorted(one.path for one in find([f"{FIXTURES}/**"]) if METADATA_DIRECTORY in one.path) == nodes
+
+
+def test_alternatives(tmp_path: Path) -> None:
+    def names(pattern: str) -> list[str]:
+        return [node_name(Path(one.path).parent) for one in find([f"{FIXTURES}/{pattern}"])]
+
+    assert names("4.3.1/{controller-3001,broker-0,none}") == ["4.3.1/broker-0", "4.3.1/controller-3001"]
+    assert names("{4.{1.1,3.1},3.9.2}/broker-[01]") == [
+        name for release in ("3.9.2", "4.1.1", "4.3.1") for name in names(f"{release}/broker-[01]")
+    ]
+    with pytest.raises(SourceNotFoundError, match="finds no metadata"):
+        names("4.3.1/{none,nobody}")
+    with pytest.raises(SourceNotFoundError, match="no such file"):
+        names("4.3.1/{none}")
+    write_log(tmp_path / "{a,b}", batch([value("NO_OP")]))
+    assert [one.path for one in find([f"{tmp_path}/{{a,b}}"])] == [f"{tmp_path}/{{a,b}}"]
 
 
 def test_a_lone_file() -> None:
