@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.errors import KshellError
 from kshell.sources.points import Point
 from kshell.spark.files.scan import Found, files_of, find, spelled
+from kshell.spark.steps.weighing import weight
 from kshell.spark.truth import Reached, Truth, by_cluster, truth
 from kshell.spark.warehouse.commits import State
 
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
 NOW = Point()
 _FEW = 64 << 20
-"""Bytes of logs that are compared on the driver: about as long as a session takes to start."""
-_CLUSTERS = 32
-"""Clusters that are looked at there."""
+"""Bytes that are compared on the driver: about as long as a session takes to start."""
+_LITTLE = 1 << 20
+"""Bytes of a cluster that are always compared there: about as long as a task takes to start."""
 LEAST_CUT, MOST_CUT = 4 << 20, 64 << 20
 _SLICES = 1 << 12
 _COLUMN = "truth"
@@ -46,23 +47,36 @@ def truths(
 ) -> list[Truth]:
     """The truth of each cluster, beginning where the tables are; ``until``: offsets by cluster. Raises KshellError."""
     tasks = [_task(name, found, state, since, until) for name, found in copies.items()]
-    if spark is None or not _is_much(copies, state):
-        made = []
-        for number, task in enumerate(tasks):
+    much = _much(tasks) if spark is not None else set()
+    made = _spread(spark, [task for task in tasks if task[0] in much], told) if spark is not None and much else {}
+    for number, task in enumerate(tasks):
+        if task[0] not in made:
             if told is not None:
                 told(0, 0, f"planning: {task[0]}, {number + 1} of {len(tasks)}")
-            made.append(_truth(*task))
-        return made
+            made[task[0]] = _truth(*task)
+    return [made[name] for name in copies]
+
+
+def _much(tasks: Iterable[_Task]) -> set[str]:
+    """The clusters of which so much is new that executors plan them; where together it is little, none."""
+    weights = {name: weight(found, reached) for name, found, reached, *_ in tasks}
+    return {name for name, size in weights.items() if size > _LITTLE} if sum(weights.values()) > _FEW else set()
+
+
+def _spread(spark: Callable[[], SparkSession], tasks: Sequence[_Task], told: Progress | None) -> dict[str, Truth]:
+    """The truths of those clusters, each by a task of its own. Raises KshellError, the first there is."""
     if told is not None:
         told(0, 0, f"planning: {len(tasks)} clusters")
     from kshell.spark.steps.spread import spread  # late: only many need it
 
     rows = spread(spark(), [pickle.dumps(task) for task in tasks], planned, f"{_COLUMN} binary").collect()
-    found = [pickle.loads(row[_COLUMN]) for row in rows]
-    for one in found:
-        if isinstance(one, KshellError):
-            raise one
-    return found
+    made: dict[str, Truth] = {}
+    for task, row in zip(tasks, rows, strict=True):
+        found = pickle.loads(row[_COLUMN])
+        if isinstance(found, KshellError):
+            raise found
+        made[task[0]] = found
+    return made
 
 
 def again(
@@ -86,13 +100,6 @@ def _listed(copies: Sequence[Found], bad: Bad) -> Bad:
     for path in (segment.path for one in copies for segment in one.listing.segments):
         paths[spelled(path)].append(path)
     return [(path, at, reason) for file, at, reason in bad for path in paths.get(file, [file])]
-
-
-def _is_much(copies: Mapping[str, Sequence[Found]], state: State) -> bool:
-    """Several copies of a log are read and compared, of a lone one only headers are looked at."""
-    new = [found for name, found in copies.items() if name not in state.clusters and len(found) > 1]
-    size = sum(segment.size for found in new for one in found for segment in one.listing.segments)
-    return size > _FEW or len(copies) > _CLUSTERS
 
 
 _Task = tuple[str, tuple[Found, ...], Reached | None, Point, int | None]

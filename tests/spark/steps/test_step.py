@@ -22,7 +22,7 @@ from kshell.spark.truth import Reached, Truth, truth
 from kshell.spark.views.moment import moment_of
 from kshell.spark.views.named import named
 from kshell.spark.warehouse import Warehouse, catalog
-from kshell.spark.warehouse.commits import CURRENT
+from kshell.spark.warehouse.commits import CURRENT, State
 from tests.builders import FIXTURES, batches, copy_of, node_name, recorded, value, write_log
 from tests.notebooks import sparks
 from tests.spark.reading import dumped
@@ -126,6 +126,17 @@ def test_as_of_a_time_is_what_the_shell_says_though_clocks_step_back(spark: Any,
             theirs = source.load(until=offset_at(source.listing(whole=True), time_ms)).image
             assert theirs.provenance.offset == (moment.offsets or {})[name]
     assert moment_of(warehouse, Point(offset=1)).offsets == dict.fromkeys(times, 1)
+
+
+def test_executors_plan_as_the_driver_does(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    copies = clusters([str(FIXTURES / "4.*" / "*")])
+    here = truths(copies, State())
+    monkeypatch.setattr("kshell.spark.steps.planning._FEW", 0)
+    monkeypatch.setattr("kshell.spark.steps.planning._LITTLE", 100_000)
+    words: list[str] = []
+    there = truths(copies, State(), spark=lambda: spark, told=lambda done, total, what: words.append(what))
+    assert there == here
+    assert 1 < int(words[0].split()[1]) < len(copies) == len(words) - 1 + int(words[0].split()[1])
 
 
 @pytest.mark.parametrize("name", ["copy", pytest.param("caf\udce9", id="no UTF-8")])

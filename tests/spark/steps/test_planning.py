@@ -1,0 +1,112 @@
+"""Where planning is done: by what is to be read, and not by how many clusters there are. Without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.spark.files.scan import Found
+from kshell.spark.steps import planning
+from kshell.spark.steps.planning import clusters, truths
+from kshell.spark.warehouse.commits import ClusterState, State
+from tests.builders import batch, value, write_log
+
+HUGE = 1 << 40
+
+
+def node(place: Path, cluster: str, name: str, batches: int = 3) -> Path:
+    """A copy of a cluster's log."""
+    directory = place / cluster / name
+    write_log(directory / "__cluster_metadata-0", *(batch([value("NO_OP")] * 4, 4 * at) for at in range(batches)))
+    (directory / "meta.properties").write_text(f"cluster.id={cluster}\nnode.id={name}\n")
+    return directory
+
+
+def state_of(place: Path) -> State:
+    """How far tables of all that is there would be."""
+    found = truths(clusters([f"{place}/*/*"]), State())
+    return State(1, "parquet", {one.cluster_id: ClusterState(one.reached._asdict()) for one in found})
+
+
+def grown(copies: dict[str, list[Found]], *clusters: str) -> dict[str, list[Found]]:
+    """The same as if those clusters' logs had grown very much."""
+    return {name: [_grown(one) if name in clusters else one for one in held] for name, held in copies.items()}
+
+
+def _grown(one: Found) -> Found:
+    last = one.listing.segments[-1]._replace(size=HUGE)
+    return one._replace(listing=one.listing._replace(segments=(*one.listing.segments[:-1], last)))
+
+
+@pytest.fixture
+def spread(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The clusters that executors planned; the others are planned here."""
+    seen: list[str] = []
+
+    def spread(spark: Any, tasks: Any, told: Any) -> dict[str, Any]:
+        seen.extend(task[0] for task in tasks)
+        return {task[0]: task[0] for task in tasks}
+
+    monkeypatch.setattr(planning, "_spread", spread)
+    monkeypatch.setattr(planning, "_truth", lambda name, *more: name)
+    yield seen
+
+
+def plan(copies: dict[str, list[Found]], state: State) -> None:
+    """All of them."""
+    assert truths(copies, state, spark=lambda: None) == list(copies)  # type: ignore[arg-type, return-value, comparison-overlap]
+
+
+def test_lone_copies_of_which_much_is_to_be_walked(tmp_path: Path, spread: list[str]) -> None:
+    for name in "abc":
+        node(tmp_path, name, "1")
+    plan(grown(clusters([f"{tmp_path}/*/*"]), "a", "c"), State())
+    assert spread == ["a", "c"], "each by its own task, and what is little here"
+
+
+def test_what_is_new_of_known_clusters_counts_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(40):
+        node(tmp_path, f"c{number}", "1", 50)
+        node(tmp_path, f"c{number}", "2", 50)
+    state = state_of(tmp_path)
+    monkeypatch.setattr(planning, "_FEW", 60_000)
+    monkeypatch.setattr(planning, "_LITTLE", 5_000)
+    copies = clusters([f"{tmp_path}/*/*"])
+
+    def much(copies: dict[str, list[Found]], state: State = state) -> set[str]:
+        tasks = [planning._task(name, held, state, planning.NOW, None) for name, held in copies.items()]
+        return planning._much(tasks)
+
+    assert much(copies) == set(), "nothing is new, in however many clusters"
+    assert much(copies, State()) == set(copies), "all of all copies is compared where no tables are"
+    assert much(grown(copies, "c7")) == {"c7"}
+    node(tmp_path, "c9", "3", 50)
+    assert much(grown(clusters([f"{tmp_path}/c9/*"]), "c9")) == {"c9"}
+    monkeypatch.setattr(planning, "_FEW", 10_000)
+    assert much(clusters([f"{tmp_path}/*/*"])) == {"c9"}, "with a new copy all of them are compared"
+
+
+def test_a_lone_copy_is_walked_quicker_than_two_are_compared(tmp_path: Path) -> None:
+    from kshell.spark.steps.weighing import weight
+
+    for name in "12":
+        node(tmp_path, "a", name, 100)
+    (copies,) = clusters([f"{tmp_path}/*/*"]).values()
+    size = copies[0].listing.segments[0].size
+    assert (weight(copies[:1], None), weight(copies, None)) == (size // 4, 2 * size)
+
+
+def test_a_copy_whose_last_batch_is_gone_is_read_from_its_offset_on(tmp_path: Path) -> None:
+    from kshell.spark.steps.weighing import weight
+    from kshell.spark.truth import Reached
+
+    for base in (0, 100, 200):
+        write_log(tmp_path, *(batch([value("NO_OP")] * 10, base + at) for at in range(0, 100, 10)), base_offset=base)
+    (copies,) = clusters([str(tmp_path)]).values()
+    reached = Reached(150, places={copies[0].path: ["/elsewhere/0.log", 5, 140, {}, 1]})
+    sizes = [segment.size for segment in copies[0].listing.segments]
+    assert weight(copies, reached) == sum(sizes[1:]) // 4
+    assert weight(copies, reached._replace(offset=0)) == sum(sizes) // 4
