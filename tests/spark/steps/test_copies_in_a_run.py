@@ -17,7 +17,6 @@ from kshell.spark import cli
 from kshell.spark.steps import planning
 from kshell.spark.views.named import named
 from kshell.spark.warehouse import Warehouse, catalog
-from kshell.spark.warehouse.commits import State
 from tests.builders import FIXTURES, batches, copy_of
 from tests.notebooks import sparks
 from tests.spark.reading import dumped
@@ -183,21 +182,13 @@ def many(folder: Path) -> str:
     return str(folder / "*")
 
 
-def test_executors_plan_what_the_driver_would(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copies = planning.clusters([many(tmp_path)])
-    assert len(copies) == MANY > planning._CLUSTERS
-    alone = planning.truths(copies, State())
-
-    def planned(*words: object, **more: object) -> object:
-        raise AssertionError("this is for executors")
-
-    monkeypatch.setattr(planning, "truth", planned)
-    found = planning.truths(copies, State(), spark=lambda: spark)
-    assert found == alone and [one.cluster_id for one in found] == [*copies]
-
-
 @pytest.mark.soak
-def test_a_run_over_many_clusters(spark: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_run_over_many_clusters(
+    spark: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On executors, which also plan, as if it were much."""
+    monkeypatch.setattr(planning, "_FEW", 0)
+    monkeypatch.setattr(planning, "_LITTLE", 0)
     many(tmp_path / "fleet")
     made = run(capsys, tmp_path / "fleet", tmp_path / "out")
     assert made.code == 0 and made.summary["changedClusters"] == MANY
