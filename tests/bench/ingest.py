@@ -40,6 +40,8 @@ def run(rounds: int) -> Comparison:
         many = ingests(1, out, WARM + rounds, [split(Path(folder, "fleet"))])[WARM:]
     warm, first = one[WARM:], one[0]
     assert {done.records for done in [*warm, *two]} == {RECORDS}, warm
+    assert {done.records for done in many} == {RECORDS // DIRECTORIES * DIRECTORIES}, many
+    assert all(done.worker_mb for done in [*one, *two, *many]), "no worker was seen"
     faster = statistics.median(done.wall for done in warm) / statistics.median(done.wall for done in two)
     each = _per_record(many) / _per_record(warm)
     ours = [done.cpu for done in warm]

@@ -32,6 +32,7 @@ def run(rounds: int) -> Comparison:
                 log = gen.log(TOPICS, PARTITIONS, size - TOPICS * (PARTITIONS + 1) - 61)
                 found.append(ingests(1, Path(folder, "out"), WARM + 1 if size < 10**7 else 2, [log.parent])[-1])
     peak = max(one.worker_mb for one in found)
+    assert found[-1].worker_mb, "no worker was seen"
     notes = [
         f"{one.records:>12,} records {one.cpu:8.2f} CPU s {one.wall:8.2f} s {one.worker_mb:6.0f} MB" for one in found
     ]

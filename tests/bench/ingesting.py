@@ -3,7 +3,7 @@
 ``python -m tests.bench.ingesting CORES OUT ROUNDS SOURCE …``: all fields of all records below the sources into Parquet
 in ``OUT``, in a session on that many CPUs of this machine: the process may run on no others. Prints a JSON object for
 each round: records, seconds of the clock, CPU seconds of all processes (Java, its Python workers, this one), and the
-peak resident memory of a worker in MB. Needs Linux.
+peak resident memory of a worker in MB (0 where there was none: little is read by the driver). Needs Linux.
 """
 
 from __future__ import annotations
