@@ -25,4 +25,7 @@ def test_a_declaration_is_whole(name: str) -> None:
 
 
 def test_only_what_compares_clusters_needs_all_of_them() -> None:
-    assert [name for name, table in gold.tables().items() if table.is_fleet] == ["config_drift"]
+    assert [name for name, table in gold.tables().items() if table.is_fleet] == [
+        "config_drift",
+        "config_drift_episodes",
+    ]

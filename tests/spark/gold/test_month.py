@@ -11,10 +11,12 @@ import pytest
 
 from kshell.sources.files import METADATA_DIRECTORY
 from kshell.spark import gold, silver
+from kshell.spark.gold.base import compared
 from kshell.spark.schemas import spark_schema
 from tests.builders import FIXTURES
 from tests.spark.gold import churn, expected
 from tests.spark.gold.expected import Cluster
+from tests.spark.gold.expected_drift import config_drift_episodes
 from tests.spark.gold.frames import comparable, frame, tables
 from tests.spark.gold.replay import lines, replay
 from tests.spark.reading import dumped
@@ -49,6 +51,24 @@ def test_numbers_are_those_of_plain_python(name: str, clusters: list[Cluster], i
     assert [(field.name, field.dataType) for field in made.schema] == types
     wanted = [row for one in clusters for row in expected.TABLES[name](one)]
     assert comparable(row.asDict(recursive=True) for row in made.collect()) == comparable(wanted)
+
+
+def test_drift_over_time_is_that_of_plain_python(
+    spark: Any, clusters: list[Cluster], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    fleet = [*clusters, cluster("another month", churn.month(tmp_path_factory.mktemp("another"), seed=9))]
+    inputs = {name: one.cache() for name, one in tables(spark, *fleet).items() if name in compared.NEEDS}
+    made = gold.tables()["config_drift_episodes"].make(inputs)
+    found, wanted = [row.asDict() for row in made.collect()], config_drift_episodes(fleet)
+    assert comparable(found) == comparable(wanted)
+    assert {row["outcome"] for row in wanted} == {"changed", "followed", "gone", None}
+    assert {row["scope"] for row in wanted} == {"clusters", "brokers"}
+    assert {row["resourceType"] for row in wanted} == {"TOPIC", "BROKER"}
+    key = ("clusterId", "scope", "resourceType", "resourceName", "name", "value", "usualValue")
+    now = gold.tables()["config_drift"].make(inputs).where("isUnusual").select(*key).collect()
+    still = [{name: row[name] for name in key} for row in wanted if row["toMs"] is None]
+    assert comparable(row.asDict() for row in now) == comparable(still)
+    assert still
 
 
 def test_every_table_of_a_cluster_is_computed_twice() -> None:

@@ -1,0 +1,134 @@
+"""The table ``config_drift_episodes``: from when to when something was set unlike elsewhere.
+
+The clocks of several clusters are put side by side as they are. Within a cluster offsets count: a time before that of
+an earlier record is taken for that one's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.tables import Field
+from kshell.spark.gold.base import compared, rows
+from kshell.spark.gold.base.compared import MEMBER, RESOURCE
+from kshell.spark.gold.base.declared import GoldTable, Tables
+
+FIELDS = (
+    *compared.FIELDS,
+    Field("value", "string", "its value here; null: not set; [redacted] if it is secret (two of those are the same)"),
+    Field("usualValue", "string", "the value that most had meanwhile, as in config_drift"),
+    Field("fromMs", "int64", "since when both were so"),
+    Field("toMs", "int64", "until when; null: they still are"),
+    Field("durationMs", "int64", "how long; null: it still lasts"),
+    Field("outcome", "string", "changed (the value here), followed (another value is usual since), gone (the topic was"
+          " deleted, the broker unregistered, of others nothing is set any more); null: it still lasts"),
+)  # fmt: skip
+_GROUP = ", ".join((*RESOURCE, "name"))
+_WHO = ", ".join((*RESOURCE, *MEMBER))
+_VALID = ("validFromOffset", "validFromMs", "validToOffset", "validToMs")
+_NEVER = (1 << 63) - 1
+
+
+def config_drift_episodes(tables: Tables) -> Any:
+    """The rows."""
+    spans = _spans(tables)
+    usual = _usual(spans).selectExpr(*RESOURCE, "name", "usual.value as usualValue", "ms as usualMs", "toMs as untilMs")
+    meet = f"ms < coalesce(untilMs, {_NEVER}) and usualMs < coalesce(toMs, {_NEVER}) and not (value <=> usualValue)"
+    met = spans.join(usual, [*RESOURCE, "name"]).where(meet)
+    told = met.selectExpr(
+        *RESOURCE, *MEMBER, "name", "value", "usualValue", "greatest(ms, usualMs) as fromMs",
+        "least(toMs, untilMs) as toMs", "toMs as changesMs", "isThereThen",
+    )  # fmt: skip
+    outcome = "case when toMs is null then null when toMs <=> changesMs then if(isThereThen, 'changed', 'gone')"
+    return rows.of(
+        told.selectExpr("*", "toMs - fromMs as durationMs", f"{outcome} else 'followed' end as outcome"), FIELDS
+    )
+
+
+def _spans(tables: Tables) -> Any:
+    """From ``ms`` to before ``toMs`` (null: until now) the ``value`` of each config at each member; ``isThereThen``:
+    whether it is a member after that. What came and went at one time has none.
+    """
+    values = compared.values(tables["configs"], _VALID)
+    there = _comings(compared.lives(tables, _VALID))
+    there = there.join(values.select(*RESOURCE, "name").distinct(), list(RESOURCE))
+    key = (*RESOURCE, *MEMBER, "name")
+    no_value = "cast(null as struct<value: string>) as said"
+    points = (
+        there.selectExpr(*key, "offset", "ms", "isThere", no_value, "false as ends")
+        .unionByName(
+            values.selectExpr(
+                *key, "validFromOffset as offset", "validFromMs as ms", "cast(null as boolean) as isThere",
+                "struct(value) as said", "false as ends",
+            )
+        )
+        .unionByName(
+            values.where("validToOffset is not null").selectExpr(
+                *key, "validToOffset as offset", "validToMs as ms", "cast(null as boolean) as isThere", no_value,
+                "true as ends",
+            )
+        )
+    )  # fmt: skip
+    at_offset = rows.grouped(
+        points, (*key, "offset"), ms="max(ms)", isThere="max(isThere)", said="max(said)", ends="max(ends)"
+    )
+    window = f"(partition by {_WHO}, name order by offset)"
+    states = at_offset.selectExpr(
+        *key, "offset", f"max(ms) over {window} as ms",
+        f"coalesce(last(isThere, true) over {window}, false) as isThere",
+        f"last(coalesce(said, if(ends, named_struct('value', cast(null as string)), null)), true) over {window}.value"
+        " as value",
+    )  # fmt: skip
+    last = states.selectExpr("*", f"lead(ms) over {window} as nextMs").where("nextMs is null or nextMs > ms")
+    was = f"lag(struct(isThere, value)) over {window} as was"
+    changed = last.selectExpr("*", was).where("was is null or not (was <=> struct(isThere, value))")
+    ended = changed.selectExpr("*", f"lead(ms) over {window} as toMs", f"lead(isThere) over {window} as isThereThen")
+    return ended.where("isThere").select(*key, "value", "ms", "toMs", "isThereThen")
+
+
+def _comings(lives: Any) -> Any:
+    """When members come (``isThere``) and go: versions that follow each other are one life."""
+    key = (*RESOURCE, *MEMBER)
+    begins = lives.selectExpr(*key, "validFromOffset as offset", "validFromMs as ms", "1 as step")
+    ends = lives.where("validToOffset is not null")
+    ends = ends.selectExpr(*key, "validToOffset as offset", "validToMs as ms", "-1 as step")
+    steps = rows.grouped(begins.unionByName(ends), (*key, "offset"), ms="max(ms)", step="sum(step)").where("step <> 0")
+    window = f"(partition by {_WHO} order by offset)"
+    counted = steps.selectExpr("*", f"sum(step) over {window} > 0 as isThere")
+    return counted.selectExpr("*", f"lag(isThere) over {window} as was").where("not (was <=> isThere)")
+
+
+def _usual(spans: Any) -> Any:
+    """From ``ms`` to before ``toMs`` the value (``usual.value``) that most members have.
+
+    Each value counts at the times at which something changes, and only while somebody has it.
+    """
+    group = (*RESOURCE, "name")
+    begins = spans.selectExpr(*group, "value", "ms", "1 as step")
+    ends = spans.where("toMs is not null").selectExpr(*group, "value", "toMs as ms", "-1 as step")
+    steps = rows.grouped(begins.unionByName(ends), (*group, "value", "ms"), step="sum(step)").where("step <> 0")
+    of_value = f"(partition by {_GROUP}, value order by ms)"
+    counted = steps.selectExpr(
+        *group, "value", "ms", f"sum(step) over {of_value} as count",
+        f"dense_rank() over (partition by {_GROUP} order by ms) as time",
+    )  # fmt: skip
+    lasting = counted.selectExpr(
+        "*",
+        f"coalesce(lead(time) over {of_value}, max(time) over (partition by {_GROUP}) + 1) as nextTime",
+    ).where("count > 0")
+    held = lasting.selectExpr(*group, "value", "count", "explode(sequence(time, nextTime - 1)) as time")
+    most = rows.grouped(held, (*group, "time"), usual="min_by(struct(value), struct(-count, value is null, value))")
+    timed = most.join(counted.select(*group, "time", "ms").distinct(), [*group, "time"])
+    window = f"(partition by {_GROUP} order by time)"
+    changed = timed.selectExpr("*", f"lag(usual) over {window} as was").where("not (was <=> usual)")
+    return changed.selectExpr(*group, "usual", "ms", f"lead(ms) over {window} as toMs")
+
+
+GOLD = GoldTable(
+    "config_drift_episodes",
+    "from when to when a config was unlike in other clusters, or at other brokers, and how it ended",
+    FIELDS,
+    compared.NEEDS,
+    config_drift_episodes,
+    is_fleet=True,
+)
