@@ -141,6 +141,8 @@ def _files(path: str) -> list[_File] | None:
         return list(_local_files(path))
     except PermissionError:
         raise permission(path) from None
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror}") from None
 
 
 def _local_files(path: str) -> Iterator[_File]:

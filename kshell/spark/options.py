@@ -74,6 +74,8 @@ class Options(NamedTuple):
     starts: str = STARTS[0]
     moving: tuple[str, ...] = ()
     """Which of ``since`` and ``until`` was said as a while ago: each time it is read it is another point."""
+    passes_over: bool = False
+    """Not for users: whether a stream leaves what globs find and nobody can list for later, instead of ending."""
 
     def fields(self) -> tuple[Field, ...]:
         """The columns of the answer. Raises UsageError for one that the view does not have."""

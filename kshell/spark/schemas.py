@@ -73,7 +73,7 @@ _CLUSTER = Field("clusterId", "string", "the cluster: by meta.properties, as it 
 COPY_FIELDS = (
     _CLUSTER,
     Field("copy", "string", "the directory or file"),
-    Field("state", "string", "reference, same, behind, diverged, damaged, other-cluster or not-compared"),
+    Field("state", "string", "reference, same, behind, diverged, damaged, other-cluster, not-compared or unreadable"),
     Field("nodeId", "int32", "the node whose copy it is; null without meta.properties"),
     Field("startOffset", "int64", "of the log's first record; null where there is no log"),
     Field("endOffset", "int64", "after the last record, be it in the log or only in a snapshot"),
@@ -83,7 +83,7 @@ COPY_FIELDS = (
     Field("sameTo", "int64", "the log is the same up to here (exclusive); null where no offset is in both"),
     Field("divergesAt", "int64", "the first offset that differs: from there on the copy gives no row, or none at all"),
     Field("uncommittedFrom", "int64", "from here on, the copies do not prove that records are committed"),
-    Field("reason", "string", "what differs, and what Raft's rules say of it"),
+    Field("reason", "string", "what differs, and what Raft's rules say of it; why it is unreadable"),
     Field("damage", ["string"], "what is damaged or missing in the copy, until it is mended"),
     Field("directoryId", "string", "the id of the log directory, where it has one"),
     Field("comparedWith", "string", "the copy that it is compared with; null for the reference"),

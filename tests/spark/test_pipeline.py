@@ -24,7 +24,7 @@ def test_the_sample_becomes_tables_and_a_report_without_java(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     listed = {line.split()[0]: line for line in done.stdout.splitlines() if line.strip()}
     assert warehouse.catalog.tables().keys() <= listed.keys()
-    made = [path for path in (tmp_path / "out/tables").rglob("*.parquet")]
+    made = list((tmp_path / "out/tables").rglob("*.parquet"))
     assert {path.relative_to(tmp_path / "out/tables").parts[1] for path in made} <= warehouse.catalog.tables().keys()
     page = (tmp_path / "out/report/report.html").read_text()
     assert "<svg" in page or "data:image/png" in page

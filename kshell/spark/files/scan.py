@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from kshell.errors import SourceNotFoundError
+from kshell.errors import SourceError, SourceNotFoundError
 from kshell.sources.files import METADATA_DIRECTORY, Listing, SnapshotFile, is_remote, locate, meta_properties, scan
 from kshell.sources.remote import plain
 
@@ -37,16 +38,26 @@ class Found(NamedTuple):
         return self.listing.snapshots[-1:] if which == "auto" else self.listing.snapshots
 
 
-def find(paths: Iterable[str]) -> list[Found]:
+class Unread(NamedTuple):
+    """What a glob has found and nobody could list: ``origin`` is what lies beside it, if that can be read."""
+
+    path: str
+    origin: Origin
+    error: SourceError
+
+
+def find(paths: Iterable[str], unread: list[Unread] | None = None) -> list[Found]:
     """What is there to read, each once, in the order of the paths; what a glob finds is sorted. In a glob ``{a,b}`` is
     one or the other, as for Hadoop; what of it is not there is passed over.
 
+    ``unread``: gets what globs find and cannot be listed; without it the first such error is raised.
+
     Raises SourceNotFoundError for a path that is not there or holds no metadata, and for a glob that finds none;
-    UsageError for a URI that is not understood.
+    SourceError for a path that cannot be listed; UsageError for a URI that is not understood.
     """
     found: dict[str, Found] = {}
     for path in map(plain, paths):
-        for one in _remote(path) if is_remote(path) else _local(path):
+        for one in _remote(path, unread) if is_remote(path) else _local(path, unread):
             found.setdefault(identity(one.path), one)
     return [one for place, one in found.items() if os.path.dirname(place) not in found]
 
@@ -76,15 +87,18 @@ def alternatives(pattern: str) -> list[str]:
     return list(dict.fromkeys(made))
 
 
-def _local(path: str) -> list[Found]:
+def _local(path: str, unread: list[Unread] | None) -> list[Found]:
     path = os.path.abspath(path)  # executors are started in directories of their own
     if os.path.exists(path) or not is_glob(path):
         return [_found(locate(path))]
     every = ((one, pattern) for pattern in alternatives(path) for one in glob.iglob(pattern, recursive=True))
-    return _some(path, map(_tried, sorted({one for one, pattern in every if _counts(one, pattern)})))
+    candidates = sorted({one for one, pattern in every if _counts(one, pattern)})
+    failed: list[Unread] = []
+    found = [_tried(one, failed) for one in candidates]
+    return _some(path, found, failed, unread)
 
 
-def _remote(path: str) -> list[Found]:
+def _remote(path: str, unread: list[Unread] | None) -> list[Found]:
     """As :func:`_local`, with many requests at once."""
     from kshell.sources.remote_globs import at_once, matches  # late: needs pyarrow
 
@@ -98,7 +112,8 @@ def _remote(path: str) -> list[Found]:
             if one.is_directory or (one.path.endswith(_FILES) and pattern.endswith(_FILES))
         }
     )
-    return _some(path, at_once(lambda one: _tried(one) if _is_metadata(one) else None, candidates))
+    failed: list[Unread] = []
+    return _some(path, at_once(lambda one: _tried(one, failed, _is_metadata), candidates), failed, unread)
 
 
 def _is_metadata(path: str) -> bool:
@@ -112,9 +127,16 @@ def _has_metadata_beside(path: str) -> bool:
     return infos([f"{path.rpartition('/')[0]}/{METADATA_DIRECTORY}"])[0].is_directory
 
 
-def _some(pattern: str, tried: Iterable[Found | None]) -> list[Found]:
+def _some(
+    pattern: str, tried: Iterable[Found | None], failed: list[Unread], unread: list[Unread] | None
+) -> list[Found]:
     found = [one for one in tried if one is not None]
-    if not found:
+    failed.sort(key=lambda one: one.path)  # several threads may have found them
+    if failed and unread is None:
+        raise failed[0].error
+    if unread is not None:
+        unread += failed
+    if not found and not failed:
         raise SourceNotFoundError(
             f"{pattern}: finds no metadata log and no snapshot",
             hint=f"a glob names directories ({METADATA_DIRECTORY}, or log directories), or .log and .checkpoint files",
@@ -122,12 +144,20 @@ def _some(pattern: str, tried: Iterable[Found | None]) -> list[Found]:
     return found
 
 
-def _tried(path: str) -> Found | None:
-    place = locate(path)
+def _tried(path: str, failed: list[Unread], counts: Callable[[str], bool] = bool) -> Found | None:
+    place, whose = path, Origin(None, None)
     try:
+        if not counts(path):
+            return None
+        place = locate(path)
         return _found(place)
     except SourceNotFoundError:
         return None  # a directory of something else, or formatted and never used
+    except SourceError as error:
+        with contextlib.suppress(SourceError):
+            whose = origin(Listing(place, (), ()))
+        failed.append(Unread(place, whose, error))
+        return None
 
 
 def _found(place: str) -> Found:

@@ -8,9 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kshell.errors import KshellError
+from kshell.errors import DataError, KshellError, SourceError
 from kshell.sources.points import Point
-from kshell.spark.files.scan import Found, files_of, find, spelled
+from kshell.spark.files.scan import Found, Unread, files_of, find, spelled
+from kshell.spark.steps.unread import Failures, add_unplanned, add_unread, first
 from kshell.spark.steps.weighing import weight
 from kshell.spark.truth import Reached, Truth, by_cluster, truth
 from kshell.spark.warehouse.commits import State
@@ -31,9 +32,21 @@ _SLICES = 1 << 12
 _COLUMN = "truth"
 
 
-def clusters(sources: Iterable[str], cluster: str | None = None) -> dict[str, list[Found]]:
-    """Cluster id -> its copies. ``cluster``: of those that do not say. Raises SourceError, UsageError."""
-    return by_cluster(find(sources), cluster)
+def clusters(
+    sources: Iterable[str], cluster: str | None = None, failed: Failures | None = None
+) -> dict[str, list[Found]]:
+    """Cluster id -> its copies. ``cluster``: of those that do not say. ``failed``: gets what cannot be listed.
+
+    Raises SourceError, also where all that there is cannot be listed; UsageError.
+    """
+    if failed is None:
+        return by_cluster(find(sources), cluster)
+    unread: list[Unread] = []
+    found = find(sources, unread)
+    add_unread(failed, unread, cluster)
+    if not found:
+        raise first(failed)
+    return by_cluster(found, cluster)
 
 
 def truths(
@@ -41,11 +54,15 @@ def truths(
     state: State,
     *,
     since: Point = NOW,
-    until: Mapping[str, int] | None = None,
+    until: Mapping[str, int | None] | None = None,
     spark: Callable[[], SparkSession] | None = None,
     told: Progress | None = None,
+    failed: Failures | None = None,
 ) -> list[Truth]:
-    """The truth of each cluster, beginning where the tables are; ``until``: offsets by cluster. Raises KshellError."""
+    """The truth of each cluster, beginning where the tables are; ``until``: offsets by cluster.
+
+    ``failed``: gets the clusters that cannot be planned, and the others are given; without it their error is raised.
+    """
     tasks = [_task(name, found, state, since, until) for name, found in copies.items()]
     much = _much(tasks) if spark is not None else set()
     made = _spread(spark, [task for task in tasks if task[0] in much], told) if spark is not None and much else {}
@@ -53,8 +70,16 @@ def truths(
         if task[0] not in made:
             if told is not None:
                 told(0, 0, f"planning: {task[0]}, {number + 1} of {len(tasks)}")
-            made[task[0]] = _truth(*task)
-    return [made[name] for name in copies]
+            made[task[0]] = _tried(task)
+    found = []
+    for name, one in ((name, made[name]) for name in copies):
+        if not isinstance(one, KshellError):
+            found.append(one)
+        elif failed is None or not isinstance(one, _OF_ONE):
+            raise one
+        else:
+            add_unplanned(failed, name, copies[name], one)
+    return found
 
 
 def _much(tasks: Iterable[_Task]) -> set[str]:
@@ -63,20 +88,14 @@ def _much(tasks: Iterable[_Task]) -> set[str]:
     return {name for name, size in weights.items() if size > _LITTLE} if sum(weights.values()) > _FEW else set()
 
 
-def _spread(spark: Callable[[], SparkSession], tasks: Sequence[_Task], told: Progress | None) -> dict[str, Truth]:
-    """The truths of those clusters, each by a task of its own. Raises KshellError, the first there is."""
+def _spread(spark: Callable[[], SparkSession], tasks: Sequence[_Task], told: Progress | None) -> dict[str, _Made]:
+    """The truths of those clusters, each by a task of its own."""
     if told is not None:
         told(0, 0, f"planning: {len(tasks)} clusters")
     from kshell.spark.steps.spread import spread  # late: only many need it
 
     rows = spread(spark(), [pickle.dumps(task) for task in tasks], planned, f"{_COLUMN} binary").collect()
-    made: dict[str, Truth] = {}
-    for task, row in zip(tasks, rows, strict=True):
-        found = pickle.loads(row[_COLUMN])
-        if isinstance(found, KshellError):
-            raise found
-        made[task[0]] = found
-    return made
+    return {task[0]: pickle.loads(row[_COLUMN]) for task, row in zip(tasks, rows, strict=True)}
 
 
 def again(
@@ -84,7 +103,7 @@ def again(
     state: State,
     *,
     since: Point = NOW,
-    until: Mapping[str, int] | None = None,
+    until: Mapping[str, int | None] | None = None,
 ) -> Callable[[str, Bad], Truth]:
     """What makes one of those truths once more, without batches that reading has shown to be damaged."""
 
@@ -104,12 +123,25 @@ def _listed(copies: Sequence[Found], bad: Bad) -> Bad:
 
 _Task = tuple[str, tuple[Found, ...], Reached | None, Point, int | None]
 """What one truth is made of: it travels to executors."""
+_Made = Truth | KshellError
+"""What comes back."""
+_OF_ONE = (SourceError, DataError)
+"""Errors that are about the files of a cluster, and not about the others."""
 
 
-def _task(name: str, found: Sequence[Found], state: State, since: Point, until: Mapping[str, int] | None) -> _Task:
+def _task(
+    name: str, found: Sequence[Found], state: State, since: Point, until: Mapping[str, int | None] | None
+) -> _Task:
     known = state.clusters.get(name)
     reached = None if known is None else Reached(**known.reached)
     return name, tuple(found), reached, since, None if until is None else until.get(name, 0)
+
+
+def _tried(task: _Task) -> _Made:
+    try:
+        return _truth(*task)
+    except _OF_ONE as error:  # the end of --timeout is none of them
+        return error
 
 
 def _truth(
@@ -132,7 +164,7 @@ def cut_of(copies: Sequence[Found]) -> int:
 def planned(task: bytes) -> Iterator[Any]:
     """Runs on the executors: a truth, pickled; or the error that there was in place of it."""
     arrow: Any = importlib.import_module("pyarrow")
-    made: Truth | KshellError
+    made: _Made
     try:
         made = _truth(*pickle.loads(task))
     except KshellError as error:

@@ -7,11 +7,16 @@ what is read twice, is decided here; what rows mean, in :mod:`~kshell.spark.silv
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.commands.base.result import Row
-from kshell.spark.steps.novelty import fresh_of
+from kshell.errors import EXIT_OK
+from kshell.spark.schemas import COPY_FIELDS
+from kshell.spark.steps import unread
+from kshell.spark.steps.novelty import Fresh, fresh_of
+from kshell.spark.steps.unread import Failures
+from kshell.spark.warehouse.catalog import COPIES
 
 if TYPE_CHECKING:
     from kshell.sources.log import Progress
@@ -39,6 +44,8 @@ class Summary(NamedTuple):
     restarted: tuple[str, ...]
     """Clusters whose tables were begun anew."""
     seconds: float
+    unread_code: int = EXIT_OK
+    """The exit code of what could not be read, and was passed over."""
 
     @property
     def is_damaged(self) -> bool:
@@ -62,43 +69,78 @@ def advance(
     *,
     told: Progress | None = None,
     again: Again | None = None,
+    failed: Failures | None = None,
 ) -> Summary:
     """Takes the truths into the warehouse, whose only writer the caller is (:meth:`Warehouse.writing`).
 
     ``again`` makes a cluster's truth once more, when reading shows batches to be damaged that planning by headers took
-    for good.
+    for good. ``failed``: copies, and clusters without a truth, that could not be read: they become rows of ``copies``.
 
     Where nothing is new, no session is needed. A step that fails or is killed does not count, and the next one begins
     where this one did. Raises UnreadError for files that are not what they were when the truths were made, CommandError
     when somebody else has written meanwhile.
     """
-    begun = time.monotonic()
-    every = tuple(truths)
-    fresh = [one for one in (fresh_of(truth, warehouse.state) for truth in every) if one is not None]
-    if not fresh:
-        return Summary(0, (), {}, 0, {}, _odd(every), (), time.monotonic() - begun)
-    from kshell.spark.steps.layers import Step  # late: it imports pyspark
-
-    step = Step(warehouse, fresh, told or _quiet, again)
-    warehouse.begin()
-    made = step.run()
+    begun, words = time.monotonic(), unread.words(failed or {})
+    every = {one.cluster_id: unread.with_unread(one, words) for one in truths}
+    fresh = [one for one in (fresh_of(truth, warehouse.state) for truth in every.values()) if one is not None]
+    left = unread.after(warehouse.state, {*every, *words}, words)
     known = warehouse.state.clusters
-    warehouse.commit(made)
-    taken = step.truths
+    is_new = bool(fresh) or left != warehouse.state.failed
+    done = _step(warehouse, fresh, left, told or _quiet, _once_more(again, words)) if is_new else _Done()
+    every |= done.truths
+    lost = [row for name in words if name not in every for row in unread.rows(name, words)]
     return Summary(
-        warehouse.state.step,
-        tuple(taken),
-        dict(step.rows),
-        sum(one.size for one in taken.values()),
-        step.quarantined,
-        _odd(taken.get(one.cluster_id, one) for one in every),
-        tuple(name for name, one in taken.items() if one.restart and name in known),
+        warehouse.state.step if is_new else 0,
+        tuple(done.truths),
+        done.rows,
+        sum(one.size for one in done.truths.values()),
+        done.quarantined,
+        (*(row for truth in every.values() for row in truth.copies if is_odd(row)), *lost),
+        tuple(name for name, one in done.truths.items() if one.restart and name in known),
         time.monotonic() - begun,
+        unread.exit_code(failed or {}),
     )
 
 
-def _odd(truths: Iterable[Truth]) -> tuple[Row, ...]:
-    return tuple(row for truth in truths for row in truth.copies if is_odd(row))
+class _Done(NamedTuple):
+    """``truths``: what was taken in, by cluster."""
+
+    truths: Mapping[str, Truth] = {}
+    rows: Mapping[str, int] = {}
+    quarantined: Mapping[tuple[str, str], int] = {}
+
+
+def _step(
+    warehouse: Warehouse, fresh: Sequence[Fresh], left: unread.Told, told: Progress, again: Again | None
+) -> _Done:
+    """A step, committed. ``left``: what could not be read, of all clusters."""
+    from kshell.spark.steps.layers import Step  # late: it imports pyspark
+
+    step = Step(warehouse, fresh, told, again) if fresh else None
+    warehouse.begin()
+    states = step.run() if step is not None else {}
+    done = _Done(step.truths, dict(step.rows), step.quarantined) if step is not None else _Done()
+    was = warehouse.state.failed
+    others = [name for name in {**was, **left} if name not in states and left.get(name) != was.get(name)]
+    if others:
+        written = _copies(warehouse, left, others)
+        done = done._replace(rows={**done.rows, COPIES: done.rows.get(COPIES, 0) + written})
+    warehouse.commit(states, left)
+    return done
+
+
+def _copies(warehouse: Warehouse, left: unread.Told, clusters: Sequence[str]) -> int:
+    """The rows of clusters of which nothing is new but which copies can be read. Gives how many there are."""
+    from kshell.spark.steps.few_rows import frame_of  # late: few steps need it
+
+    rows = [row for name in clusters for row in unread.rows_again(warehouse.state, name, left)]
+    return warehouse.replace(COPIES, frame_of(warehouse.spark, COPY_FIELDS, rows), clusters)
+
+
+def _once_more(again: Again | None, words: unread.Told) -> Again | None:
+    if again is None:
+        return None
+    return lambda name, bad: unread.with_unread(again(name, bad), words)
 
 
 def is_odd(copy: Row) -> bool:

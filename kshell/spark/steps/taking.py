@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kshell.errors import UnreadError
+from kshell.errors import SourceError, UnreadError
 from kshell.sources.points import Point
 from kshell.spark.files.scan import Found
 from kshell.spark.steps.planning import NOW, again, truths
 from kshell.spark.steps.step import Summary, advance
+from kshell.spark.steps.unread import Failures
 from kshell.spark.truth import Truth
 from kshell.spark.truth.cluster import listed_again
 
@@ -28,27 +29,41 @@ def take(
     copies: Mapping[str, Sequence[Found]],
     *,
     since: Point = NOW,
-    until: Mapping[str, int] | None = None,
+    until: Mapping[str, int | None] | None = None,
     told: Progress | None = None,
-    planned: Callable[[Sequence[Truth]], None] | None = None,
+    failed: Failures | None = None,
+    planned: Callable[[Sequence[Truth], Failures], None] | None = None,
 ) -> Summary:
-    """One step with what is new of the clusters; the caller is the warehouse's only writer. ``planned``: told of what
-    is to be read, before it is.
+    """One step with what is new of the clusters; the caller is the warehouse's only writer. ``failed``: what
+    could not be listed; it gets what cannot be planned, too. ``planned``: told of what is to be read, and of what
+    cannot be, before anything is.
 
     Files that are not there any more when they are read, or are not what they were, are listed and planned anew: what
     was read of them does not count. Raises UnreadError where that happens again and again, and KshellError.
     """
+    unlisted = {name: dict(held) for name, held in (failed or {}).items()}
+    failed = {} if failed is None else failed
     for attempt in range(_ATTEMPTS):
         state = warehouse.state
-        made = truths(copies, state, since=since, until=until, spark=lambda: warehouse.spark, told=told)
+        failed.clear()
+        failed.update({name: dict(held) for name, held in unlisted.items()})
+        made = truths(copies, state, since=since, until=until, spark=lambda: warehouse.spark, told=told, failed=failed)
         if planned is not None:
-            planned(made)
+            planned(made, failed)
         once_more = again(copies, state, since=since, until=until)
         try:
-            return advance(warehouse, made, told=told, again=once_more)
+            return advance(warehouse, made, told=told, again=once_more, failed=failed)
         except UnreadError:
             if attempt == _ATTEMPTS - 1:
                 raise
         time.sleep(_PAUSE)
-        copies = {name: listed_again(held) for name, held in copies.items()}
+        copies = {name: _listed_again(held) for name, held in copies.items()}
     raise AssertionError("the last attempt returns or raises")
+
+
+def _listed_again(held: Sequence[Found]) -> Sequence[Found]:
+    """As they are now; planning says what is wrong with those that cannot be listed any more."""
+    try:
+        return listed_again(held)
+    except SourceError:
+        return held

@@ -52,7 +52,7 @@ class GrowthSource(_spark.DataSource):  # type: ignore[misc]
 
     def streamReader(self, schema: Any) -> Any:  # noqa: N802  # Spark's name
         """A reader of all columns."""
-        return GrowthReader(parse(self.options))
+        return GrowthReader(parse(self.options)._replace(passes_over=True))
 
 
 class GrowthReader(Offsets):

@@ -12,7 +12,7 @@ from kshell.sources.files import Listing
 from kshell.sources.files import scan as list_again
 from kshell.spark.files.pack import Slice, file_slices, pack
 from kshell.spark.files.plan import FilePlan, Finding
-from kshell.spark.files.scan import Found, Origin, find, identity, is_glob, origin
+from kshell.spark.files.scan import Found, Origin, Unread, find, identity, is_glob, origin
 from kshell.spark.options import UNLIMITED, Options
 from kshell.spark.stream.place import Bound, Place, Places, behind, bound_of
 from kshell.spark.stream.walk import between, reach
@@ -21,15 +21,17 @@ Bounds = Mapping[str, Bound]
 _PER_FILE = 1 << 14
 
 
-def present(options: Options, *, must: bool = False) -> dict[str, Found]:
+def present(options: Options, *, must: bool = False, unread: list[Unread] | None = None) -> dict[str, Found]:
     """The directories that are there now, by their real paths; what is not there may come, or come again.
 
-    With ``must`` a path that is no glob has to be there: raises SourceNotFoundError.
+    With ``must`` a path that is no glob has to be there: raises SourceNotFoundError. ``unread``: gets what cannot be
+    listed, which is an error without it, unless the options pass over it.
     """
     found: dict[str, Found] = {}
+    passed_over = [] if unread is None and options.passes_over else unread
     for path in options.paths:
         try:
-            matches = find([path])
+            matches = find([path], passed_over)
         except SourceNotFoundError:
             if must and not is_glob(path):
                 raise

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import CommandError, KshellError, UsageError
 from kshell.sources.points import Point
-from kshell.spark.files.scan import Found
+from kshell.spark.files.scan import Found, Unread
 from kshell.spark.options import parse
 from kshell.spark.steps.step import NOTHING, Summary, is_damage
 from kshell.spark.steps.taking import take
+from kshell.spark.steps.unread import Failures, add_unread, first, is_unread
 from kshell.spark.stream.growth import FORMAT, Grown, GrowthSource
 from kshell.spark.stream.plan import present
 from kshell.spark.truth import by_cluster
@@ -29,6 +30,7 @@ from kshell.spark.warehouse.writer_lock import WriterLock
 
 if TYPE_CHECKING:
     from kshell.sources.log import Progress
+    from kshell.spark.truth import Truth
     from kshell.spark.warehouse import Warehouse
 
 _POLL = 0.2
@@ -70,7 +72,7 @@ class TableStream:
     ) -> None:
         self._warehouse = warehouse
         self._sources = sources
-        self._options = parse(sources.options)
+        self._options = parse(sources.options)._replace(passes_over=True)
         self._say = say
         self._told = told
         self._busy = threading.Lock()
@@ -175,14 +177,16 @@ class TableStream:
 
     def _take(self, rows: Sequence[Grown], number: int) -> None:
         ends = {json.loads(path): offset for path, offset, _, _ in rows}
-        found = present(self._options)
+        unread: list[Unread] = []
+        found = present(self._options, unread=unread)
         at = {one.path: path for path, one in found.items()}
-        copies, until = {}, {}
+        copies: dict[str, list[Found]] = {}
+        until: dict[str, int | None] = {}
         for name, held in by_cluster(found.values(), self._sources.cluster).items():
             grown = [ends[at[one.path]] for one in held if at[one.path] in ends]
-            if grown:
-                copies[name], until[name] = held, max(grown)
-        summary = self._step(copies, until)
+            if grown or name in self._warehouse.state.failed:  # the checkpoint is beyond what could not be read then
+                copies[name], until[name] = held, max(grown, default=None)
+        summary = self._step(copies, until, unread)
         behind = sum(row[3] for row in rows)
         self._say(
             f"micro-batch {number}: {len(summary.clusters)} of {len(copies)} clusters, "
@@ -190,8 +194,20 @@ class TableStream:
             + (f"{behind:,} bytes behind" if behind else f"up to date at offset {max(ends.values(), default=0):,}")
         )
 
-    def _step(self, copies: Mapping[str, Sequence[Found]], until: Mapping[str, int] | None) -> Summary:
-        summary = take(self._warehouse, copies, since=self._sources.since, until=until, told=self._told)
+    def _step(
+        self, copies: Mapping[str, Sequence[Found]], until: Mapping[str, int | None] | None, unread: Sequence[Unread]
+    ) -> Summary:
+        """``until``: of each cluster; ``None``: all there is. Raises KshellError where nothing at all can be read."""
+        warehouse, failed = self._warehouse, Failures()
+        add_unread(failed, unread, self._sources.cluster)
+        known = warehouse.state.clusters.keys()
+
+        def planned(made: Sequence[Truth], failed: Failures) -> None:
+            if failed and not made and known <= failed.keys():
+                raise first(failed)
+
+        since = self._sources.since
+        summary = take(warehouse, copies, since=since, until=until, told=self._told, failed=failed, planned=planned)
         self.summary = folded(self.summary, summary)
         self.clusters.update(copies)
         return summary
@@ -200,10 +216,12 @@ class TableStream:
         """Clusters that the checkpoint has passed and the tables do not have: these are other tables, or were begun
         anew. What they lack comes in one step.
         """
-        every = by_cluster(present(self._options).values(), self._sources.cluster)
-        missing = {name: held for name, held in every.items() if name not in self._warehouse.state.clusters}
+        unread: list[Unread] = []
+        every = by_cluster(present(self._options, unread=unread).values(), self._sources.cluster)
+        state = self._warehouse.state
+        missing = {name: held for name, held in every.items() if name not in state.clusters or name in state.failed}
         if missing:
-            summary = self._step(missing, None)
+            summary = self._step(missing, None, unread)
             if summary.step:
                 self._say(f"{len(missing)} clusters that the tables do not have: {summary.bytes_read:,} bytes")
 
@@ -215,8 +233,8 @@ def folded(before: Summary, later: Summary) -> Summary:
     kept = sorted(counts.items(), key=lambda one: (not is_damage(*one[0]), -one[1]))[:_REASONS]
     rows = Counter(before.rows)
     rows.update(later.rows)
-    told = [row for row in before.copies if row.get("clusterId") not in later.clusters]
-    told += [row for row in later.copies if row.get("clusterId") in later.clusters]
+    told = [row for row in before.copies if row.get("clusterId") not in later.clusters and not is_unread(row)]
+    told += [row for row in later.copies if row.get("clusterId") in later.clusters or is_unread(row)]
     return Summary(
         max(before.step, later.step),
         tuple(dict.fromkeys((*before.clusters, *later.clusters))),
@@ -226,4 +244,5 @@ def folded(before: Summary, later: Summary) -> Summary:
         tuple(told),
         tuple(dict.fromkeys((*before.restarted, *later.restarted))),
         before.seconds + later.seconds,
+        later.unread_code,
     )

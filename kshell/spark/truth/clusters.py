@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterable
 
-from kshell.spark.files.scan import Found, identity
+from kshell.spark.files.scan import Found, Origin, identity
 
 
 def by_cluster(found: Iterable[Found], given: str | None = None) -> dict[str, list[Found]]:
@@ -16,9 +16,13 @@ def by_cluster(found: Iterable[Found], given: str | None = None) -> dict[str, li
     """
     clusters: dict[str, list[Found]] = {}
     for one in found:
-        cluster = one.origin.cluster_id or given or _unknown(one.path)
-        clusters.setdefault(cluster, []).append(one)
+        clusters.setdefault(cluster_of(one.path, one.origin, given), []).append(one)
     return clusters
+
+
+def cluster_of(path: str, origin: Origin, given: str | None = None) -> str:
+    """The cluster of a copy, likewise."""
+    return origin.cluster_id or given or _unknown(path)
 
 
 def _unknown(path: str) -> str:

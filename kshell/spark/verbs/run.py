@@ -20,9 +20,10 @@ _FEW_OFFSETS, _FEW_BYTES = 200_000, 32 << 20
 
 
 def run(args: Any) -> Report:
-    """One step; exit code 4 when something was damaged or malformed."""
+    """One step; exit code 4 when something was damaged or malformed, else 3 when something could not be read."""
     from kshell.spark.steps.planning import NOW, clusters
     from kshell.spark.steps.taking import take
+    from kshell.spark.steps.unread import Failures, first
     from kshell.spark.verbs.base.opened import opened
     from kshell.spark.verbs.base.summary import report
 
@@ -31,16 +32,19 @@ def run(args: Any) -> Report:
         place = stack.enter_context(opened(args, args.format))
         warehouse, progress = place.warehouse, place.progress
         progress(0, 0, "looking for metadata directories")
-        copies = clusters(sources, args.cluster)
+        failed: Failures = {}
+        copies = clusters(sources, args.cluster, failed)
         stack.enter_context(warehouse.writing())  # nothing is written where nothing is found
         since = args.since or NOW
 
-        def planned(found: Sequence[Truth]) -> None:
+        def planned(found: Sequence[Truth], failed: Failures) -> None:
+            if not found:
+                raise first(failed)
             place.is_brief = sum(one.reached.offset for one in found) < _FEW_OFFSETS
             place.is_brief &= sum(one.size for one in found) < _FEW_BYTES
 
-        summary = take(warehouse, copies, since=since, told=progress, planned=planned)
-        return report(warehouse.place, len(copies), summary)
+        summary = take(warehouse, copies, since=since, told=progress, failed=failed, planned=planned)
+        return report(warehouse.place, len({*copies, *failed}), summary)
 
 
 VERB = Verb(
@@ -66,6 +70,7 @@ VERB = Verb(
         "The copies of a cluster (by meta.properties) are held against each other and give one truth. A second run"
         " reads only what is new, and where nothing is, it does not even start Spark. A run that is killed leaves the"
         " tables as they were. What cannot be decoded is in the table quarantine; exit code 4: some of that is damaged"
-        " or malformed."
+        " or malformed. A copy that a glob finds and that cannot be read, and a cluster that cannot be planned, are"
+        " rows of the table copies (unreadable), and the others go on; exit code 3."
     ),
 )

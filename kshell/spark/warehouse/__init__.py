@@ -186,7 +186,7 @@ class Warehouse:
             held[EVERY] = [self.step]
         else:
             self._replaced(held, clusters, written.clusters.get(ALL, frozenset()))
-        self._rows[name] = written.rows
+        self._rows[name] = self._rows.get(name, 0) + written.rows  # other clusters may come later in a step
         return written.rows
 
     def extend(self, name: str, frame: DataFrame, clusters: Collection[str]) -> int:
@@ -242,12 +242,17 @@ class Warehouse:
             held[cluster] = [step for step in held[cluster] if step not in gone] + [self.step]
         return written.rows
 
-    def commit(self, clusters: Mapping[str, ClusterState]) -> State:
-        """Makes the step count, with the new states of the clusters that it was about; removes what no longer does."""
+    def commit(
+        self, clusters: Mapping[str, ClusterState], failed: Mapping[str, Mapping[str, str]] | None = None
+    ) -> State:
+        """Makes the step count, with the new states of the clusters that it was about; removes what no longer does.
+
+        ``failed``: as in a state, of all clusters; ``None``: as it was.
+        """
         before = self.state
-        made = State(
-            self.step, self.format, {**before.clusters, **clusters}, copied(self._parts), {**before.rows, **self._rows}
-        )
+        states, rows = {**before.clusters, **clusters}, {**before.rows, **self._rows}
+        unread = before.failed if failed is None else failed
+        made = State(self.step, self.format, states, copied(self._parts), rows, unread)
         self.commits.commit(made)
         self.state = made
         for name, held in before.parts.items():

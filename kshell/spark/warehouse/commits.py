@@ -54,6 +54,8 @@ class State(NamedTuple):
     parts: Mapping[str, Mapping[str, Mapping[str, list[int]]]] = {}
     rows: Mapping[str, int] = {}
     """Table -> the rows that its last step wrote."""
+    failed: Mapping[str, Mapping[str, str]] = {}
+    """Cluster -> path of a copy that could not be read when it was last looked at -> why."""
 
     def text(self) -> str:
         """As JSON, whose order is always the same."""

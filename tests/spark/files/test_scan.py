@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kshell.errors import SourceNotFoundError
-from kshell.sources.files import METADATA_DIRECTORY
-from kshell.spark.files.scan import Origin, find
+from kshell.errors import SourceNotFoundError, SourcePermissionError
+from kshell.sources.files import METADATA_DIRECTORY, Listing
+from kshell.sources.files import scan as scan_of_files
+from kshell.spark.files.scan import Origin, Unread, find
 from tests.builders import FIXTURES, batch, node_name, recorded, value, write_log, write_snapshot
 
 NODE = FIXTURES / "4.3.1/broker-0"
@@ -92,6 +93,37 @@ def test_nothing_there(tmp_path: Path) -> None:
     for path in ("nowhere", "empty", "*", "no*where"):
         with pytest.raises(SourceNotFoundError):
             find([str(tmp_path / path)])
+
+
+def refusing(patch: pytest.MonkeyPatch, *names: str) -> None:
+    """Directories that this user may not list, by the name of the one around them."""
+
+    def scan(path: str) -> Listing:
+        if Path(path).parent.name in names:
+            raise SourcePermissionError(f"{path}: permission denied")
+        return scan_of_files(path)
+
+    patch.setattr("kshell.spark.files.scan.scan", scan)
+
+
+def test_what_a_glob_finds_and_nobody_can_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "abc":
+        write_log(tmp_path / name / METADATA_DIRECTORY, batch([value("NO_OP")]))
+        (tmp_path / name / "meta.properties").write_text(f"cluster.id={name}\nnode.id=1\n")
+    refusing(monkeypatch, "a", "c")
+    unread: list[Unread] = []
+    assert [Path(one.path).parent.name for one in find([f"{tmp_path}/*"], unread)] == ["b"]
+    assert [(one.path, one.origin) for one in unread] == [
+        (str(tmp_path / name / METADATA_DIRECTORY), Origin(name, 1)) for name in "ac"
+    ]
+    assert find([f"{tmp_path}/[ac]"], unread) == []
+    for given in (f"{tmp_path}/*", str(tmp_path / "a")):
+        with pytest.raises(SourcePermissionError, match="a/__cluster_metadata-0: permission denied"):
+            find([given])
+    with pytest.raises(SourcePermissionError):
+        find([str(tmp_path / "a"), f"{tmp_path}/*"], unread)  # it was named
+    with pytest.raises(SourceNotFoundError):
+        find([f"{tmp_path}/*", str(tmp_path / "nowhere")], unread)
 
 
 def test_which_snapshots(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from kshell.errors import DataError, DeadlineError, KshellError, SourceError
 from kshell.spark.files.scan import Found
 from kshell.spark.steps import planning
 from kshell.spark.steps.planning import clusters, truths
+from kshell.spark.steps.unread import Failures, after, exit_code, words
 from kshell.spark.warehouse.commits import ClusterState, State
 from tests.builders import batch, value, write_log
 
@@ -87,6 +89,43 @@ def test_what_is_new_of_known_clusters_counts_and_nothing_else(tmp_path: Path, m
     assert much(grown(clusters([f"{tmp_path}/c9/*"]), "c9")) == {"c9"}
     monkeypatch.setattr(planning, "_FEW", 10_000)
     assert much(clusters([f"{tmp_path}/*/*"])) == {"c9"}, "with a new copy all of them are compared"
+
+
+def failing(patch: pytest.MonkeyPatch, error: KshellError, *names: str) -> None:
+    """Clusters that cannot be planned."""
+
+    def plan(name: str, *more: Any) -> Any:
+        if name in names:
+            raise error
+        return real(name, *more)
+
+    real = planning._truth
+    patch.setattr(planning, "_truth", plan)
+
+
+def test_clusters_that_cannot_be_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for cluster, name in ("a1", "a2", "b1", "c1"):
+        node(tmp_path, cluster, name)
+    copies = clusters([f"{tmp_path}/*/*"])
+    at = copies["a"][1].path
+    for error, blamed in ((SourceError(f"{at}/0.log: no"), [at]), (DataError("no"), [one.path for one in copies["a"]])):
+        with monkeypatch.context() as patch:
+            failing(patch, error, "a")
+            failed: Failures = {}
+            assert [one.cluster_id for one in truths(copies, State(), failed=failed)] == ["b", "c"]
+            assert failed == {"a": dict.fromkeys(blamed, error)}
+            assert exit_code(failed) == error.exit_code
+            with pytest.raises(type(error)):
+                truths(copies, State())
+    failing(monkeypatch, DeadlineError("gave up"), "b")
+    with pytest.raises(DeadlineError):  # is not about that cluster
+        truths(copies, State(), failed={})
+
+
+def test_the_words_of_clusters_that_nobody_looked_at_stay() -> None:
+    error = SourceError("no")
+    state = State(failed={"a": {"1": "was"}, "b": {"2": "was"}, "c": {"3": "was"}})
+    assert after(state, {"b", "c"}, words({"c": {"4": error}})) == {"a": {"1": "was"}, "c": {"4": "no"}}
 
 
 def test_a_lone_copy_is_walked_quicker_than_two_are_compared(tmp_path: Path) -> None:

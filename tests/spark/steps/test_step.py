@@ -10,20 +10,25 @@ import pytest
 
 import kshell
 import kshell.spark
+from kshell.errors import SourceError, SourcePermissionError
 from kshell.protocol.batches import write_batch
 from kshell.sources.directory import DirectorySource
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.files import METADATA_DIRECTORY, Listing
+from kshell.sources.files import scan as scan_of_files
 from kshell.sources.points import Point, offset_at
 from kshell.spark.files.scan import find, spelled
 from kshell.spark.options import SLICE_BYTES
+from kshell.spark.steps import planning
 from kshell.spark.steps.planning import NOW, again, clusters, truths
 from kshell.spark.steps.step import Summary, advance
+from kshell.spark.steps.unread import Failures
 from kshell.spark.truth import Reached, Truth, truth
+from kshell.spark.verbs.base.summary import report
 from kshell.spark.views.moment import moment_of
 from kshell.spark.views.named import named
 from kshell.spark.warehouse import Warehouse, catalog
 from kshell.spark.warehouse.commits import CURRENT, State
-from tests.builders import FIXTURES, batches, copy_of, node_name, recorded, value, write_log
+from tests.builders import FIXTURES, batch, batches, copy_of, node_name, recorded, value, write_log
 from tests.notebooks import sparks
 from tests.spark.reading import dumped
 from tests.spark.silver.replaying import listed, told
@@ -137,6 +142,87 @@ def test_executors_plan_as_the_driver_does(spark: Any, monkeypatch: pytest.Monke
     there = truths(copies, State(), spark=lambda: spark, told=lambda done, total, what: words.append(what))
     assert there == here
     assert 1 < int(words[0].split()[1]) < len(copies) == len(words) - 1 + int(words[0].split()[1])
+
+
+def broken(patch: pytest.MonkeyPatch, unlisted: set[str], unplanned: set[str]) -> None:
+    """Directories that cannot be listed, and clusters that cannot be planned, as long as they are in those sets."""
+
+    def scan(path: str) -> Listing:
+        if Path(path).parent.name in unlisted:
+            raise SourcePermissionError(f"{path}: permission denied")
+        return scan_of_files(path)
+
+    def plan(name: str, *more: Any) -> Truth:
+        if name in unplanned:
+            raise SourceError(f"{name}: no")
+        return real_plan(name, *more)
+
+    real_plan = planning._truth
+    patch.setattr("kshell.spark.files.scan.scan", scan)
+    patch.setattr(planning, "_truth", plan)
+
+
+@pytest.mark.parametrize("is_all", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_what_cannot_be_read_is_a_row_and_the_others_go_on(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_all: bool
+) -> None:
+    for cluster, name in (("x", "1"), ("x", "2"), ("y", "3"), ("z", "4")):
+        write_log(tmp_path / "in" / name / "__cluster_metadata-0", batch([value("NO_OP")] * 3))
+        (tmp_path / "in" / name / "meta.properties").write_text(f"cluster.id={cluster}\nnode.id={name}\n")
+    unlisted, unplanned = {"2", "4"}, {"y"}
+    broken(monkeypatch, unlisted, unplanned)
+    warehouse = Warehouse(spark, str(tmp_path / "out"))
+
+    def run() -> tuple[Summary, set[tuple[Any, ...]]]:
+        failed: Failures = {}
+        copies = clusters([str(tmp_path / "in" / "*")], None, failed)
+        with warehouse.writing():
+            found = truths(copies, warehouse.state, failed=failed)
+            once_more = again(copies, warehouse.state)
+            summary = advance(warehouse, found, again=once_more, failed=failed)
+        rows = warehouse.read("copies").collect()
+        return summary, {(row.clusterId, Path(row.copy).parent.name, row.state) for row in rows}
+
+    summary, rows = run()
+    assert rows == {
+        ("x", "1", "reference"),
+        ("x", "2", "unreadable"),
+        ("y", "3", "unreadable"),
+        ("z", "4", "unreadable"),
+    }
+    assert (summary.step, summary.clusters, report("out", 3, summary).exit_code) == (1, ("x",), 3)
+    assert [row["copy"].split("/")[-2] for row in summary.copies] == ["2", "3", "4"]
+    assert list(warehouse.state.clusters) == ["x"], "of the others nothing is known"
+    assert warehouse.read("records").count() == 3
+    assert run()[0].step == 0, "nothing is new"
+    assert run()[0].unread_code == 3
+
+    unplanned.clear()
+    summary, rows = run()
+    assert (summary.step, summary.clusters, summary.rows["copies"]) == (2, ("y",), 1)
+    assert ("y", "3", "reference") in rows and len(rows) == 4
+    if not is_all:
+        return
+    unlisted.clear()
+    before = warehouse.state.clusters["x"]
+    unplanned.add("x")
+    summary, rows = run()
+    assert rows == {
+        ("x", "1", "unreadable"),
+        ("x", "2", "unreadable"),
+        ("y", "3", "reference"),
+        ("z", "4", "reference"),
+    }
+    assert warehouse.state.clusters["x"] == before, "where it was"
+    unplanned.clear()
+    summary, rows = run()
+    assert rows == {("x", "1", "reference"), ("x", "2", "same"), ("y", "3", "reference"), ("z", "4", "reference")}
+    assert (summary.unread_code, warehouse.state.failed, run()[0].step) == (0, {}, 0)
+    assert warehouse.read("records").count() == 9
+    unlisted.add("3")
+    assert run()[1] == {(c, n, "unreadable" if n == "3" else state) for c, n, state in rows}
+    unlisted.clear()
+    assert run()[1] == rows, "as they were, though nothing else is new"
 
 
 @pytest.mark.parametrize("name", ["copy", pytest.param("caf\udce9", id="no UTF-8")])

@@ -96,10 +96,13 @@ def content(warehouse: Warehouse) -> dict[str, list[str]]:
 def run(warehouse: Warehouse, directory: Path, harm: Callable[[], None] | None = None) -> Summary:
     """What the verb does; ``harm``: done when all is planned, once."""
     waiting = [] if harm is None else [harm]
+
+    def planned(*given: object) -> None:
+        if waiting:
+            waiting.pop()()
+
     with warehouse.writing():
-        return taking.take(
-            warehouse, clusters([str(directory)]), planned=lambda _: waiting.pop()() if waiting else None
-        )
+        return taking.take(warehouse, clusters([str(directory)]), planned=planned)
 
 
 @pytest.mark.spark

@@ -12,14 +12,17 @@ from typing import Any, cast
 
 import pytest
 
-from kshell.errors import CommandError, DeadlineError, SourceError, UsageError
+from kshell.errors import CommandError, DeadlineError, SourceError, SourcePermissionError, UsageError
 from kshell.spark import cli
 from kshell.spark.interrupts import quiet
 from kshell.spark.options import parse
 from kshell.spark.steps.step import NOTHING, Summary
+from kshell.spark.steps.unread import words
 from kshell.spark.stream import tables as stream_tables
 from kshell.spark.stream.tables import Sources, Stopping, TableStream, Trigger, folded
+from kshell.spark.warehouse.commits import ClusterState, State
 from tests.builders import batch, value, write_log
+from tests.spark.files.test_scan import refusing
 
 DONE = Summary(1, ("x",), {"records": 3}, 10, {("torn", "cut"): 1}, ({"clusterId": "x"},), (), 1.0)
 
@@ -30,7 +33,7 @@ class Warehouse:
     def __init__(self, place: Path, spark: Any = None, clusters: Any = None) -> None:
         self.place = str(place)
         self.spark = spark
-        self.state = type("State", (), {"clusters": clusters or {}})()
+        self.state = State(clusters=clusters or {})
 
 
 class Frame:
@@ -218,9 +221,40 @@ def test_a_second_signal_is_told_as_that_whatever_the_jvm_says(tmp_path: Path) -
 
 def test_clusters_that_other_tables_lack_come_first(tmp_path: Path, steps: list[Any]) -> None:
     stream = stream_of(tmp_path, [])
-    stream._warehouse.state.clusters["x"] = 1  # type: ignore[index]
+    stream._warehouse.state = State(clusters={"x": ClusterState({})})
     stream._catch_up()
     assert steps == [({"y": ["__cluster_metadata-0"]}, None)]
+
+
+def test_what_could_not_be_read_comes_again_until_it_can(
+    tmp_path: Path, steps: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures: list[Any] = []
+
+    def advance(warehouse: Any, made: Any, *, failed: Any, **more: Any) -> Summary:
+        failures.append(words(failed))
+        return DONE
+
+    monkeypatch.setattr(stream_tables, "advance", advance)
+    stream = stream_of(tmp_path, [])
+    stream._warehouse.state = State(
+        clusters=dict.fromkeys("xyz", ClusterState({})), failed={"y": {"c": "no"}, "z": {"d": "no"}}
+    )
+    refusing(monkeypatch, "a")
+    path = f"{tmp_path}/%s/__cluster_metadata-0"
+    stream._batch(Frame((path % "b", 3, 9, 0)), 1)
+    both = {"x": ["__cluster_metadata-0"], "y": ["__cluster_metadata-0"]}
+    assert steps == [(both, {"x": 3, "y": None})], "the checkpoint is beyond what y did not give"
+    assert failures == [{"x": {path % "a": f"{path % 'a'}: permission denied"}}]
+    stream._catch_up()
+    assert steps[1:] == [({"y": ["__cluster_metadata-0"]}, None)]
+
+
+def test_a_stream_whose_only_cluster_cannot_be_read_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = stream_of(tmp_path, [])
+    refusing(monkeypatch, "a", "b", "c")
+    with pytest.raises(SourcePermissionError):
+        stream._take([], 0)
 
 
 def test_two_streams_do_not_share_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,6 +289,10 @@ def test_several_steps_as_one() -> None:
     assert made.rows == {"records": 4, "files": 2} and made.quarantine == {("torn", "cut"): 2}
     assert made.copies == ({"clusterId": "y"},), "what was last said of each cluster"
     assert folded(made, NOTHING) == folded(NOTHING, made) == made
+    lost = {"clusterId": "z", "state": "unreadable"}
+    made = folded(made, DONE._replace(clusters=(), copies=(lost,), unread_code=3))
+    assert made.copies == ({"clusterId": "y"}, lost) and made.unread_code == 3
+    assert folded(made, NOTHING).copies == ({"clusterId": "y"},), "it can be read again"
 
 
 def test_a_stream_without_end_keeps_no_more_with_every_step() -> None:

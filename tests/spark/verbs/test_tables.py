@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from kshell.errors import SourceError
 from kshell.spark import cli
 from kshell.spark.steps.novelty import fresh_of
 from kshell.spark.steps.planning import clusters, truths
 from kshell.spark.warehouse import catalog
 from kshell.spark.warehouse.commits import ClusterState, Commits, State
-from tests.builders import FIXTURES
+from tests.builders import FIXTURES, batch, value, write_log
+from tests.spark.files.test_scan import refusing
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -97,6 +99,24 @@ def test_what_is_refused(
     assert found[:2] == (code, "")
     assert found[2].startswith(f"kshell-pipeline: {said.replace('OUT', place)}")
     assert not (tmp_path / "out").exists()
+
+
+def test_where_nothing_can_be_read_that_is_the_error(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, without_spark: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_log(tmp_path / "in" / "a" / "__cluster_metadata-0", batch([value("NO_OP")]))
+    words = ("run", "--source", str(tmp_path / "in" / "*"), "--out", str(tmp_path / "out"))
+    with monkeypatch.context() as patch:
+        refusing(patch, "a")
+        code, out, err = call(capsys, *words)
+        assert (code, out) == (3, "") and "a/__cluster_metadata-0: permission denied" in err
+        assert not (tmp_path / "out").exists()
+
+    def plan(*given: object) -> object:
+        raise SourceError("cannot be planned")
+
+    monkeypatch.setattr("kshell.spark.steps.planning._truth", plan)
+    assert call(capsys, *words) == (3, "", "kshell-pipeline: cannot be planned\n")
 
 
 def test_a_second_run_with_nothing_new_starts_no_session(

@@ -8,11 +8,14 @@ from kshell.plots.base.look import counted
 from kshell.spark.report.base.asking import in_cluster, of, some
 from kshell.spark.report.base.told import Answers, Attention, Column, Scope, Section, Table, Told
 
-_LEVELS = {"diverged": "error", "damaged": "error", "other-cluster": "error", "not-compared": "info"}
+_LEVELS = {
+    "diverged": "error", "damaged": "error", "other-cluster": "error", "unreadable": "error", "not-compared": "info",
+}  # fmt: skip
 _WORDS = {
     "diverged": ("copy parts from the others", "copies part from the others"),
     "damaged": ("copy is damaged", "copies are damaged"),
     "other-cluster": ("copy is of another cluster", "copies are of another cluster"),
+    "unreadable": ("copy could not be read", "copies could not be read"),
     "not-compared": ("copy could not be compared", "copies could not be compared"),
 }
 

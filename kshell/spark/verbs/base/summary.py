@@ -15,7 +15,7 @@ _COPIES = typed("clusterId:string copy:string state:string reason:string damage:
 
 
 def report(place: str, clusters: int, summary: Summary) -> Report:
-    """The step's summary; exit code 4 when anything was damaged or malformed."""
+    """The step's summary; exit code 4 when anything was damaged or malformed, else that of what could not be read."""
     what = {
         "out": place,
         "step": summary.step or None,
@@ -35,7 +35,7 @@ def report(place: str, clusters: int, summary: Summary) -> Report:
         sections.append(Section("quarantine", "Quarantine", Rows(_QUARANTINE, rows)))
     if summary.copies:
         sections.append(Section("copies", "Copies that are not as the others", Rows(_COPIES, summary.copies)))
-    return Report(sections, exit_code=EXIT_DATA if summary.is_damaged else EXIT_OK)
+    return Report(sections, exit_code=max(summary.unread_code, EXIT_DATA if summary.is_damaged else EXIT_OK))
 
 
 def _written(summary: Summary) -> Iterator[Row]:
