@@ -61,8 +61,7 @@ def test_a_session_on_a_running_quorum(cluster: Cluster, shell: Terminal) -> Non
 
 def kill_the_leader(cluster: Cluster, shell: Terminal) -> None:
     """The toolbar says that there is no leader, then names the next one; the shell goes on."""
-    shell.type("pwd")
-    shell.press("Enter")
+    shell.enter("pwd")
     shell.wait_for_prompt("/")
     old = cluster.leader()
     epoch = int(shell.wait(rf"leader {old.id} · epoch (\d+)")[1])

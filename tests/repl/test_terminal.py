@@ -98,8 +98,7 @@ def test_history_after_a_restart(terminal: Open, tmp_path: Path) -> None:
     shell = terminal()
     shell.wait_for_prompt("/")
     for line in ("cd /image/features", "cat metadataVersion", " pwd"):
-        shell.type(line)
-        shell.press("Enter")
+        shell.enter(line)
         shell.wait_for_prompt("/image/features")
     shell.press("C-d")
     shell.wait("^EXIT=0$")
@@ -138,8 +137,7 @@ def test_long_output_is_paged(terminal: Open) -> None:
     shell.wait("customer-profiles")
     shell.press("q")
     shell.wait_for_prompt("/")
-    shell.type("set pager off")
-    shell.press("Enter")
+    shell.enter("set pager off")
     shell.wait_for_prompt("/")
     shell.type("find /image/features")
     shell.press("Enter")
@@ -149,8 +147,7 @@ def test_long_output_is_paged(terminal: Open) -> None:
 def test_errors_come_with_a_hint(terminal: Open) -> None:
     shell = terminal()
     shell.wait_for_prompt("/")
-    shell.type("cat /image/topcis/byName")
-    shell.press("Enter")
+    shell.enter("cat /image/topcis/byName")
     shell.wait_for_prompt("/")
     shell.shows("error-path")
     # The message is red.
@@ -170,8 +167,7 @@ def test_errors_come_with_a_hint(terminal: Open) -> None:
 def test_resizing(terminal: Open) -> None:
     shell = terminal()
     shell.wait_for_prompt("/")
-    shell.type("cd /image/configs/TOPIC:customer-profiles")
-    shell.press("Enter")
+    shell.enter("cd /image/configs/TOPIC:customer-profiles")
     shell.wait_for_prompt("/image/configs/TOPIC:customer-profiles")
     shell.resize(50, 12)
     shell.wait(r"^kshell:\S*…\S*> *$")

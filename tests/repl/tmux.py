@@ -78,6 +78,14 @@ class Terminal:
         """Keys by tmux's names: ``Enter``, ``C-c``, ``Tab``."""
         self._run("send-keys", "-t", "t", *keys)
 
+    def enter(self, line: str) -> None:
+        """A line at the prompt. It is sent when it is to be seen: an empty prompt afterwards is that of the next one,
+        and keys that are pressed there are not lost in between.
+        """
+        self.type(line)
+        self.wait(f"> {re.escape(line)}")
+        self.press("Enter")
+
     def resize(self, columns: int, lines: int) -> None:
         """Another size of the window."""
         self._run("resize-window", "-t", "t", "-x", str(columns), "-y", str(lines))
