@@ -156,6 +156,8 @@ def _tried(path: str, failed: list[Unread], counts: Callable[[str], bool] = bool
     except SourceError as error:
         with contextlib.suppress(SourceError):
             whose = origin(Listing(place, (), ()))
+            if whose.cluster_id is None:  # nobody may go through it to what lies beside it
+                whose = origin(Listing(os.path.dirname(place), (), ()))
         failed.append(Unread(place, whose, error))
         return None
 

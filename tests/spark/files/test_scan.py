@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -124,6 +125,25 @@ def test_what_a_glob_finds_and_nobody_can_list(tmp_path: Path, monkeypatch: pyte
         find([str(tmp_path / "a"), f"{tmp_path}/*"], unread)  # it was named
     with pytest.raises(SourceNotFoundError):
         find([f"{tmp_path}/*", str(tmp_path / "nowhere")], unread)
+
+
+def test_a_directory_that_nobody_may_enter_is_of_the_cluster_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_log(tmp_path / "a" / METADATA_DIRECTORY, batch([value("NO_OP")]))
+    (tmp_path / "a" / "meta.properties").write_text("cluster.id=x\nnode.id=1\n")
+
+    def opened(path: str, *more: Any, **options: Any) -> Any:
+        if f"{METADATA_DIRECTORY}/" in str(path):
+            raise PermissionError(13, "Permission denied", path)
+        return really(path, *more, **options)
+
+    really = open
+    refusing(monkeypatch, "a")
+    monkeypatch.setattr("builtins.open", opened)
+    unread: list[Unread] = []
+    find([f"{tmp_path}/*"], unread)
+    assert [one.origin for one in unread] == [Origin("x", 1)]
 
 
 def test_which_snapshots(tmp_path: Path) -> None:
