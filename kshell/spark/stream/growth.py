@@ -66,7 +66,7 @@ class GrowthReader(Offsets):
         """Its rows."""
         pyarrow = importlib.import_module("pyarrow")
         names = [field.name for field in FIELDS]
-        rows = (dict(zip(names, row, strict=True)) for row in partition.rows)
+        rows = (dict(zip(names, (json.dumps(path), *more), strict=True)) for path, *more in partition.rows)
         return arrow_tables.batches(pyarrow, FIELDS, rows)
 
 
@@ -79,7 +79,7 @@ def grown(options: Options, before: Places, after: Places) -> Iterator[Grown]:
             one = found.get(path)
             left = behind(one.listing, place) if one else 0
             taken = max(behind(one.listing, was) - left, 0) if one else 0
-            yield json.dumps(path), _offset(place), taken, left
+            yield path, _offset(place), taken, left
 
 
 def _offset(place: Place) -> int:
