@@ -6,6 +6,7 @@ import json
 import pickle
 import signal
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
@@ -230,7 +231,7 @@ def test_what_could_not_be_read_comes_again_until_it_can(
     tmp_path: Path, steps: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures: list[Any] = []
-    without = stream_tables.take
+    without: Callable[..., Summary] = vars(stream_tables)["take"]
 
     def take(*given: Any, failed: Any, **more: Any) -> Summary:
         failures.append(words(failed))
