@@ -6,6 +6,7 @@ an earlier record is taken for that one's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from kshell.commands.base.tables import Field
@@ -27,12 +28,17 @@ _GROUP = ", ".join((*RESOURCE, "name"))
 _WHO = ", ".join((*RESOURCE, *MEMBER))
 _VALID = ("validFromOffset", "validFromMs", "validToOffset", "validToMs")
 _NEVER = (1 << 63) - 1
+_NULL = "cast(null as boolean) as isThere"
 
 
 def config_drift_episodes(tables: Tables) -> Any:
     """The rows."""
     spans = _spans(tables)
-    usual = _usual(spans).selectExpr(*RESOURCE, "name", "usual.value as usualValue", "ms as usualMs", "toMs as untilMs")
+    usual = (
+        _usual(spans)
+        .where("usual is not null")
+        .selectExpr(*RESOURCE, "name", "usual.value as usualValue", "ms as usualMs", "toMs as untilMs")
+    )
     meet = f"ms < coalesce(untilMs, {_NEVER}) and usualMs < coalesce(toMs, {_NEVER}) and not (value <=> usualValue)"
     met = spans.join(usual, [*RESOURCE, "name"]).where(meet)
     told = met.selectExpr(
@@ -53,22 +59,10 @@ def _spans(tables: Tables) -> Any:
     there = _comings(compared.lives(tables, _VALID))
     there = there.join(values.select(*RESOURCE, "name").distinct(), list(RESOURCE))
     key = (*RESOURCE, *MEMBER, "name")
-    no_value = "cast(null as struct<value: string>) as said"
-    points = (
-        there.selectExpr(*key, "offset", "ms", "isThere", no_value, "false as ends")
-        .unionByName(
-            values.selectExpr(
-                *key, "validFromOffset as offset", "validFromMs as ms", "cast(null as boolean) as isThere",
-                "struct(value) as said", "false as ends",
-            )
-        )
-        .unionByName(
-            values.where("validToOffset is not null").selectExpr(
-                *key, "validToOffset as offset", "validToMs as ms", "cast(null as boolean) as isThere", no_value,
-                "true as ends",
-            )
-        )
-    )  # fmt: skip
+    none, nothing = "cast(null as struct<value: string>)", "named_struct('value', cast(null as string))"
+    points = there.selectExpr(*key, "offset", "ms", "isThere", f"{none} as said", "false as ends").unionByName(
+        _ends(values, key, f"struct(value) as said, false as ends, {_NULL}", f"{none} as said, true as ends, {_NULL}")
+    )
     at_offset = rows.grouped(
         points, (*key, "offset"), ms="max(ms)", isThere="max(isThere)", said="max(said)", ends="max(ends)"
     )
@@ -76,8 +70,7 @@ def _spans(tables: Tables) -> Any:
     states = at_offset.selectExpr(
         *key, "offset", f"max(ms) over {window} as ms",
         f"coalesce(last(isThere, true) over {window}, false) as isThere",
-        f"last(coalesce(said, if(ends, named_struct('value', cast(null as string)), null)), true) over {window}.value"
-        " as value",
+        f"last(coalesce(said, if(ends, {nothing}, null)), true) over {window}.value as value",
     )  # fmt: skip
     last = states.selectExpr("*", f"lead(ms) over {window} as nextMs").where("nextMs is null or nextMs > ms")
     was = f"lag(struct(isThere, value)) over {window} as was"
@@ -86,13 +79,19 @@ def _spans(tables: Tables) -> Any:
     return ended.where("isThere").select(*key, "value", "ms", "toMs", "isThereThen")
 
 
+def _ends(versions: Any, key: Sequence[str], begun: str, ended: str) -> Any:
+    """A row (``offset``, ``ms``) where a version begins, and one where it ends, if it does; with those columns."""
+    begins = f"struct(validFromOffset as offset, validFromMs as ms, {begun})"
+    ends = f"struct(validToOffset as offset, validToMs as ms, {ended})"
+    # Not a union: what the versions are made of would be computed twice.
+    return versions.selectExpr(*key, f"inline(array({begins}, {ends}))").where("offset is not null")
+
+
 def _comings(lives: Any) -> Any:
     """When members come (``isThere``) and go: versions that follow each other are one life."""
     key = (*RESOURCE, *MEMBER)
-    begins = lives.selectExpr(*key, "validFromOffset as offset", "validFromMs as ms", "1 as step")
-    ends = lives.where("validToOffset is not null")
-    ends = ends.selectExpr(*key, "validToOffset as offset", "validToMs as ms", "-1 as step")
-    steps = rows.grouped(begins.unionByName(ends), (*key, "offset"), ms="max(ms)", step="sum(step)").where("step <> 0")
+    points = _ends(lives, key, "1 as step", "-1 as step")
+    steps = rows.grouped(points, (*key, "offset"), ms="max(ms)", step="sum(step)").where("step <> 0")
     window = f"(partition by {_WHO} order by offset)"
     counted = steps.selectExpr("*", f"sum(step) over {window} > 0 as isThere")
     return counted.selectExpr("*", f"lag(isThere) over {window} as was").where("not (was <=> isThere)")
@@ -101,26 +100,28 @@ def _comings(lives: Any) -> Any:
 def _usual(spans: Any) -> Any:
     """From ``ms`` to before ``toMs`` the value (``usual.value``) that most members have.
 
-    Each value counts at the times at which something changes, and only while somebody has it.
+    Times at which something changes are numbered. A value counts at each of them while somebody has it, and at the one
+    from which nobody does, as none: so each has a row that knows when it was.
     """
     group = (*RESOURCE, "name")
-    begins = spans.selectExpr(*group, "value", "ms", "1 as step")
-    ends = spans.where("toMs is not null").selectExpr(*group, "value", "toMs as ms", "-1 as step")
-    steps = rows.grouped(begins.unionByName(ends), (*group, "value", "ms"), step="sum(step)").where("step <> 0")
+    points = spans.selectExpr(*group, "value", "inline(array(struct(ms, 1 as step), struct(toMs as ms, -1 as step)))")
+    steps = rows.grouped(points.where("ms is not null"), (*group, "value", "ms"), step="sum(step)").where("step <> 0")
     of_value = f"(partition by {_GROUP}, value order by ms)"
     counted = steps.selectExpr(
         *group, "value", "ms", f"sum(step) over {of_value} as count",
-        f"dense_rank() over (partition by {_GROUP} order by ms) as time",
+        f"dense_rank() over (partition by {_GROUP} order by ms) as number",
     )  # fmt: skip
-    lasting = counted.selectExpr(
-        "*",
-        f"coalesce(lead(time) over {of_value}, max(time) over (partition by {_GROUP}) + 1) as nextTime",
-    ).where("count > 0")
-    held = lasting.selectExpr(*group, "value", "count", "explode(sequence(time, nextTime - 1)) as time")
-    most = rows.grouped(held, (*group, "time"), usual="min_by(struct(value), struct(-count, value is null, value))")
-    timed = most.join(counted.select(*group, "time", "ms").distinct(), [*group, "time"])
+    last = f"max(number) over (partition by {_GROUP})"
+    until = f"if(count > 0, coalesce(lead(number) over {of_value} - 1, {last}), number) as untilNumber"
+    held = counted.selectExpr("*", until).selectExpr("*", "explode(sequence(number, untilNumber)) as time")
+    most = rows.grouped(
+        held,
+        (*group, "time"),
+        ms="max(if(time = number, ms, null))",
+        usual="min_by(struct(value), struct(-count, value is null, value)) filter (where count > 0)",
+    )
     window = f"(partition by {_GROUP} order by time)"
-    changed = timed.selectExpr("*", f"lag(usual) over {window} as was").where("not (was <=> usual)")
+    changed = most.selectExpr("*", f"lag(usual) over {window} as was").where("not (was <=> usual)")
     return changed.selectExpr(*group, "usual", "ms", f"lead(ms) over {window} as toMs")
 
 

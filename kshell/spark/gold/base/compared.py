@@ -27,40 +27,32 @@ FIELDS = (
 
 
 def values(configs: Any, columns: Sequence[str]) -> Any:
-    """What is set: versions of ``configs``, with those columns, once for each comparison that they belong to."""
-    of_clusters = configs.where("resourceType <> 'BROKER_LOGGER' and (resourceType <> 'BROKER' or resourceName = '')")
-    of_brokers = configs.where("resourceType = 'BROKER' and resourceName <> ''")
-    common = ("clusterId", "resourceType", "resourceName", "name", "value", *columns)
-    return of_clusters.selectExpr(
-        "'clusters' as scope", "'' as within", "resourceName as resource", *common
-    ).unionByName(of_brokers.selectExpr("'brokers' as scope", "clusterId as within", "'' as resource", *common))
+    """What is set: versions of ``configs``, with those columns, and the comparison that they belong to."""
+    of_broker = "resourceType = 'BROKER' and resourceName <> ''"
+    return configs.where("resourceType <> 'BROKER_LOGGER'").selectExpr(
+        f"if({of_broker}, 'brokers', 'clusters') as scope",
+        f"if({of_broker}, clusterId, '') as within",
+        f"if({of_broker}, '', resourceName) as resource",
+        *("clusterId", "resourceType", "resourceName", "name", "value", *columns),
+    )
 
 
 def lives(tables: Tables, columns: Sequence[str]) -> Any:
     """Who takes part, while versions hold that show it: of topics, of registered brokers (they show their cluster for
     the default of all brokers as well), and of whatever is set for other resources. With columns of those versions.
     """
-    configs, brokers = tables["configs"], tables["brokers"]
-    others = configs.where("resourceType not in ('TOPIC', 'BROKER', 'BROKER_LOGGER')")
-    made = [
-        _part(tables["topics"], "clusters", "''", "'TOPIC'", "name", "name", columns),
-        _part(others, "clusters", "''", "resourceType", "resourceName", "resourceName", columns),
-        _part(brokers, "clusters", "''", "'BROKER'", "''", "''", columns),
-        _part(brokers, "brokers", "clusterId", "'BROKER'", "''", "cast(id as string)", columns),
-    ]
-    whole = made[0]
-    for more in made[1:]:
-        whole = whole.unionByName(more)
-    return whole
-
-
-def _part(rows: Any, scope: str, within: str, kind: str, resource: str, name: str, columns: Sequence[str]) -> Any:
-    return rows.selectExpr(
-        f"'{scope}' as scope",
-        f"{within} as within",
-        f"{kind} as resourceType",
-        f"{resource} as resource",
-        "clusterId",
-        f"{name} as resourceName",
+    others = tables["configs"].where("resourceType not in ('TOPIC', 'BROKER', 'BROKER_LOGGER')")
+    of_others = others.selectExpr(
+        "'clusters' as scope", "'' as within", "resourceType", "resourceName as resource", "clusterId", "resourceName",
         *columns,
+    )  # fmt: skip
+    of_topics = tables["topics"].selectExpr(
+        "'clusters' as scope", "'' as within", "'TOPIC' as resourceType", "name as resource", "clusterId",
+        "name as resourceName", *columns,
+    )  # fmt: skip
+    both = "struct('clusters' as scope, '' as within, '' as resourceName)"
+    both += ", struct('brokers' as scope, clusterId as within, cast(id as string) as resourceName)"
+    of_brokers = tables["brokers"].selectExpr(
+        "'BROKER' as resourceType", "'' as resource", "clusterId", f"inline(array({both}))", *columns
     )
+    return of_topics.unionByName(of_others).unionByName(of_brokers)
