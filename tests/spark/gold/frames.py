@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kshell.commands.base.tables import Field
-from kshell.spark import silver
+from kshell.spark import gold, silver
 from kshell.spark.schemas import CLUSTER_FIELDS, RECORD_FIELDS, spark_schema
-from tests.spark.gold.expected import Cluster
+from tests.spark.gold.expected.spans import Cluster
 
 Row = dict[str, Any]
 
@@ -53,3 +54,33 @@ def comparable(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def _rounded(value: Any) -> Any:
     # Adding up in another order moves the last digits, and 0.1 + 0.2 is no defect.
     return float(f"{value:.9g}") + 0.0 if isinstance(value, float) else value
+
+
+def versions(*rows: Row, ends: tuple[int, int] | None = None, **common: Any) -> list[Row]:
+    """Versions of one key, each until the next; ``ends`` (offset, time): of the last. ``at``: (offset, time)."""
+    made = []
+    ends_of = [row["at"] for row in rows[1:]] + [ends]
+    for row, end in zip(rows, ends_of, strict=True):
+        begun = {"validFromOffset": row["at"][0], "validFromMs": row["at"][1], "isCurrent": end is None}
+        closed = {"validToOffset": end[0], "validToMs": end[1]} if end else {}
+        made.append({"clusterId": "c", **common, **row, **begun, **closed})
+    return made
+
+
+def made(spark: Any, name: str, last_ms: int, **rows: list[Row]) -> Any:
+    """The gold table of a cluster with those rows, whose last record is of that time."""
+    table = gold.tables()[name]
+    clusters = [{"clusterId": "c", "lastTimestampMs": last_ms}]
+    return table.make(
+        {need: frame(spark, need, rows.get(need, clusters * (need == "clusters"))) for need in table.needs}
+    )
+
+
+def check(found: Any, name: str, *rows: Row) -> None:
+    """The rows, of the columns that the first one names."""
+    testing: Any = importlib.import_module("pyspark.testing")
+    fields = [field for field in gold.tables()[name].fields if field.name in rows[0]]
+    wanted = [tuple(row.get(field.name) for field in fields) for row in rows]
+    session = found.sparkSession
+    frame_wanted = session.createDataFrame(wanted, spark_schema(fields))
+    testing.assertDataFrameEqual(found.select(*(field.name for field in fields)), frame_wanted)

@@ -15,8 +15,8 @@ from kshell.spark.gold.base import compared
 from kshell.spark.schemas import spark_schema
 from tests.builders import FIXTURES
 from tests.spark.gold import churn, expected
-from tests.spark.gold.expected import Cluster
-from tests.spark.gold.expected_drift import config_drift_episodes
+from tests.spark.gold.expected.drift import config_drift_episodes
+from tests.spark.gold.expected.spans import Cluster
 from tests.spark.gold.frames import comparable, frame, tables
 from tests.spark.gold.replay import lines, replay
 from tests.spark.reading import dumped
@@ -94,7 +94,7 @@ def test_the_month_has_all_that_tables_tell_apart(clusters: list[Cluster]) -> No
     assert set(kinds("anomalies", "measure")) == {"leaderChanges", "isrShrinks"}
     assert len(kinds("partition_availability", "month")) == 3
     for name in ("offlineMs", "underMinIsrMs", "atMinIsrMs", "underReplicatedMs", "assumedMs"):
-        assert any(row[name] for row in expected.partition_availability(month)), name
+        assert any(row[name] for row in expected.TABLES["partition_availability"](month)), name
     times = [record.ms for record in month.records]
     assert any(later < earlier for earlier, later in pairwise(times)), "times run backwards"
 

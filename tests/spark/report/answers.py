@@ -30,12 +30,42 @@ def nothing(scope: Scope) -> dict[str, Answers]:
 
 def made(scope: Scope, topic: str = "orders", clusters: Sequence[str] = (CLUSTER,), of: int = 3) -> dict[str, Answers]:
     """Of clusters in which everything went wrong; ``of``: how many there are of what is listed."""
-    who = {"clusterId": clusters[0]} if scope.is_fleet else {"broker": 1}
+    asked = scope, topic, clusters, of
+    return _of_brokers(*asked) | _of_partitions(*asked) | _of_the_rest(*asked)
+
+
+def _who(scope: Scope, clusters: Sequence[str]) -> Row:
+    return {"clusterId": clusters[0]} if scope.is_fleet else {"broker": 1}
+
+
+def _of_brokers(scope: Scope, topic: str, clusters: Sequence[str], of: int) -> dict[str, Answers]:
+    """What is now, and what brokers do."""
+    who = _who(scope, clusters)
     here: Row = {"clusterId": clusters[0], "topic": topic, "partition": 0, "of": of}
     by_day = [who | {"day": day, "of": of} for day in DAYS]
     sums = {"gained": 1234, "lost": 1200, "leaderMs": 40 * DAY, "preferredShare": 0.875}
     return {
         "overview": _overview(topic, clusters, of),
+        "load": _load(scope, by_day, of, clusters[0]),
+        "leadership": {
+            "days": [row | {"gained": place % 5} for place, row in enumerate(by_day)],
+            "who": [who | sums | {"of": of}], "topics": [here | sums], "all": [sums],
+        },
+        "brokers": {
+            "over": [row | {"fencings": 1} for row in by_day] if scope.is_fleet else _states(),
+            "brokers": [here | {"broker": 1, "rack": topic, "sessions": 3, "fencings": 2, "unclean": 1,
+                                "fencedMs": 3 * HOUR, "shutdownMs": 12_000, "unfencedMs": 27 * DAY}],
+            "all": [{"sessions": 9, "fencings": 4}],
+        },
+    }  # fmt: skip
+
+
+def _of_partitions(scope: Scope, topic: str, clusters: Sequence[str], of: int) -> dict[str, Answers]:
+    """What happened to partitions."""
+    who = _who(scope, clusters)
+    here: Row = {"clusterId": clusters[0], "topic": topic, "partition": 0, "of": of}
+    by_day = [who | {"day": day, "of": of} for day in DAYS]
+    return {
         "availability": {
             "months": [
                 {"month": month, "scope": "cluster", "name": name, "availability": 0.98765, "writeAvailability": 0.9,
@@ -56,22 +86,24 @@ def made(scope: Scope, topic: str = "orders", clusters: Sequence[str] = (CLUSTER
             "last": [here | {"ms": NOW, "leader": 3, "previousLeader": -1, "previousIsr": [2], "leaderlessMs": 1900,
                              "evidence": "recovery-state"}],
         },
-        "leadership": {
-            "days": [row | {"gained": place % 5} for place, row in enumerate(by_day)],
-            "who": [who | sums | {"of": of}], "topics": [here | sums], "all": [sums],
-        },
-        "brokers": {
-            "over": [row | {"fencings": 1} for row in by_day] if scope.is_fleet else _states(),
-            "brokers": [here | {"broker": 1, "rack": topic, "sessions": 3, "fencings": 2, "unclean": 1,
-                                "fencedMs": 3 * HOUR, "shutdownMs": 12_000, "unfencedMs": 27 * DAY}],
-            "all": [{"sessions": 9, "fencings": 4}],
-        },
-        "load": _load(scope, by_day, of, clusters[0]),
         "reassignments": {
             "rows": [here | {"fromMs": NOW, "toMs": None, "durationMs": 3 * DAY, "outcome": None,
                              "replicasBefore": [1, 2], "replicasAfter": None, "adding": [3], "removing": [1]}],
             "ends": [{"outcome": "under way", "count": 1, "half": 3 * DAY, "longest": 3 * DAY}],
         },
+        "anomalies": {
+            "rows": [here | {"measure": "leaderChanges", "hour": "2026-02-03T04", "value": 900, "median": 2.0,
+                             "mad": 1.0, "weeks": 4, "score": 605.7}],
+        },
+    }  # fmt: skip
+
+
+def _of_the_rest(scope: Scope, topic: str, clusters: Sequence[str], of: int) -> dict[str, Answers]:
+    """Configs, access, versions, the log and its copies."""
+    who = _who(scope, clusters)
+    here: Row = {"clusterId": clusters[0], "topic": topic, "partition": 0, "of": of}
+    by_day = [who | {"day": day, "of": of} for day in DAYS]
+    return {
         "drift": {
             "unusual": [here | {"scope": "brokers", "resourceType": "BROKER", "resource": "1", "name": topic,
                                 "value": "2", "usual": "1", "agreeing": 1, "members": 3, "sinceMs": NOW}],
@@ -95,10 +127,6 @@ def made(scope: Scope, topic: str = "orders", clusters: Sequence[str] = (CLUSTER
             "days": [row | {"type": "TOPIC_RECORD", "records": 7} for row in by_day],
             "who": [who | {"type": "TOPIC_RECORD", "records": 196, "undecoded": 0, "last": "2026-02-28", "of": of}],
             "all": [{"records": 196, "types": 1}],
-        },
-        "anomalies": {
-            "rows": [here | {"measure": "leaderChanges", "hour": "2026-02-03T04", "value": 900, "median": 2.0,
-                             "mad": 1.0, "weeks": 4, "score": 605.7}],
         },
         "copies": {
             "states": [{"state": "reference", "copies": 1, "one": "/a"},

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from tests.spark.gold.expected import Cluster, Row
+from tests.spark.gold.expected.spans import Cluster, Row
 from tests.spark.gold.replay import Version
 
 Member = tuple[str, str]
