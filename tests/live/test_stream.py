@@ -219,7 +219,8 @@ def test_tables_are_those_of_a_run_at_the_end_whatever_was_killed(tmp_path: Path
             follow(cluster, tables, random.Random(seed))
             cluster.close()
     tables.finish("stream", "--available-now")
-    for beside in (metadata.parent / "meta.properties", metadata / "leader-epoch-checkpoint"):
+    said = (metadata / name for name in ("leader-epoch-checkpoint", "quorum-state"))
+    for beside in (metadata.parent / "meta.properties", *said):
         (kept.parent if beside.parent == metadata.parent else kept).joinpath(beside.name).write_bytes(
             beside.read_bytes()
         )
