@@ -8,7 +8,7 @@ from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.brokers import IS_FENCING, staged
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.base.partitions import IS_NEW_LEADER, LINKED, SHRUNK
+from kshell.spark.gold.base.partitions import IS_NEW_LEADER, SHRUNK, linked
 from kshell.spark.gold.base.times import HOUR_MS, covered, day, within
 
 FIELDS = (
@@ -98,7 +98,7 @@ def _median(values: str) -> str:
 def _counts(tables: Tables) -> Any:
     """``clusterId``, ``measure``, ``hourNumber`` (since 1970), ``value``: hours with any event."""
     hour = f"{within('validFromMs')} div {HOUR_MS} as hourNumber"
-    versions = LINKED.of(tables).selectExpr("*", hour)
+    versions = linked(tables["partitions"], tables["clusters"]).selectExpr("*", hour)
     both = rows.grouped(versions, ["clusterId", "hourNumber"], **_EVENTS)
     names = ", ".join(f"'{name}', {name}" for name in _EVENTS)
     of_partitions = both.selectExpr("clusterId", "hourNumber", f"stack({len(_EVENTS)}, {names}) as (measure, value)")
@@ -116,5 +116,4 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "brokers", "clusters"),
     anomalies,
-    shares=(LINKED,),
 )

@@ -7,7 +7,7 @@ from typing import Any
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.base.partitions import IS_NEW_LEADER, LINKED
+from kshell.spark.gold.base.partitions import IS_NEW_LEADER, linked
 from kshell.spark.gold.base.times import by_day, day, day_of
 
 FIELDS = (
@@ -33,7 +33,7 @@ FIELDS = (
 
 def leadership(tables: Tables) -> Any:
     """The rows."""
-    versions = LINKED.of(tables)
+    versions = linked(tables["partitions"], tables["clusters"])
     keys = ["clusterId", "topic", "topicId", "broker"]
     led = by_day(
         versions.where("leader >= 0").withColumnRenamed("leader", "broker"),
@@ -72,5 +72,4 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "clusters"),
     leadership,
-    shares=(LINKED,),
 )

@@ -7,7 +7,7 @@ from typing import Any
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.base.partitions import KEYS, LINKED, episode
+from kshell.spark.gold.base.partitions import KEYS, episode, linked
 
 FIELDS = (
     CLUSTER,
@@ -37,7 +37,7 @@ _MOVED = "array_size(previous.addingReplicas) + array_size(previous.removingRepl
 
 def reassignments(tables: Tables) -> Any:
     """The rows."""
-    versions = LINKED.of(tables)
+    versions = linked(tables["partitions"], tables["clusters"])
     return rows.of(_long(versions).unionByName(_at_once(versions)), FIELDS)
 
 
@@ -92,5 +92,4 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "clusters"),
     reassignments,
-    shares=(LINKED,),
 )

@@ -7,7 +7,7 @@ from typing import Any
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.base.partitions import KEYS, LINKED, rows_before
+from kshell.spark.gold.base.partitions import KEYS, linked, rows_before
 from kshell.spark.gold.base.times import day_of, versions_of
 
 FIELDS = (
@@ -46,7 +46,7 @@ def unclean_elections(tables: Tables) -> Any:
     # Backwards: Spark goes through a frame that grows once, and through one that shrinks anew for every row.
     later = rows_before(f"{window[:-1]} desc)")
     healed = "if(leaderRecoveryState <> 'RECOVERING', struct(validFromMs, beginMs), null)"
-    versions = LINKED.of(tables).selectExpr(
+    versions = linked(tables["partitions"], tables["clusters"]).selectExpr(
         "*",
         f"last({healed}, true) over {later} as healed",
         f"first(endMs) over {later} as lastMs",
@@ -76,5 +76,4 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "clusters"),
     unclean_elections,
-    shares=(LINKED,),
 )

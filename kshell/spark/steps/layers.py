@@ -249,7 +249,7 @@ class Step:
     # --- gold ---
 
     def _gold(self) -> None:
-        writes = gold_layer.writes(self._warehouse, self._changed, self._told)
+        writes = gold_layer.writes(self._warehouse, self._changed)
         self._at_once([(name, self._counting(name, write)) for name, write in writes])
 
     def _counting(self, name: str, write: gold_layer.Write) -> Work:

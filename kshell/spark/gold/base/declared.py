@@ -10,18 +10,7 @@ from kshell.commands.base.tables import Field
 CLUSTER = Field("clusterId", "string", "the cluster")
 
 Tables = Mapping[str, Any]
-"""DataFrames by name: of bronze and silver, and what is shared."""
-
-
-class Shared(NamedTuple):
-    """What several tables begin with. Of a step it is computed once, and handed to each under its ``name``."""
-
-    name: str
-    make: Callable[[Tables], Any]
-
-    def of(self, tables: Tables) -> Any:
-        """The DataFrame: what was handed over, else made out of the tables."""
-        return tables[self.name] if self.name in tables else self.make(tables)
+"""DataFrames of bronze and silver, by name."""
 
 
 class GoldTable(NamedTuple):
@@ -37,5 +26,3 @@ class GoldTable(NamedTuple):
     needs: tuple[str, ...]
     make: Callable[[Tables], Any]
     is_fleet: bool = False
-    shares: tuple[Shared, ...] = ()
-    """What ``make`` takes from ``tables`` if it is there: made of the tables in ``needs``, of the same clusters."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base.declared import Shared
 from kshell.spark.gold.base.times import timed, versions_of
 
 KEYS = ("topicId", "partition")
@@ -43,10 +42,6 @@ def linked(partitions: Any, clusters: Any) -> Any:
         "if(before.validToOffset = validFromOffset, before, null) as previous",
         "if(after.validFromOffset = validToOffset, after, null) as following",
     ).drop("before", "after")
-
-
-LINKED = Shared("linkedPartitions", lambda tables: linked(tables["partitions"], tables["clusters"]))
-"""Made once for all who go through versions of partitions in order: sorting them is most of their work."""
 
 
 def rows_before(window: str) -> str:
