@@ -32,13 +32,12 @@ def register_tables(spark: Any, out: str, as_of: str = "now") -> list[str]:
     The views ``current_…`` show them as the shell does, ``as_of`` an offset, a time (ISO-8601) or a while ago (-1d).
     Raises UsageError for such a point, CommandError where no tables are, DataError for a state that cannot be read.
     """
-    from kshell.errors import CommandError
     from kshell.sources.points import parse_point
     from kshell.spark.views.named import names, register
     from kshell.spark.warehouse import Warehouse
 
     warehouse = Warehouse(spark, out)
     if not warehouse.state.step:
-        raise CommandError(f"{warehouse.place}: there are no tables", hint="`kshell-pipeline run` makes them")
+        raise warehouse.no_tables()
     register(warehouse, names(), parse_point(as_of))
     return names()

@@ -23,8 +23,8 @@ from kshell.sources.copies import Copy, read_together
 from kshell.sources.files import METADATA_DIRECTORY
 from tests import builders
 from tests.builders import batch, control, control_batch, recorded, snapshot, value, write_log, write_snapshot
+from tests.made_logs import leader, log, record
 
-VOTERS = (1, 2, 3)
 CLUSTERS = sorted({node.parent for node in recorded() if len(list(node.parent.glob("*/meta.properties"))) > 1})
 
 
@@ -35,24 +35,6 @@ def compared(*paths: Path) -> Agreement:
 
 def states(found: Agreement) -> list[str]:
     return [one.state for one in found.standings]
-
-
-def leader(epoch: int, at: int, voters: tuple[int, ...] = VOTERS) -> bytes:
-    """The LeaderChange of an epoch, with who votes."""
-    named = [{"voterId": one} for one in voters]
-    return control_batch([control(2, leaderId=1 + epoch % 3, voters=named, grantingVoters=named)], at, epoch)
-
-
-def record(at: int, epoch: int, name: str = "a") -> bytes:
-    return batch([value("TOPIC", name=f"{name}-{at}", topicId=builders.uuid(at))], at, epoch)
-
-
-def log(*epochs: int, start: int = 0, name: str = "a") -> list[bytes]:
-    """One batch of one record for each offset from ``start`` on, of that epoch; the first of an epoch opens it."""
-    return [
-        leader(epoch, at) if at == start or epoch != epochs[at - start - 1] else record(at, epoch, name)
-        for at, epoch in enumerate(epochs, start)
-    ]
 
 
 def node(folder: Path, number: int, parts: list[bytes], *, cluster: str = "one", start: int = 0) -> Path:

@@ -22,7 +22,7 @@ from kshell.spark.decoding.one_by_one import INT16, INT64, raw_bytes, records
 from kshell.spark.files.pack import Slice
 from kshell.spark.files.plan import UNREAD, FilePlan, Finding
 from kshell.spark.files.read import Placed, read
-from kshell.spark.files.scan import Origin
+from kshell.spark.files.scan import Origin, spelled
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import FILES, QUARANTINE, RECORDS, column_name
 
@@ -145,8 +145,7 @@ class View:
 
 def _texts(piece: Slice) -> tuple[str | None, int | None, str, bool]:
     """The columns that all records of a slice share; a path that is no UTF-8 has replacement characters."""
-    path = piece.file.path.encode("utf-8", "replace").decode()
-    return piece.origin.cluster_id, piece.origin.node_id, path, piece.file.is_snapshot
+    return piece.origin.cluster_id, piece.origin.node_id, spelled(piece.file.path), piece.file.is_snapshot
 
 
 def _source(origin: Origin, file: FilePlan) -> Columns:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as fn
 
 from kshell.errors import UnreadError
-from kshell.spark import silver
+from kshell.spark import gold, silver
 from kshell.spark.files.plan import UNREAD
+from kshell.spark.gold.base.declared import GoldTable
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 from kshell.spark.silver.base.declare import SilverTable
 from kshell.spark.silver.base.effective import ERA_FIELDS, effective, held_from
-from kshell.spark.steps import gold_layer, ingest
+from kshell.spark.steps import ingest
 from kshell.spark.steps.few_rows import frame_of
 from kshell.spark.steps.novelty import Fresh
 from kshell.spark.warehouse import catalog
@@ -184,7 +185,9 @@ class Step:
         copies = frame_of(self._spark, COPY_FIELDS, [row for truth in truths for row in truth.copies])
         clusters = frame_of(self._spark, CLUSTER_FIELDS, [truth.cluster for truth in truths])
         frames = {FILES: known.unionByName(files), COPIES: copies, CLUSTERS: clusters}
-        self._at_once([(name, self._replacing(name, frame, self._fresh)) for name, frame in frames.items()])
+        self._at_once(
+            [(name, self._replacing(name, partial(frames.__getitem__, name), self._fresh)) for name in frames]
+        )
         # Of a cluster without new records nothing has changed that other tables are made of.
         self._change(CLUSTERS, [name for name, one in self._fresh.items() if one.truth.slices])
 
@@ -198,7 +201,7 @@ class Step:
             for era in one.truth.eras
         ]
         if not eras:
-            return {name: held for name, one in self._fresh.items() if (held := _held(one)) is not None}
+            return {name: held for name, one in self._fresh.items() if (held := one.held) is not None}
         frame = frame_of(self._spark, ERA_FIELDS, eras)
         records = self._with_held()
         # Not cached: a cached frame brings its whole plan into the ten that stand on it, and each is planned anew.
@@ -210,14 +213,18 @@ class Step:
                 if (clusters := self._touched(table.types, counted))
             ]
         )
-        if not any(_BEGIN in one.types for one in counted.values()) and not any(map(_is_held, self._fresh.values())):
+        if not any(_BEGIN in one.types for one in counted.values()) and all(
+            one.held is None for one in self._fresh.values()
+        ):
             return {}
         return {row["clusterId"]: row["offset"] for row in held_from(records, frame).collect()}
 
     def _with_held(self) -> DataFrame:
         """The new records, and again those of transactions that were open until now."""
         frames = [self._new_records()] if RECORDS in self.rows else []
-        held = {name: one.before for name, one in self._fresh.items() if one.before is not None and _is_held(one)}
+        held = {
+            name: one.before for name, one in self._fresh.items() if one.before is not None and one.held is not None
+        }
         for step in {one.held_step for one in held.values()}:
             mine = {name: one for name, one in held.items() if one.held_step == step}
             steps = range(step, self._warehouse.step)
@@ -234,7 +241,7 @@ class Step:
         return [
             name
             for name, one in self._fresh.items()
-            if _is_held(one) or (name in counted and not counted[name].types.keys().isdisjoint(types))
+            if one.held is not None or (name in counted and not counted[name].types.keys().isdisjoint(types))
         ]
 
     def _extending(self, table: SilverTable, events: DataFrame, clusters: Collection[str]) -> Work:
@@ -249,18 +256,20 @@ class Step:
     # --- gold ---
 
     def _gold(self) -> None:
-        writes = gold_layer.writes(self._warehouse, self._changed)
-        self._at_once([(name, self._counting(name, write)) for name, write in writes])
+        work = []
+        for name, table in gold.tables().items():
+            if clusters := set().union(*(self._changed.get(need, set()) for need in table.needs)):
+                work.append((name, self._replacing(name, partial(self._made_anew, table, clusters), clusters)))
+        self._at_once(work)
 
-    def _counting(self, name: str, write: gold_layer.Write) -> Work:
+    def _made_anew(self, table: GoldTable, clusters: Collection[str]) -> DataFrame:
+        of = None if table.is_fleet else clusters
+        made: DataFrame = table.make({need: self._warehouse.read(need, of) for need in table.needs})
+        return made
+
+    def _replacing(self, name: str, make: Callable[[], DataFrame], clusters: Collection[str]) -> Work:
         def work() -> None:
-            self.rows[name] = write()
-
-        return work
-
-    def _replacing(self, name: str, frame: DataFrame, clusters: Collection[str]) -> Work:
-        def work() -> None:
-            self.rows[name] = self._warehouse.replace(name, frame, clusters)
+            self.rows[name] = self._warehouse.replace(name, make(), clusters)
 
         return work
 
@@ -287,12 +296,3 @@ def _bad(found: DataFrame) -> dict[str, Bad]:
     for row in rows.collect():
         bad.setdefault(row["clusterId"], []).append((row["file"], row["position"], row["reason"]))
     return {**bad}
-
-
-def _held(one: Fresh) -> int | None:
-    """Where a transaction begins that was open until now."""
-    return None if one.before is None else one.before.held
-
-
-def _is_held(one: Fresh) -> bool:
-    return _held(one) is not None

@@ -24,6 +24,11 @@ class Fresh(NamedTuple):
         """The cluster."""
         return self.truth.cluster_id
 
+    @property
+    def held(self) -> int | None:
+        """Where a transaction begins that was open until now."""
+        return None if self.before is None else self.before.held
+
 
 def fresh_of(truth: Truth, state: State) -> Fresh | None:
     """What is new in it; ``None`` for nothing: whatever is told of copies, where they end is as it was."""

@@ -6,7 +6,6 @@ from typing import Any
 
 from kshell.commands.base.result import Rows, typed
 from kshell.commands.base.spec import Example, Flag
-from kshell.errors import CommandError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.base.warehouse_flags import OUT
@@ -23,7 +22,7 @@ def run(args: Any) -> Rows:
 
     with opened(args) as place:
         if not place.warehouse.state.step:
-            raise CommandError(f"{place.warehouse.place}: there are no tables", hint=f"`{NAME} run` makes them")
+            raise place.warehouse.no_tables()
         with place.warehouse.writing():
             made = compact(place.warehouse, args.larger << 20, told=place.progress)
         return Rows(_COLUMNS, made)

@@ -41,7 +41,7 @@ def run(args: Any) -> Rows:
         raise UsageError("query: only SELECT is for here", hint=f'{NAME} query --out DIR "SELECT … FROM partitions"')
     with opened(args) as place:
         if not place.warehouse.state.step:
-            raise CommandError(f"{place.warehouse.place}: there are no tables", hint=f"`{NAME} run` makes them")
+            raise place.warehouse.no_tables()
         place.is_brief = True
         moment = register(place.warehouse, _named_in(args.sql), args.as_of or Point())
         place.progress(0, 0, "query")

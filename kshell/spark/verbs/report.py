@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.result import Report, Rows, Section, typed
 from kshell.commands.base.spec import Example, Flag
-from kshell.errors import CommandError, UsageError
+from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.base.warehouse_flags import OUT
@@ -47,7 +47,7 @@ def scope_of(warehouse: Warehouse, cluster: str | None) -> Scope:
 
     known = sorted(warehouse.state.clusters)
     if not known:
-        raise CommandError(f"{warehouse.place}: there are no tables", hint=f"`{NAME} run` makes them")
+        raise warehouse.no_tables()
     if cluster is not None and cluster not in known:
         import difflib  # late: only mistakes need it
 

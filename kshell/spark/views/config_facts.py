@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as fn
 
+from kshell.commands.base.tables import Field
 from kshell.metadata.config_keys import PER_MECHANISM
 from kshell.metadata.config_types import TABLE, known_types
+from kshell.spark.steps.few_rows import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+_FACTS = (
+    Field("_kind", "string", "the type of resources that have the key"),
+    Field("_key", "string", "its name"),
+    Field("type", "string", "the type of its values"),
+)
 _LISTENER = "listener.name."
 _SECRET = "PASSWORD"
 
@@ -20,8 +27,10 @@ def with_facts(rows: DataFrame) -> DataFrame:
     """Rows with ``resourceType`` and ``name``, and beside them ``type`` and ``isSensitive`` of that key, null where no
     release knows it: as :func:`kshell.commands.base.config_check.known_key` finds it.
     """
-    listed = [(kind, name, known.type) for kind in TABLE for name, known in known_types(kind).items()]
-    facts = rows.sparkSession.createDataFrame(listed, "_kind string, _key string, type string")
+    listed = (
+        {"_kind": kind, "_key": name, "type": known.type} for kind in TABLE for name, known in known_types(kind).items()
+    )
+    facts = frame_of(rows.sparkSession, _FACTS, listed)
     exact = rows.join(fn.broadcast(facts), _is(fn.col("name")), "left").drop("_kind", "_key")
     listeners = facts.where("_kind = 'BROKER'").withColumnRenamed("type", "_type")
     found = exact.join(fn.broadcast(listeners), fn.col("type").isNull() & _is(_base(fn.col("name"))), "left")

@@ -19,7 +19,7 @@ import importlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from kshell.errors import KshellError, LeaseLostError, UsageError
+from kshell.errors import CommandError, KshellError, LeaseLostError, UsageError
 from kshell.spark.formats import PARQUET, tables_of
 from kshell.spark.schemas import spark_schema
 from kshell.spark.warehouse import catalog
@@ -104,6 +104,10 @@ class Warehouse:
         }
         frame = self.tables.read(catalog.table(name), kept)
         return frame.where(_column(CLUSTER).isin(sorted(clusters)))
+
+    def no_tables(self) -> CommandError:
+        """What to raise where some are needed, and no step was ever committed."""
+        return CommandError(f"{self.place}: there are no tables", hint="`kshell-pipeline run` makes them")
 
     def parts(self, name: str) -> Mapping[str, Mapping[str, list[int]]]:
         """Which batches make up a table."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,35 +17,16 @@ from kshell.spark.steps import planning
 from kshell.spark.views.named import named
 from kshell.spark.warehouse import Warehouse, catalog
 from tests.builders import FIXTURES, batches, copy_of
-from tests.notebooks import sparks
+from tests.made_logs import log
 from tests.spark.reading import dumped
 from tests.spark.silver.replaying import listed, told
-from tests.spark.truth.nodes import log, node
+from tests.spark.truth.nodes import node
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("without_gold")]
 CLUSTER = FIXTURES / "4.3.1"
 GOOD = CLUSTER / "broker-0"
 MANY = 34
 STRANGER = FIXTURES / "4.3.1-more/controller-3000"
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session on this machine alone, for little data."""
-    with sparks.session(tmp_path_factory.mktemp("spark")) as session:
-        for name in ("codegen.wholeStage", "adaptive.enabled"):
-            session.conf.set(f"spark.sql.{name}", "false")
-        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        yield session
-
-
-@pytest.fixture(autouse=True)
-def without_gold(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is made of these tables is tested by itself."""
-    catalog.tables.cache_clear()
-    monkeypatch.setattr("kshell.spark.gold.tables", dict)
-    yield
-    catalog.tables.cache_clear()
 
 
 class Run(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,32 +28,12 @@ from kshell.spark.views.named import named
 from kshell.spark.warehouse import Warehouse, catalog
 from kshell.spark.warehouse.commits import CURRENT, State
 from tests.builders import FIXTURES, batch, batches, copy_of, node_name, recorded, value, write_log
-from tests.notebooks import sparks
 from tests.spark.reading import dumped
 from tests.spark.silver.replaying import listed, told
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("without_gold")]
 EVERY = {node_name(node).replace("/", "-"): node for node in recorded()}
 FEW = ("3.3.2-broker-0", "4.2.1-rolled-controller-3002", "4.3.1-controller-3000")
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session on this machine alone, for little data."""
-    with sparks.session(tmp_path_factory.mktemp("spark")) as session:
-        for name in ("codegen.wholeStage", "adaptive.enabled"):
-            session.conf.set(f"spark.sql.{name}", "false")
-        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        yield session
-
-
-@pytest.fixture(autouse=True)
-def without_gold(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is made of these tables is tested by itself."""
-    catalog.tables.cache_clear()
-    monkeypatch.setattr("kshell.spark.gold.tables", dict)
-    yield
-    catalog.tables.cache_clear()
 
 
 def one_truth(warehouse: Warehouse, name: str, node: Path, until: int | None = None) -> Truth:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from kshell.spark.steps.planning import clusters
 from kshell.spark.steps.step import Summary
 from kshell.spark.warehouse import Warehouse, catalog
 from tests.builders import FIXTURES, copy_of
-from tests.notebooks import sparks
 
 ROLLED = FIXTURES / "4.2.1-rolled/controller-3002"
 Harm = Callable[[Path], None]
@@ -70,21 +69,10 @@ def test_quarantine_has_it_as_a_row(harm: Harm, tmp_path: Path) -> None:
     assert {row["file"] for row in rows if row["kind"] == "unread"} == {str(log)}
 
 
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session on this machine alone, for little data."""
-    with sparks.session(tmp_path_factory.mktemp("spark")) as session:
-        yield session
-
-
 @pytest.fixture
-def without_gold(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is made of these tables is tested by itself."""
-    catalog.tables.cache_clear()
-    monkeypatch.setattr("kshell.spark.gold.tables", dict)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next attempt does not wait."""
     monkeypatch.setattr(taking, "_PAUSE", 0)
-    yield
-    catalog.tables.cache_clear()
 
 
 def content(warehouse: Warehouse) -> dict[str, list[str]]:
@@ -107,7 +95,8 @@ def run(warehouse: Warehouse, directory: Path, harm: Callable[[], None] | None =
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_segment_that_goes_before_it_is_read(spark: Any, without_gold: None, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("without_gold", "at_once")
+def test_a_segment_that_goes_before_it_is_read(spark: Any, tmp_path: Path) -> None:
     directory = copy_of(ROLLED, tmp_path / "copy")
     log = segments(directory)[1]
     raw = log.read_bytes()
@@ -124,8 +113,9 @@ def test_a_segment_that_goes_before_it_is_read(spark: Any, without_gold: None, t
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_gold", "at_once")
 def test_what_is_refused_again_and_again_ends_the_run(
-    spark: Any, without_gold: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = copy_of(ROLLED, tmp_path / "copy")
     warehouse = Warehouse(spark, str(tmp_path / "out"))

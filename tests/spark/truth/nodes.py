@@ -7,26 +7,8 @@ import shutil
 from pathlib import Path
 
 from kshell.sources.files import METADATA_DIRECTORY
-from tests.builders import batch, batches, control, control_batch, uuid, value, write_log
+from tests.builders import batches, write_log
 from tests.spark.truth.truths import Tables
-
-
-def leader(epoch: int, at: int) -> bytes:
-    """The LeaderChange of an epoch."""
-    voters = [{"voterId": one} for one in (1, 2, 3)]
-    return control_batch([control(2, leaderId=1 + epoch % 3, voters=voters, grantingVoters=voters)], at, epoch)
-
-
-def record(at: int, epoch: int, name: str = "a") -> bytes:
-    return batch([value("TOPIC", name=f"{name}-{at}", topicId=uuid(at + 1))], at, epoch)
-
-
-def log(*epochs: int, start: int = 0, name: str = "a") -> list[bytes]:
-    """One batch of one record for each offset from ``start`` on, of that epoch; the first of an epoch opens it."""
-    return [
-        leader(epoch, at) if at == start or epoch != epochs[at - start - 1] else record(at, epoch, name)
-        for at, epoch in enumerate(epochs, start)
-    ]
 
 
 def node(folder: Path, number: int, parts: list[bytes], *, cluster: str = "one", start: int = 0) -> Path:

@@ -23,8 +23,9 @@ from tests.builders import (
     write_log,
     write_snapshot,
 )
+from tests.made_logs import log, record
 from tests.spark.reading import dumped, needs_arrow
-from tests.spark.truth.nodes import log, names, node, read, record, states
+from tests.spark.truth.nodes import names, node, read, states
 from tests.spark.truth.truths import COLUMNS, Tables, found
 
 pytestmark = needs_arrow

@@ -11,10 +11,11 @@ import pytest
 
 from kshell.sources.files import METADATA_DIRECTORY
 from tests.builders import copy_of, recorded, snapshot, uuid, value, write_epochs, write_log, write_snapshot
+from tests.made_logs import log, record
 from tests.spark.damaging import damaged_copy
 from tests.spark.reading import needs_arrow
 from tests.spark.reading import rows as records
-from tests.spark.truth.nodes import log, names, node, read, record, spoilt, states
+from tests.spark.truth.nodes import names, node, read, spoilt, states
 from tests.spark.truth.truths import Tables
 
 pytestmark = needs_arrow
