@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 SHARE = 100
 """The newest hundredth of the log's bytes comes later."""
 GOAL = 0.1
-WARM = 6
+WARM = 10
+"""Rounds until Java has compiled what it runs most; the first of them is told besides."""
 
 
 def run(rounds: int) -> Comparison:
@@ -46,11 +47,14 @@ def run(rounds: int) -> Comparison:
         done = subprocess.run(words, capture_output=True, text=True, check=False, env=env, cwd=ROOT)
         if done.returncode:
             raise SystemExit(f"the runs failed:\n{done.stderr[-2000:]}")
-        measured = [json.loads(line) for line in done.stdout.splitlines()][WARM:]
+        every = [json.loads(line) for line in done.stdout.splitlines()]
         whole = whole_runs(log, Path(folder, "whole"))
-    first, second = ([one[which] for one in measured] for which in (0, 1))
-    nothing = statistics.median(one[2] for one in measured)
+    first, second, idle = ([one[which] for one in every[WARM:]] for which in (0, 1, 2))
+    nothing = statistics.median(idle)
     notes = [
+        "in a session that has just begun: {0:.2f} s, then {1:.2f} s, {ratio:.3f} of the first".format(
+            *every[0], ratio=every[0][1] / every[0][0]
+        ),
         f"nothing new: {nothing * 1000:.0f} ms of CPU, {nothing / statistics.median(first):.4f} of the first",
         "kshell-pipeline run as a process, all tables, by the clock: first {:.0f} s, 1% more {:.0f} s,"
         " nothing new {:.1f} s".format(*whole),

@@ -27,3 +27,14 @@ def tables() -> dict[str, GoldTable]:
     """Every gold table by name, sorted. Free of Spark."""
     found = [importlib.import_module(f"{__name__}.{name}").GOLD for name in module_names(__path__)]
     return {table.name: table for table in sorted(found, key=lambda table: table.name)}
+
+
+def waves() -> list[list[GoldTable]]:
+    """All of them in the order to make them: a wave is made of waves before it, and of bronze and silver."""
+    waiting, made = tables(), []
+    while waiting:
+        wave = [table for table in waiting.values() if waiting.keys().isdisjoint(table.needs)]
+        assert wave, f"{', '.join(waiting)}: made of each other"
+        made.append(wave)
+        waiting = {name: table for name, table in waiting.items() if table not in wave}
+    return made

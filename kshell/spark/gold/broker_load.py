@@ -41,8 +41,8 @@ _MEASURES = {
 }
 
 
-def load(tables: Tables) -> Any:
-    """The rows, with ``dayNumber``."""
+def broker_load(tables: Tables) -> Any:
+    """The rows."""
     lists = (f"coalesce({name}, array()) as {name}" for name in ("replicas", "isr"))
     versions = tables["partitions"].selectExpr(
         "clusterId", *KEYS, "leader", *lists, "validFromOffset", "validFromMs", "validToMs"
@@ -62,16 +62,12 @@ def load(tables: Tables) -> Any:
     averages = {"leaders": "leaderMs", "replicas": "replicaMs", "preferred": "preferredMs"}
     shares = {"leaderShare": "leaderMs", "replicaShare": "replicaMs"}
     every = "sum({0}) over (partition by clusterId, dayNumber)"
-    return whole.selectExpr(
+    told = whole.selectExpr(
         "*",
         *(f"if(coveredMs > 0, {of} / coveredMs, null) as {name}" for name, of in averages.items()),
         *(f"if({every.format(of)} > 0, {of} / {every.format(of)}, null) as {name}" for name, of in shares.items()),
     )
-
-
-def broker_load(tables: Tables) -> Any:
-    """The rows."""
-    return rows.of(load(tables), FIELDS)
+    return rows.of(told, FIELDS)
 
 
 GOLD = GoldTable(

@@ -56,7 +56,7 @@ def broker_states(tables: Tables) -> Any:
             "greatest(0L, least(coalesce(following.validFromMs, lastMs), lastMs) - endMs) as durationMs",
         )
     )  # fmt: skip
-    after = "lead(state) over (partition by clusterId, broker order by fromOffset) as next"
+    after = "lead(state) over (partition by broker, clusterId order by fromOffset) as next"
     return rows.of(stretches.unionByName(gone).selectExpr("*", after), FIELDS)
 
 

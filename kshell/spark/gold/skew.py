@@ -7,7 +7,6 @@ from typing import Any
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.broker_load import load
 
 FIELDS = (
     CLUSTER,
@@ -34,7 +33,7 @@ _SUM_OF = f"if(count({{0}}) > 0, {_SUM.format(_SORTED)}, null)"
 
 def skew(tables: Tables) -> Any:
     """The rows."""
-    by_broker = load(tables)
+    by_broker = tables["broker_load"]
     brokers = by_broker.selectExpr(
         "clusterId", "day", "'broker' as level", "cast(broker as string) as member", "broker as number", "leaders",
         "replicas",
@@ -69,6 +68,6 @@ GOLD = GoldTable(
     "skew",
     "how unevenly leaders and replicas lie on brokers and racks, by day",
     FIELDS,
-    ("partitions", "brokers", "clusters"),
+    ("broker_load",),
     skew,
 )

@@ -8,7 +8,7 @@ from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
 from kshell.spark.gold.base.partitions import KEYS, linked, rows_before
-from kshell.spark.gold.base.times import day_of, versions_of
+from kshell.spark.gold.base.times import day_of, every_of, versions_of
 
 FIELDS = (
     CLUSTER,
@@ -46,14 +46,19 @@ def unclean_elections(tables: Tables) -> Any:
     # Backwards: Spark goes through a frame that grows once, and through one that shrinks anew for every row.
     later = rows_before(f"{window[:-1]} desc)")
     healed = "if(leaderRecoveryState <> 'RECOVERING', struct(validFromMs, beginMs), null)"
-    versions = linked(tables["partitions"], tables["clusters"]).selectExpr(
+    is_found = f"({_BY_STATE}) or ({_BY_ISR})"
+    # Few partitions have any: only those take part in all that follows.
+    some = linked(tables["partitions"], tables["clusters"]).selectExpr(
+        "*", f"coalesce({is_found}, false) as isFound", f"bool_or({is_found}) over {every_of(KEYS)} as hasAny"
+    )
+    versions = some.where("hasAny").selectExpr(
         "*",
         f"last({healed}, true) over {later} as healed",
         f"first(endMs) over {later} as lastMs",
         f"last(if(leader >= 0, endMs, null), true) over {rows_before(window)} as lostMs",
         f"first(beginMs) over {window} as madeMs",
     )
-    told = versions.where(f"({_BY_STATE}) or ({_BY_ISR})").selectExpr(
+    told = versions.where("isFound").selectExpr(
         "*",
         "validFromOffset as offset",
         "validFromMs as ms",

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from kshell.spark.truth.copy_log import Bad
     from kshell.spark.warehouse import Warehouse
 
-Work = Callable[[], None]
+Work = tuple[str, Callable[[], None]]
+"""What writes a table, with its name."""
 _FILE = ["clusterId", "file"]
 _IN_LOG = "kind = 'batch' and not isSnapshot"
 _THREADS = 4
@@ -185,9 +186,7 @@ class Step:
         copies = frame_of(self._spark, COPY_FIELDS, [row for truth in truths for row in truth.copies])
         clusters = frame_of(self._spark, CLUSTER_FIELDS, [truth.cluster for truth in truths])
         frames = {FILES: known.unionByName(files), COPIES: copies, CLUSTERS: clusters}
-        self._at_once(
-            [(name, self._replacing(name, partial(frames.__getitem__, name), self._fresh)) for name in frames]
-        )
+        self._at_once([self._replacing(name, partial(frames.__getitem__, name), self._fresh) for name in frames])
         # Of a cluster without new records nothing has changed that other tables are made of.
         self._change(CLUSTERS, [name for name, one in self._fresh.items() if one.truth.slices])
 
@@ -208,14 +207,13 @@ class Step:
         events = effective(records, frame).localCheckpoint()
         self._at_once(
             [
-                (name, self._extending(table, events, clusters))
-                for name, table in silver.tables().items()
+                self._extending(table, events, clusters)
+                for table in silver.tables().values()
                 if (clusters := self._touched(table.types, counted))
             ]
         )
-        if not any(_BEGIN in one.types for one in counted.values()) and all(
-            one.held is None for one in self._fresh.values()
-        ):
+        was_open = any(one.held is not None for one in self._fresh.values())
+        if not was_open and not any(_BEGIN in one.types for one in counted.values()):
             return {}
         return {row["clusterId"]: row["offset"] for row in held_from(records, frame).collect()}
 
@@ -251,16 +249,19 @@ class Step:
             self.rows[table.name] = self._warehouse.extend(table.name, table.versions(mine, before), clusters)
             self._change(table.name, clusters)
 
-        return work
+        return table.name, work
 
     # --- gold ---
 
     def _gold(self) -> None:
-        work = []
-        for name, table in gold.tables().items():
-            if clusters := set().union(*(self._changed.get(need, set()) for need in table.needs)):
-                work.append((name, self._replacing(name, partial(self._made_anew, table, clusters), clusters)))
-        self._at_once(work)
+        for wave in gold.waves():
+            work = []
+            for table in wave:
+                if clusters := set().union(*(self._changed.get(need, ()) for need in table.needs)):
+                    made = partial(self._made_anew, table, clusters)
+                    work.append(self._replacing(table.name, made, clusters))
+                    self._change(table.name, clusters)
+            self._at_once(work)
 
     def _made_anew(self, table: GoldTable, clusters: Collection[str]) -> DataFrame:
         of = None if table.is_fleet else clusters
@@ -271,12 +272,12 @@ class Step:
         def work() -> None:
             self.rows[name] = self._warehouse.replace(name, make(), clusters)
 
-        return work
+        return name, work
 
     def _change(self, name: str, clusters: Iterable[str]) -> None:
         self._changed.setdefault(name, set()).update(clusters)
 
-    def _at_once(self, work: Sequence[tuple[str, Work]]) -> None:
+    def _at_once(self, work: Sequence[Work]) -> None:
         """Several tables at the same time. The first error ends it, once what runs is done."""
         with ThreadPoolExecutor(_THREADS, "kshell table") as pool:
             running = {pool.submit(one): name for name, one in work}

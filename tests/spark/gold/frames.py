@@ -18,7 +18,8 @@ Row = dict[str, Any]
 def fields_of(name: str) -> tuple[Field, ...]:
     """The columns of a table that gold is made of."""
     bronze = {"records": RECORD_FIELDS, "clusters": CLUSTER_FIELDS}
-    return bronze.get(name) or silver.tables()[name].fields
+    of_gold = gold.tables().get(name)
+    return bronze.get(name) or (of_gold.fields if of_gold else silver.tables()[name].fields)
 
 
 def frame(spark: Any, name: str, rows: Iterable[Mapping[str, Any]]) -> Any:
@@ -71,9 +72,13 @@ def made(spark: Any, name: str, last_ms: int, **rows: list[Row]) -> Any:
     """The gold table of a cluster with those rows, whose last record is of that time."""
     table = gold.tables()[name]
     clusters = [{"clusterId": "c", "lastTimestampMs": last_ms}]
-    return table.make(
-        {need: frame(spark, need, rows.get(need, clusters * (need == "clusters"))) for need in table.needs}
-    )
+
+    def given(need: str) -> Any:
+        if need in gold.tables():
+            return made(spark, need, last_ms, **rows)
+        return frame(spark, need, rows.get(need, clusters * (need == "clusters")))
+
+    return table.make({need: given(need) for need in table.needs})
 
 
 def check(found: Any, name: str, *rows: Row) -> None:

@@ -21,7 +21,16 @@ def test_a_declaration_is_whole(name: str) -> None:
     assert table.fields[0].name == "clusterId"
     assert len({field.name.lower() for field in table.fields}) == len(table.fields)
     assert all(field.doc and not field.doc.endswith(".") for field in table.fields)
-    assert set(table.needs) <= BRONZE | set(silver.tables())
+    assert set(table.needs) <= BRONZE | {*silver.tables(), *gold.tables()}
+
+
+def test_what_others_are_made_of_is_made_before() -> None:
+    made = [{table.name for table in wave} for wave in gold.waves()]
+    assert sorted(name for wave in made for name in wave) == list(gold.tables())
+    for number, wave in enumerate(made):
+        later = set().union(*made[number:])
+        assert all(later.isdisjoint(gold.tables()[name].needs) for name in wave)
+    assert len(made) > 1
 
 
 def test_only_what_compares_clusters_needs_all_of_them() -> None:

@@ -39,8 +39,12 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> list[Cluster]:
 
 @pytest.fixture(scope="module")
 def inputs(spark: Any, clusters: list[Cluster]) -> dict[str, Any]:
-    """Bronze and silver of all three."""
-    return {name: frame.cache() for name, frame in tables(spark, *clusters).items()}
+    """Bronze and silver of all three; and of gold, by plain Python, what other gold tables are made of."""
+    needed = {need for table in gold.tables().values() for need in table.needs if need in gold.tables()}
+    of_gold = {
+        name: frame(spark, name, [row for one in clusters for row in expected.TABLES[name](one)]) for name in needed
+    }
+    return {name: one.cache() for name, one in {**tables(spark, *clusters), **of_gold}.items()}
 
 
 @pytest.mark.parametrize("name", expected.TABLES)

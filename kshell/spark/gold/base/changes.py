@@ -53,7 +53,7 @@ def with_found(made: Any, records: Any) -> Any:
     found = bases(records).selectExpr("clusterId", "offset", "true as isBase").distinct()
     return (
         made.withColumnRenamed("change", "plainChange")
-        .join(found, ["clusterId", "offset"], "left")
+        .join(found, ["offset", "clusterId"], "left")
         .selectExpr("*", "if(plainChange = 'added' and isBase, 'found', plainChange) as change")
         .drop("plainChange", "isBase")
     )

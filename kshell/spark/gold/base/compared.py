@@ -11,8 +11,8 @@ from typing import Any
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base.declared import CLUSTER, Tables
 
-RESOURCE = ("scope", "within", "resourceType", "resource")
-"""Resources of that name in several clusters, or all brokers ``within`` one."""
+RESOURCE = ("resource", "resourceType", "within", "scope")
+"""Resources of that name in several clusters, or all brokers ``within`` one. In the order to sort by."""
 MEMBER = ("clusterId", "resourceName")
 NEEDS = ("configs", "topics", "brokers")
 """The tables that all of it is made of."""

@@ -10,11 +10,11 @@ from kshell.commands.base.tables import Field
 CLUSTER = Field("clusterId", "string", "the cluster")
 
 Tables = Mapping[str, Any]
-"""DataFrames of bronze and silver, by name."""
+"""DataFrames by the names of their tables."""
 
 
 class GoldTable(NamedTuple):
-    """``make`` gives the rows, a DataFrame, out of the tables of bronze and silver named in ``needs``.
+    """``make`` gives the rows, a DataFrame, out of the tables named in ``needs``: of bronze, of silver, and of gold.
 
     Rows of a cluster depend on that cluster's rows alone, so that ``make`` may be given those of some clusters; only
     with ``is_fleet`` it must have the rows of all.

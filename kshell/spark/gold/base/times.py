@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kshell.spark.gold.base.rows import grouped
+from kshell.spark.gold.base.rows import by_keys, grouped
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -32,9 +32,14 @@ def within(ms: str) -> str:
     return f"greatest(0L, least({ms}, {LAST_MS}L))"
 
 
+def every_of(keys: Sequence[str]) -> str:
+    """SQL: the window over all versions of one key at once."""
+    return f"(partition by {', '.join(by_keys(('clusterId', *keys)))})"
+
+
 def versions_of(keys: Sequence[str]) -> str:
-    """SQL: the window over the versions of one key."""
-    return f"(partition by {', '.join(('clusterId', *keys))} order by validFromOffset)"
+    """SQL: the same in their order, up to each of them."""
+    return f"{every_of(keys)[:-1]} order by validFromOffset)"
 
 
 def timed(versions: Any, keys: Sequence[str], clusters: Any) -> Any:
@@ -65,7 +70,7 @@ def by_day(spans: Any, keys: Sequence[str], measures: Mapping[str, str]) -> Any:
     sums = {f"{name}Ms": f"sum(ms * {name})" for name in measures}
     steps = {f"{name}Step": f"sum(step * {name})" for name in measures}
     days = grouped(measured, [*keys, "dayNumber"], **sums, **steps)
-    window = f"(partition by {', '.join(keys)} order by dayNumber)"
+    window = f"(partition by {', '.join(by_keys(keys))} order by dayNumber)"
     running = days.selectExpr(
         *keys,
         "dayNumber as ownDay",

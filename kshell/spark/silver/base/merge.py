@@ -82,7 +82,7 @@ def _was(before: DataFrame, table: SilverTable) -> DataFrame:
 
 def _of_topics(rows: DataFrame, lives: DataFrame) -> DataFrame:
     """The rows whose topic is there, with its name and its end: ``topic``, ``ended``, ``endsOffset``, ``endsMs``."""
-    joined = rows.join(lives.drop("isRemoved"), ["clusterId", "topicId"])
+    joined = rows.join(lives.drop("isRemoved"), ["topicId", "clusterId"])
     within = (moment() >= fn.col("begun")) & (fn.col("ended").isNull() | (moment() < fn.col("ended")))
     return joined.where(within).select(
         *rows.columns,

@@ -29,12 +29,12 @@ BEFORE = -1
 
 def by_key(table: SilverTable) -> WindowSpec:
     """All states of one key, in order."""
-    return Window.partitionBy("clusterId", *table.keys).orderBy(*ORDER)
+    return Window.partitionBy(*table.keys, "clusterId").orderBy(*ORDER)
 
 
 def in_era(table: SilverTable) -> WindowSpec:
     """Those that can build on each other, up to the present one: nothing goes on behind its end."""
-    of_one = Window.partitionBy("clusterId", *table.keys, "endsOffset").orderBy("atOffset", "sequence")
+    of_one = Window.partitionBy(*table.keys, "clusterId", "endsOffset").orderBy("atOffset", "sequence")
     return of_one.rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
 

@@ -27,7 +27,7 @@ def topic_lives(events: DataFrame, before: DataFrame) -> DataFrame:
         "clusterId", "said.topicId", fn.col("said.name").alias("topic"), "atOffset", "atMs", "sequence", "type"
     )
     bounded = until_base(rows.unionByName(_known(before)), events)
-    order = Window.partitionBy("clusterId", "topicId").orderBy("endsOffset", "atOffset", "sequence")
+    order = Window.partitionBy("topicId", "clusterId").orderBy("endsOffset", "atOffset", "sequence")
     based = fn.when(
         fn.col("endsMs").isNotNull(),
         fn.struct(
