@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING
 
 from kshell.sources.files import METADATA_DIRECTORY
 from tests.bench.harness import ROOT, Comparison
-from tests.bench.ingest import PARTITIONS, RECORDS, TOPICS
+from tests.bench.ingest import PARTITIONS, RECORDS, TOPICS, generated
 from tests.bench.ingesting import cpu_seconds, pinned
-from tests.kafka import gen
 
 if TYPE_CHECKING:
     from kshell.spark.truth import Truth
@@ -40,7 +39,7 @@ WARM = 10
 def run(rounds: int) -> Comparison:
     """``rounds`` in one session, at most five; one of whole runs."""
     rounds = min(rounds, 5)
-    log = gen.log(TOPICS, PARTITIONS, RECORDS - TOPICS * (PARTITIONS + 1) - TOPICS // 4 - 61)
+    log = generated(TOPICS, PARTITIONS, RECORDS)
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, "-m", "tests.bench.incremental", str(log), folder, str(WARM + rounds)]
         env = os.environ | {"PYTHONPATH": str(ROOT)}

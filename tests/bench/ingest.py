@@ -31,7 +31,7 @@ CORES_GOAL, DIRECTORIES_GOAL = 1.7, 1.2
 def run(rounds: int) -> Comparison:
     """``rounds`` of each, at most five."""
     rounds = min(rounds, 5)
-    log = gen.log(TOPICS, PARTITIONS, RECORDS - TOPICS * (PARTITIONS + 1) - TOPICS // 4 - 61)
+    log = generated(TOPICS, PARTITIONS, RECORDS)
     dumped = [dump(log) for _ in range(rounds)]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "out")
@@ -79,11 +79,15 @@ def dump(log: Path) -> tuple[float, float]:
     return wall, after.children_user + after.children_system - before.children_user - before.children_system
 
 
+def generated(topics: int, partitions: int, records: int) -> Path:
+    """A log of so many records, all counted: topics, their partitions and configs, brokers, and what follows."""
+    return gen.log(topics, partitions, records - topics * (partitions + 1) + -topics // 4 - 61)
+
+
 def split(folder: Path) -> Path:
     """Directories of as many clusters, which have as many records together."""
     each = RECORDS // DIRECTORIES
-    topics, partitions = 50, 20
-    log = gen.log(topics, partitions, each - topics * (partitions + 1) - 61)
+    log = generated(50, 20, each)
     for number in range(DIRECTORIES):
         place = folder / f"cluster{number}" / METADATA_DIRECTORY
         place.mkdir(parents=True)
