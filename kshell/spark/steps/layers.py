@@ -145,13 +145,9 @@ class Step:
         return self._warehouse.read_batches(RECORDS, [self._warehouse.step], self._fresh)
 
     def _count(self) -> dict[str, Counted]:
-        groups = (
-            self._new_records()
-            .groupBy("clusterId", "type")
-            .agg(fn.count(fn.lit(1)).alias("records"), fn.count("reason").alias("undecoded"))
-        )
+        counts = fn.count(fn.lit(1)).alias("records"), fn.count("reason").alias("undecoded")
         found: dict[str, list[Any]] = {}
-        for row in groups.collect():
+        for row in self._new_records().groupBy("clusterId", "type").agg(*counts).collect():
             found.setdefault(row["clusterId"], []).append(row)
         self._change(RECORDS, found)
         return {
@@ -243,9 +239,11 @@ class Step:
         ]
 
     def _extending(self, table: SilverTable, events: DataFrame, clusters: Collection[str]) -> Work:
+        # Here, not while other tables are written: what one needs of another is as it was before.
+        before = {name: self._warehouse.read(name, clusters, CURRENT) for name in (table.name, *table.needs)}
+
         def work() -> None:
             mine = events.where(fn.col("clusterId").isin(list(clusters)))
-            before = {name: self._warehouse.read(name, clusters, CURRENT) for name in (table.name, *table.needs)}
             self.rows[table.name] = self._warehouse.extend(table.name, table.versions(mine, before), clusters)
             self._change(table.name, clusters)
 

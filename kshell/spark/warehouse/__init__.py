@@ -15,9 +15,8 @@ Between ``begin`` and ``commit``, ``read`` gives what the step has written as we
 from __future__ import annotations
 
 import contextlib
-import importlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from kshell.errors import CommandError, KshellError, LeaseLostError, UsageError
 from kshell.spark.formats import PARQUET, tables_of
@@ -71,6 +70,8 @@ class Warehouse:
         self._rows: dict[str, int] = {}
         self.step = 0
         """The number of the step that was begun; 0: none."""
+        self._is_littered = False
+        """Whether something that was written was given up, and the writer goes on."""
 
     @property
     def spark(self) -> SparkSession:
@@ -92,7 +93,7 @@ class Warehouse:
         if not spec.is_fleet:
             kept = {one: {name: held[name] for name in held if name in clusters} for one, held in kept.items()}
         frame = self.tables.read(spec, kept)
-        return frame if spec.by_cluster else frame.where(_column(CLUSTER).isin(sorted(clusters)))
+        return frame if spec.by_cluster else frame.where(frame[CLUSTER].isin(sorted(clusters)))
 
     def read_batches(self, name: str, steps: Collection[int], clusters: Collection[str]) -> DataFrame:
         """The rows of some clusters that certain steps have appended."""
@@ -103,7 +104,7 @@ class Warehouse:
             for part, held in self._parts.get(name, _NONE).items()
         }
         frame = self.tables.read(catalog.table(name), kept)
-        return frame.where(_column(CLUSTER).isin(sorted(clusters)))
+        return frame.where(frame[CLUSTER].isin(sorted(clusters)))
 
     def no_tables(self) -> CommandError:
         """What to raise where some are needed, and no step was ever committed."""
@@ -124,8 +125,7 @@ class Warehouse:
             self.state = self.commits.latest()
             self._parts = copied(self.state.parts)
             if self.commits.is_unclean():
-                for spec in catalog.tables().values():
-                    self.tables.sweep(spec, self._parts.get(spec.name, _NONE))
+                self._sweep()
                 self.commits.end()
             try:
                 yield
@@ -153,6 +153,7 @@ class Warehouse:
     def begin(self) -> int:
         """Begins a step; gives its number."""
         assert self.commits.lock.is_held, "a step is for the only writer"
+        self._is_littered |= bool(self.step)
         self.abandon()
         self.commits.begin()
         self.step = self.state.step + 1 + self.commits.lock.passed_over
@@ -218,6 +219,7 @@ class Warehouse:
                 moved.append((name, frame))
         for name, frame in moved:
             self.append(name, frame)
+        self._is_littered |= bool(moved)
         self.step += bool(moved)
 
     def _move(self, spec: TableSpec, steps: Collection[int]) -> DataFrame | None:
@@ -227,7 +229,8 @@ class Warehouse:
         others = sorted(cluster for cluster, batches in own.items() if batches)
         for cluster in others:
             held[cluster] = [step for step in held[cluster] if step not in steps]
-        return self.tables.read(spec, {ALL: own}).where(_column(CLUSTER).isin(others)) if others else None
+        frame = self.tables.read(spec, {ALL: own})
+        return frame.where(frame[CLUSTER].isin(others)) if others else None
 
     def compact(self, name: str, steps: Collection[int]) -> int:
         """Puts batches together that steps have appended; gives the rows that were written again."""
@@ -262,9 +265,17 @@ class Warehouse:
         for name, held in before.parts.items():
             spec = catalog.table(name)
             self.tables.remove(spec, difference(held, made.parts.get(name, _NONE), by_cluster=spec.by_cluster))
+        if self._is_littered:
+            self._sweep()
         self.commits.end()
         self.abandon()
         return made
+
+    def _sweep(self) -> None:
+        """Removes everything that does not count."""
+        for spec in catalog.tables().values():
+            self.tables.sweep(spec, self.state.parts.get(spec.name, _NONE))
+        self._is_littered = False
 
     def _own(self, name: str) -> TableSpec:
         assert self.step, "rows are written within a step"
@@ -282,16 +293,6 @@ def _as_declared(spec: TableSpec, frame: DataFrame) -> DataFrame:
     names = [field.name for field in spec.fields]
     made = frame if frame.columns == names else frame.select(*names)
     for is_, field in zip(made.schema.fields, spark_schema(spec.fields).fields, strict=True):
-        assert _plain(is_.dataType) == _plain(field.dataType), (
-            f"{spec.name}.{field.name} is {is_.dataType.simpleString()}, not {field.dataType.simpleString()}"
-        )
+        has, wanted = is_.dataType.simpleString(), field.dataType.simpleString()  # says nothing of nulls
+        assert has == wanted, f"{spec.name}.{field.name} is {has}, not {wanted}"
     return made
-
-
-def _plain(kind: Any) -> str:
-    """A type without what it says of nulls."""
-    return str(kind.simpleString())
-
-
-def _column(name: str) -> Any:
-    return importlib.import_module("pyspark.sql.functions").col(name)

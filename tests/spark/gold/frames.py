@@ -5,14 +5,24 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from kshell.commands.base.tables import Field
+from kshell.sources.files import METADATA_DIRECTORY
 from kshell.spark import gold, silver
 from kshell.spark.schemas import CLUSTER_FIELDS, RECORD_FIELDS, spark_schema
 from tests.spark.gold.expected.spans import Cluster
+from tests.spark.gold.replay import lines, replay
+from tests.spark.reading import dumped
 
 Row = dict[str, Any]
+
+
+def cluster(name: str, directory: Path) -> Cluster:
+    """A cluster by the log of one of its nodes."""
+    records = lines(dumped(directory / METADATA_DIRECTORY)[0])
+    return Cluster(name, replay(name, records), records, records[-1].ms)
 
 
 def fields_of(name: str) -> tuple[Field, ...]:

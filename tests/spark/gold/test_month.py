@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kshell.sources.files import METADATA_DIRECTORY
 from kshell.spark import gold, silver
 from kshell.spark.gold.base import compared
 from kshell.spark.schemas import spark_schema
@@ -17,17 +15,9 @@ from tests.builders import FIXTURES
 from tests.spark.gold import churn, expected
 from tests.spark.gold.expected.drift import config_drift_episodes
 from tests.spark.gold.expected.spans import Cluster
-from tests.spark.gold.frames import comparable, frame, tables
-from tests.spark.gold.replay import lines, replay
-from tests.spark.reading import dumped
+from tests.spark.gold.frames import cluster, comparable, frame, tables
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-
-def cluster(name: str, directory: Path) -> Cluster:
-    """A cluster by the log of one of its nodes."""
-    records = lines(dumped(directory / METADATA_DIRECTORY)[0])
-    return Cluster(name, replay(name, records), records, records[-1].ms)
 
 
 @pytest.fixture(scope="module")

@@ -181,6 +181,21 @@ def test_a_step_that_is_killed_anywhere_does_not_count_or_counts_as_a_whole(spar
     assert killed > 10
 
 
+def test_what_was_given_up_does_not_lie_beside_what_counts(spark: Any, tmp_path: Path) -> None:
+    warehouse = Warehouse(spark, str(tmp_path))
+    with warehouse.writing():
+        first(warehouse)
+        warehouse.begin()
+        warehouse.append("log", rows(spark, (A, 77)))
+        warehouse.begin()
+        warehouse.replace("new", rows(spark, (A, 8)), [A])
+        warehouse.commit({A: ClusterState({"offset": 8})})
+    plain = spark.read.parquet(str(tmp_path / "bronze/log")).select("clusterId", "n")
+    assert sorted(map(tuple, plain.collect())) == sorted(map(tuple, warehouse.read("log").collect()))
+    assert (A, 77) not in content(warehouse)["log"]
+    assert (A, 8) in content(warehouse)["new"]
+
+
 def test_another_writer_is_refused_and_breaks_nothing(spark: Any, tmp_path: Path) -> None:
     one, other = Warehouse(spark, str(tmp_path)), Warehouse(spark, str(tmp_path))
     with one.writing(), pytest.raises(CommandError, match="is writing there"), other.writing():

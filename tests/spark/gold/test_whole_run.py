@@ -1,0 +1,77 @@
+"""``kshell-pipeline run`` with the settings that much data gets, its tables read as plain Parquet: gold and silver are
+those of plain Python.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.sources.files import METADATA_DIRECTORY
+from kshell.spark import silver
+from tests.builders import FIXTURES
+from tests.spark.gold import churn, expected
+from tests.spark.gold.expected.drift import config_drift_episodes
+from tests.spark.gold.expected.spans import Cluster
+from tests.spark.gold.frames import cluster, comparable
+from tests.spark.here import need_spark, process
+
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
+LARGE = {
+    "codegen.wholeStage": "true",
+    "codegen.factoryMode": "FALLBACK",
+    "adaptive.enabled": "true",
+    "shuffle.partitions": "3",
+}
+"""A run of little data has others, which start sooner."""
+LAID_BY = {"batch", "isCurrent"}
+
+
+def node(name: str) -> tuple[str, Path]:
+    directory = FIXTURES / name / "broker-0"
+    told = (directory / "meta.properties").read_text().splitlines()
+    return next(line for line in told if line.startswith("cluster.id=")).partition("=")[2], directory
+
+
+def plain(place: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a table, read without Spark and kshell."""
+    arrow, dataset = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.dataset")
+    names = {"clusterId": arrow.string(), "isCurrent": arrow.string(), "batch": arrow.int64()}
+    laid = [(name, kind) for name, kind in names.items() if any(place.glob(f"**/{name}=*"))]
+    rows = dataset.dataset(place, partitioning=dataset.partitioning(arrow.schema(laid), flavor="hive")).to_table()
+    for row in rows.to_pylist():
+        yield {name: value for name, value in row.items() if name not in LAID_BY}
+
+
+def test_tables_of_a_run_are_those_of_plain_python(tmp_path: Path) -> None:
+    need_spark()
+    nodes = [(churn.CLUSTER, churn.month(tmp_path / "month")), node("3.9.2"), node("4.3.1")]
+    (tmp_path / "home").mkdir()
+    sources = [word for _, directory in nodes for word in ("--source", str(directory / METADATA_DIRECTORY))]
+    conf = [word for name, value in LARGE.items() for word in ("--conf", f"spark.sql.{name}={value}")]
+    out = tmp_path / "out"
+    words = ["-m", "kshell.spark.cli", "run", *sources, "--out", str(out), "--master", "local[2]", *conf]
+    done = process(*words, home=tmp_path / "home", timeout=600)
+    assert done.returncode == 0, done.stderr
+    fleet = [cluster(name, directory) for name, directory in nodes]
+    for name, of in expected.TABLES.items():
+        held(out / "gold" / name, [row for one in fleet for row in of(one)])
+    held(out / "gold/config_drift_episodes", config_drift_episodes(fleet))
+    for name in silver.tables():
+        held(out / "silver" / name, versions(name, fleet))
+
+
+def versions(name: str, fleet: list[Cluster]) -> list[dict[str, Any]]:
+    rows = [row for one in fleet for row in one.versions.get(name, [])]
+    return [{column: value for column, value in row.items() if column not in LAID_BY} for row in rows]
+
+
+def held(place: Path, wanted: list[dict[str, Any]]) -> None:
+    """The rows at a place are those, in the columns that those have; where none are wanted, it does not matter."""
+    if wanted:
+        found = [{column: row[column] for column in wanted[0]} for row in plain(place)]
+        assert comparable(found) == comparable(wanted), place
