@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kshell.spark import gold, silver
+from kshell.spark import gold
 from kshell.spark.gold.base import compared
 from kshell.spark.schemas import spark_schema
 from tests.builders import FIXTURES
@@ -91,22 +91,3 @@ def test_the_month_has_all_that_tables_tell_apart(clusters: list[Cluster]) -> No
         assert any(row[name] for row in expected.TABLES["partition_availability"](month)), name
     times = [record.ms for record in month.records]
     assert any(later < earlier for earlier, later in pairwise(times)), "times run backwards"
-
-
-@pytest.mark.soak
-def test_versions_are_those_of_plain_python(spark: Any, clusters: list[Cluster], inputs: dict[str, Any]) -> None:
-    """The pipeline's silver out of the same records: then its gold has these numbers, too."""
-    from kshell.spark.silver.base.effective import effective  # late: it imports pyspark
-
-    eras = spark.createDataFrame(
-        [(one.name, None, 0, one.records[-1].offset + 1) for one in clusters],
-        "clusterId string, base string, sinceOffset long, toOffset long",
-    )
-    events = effective(inputs["records"], eras).cache()
-    for name, table in silver.tables().items():
-        wanted = [row for one in clusters for row in one.versions.get(name, [])]
-        columns = [field.name for field in table.fields if wanted and field.name in wanted[0]]
-        made = table.versions(events, {before: frame(spark, before, []) for before in (name, *table.needs)})
-        if columns:
-            found = comparable(row.asDict(recursive=True) for row in made.select(*columns).collect())
-            assert found == comparable({column: row[column] for column in columns} for row in wanted), name
