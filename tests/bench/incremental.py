@@ -1,9 +1,9 @@
 """A second run, when little or nothing is new, against the first: a log of 1,000,000 records, of which 1% come later.
 
 Compared is what a run reads, decodes and writes of the log (planning, ``bronze/records``, the commit), in one session,
-by CPU seconds on one CPU. Told besides, by the clock: a whole ``kshell-pipeline run`` as a process of its own, with all
-its tables: first, with 1% more, and with nothing new. Its gold tables are made anew of all that a changed cluster ever
-had, which is most of the second. And, in one session, whole steps of a fleet of which one cluster has grown.
+by CPU seconds on one CPU. Told besides: a whole ``kshell-pipeline run`` as a process of its own, with all its tables,
+by the clock: first, with 1% more, and with nothing new. Its gold tables are made anew of all that a changed cluster
+ever had, which is most of the second.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from kshell.sources.files import METADATA_DIRECTORY
 from tests.bench.harness import ROOT, Comparison
-from tests.bench.ingest import DIRECTORIES, PARTITIONS, RECORDS, TOPICS, generated, split
+from tests.bench.ingest import PARTITIONS, RECORDS, TOPICS, generated
 from tests.bench.ingesting import cpu_seconds, pinned
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ def run(rounds: int) -> Comparison:
             raise SystemExit(f"the runs failed:\n{done.stderr[-2000:]}")
         every = [json.loads(line) for line in done.stdout.splitlines()]
         whole = whole_runs(log, Path(folder, "whole"))
-        fleet = fleet_steps(Path(folder, "fleet"))
     first, second, idle = ([one[which] for one in every[WARM:]] for which in (0, 1, 2))
     nothing = statistics.median(idle)
     notes = [
@@ -58,8 +57,6 @@ def run(rounds: int) -> Comparison:
         f"nothing new: {nothing * 1000:.0f} ms of CPU, {nothing / statistics.median(first):.4f} of the first",
         "kshell-pipeline run as a process, all tables, by the clock: first {:.0f} s, 1% more {:.0f} s,"
         " nothing new {:.1f} s".format(*whole),
-        "whole steps in one session, all tables, by the clock: a fleet of {} clusters {:.0f} s, when one of them had"
-        " doubled {:.1f} s, {:.3f} of it".format(DIRECTORIES, *fleet, fleet[1] / fleet[0]),
     ]
     return Comparison(
         "reading a log that has grown by 1%, against reading all of it", second, first, GOAL, notes, ("second", "first")
@@ -87,29 +84,6 @@ def whole_runs(log: Path, folder: Path) -> list[float]:
         subprocess.run(words, check=True, capture_output=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
         seconds.append(time.perf_counter() - start)
     return seconds
-
-
-def fleet_steps(folder: Path) -> tuple[float, float]:
-    """Seconds of a step with all of a fleet, and of one with the other half of one of its clusters; the second round in
-    a session."""
-    from kshell.spark import session
-    from kshell.spark.steps import planning, step
-    from kshell.spark.warehouse import Warehouse
-
-    source = split(folder / "sources")
-    log = next(folder.glob(f"sources/cluster0/{METADATA_DIRECTORY}/*.log"))
-    whole, spent = log.read_bytes(), [0.0, 0.0]
-    with session.running("local[*]") as spark:
-        for number in range(2):
-            warehouse = Warehouse(spark, str(folder / f"out{number}"))
-            for which, size in enumerate((len(whole) // 2, len(whole))):
-                log.write_bytes(whole[:size])
-                start = time.perf_counter()
-                with warehouse.writing():
-                    done = step.advance(warehouse, planning.truths(planning.clusters([str(source)]), warehouse.state))
-                spent[which] = time.perf_counter() - start
-                assert len(done.clusters) == (DIRECTORIES, 1)[which], done
-    return spent[0], spent[1]
 
 
 def _main(log: Path, folder: Path, rounds: int) -> None:
