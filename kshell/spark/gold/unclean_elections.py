@@ -46,12 +46,10 @@ def unclean_elections(tables: Tables) -> Any:
     # Backwards: Spark goes through a frame that grows once, and through one that shrinks anew for every row.
     later = rows_before(f"{window[:-1]} desc)")
     healed = "if(leaderRecoveryState <> 'RECOVERING', struct(validFromMs, beginMs), null)"
-    is_found = f"({_BY_STATE}) or ({_BY_ISR})"
+    some = linked(tables["partitions"], tables["clusters"]).selectExpr("*", f"({_BY_STATE}) or ({_BY_ISR}) as isFound")
     # Few partitions have any: only those take part in all that follows.
-    some = linked(tables["partitions"], tables["clusters"]).selectExpr(
-        "*", f"coalesce({is_found}, false) as isFound", f"bool_or({is_found}) over {every_of(KEYS)} as hasAny"
-    )
-    versions = some.where("hasAny").selectExpr(
+    few = some.selectExpr("*", f"bool_or(isFound) over {every_of(KEYS)} as hasAny").where("hasAny")
+    versions = few.selectExpr(
         "*",
         f"last({healed}, true) over {later} as healed",
         f"first(endMs) over {later} as lastMs",

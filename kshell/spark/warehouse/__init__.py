@@ -180,6 +180,7 @@ class Warehouse:
         for batches in self._parts.get(name, {}).get(ALL, {}).values():
             if self.step in batches:
                 batches.remove(self.step)
+                self._is_littered = True
 
     def replace(self, name: str, frame: DataFrame, clusters: Collection[str]) -> int:
         """All rows of those clusters, of which some may have none; of a fleet's table, all rows. Gives how many."""
@@ -219,7 +220,6 @@ class Warehouse:
                 moved.append((name, frame))
         for name, frame in moved:
             self.append(name, frame)
-        self._is_littered |= bool(moved)
         self.step += bool(moved)
 
     def _move(self, spec: TableSpec, steps: Collection[int]) -> DataFrame | None:
@@ -227,10 +227,11 @@ class Warehouse:
         held = self._parts[spec.name][ALL]
         own = {cluster: [step for step in batches if step in steps] for cluster, batches in held.items()}
         others = sorted(cluster for cluster, batches in own.items() if batches)
-        for cluster in others:
-            held[cluster] = [step for step in held[cluster] if step not in steps]
+        if not others:
+            return None
+        held.update({cluster: [step for step in held[cluster] if step not in steps] for cluster in others})
         frame = self.tables.read(spec, {ALL: own})
-        return frame.where(frame[CLUSTER].isin(others)) if others else None
+        return frame.where(frame[CLUSTER].isin(others))
 
     def compact(self, name: str, steps: Collection[int]) -> int:
         """Puts batches together that steps have appended; gives the rows that were written again."""

@@ -196,6 +196,20 @@ def test_what_was_given_up_does_not_lie_beside_what_counts(spark: Any, tmp_path:
     assert (A, 8) in content(warehouse)["new"]
 
 
+def test_what_was_retracted_before_a_cluster_begins_anew_does_not_lie_there(spark: Any, tmp_path: Path) -> None:
+    warehouse = Warehouse(spark, str(tmp_path))
+    with warehouse.writing():
+        first(warehouse)
+        warehouse.begin()
+        warehouse.append("log", rows(spark, (B, 77)))
+        warehouse.retract("log")
+        warehouse.reset([A])
+        warehouse.append("log", rows(spark, (A, 5)))
+        warehouse.commit({A: ClusterState({"offset": 5}, 2)})
+    plain = spark.read.parquet(str(tmp_path / "bronze/log")).select("clusterId", "n")
+    assert sorted(map(tuple, plain.collect())) == content(warehouse)["log"] == [(A, 5), (B, 1), (ODD, 1)]
+
+
 def test_another_writer_is_refused_and_breaks_nothing(spark: Any, tmp_path: Path) -> None:
     one, other = Warehouse(spark, str(tmp_path)), Warehouse(spark, str(tmp_path))
     with one.writing(), pytest.raises(CommandError, match="is writing there"), other.writing():

@@ -7,7 +7,7 @@ from typing import Any
 from kshell.spark.gold.base.rows import grouped
 from kshell.spark.gold.base.times import DAY_MS, timed, versions_of
 
-OF_A_BROKER = "(partition by broker, clusterId order by validFromOffset)"
+OF_A_BROKER = versions_of(("broker",))
 IS_FENCING = "fenced and not previous.fenced and previous.session = session"
 """SQL: whether a version of :func:`staged` began with the fencing of a broker that was not fenced."""
 
@@ -28,7 +28,7 @@ def staged(brokers: Any, clusters: Any) -> Any:
     )
     is_same = "before.validToOffset = validFromOffset and before.epoch = epoch"
     sessions = beside.selectExpr("*", f"sum(if({is_same}, 0, 1)) over {window} as session")
-    of_session = "(partition by id, session, clusterId order by validFromOffset)"
+    of_session = versions_of(("id", "session"))
     known = sessions.selectExpr(
         "*",
         f"bool_or(not fenced) over {of_session} as wasUnfenced",
