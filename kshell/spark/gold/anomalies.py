@@ -6,20 +6,18 @@ from typing import Any
 
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.brokers import IS_FENCING, staged
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.base.partitions import IS_NEW_LEADER, SHRUNK, linked
-from kshell.spark.gold.base.times import HOUR_MS, covered, day, within
+from kshell.spark.gold.base.times import HOUR_MS, covered, hour
+from kshell.spark.gold.hourly_churn import EVENTS
 
 FIELDS = (
     CLUSTER,
-    Field("measure", "string", "leaderChanges (as gained in leadership), isrShrinks (records after which a broker was"
-          " no longer in a partition's ISR), fencings (as in broker_sessions)"),
+    Field("measure", "string", "leaderChanges, isrShrinks, fencings: that column of hourly_churn"),
     Field("hour", "string", "the hour, in UTC: 2026-01-31T13"),
     Field("hourMs", "int64", "its begin"),
     Field("value", "int64", "how many there were in that hour, in the whole cluster"),
     Field("weeks", "int32", "hours that it is compared with: the same hour of the same weekday in all other weeks that"
-          " are covered as a whole, from the cluster's first version of a partition or broker to its last record. Only"
+          " are covered as a whole, from the cluster's first version of a topic or broker to its last record. Only"
           " where there are three or more"),
     Field("median", "float64", "the median of their values"),
     Field("mad", "float64", "the median of their distances from that median"),
@@ -34,22 +32,22 @@ _FEWEST = 3
 _LEAST_SCORE = 3.5
 _TO_DEVIATION = 1.4826
 """The MAD of a normal distribution times this is its standard deviation."""
-_EVENTS = {"leaderChanges": f"count_if({IS_NEW_LEADER})", "isrShrinks": f"count_if({SHRUNK})"}
 
 
 def anomalies(tables: Tables) -> Any:
     """The rows."""
-    hours = _counts(tables).selectExpr(
-        "clusterId", "measure", f"hourNumber % {_WEEK_HOURS} as slot", "hourNumber", "value"
+    names = ", ".join(f"'{name}', {name}" for name in EVENTS)
+    hours = tables["hourly_churn"].selectExpr(
+        "clusterId", f"hourMs div {HOUR_MS} as hourNumber", f"stack({len(EVENTS)}, {names}) as (measure, value)"
     )
     slots = rows.grouped(
-        hours,
+        hours.where("value > 0").selectExpr("*", f"hourNumber % {_WEEK_HOURS} as slot"),
         ["clusterId", "measure", "slot"],
         counted="map_from_entries(collect_list(struct(hourNumber, value)))",
     )
     # Only hours that are covered as a whole.
     first, last = f"(coveredFromMs + {HOUR_MS - 1}) div {HOUR_MS}", f"coveredToMs div {HOUR_MS} - 1"
-    span = covered(tables["clusters"], tables["partitions"], tables["brokers"]).selectExpr(
+    span = covered(tables["clusters"], tables["topics"], tables["brokers"]).selectExpr(
         "clusterId", f"{first} as firstHour", f"{last} as lastHour"
     )
     begin = f"firstHour + pmod(slot - firstHour, {_WEEK_HOURS})"
@@ -85,7 +83,7 @@ def _scored(uneven: Any) -> Any:
         "*",
         "array_size(others) as weeks",
         f"hourNumber * {HOUR_MS} as hourMs",
-        f"concat({day('hourNumber div 24')}, 'T', lpad(cast(hourNumber % 24 as string), 2, '0')) as hour",
+        f"{hour('hourNumber')} as hour",
     )
 
 
@@ -95,25 +93,10 @@ def _median(values: str) -> str:
     return f"(get({values}, ({size} - 1) div 2) + get({values}, {size} div 2)) / 2D"
 
 
-def _counts(tables: Tables) -> Any:
-    """``clusterId``, ``measure``, ``hourNumber`` (since 1970), ``value``: hours with any event."""
-    hour = f"{within('validFromMs')} div {HOUR_MS} as hourNumber"
-    versions = linked(tables["partitions"], tables["clusters"]).selectExpr("*", hour)
-    both = rows.grouped(versions, ["clusterId", "hourNumber"], **_EVENTS)
-    names = ", ".join(f"'{name}', {name}" for name in _EVENTS)
-    of_partitions = both.selectExpr("clusterId", "hourNumber", f"stack({len(_EVENTS)}, {names}) as (measure, value)")
-    fencings = rows.grouped(
-        staged(tables["brokers"], tables["clusters"]).selectExpr("*", hour).where(IS_FENCING),
-        ["clusterId", "hourNumber"],
-        value="count(*)",
-    ).selectExpr("clusterId", "hourNumber", "'fencings' as measure", "value")
-    return of_partitions.unionByName(fencings).where("value > 0")
-
-
 GOLD = GoldTable(
     "anomalies",
     "hours in which churn was unlike the same hour of other weeks (median and MAD)",
     FIELDS,
-    ("partitions", "brokers", "clusters"),
+    ("hourly_churn", "topics", "brokers", "clusters"),
     anomalies,
 )

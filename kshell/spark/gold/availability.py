@@ -6,7 +6,7 @@ from typing import Any
 
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.declared import CLUSTER, MONTH, GoldTable, Tables
 from kshell.spark.gold.base.partitions import KEYS
 from kshell.spark.gold.partition_availability import MEASURES, SUMS, judged, with_shares
 
@@ -39,7 +39,7 @@ def availability(tables: Tables) -> Any:
     # By partition first: distinct ones are then counted without keeping them.
     second = rows.grouped(scopes, ["clusterId", "month", "scope", "name", *KEYS], **sums)
     third = rows.grouped(second, ["clusterId", "month", "scope", "name"], partitions="count(*)", **sums)
-    return rows.of(with_shares(third, "partitionMs"), FIELDS)
+    return rows.settling(with_shares(third, "partitionMs"), FIELDS)
 
 
 GOLD = GoldTable(
@@ -48,4 +48,5 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "configs", "clusters"),
     availability,
+    settles=MONTH,
 )

@@ -7,9 +7,9 @@ from typing import Any
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.brokers import racks_by_day
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import KEYS
-from kshell.spark.gold.base.times import DAY_MS, by_day, covered, day, timed
+from kshell.spark.gold.base.times import DAY_MS, by_day, covered, day, end_of_day, timed
 
 FIELDS = (
     CLUSTER,
@@ -17,7 +17,7 @@ FIELDS = (
     Field("broker", "int32", "a broker that was registered at any time of the day, or among a partition's replicas"),
     Field("rack", "string", "its rack, by the last of its registrations that held at any time of the day; null if it"
           " has none or was not registered"),
-    Field("coveredMs", "int64", "milliseconds of the day that are known: from the first version of any partition or"
+    Field("coveredMs", "int64", "milliseconds of the day that are known: from the first version of any topic or"
           " broker of the cluster to its last record"),
     Field("leaderMs", "int64", "milliseconds that it led, summed over partitions"),
     Field("replicaMs", "int64", "milliseconds that it was among the replicas, likewise"),
@@ -52,7 +52,7 @@ def broker_load(tables: Tables) -> Any:
     keys = ["clusterId", "dayNumber", "broker"]
     both = racks_by_day(tables["brokers"], tables["clusters"]).join(sums, keys, "full")
     begin, end = f"dayNumber * {DAY_MS}", f"(dayNumber + 1) * {DAY_MS}"
-    whole = both.join(covered(tables["clusters"], tables["partitions"], tables["brokers"]), ["clusterId"]).selectExpr(
+    whole = both.join(covered(tables["clusters"], tables["topics"], tables["brokers"]), ["clusterId"]).selectExpr(
         *keys,
         f"{day('dayNumber')} as day",
         "rack",
@@ -67,13 +67,14 @@ def broker_load(tables: Tables) -> Any:
         *(f"if(coveredMs > 0, {of} / coveredMs, null) as {name}" for name, of in averages.items()),
         *(f"if({every.format(of)} > 0, {of} / {every.format(of)}, null) as {name}" for name, of in shares.items()),
     )
-    return rows.of(told, FIELDS)
+    return rows.settling(told.selectExpr("*", f"{end_of_day('day')} as untilMs"), FIELDS)
 
 
 GOLD = GoldTable(
     "broker_load",
     "partitions that each broker led and held, averaged over each day, with its rack",
     FIELDS,
-    ("partitions", "brokers", "clusters"),
+    ("partitions", "topics", "brokers", "clusters"),
     broker_load,
+    settles=DAY,
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import FACTOR, KEYS, SHRUNK, episode, linked
 
 FIELDS = (
@@ -55,6 +55,7 @@ def isr_episodes(tables: Tables) -> Any:
         expanded=f"sum({_EXPANDED})",
         missing="array_sort(array_distinct(flatten(collect_list(array_except(replicas, isr)))))",
         leaderlessMs="sum(if(leader < 0, endMs - beginMs, 0))",
+        untilMs="max_by(overMs, validFromOffset)",
     )
     ended = "case when last.toOffset is null then null when last.goesOn then 'full' else 'deleted' end"
     told = made.selectExpr(
@@ -64,7 +65,7 @@ def isr_episodes(tables: Tables) -> Any:
         f"{ended} as outcome",
         "expanded + if(last.goesOn, last.expands, 0) as expands",
     )
-    return rows.of(told, FIELDS)
+    return rows.settling(told, FIELDS)
 
 
 GOLD = GoldTable(
@@ -73,4 +74,5 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "clusters"),
     isr_episodes,
+    settles=DAY,
 )

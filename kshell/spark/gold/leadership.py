@@ -6,9 +6,9 @@ from typing import Any
 
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import IS_NEW_LEADER, linked
-from kshell.spark.gold.base.times import by_day, day, day_of
+from kshell.spark.gold.base.times import by_day, day, day_of, end_of_day
 
 FIELDS = (
     CLUSTER,
@@ -60,7 +60,7 @@ def leadership(tables: Tables) -> Any:
     sums = {name: f"sum({name})" for name in ("leaderMs", "preferredMs", "gained", "lost", "preferredGained")}
     both = rows.grouped(led.unionByName(changed), [*keys, "day"], **sums)
     share = "if(leaderMs > 0, preferredMs / leaderMs, null) as preferredShare"
-    return rows.of(both.selectExpr("*", share), FIELDS)
+    return rows.settling(both.selectExpr("*", share, f"{end_of_day('day')} as untilMs"), FIELDS)
 
 
 _NO_CHANGES = ("0 as gained", "0 as lost", "0 as preferredGained")
@@ -72,4 +72,5 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "clusters"),
     leadership,
+    settles=DAY,
 )

@@ -6,8 +6,8 @@ from typing import Any
 
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.base.times import DAY_MS, LAST_MS, day
+from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
+from kshell.spark.gold.base.times import DAY_MS, LAST_MS, day, end_of_day
 
 FIELDS = (
     CLUSTER,
@@ -35,18 +35,20 @@ def metadata_growth(tables: Tables) -> Any:
     counted = rows.grouped(
         of_log, ["clusterId", "dayNumber", "type"], records="count(*)", undecoded="count_if(isUndecoded)"
     )
-    told = counted.selectExpr(
+    before = rows.grouped(tables["metadata_growth"], ["clusterId", "type"], counted="max(total)")
+    told = counted.join(before, ["clusterId", "type"], "left").selectExpr(
         "*",
         f"{day('dayNumber')} as day",
-        "sum(records) over (partition by clusterId, type order by dayNumber) as total",
+        "coalesce(counted, 0L) + sum(records) over (partition by clusterId, type order by dayNumber) as total",
     )
-    return rows.of(told, FIELDS)
+    return rows.settling(told.selectExpr("*", f"coalesce({end_of_day('day')}, -1L) as untilMs"), FIELDS)
 
 
 GOLD = GoldTable(
     "metadata_growth",
     "records of the metadata log by type and day",
     FIELDS,
-    ("records",),
+    ("records", "clusters", "metadata_growth"),
     metadata_growth,
+    settles=DAY,
 )

@@ -6,10 +6,10 @@ from typing import Any
 
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.declared import CLUSTER, MONTH, GoldTable, Tables
 from kshell.spark.gold.base.min_isr import with_min_isr
 from kshell.spark.gold.base.partitions import KEYS
-from kshell.spark.gold.base.times import split_by_month, timed
+from kshell.spark.gold.base.times import end_of_month, split_by_month, timed
 
 MEASURES = (
     Field("offlineMs", "int64", "those without a leader"),
@@ -63,16 +63,16 @@ def judged(tables: Tables) -> Any:
 
 
 def with_shares(sums: Any, whole: str) -> Any:
-    """The sums with the availabilities that follow from them; ``whole``: the column with all milliseconds."""
+    """The sums of months with the availabilities that follow from them; ``whole``: the column with all milliseconds."""
     shares = {"availability": "offlineMs", "writeAvailability": "underMinIsrMs"}
     made = (f"if({whole} > 0, 1 - {lost} / {whole}, null) as {name}" for name, lost in shares.items())
-    return sums.selectExpr("*", *made)
+    return sums.selectExpr("*", *made, f"{end_of_month('month')} as untilMs")
 
 
 def partition_availability(tables: Tables) -> Any:
     """The rows."""
     sums = rows.grouped(judged(tables), ["clusterId", "month", "topic", *KEYS], existedMs="sum(ms)", **SUMS)
-    return rows.of(with_shares(sums, "existedMs"), FIELDS)
+    return rows.settling(with_shares(sums, "existedMs"), FIELDS)
 
 
 GOLD = GoldTable(
@@ -81,4 +81,5 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "configs", "clusters"),
     partition_availability,
+    settles=MONTH,
 )

@@ -7,9 +7,9 @@ from typing import Any
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.brokers import racks_by_day
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import KEYS
-from kshell.spark.gold.base.times import by_day, day, timed
+from kshell.spark.gold.base.times import by_day, day, end_of_day, timed
 
 FIELDS = (
     CLUSTER,
@@ -41,12 +41,12 @@ def rack_spread(tables: Tables) -> Any:
     places = racks.join(held, ["clusterId", "dayNumber"], "left").selectExpr(
         "*", "transform(replicas, one -> try_element_at(byBroker, one)) as places"
     )
-    told = places.selectExpr(
+    wide = places.selectExpr(
         "clusterId", "dayNumber", "racks", "coalesce(spent, 0L) as spent", "array_size(replicas) as count",
         "exists(places, one -> one is null) as isUnknown", "array_size(array_distinct(places)) as width",
     )  # fmt: skip
     sums = rows.grouped(
-        told,
+        wide,
         ["clusterId", "dayNumber", "racks"],
         partitionMs="sum(if(isUnknown, 0L, spent))",
         oneRackMs="sum(if(not isUnknown and width = 1 and count > 1, spent, 0L))",
@@ -54,7 +54,8 @@ def rack_spread(tables: Tables) -> Any:
         unknownMs="sum(if(isUnknown, spent, 0L))",
     )
     spread = "if(partitionMs > 0, 1 - narrowMs / partitionMs, null) as spread"
-    return rows.of(sums.selectExpr("*", f"{day('dayNumber')} as day", spread), FIELDS)
+    told = sums.selectExpr("*", f"{day('dayNumber')} as day", spread)
+    return rows.settling(told.selectExpr("*", f"{end_of_day('day')} as untilMs"), FIELDS)
 
 
 GOLD = GoldTable(
@@ -63,4 +64,5 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "brokers", "clusters"),
     rack_spread,
+    settles=DAY,
 )

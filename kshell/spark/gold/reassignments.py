@@ -6,7 +6,7 @@ from typing import Any
 
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import KEYS, episode, linked
 
 FIELDS = (
@@ -38,7 +38,7 @@ _MOVED = "array_size(previous.addingReplicas) + array_size(previous.removingRepl
 def reassignments(tables: Tables) -> Any:
     """The rows."""
     versions = linked(tables["partitions"], tables["clusters"])
-    return rows.of(_long(versions).unionByName(_at_once(versions)), FIELDS)
+    return rows.settling(_long(versions).unionByName(_at_once(versions)), FIELDS)
 
 
 def _long(versions: Any) -> Any:
@@ -58,6 +58,7 @@ def _long(versions: Any) -> Any:
         changes=f"count_if({_MOVED} and {state.format('previous.')} <> {state.format('')})",
         last="max_by(struct(validToOffset, validToMs, addingReplicas, removingReplicas, following.replicas as after),"
         " validFromOffset)",
+        untilMs="max_by(overMs, validFromOffset)",
     )
     completed = (
         "array_size(array_except(last.addingReplicas, last.after)) = 0"
@@ -68,7 +69,7 @@ def _long(versions: Any) -> Any:
         "durationMs",
         "case when last.validToOffset is null then null when last.after is null then 'deleted'"
         f" when {completed} then 'completed' else 'cancelled' end as outcome",
-        "replicasBefore", "last.after as replicasAfter", "adding", "removing", "changes",
+        "replicasBefore", "last.after as replicasAfter", "adding", "removing", "changes", "untilMs",
     )  # fmt: skip
 
 
@@ -82,7 +83,7 @@ def _at_once(versions: Any) -> Any:
         "validFromOffset as toOffset", "validFromMs as toMs", "0L as durationMs", "'at-once' as outcome",
         "previous.replicas as replicasBefore", "replicas as replicasAfter",
         "array_sort(array_except(replicas, previous.replicas)) as adding",
-        "array_sort(array_except(previous.replicas, replicas)) as removing", "0L as changes",
+        "array_sort(array_except(previous.replicas, replicas)) as removing", "0L as changes", "toldMs as untilMs",
     )  # fmt: skip
 
 
@@ -92,4 +93,5 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "clusters"),
     reassignments,
+    settles=DAY,
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import KEYS, linked, rows_before
 from kshell.spark.gold.base.times import day_of, every_of, versions_of
 
@@ -38,6 +38,7 @@ _BY_ISR = (
     f"{_IS_ELECTED} and not array_contains(previous.isr, leader) and not array_contains(previous.elr, leader)"
     " and isr = array(leader) and replicas = previous.replicas"
 )
+_HEALED_UNTIL = "if(healed is not null, healed.toldMs, if(last is null, overMs, last.overMs))"
 
 
 def unclean_elections(tables: Tables) -> Any:
@@ -45,14 +46,14 @@ def unclean_elections(tables: Tables) -> Any:
     window = versions_of(KEYS)
     # Backwards: Spark goes through a frame that grows once, and through one that shrinks anew for every row.
     later = rows_before(f"{window[:-1]} desc)")
-    healed = "if(leaderRecoveryState <> 'RECOVERING', struct(validFromMs, beginMs), null)"
+    healed = "if(leaderRecoveryState <> 'RECOVERING', struct(validFromMs, beginMs, toldMs), null)"
     some = linked(tables["partitions"], tables["clusters"]).selectExpr("*", f"({_BY_STATE}) or ({_BY_ISR}) as isFound")
     # Few partitions have any: only those take part in all that follows.
     few = some.selectExpr("*", f"bool_or(isFound) over {every_of(KEYS)} as hasAny").where("hasAny")
     versions = few.selectExpr(
         "*",
         f"last({healed}, true) over {later} as healed",
-        f"first(endMs) over {later} as lastMs",
+        f"first(struct(endMs, overMs)) over {later} as last",
         f"last(if(leader >= 0, endMs, null), true) over {rows_before(window)} as lostMs",
         f"first(beginMs) over {window} as madeMs",
     )
@@ -67,10 +68,11 @@ def unclean_elections(tables: Tables) -> Any:
         "previous.elr as previousElr",
         "if(previous.leader < 0, beginMs - coalesce(lostMs, madeMs), 0L) as leaderlessMs",
         "if(leaderRecoveryState = 'RECOVERING', healed.validFromMs, null) as recoveredMs",
-        "if(leaderRecoveryState = 'RECOVERING', coalesce(healed.beginMs, lastMs, endMs) - beginMs, null)"
+        "if(leaderRecoveryState = 'RECOVERING', coalesce(healed.beginMs, last.endMs, endMs) - beginMs, null)"
         " as recoveringMs",
+        f"if(leaderRecoveryState = 'RECOVERING', {_HEALED_UNTIL}, toldMs) as untilMs",
     )
-    return rows.of(told, FIELDS)
+    return rows.settling(told, FIELDS)
 
 
 GOLD = GoldTable(
@@ -79,4 +81,5 @@ GOLD = GoldTable(
     FIELDS,
     ("partitions", "clusters"),
     unclean_elections,
+    settles=DAY,
 )

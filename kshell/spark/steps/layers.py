@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,13 +12,16 @@ from pyspark.sql import functions as fn
 from kshell.errors import UnreadError
 from kshell.spark import gold, silver
 from kshell.spark.files.plan import UNREAD
-from kshell.spark.gold.base.declared import GoldTable
+from kshell.spark.gold.base.declared import CARRIED
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 from kshell.spark.silver.base.declare import SilverTable
 from kshell.spark.silver.base.effective import ERA_FIELDS, effective, held_from
 from kshell.spark.steps import ingest
+from kshell.spark.steps.at_once import Work, at_once
 from kshell.spark.steps.few_rows import frame_of
+from kshell.spark.steps.gold_layer import GoldLayer
 from kshell.spark.steps.novelty import Fresh
+from kshell.spark.steps.settling import Horizon, Times, horizon
 from kshell.spark.warehouse import catalog
 from kshell.spark.warehouse.catalog import CLUSTERS, COPIES, FILES, QUARANTINE, RECORDS
 from kshell.spark.warehouse.commits import CURRENT, ClusterState
@@ -33,12 +35,8 @@ if TYPE_CHECKING:
     from kshell.spark.truth.copy_log import Bad
     from kshell.spark.warehouse import Warehouse
 
-Work = tuple[str, Callable[[], None]]
-"""What writes a table, with its name."""
 _FILE = ["clusterId", "file"]
 _IN_LOG = "kind = 'batch' and not isSnapshot"
-_THREADS = 4
-"""Tables at once: each is a few short jobs, between which a core waits for the driver."""
 _BEGIN = "BEGIN_TRANSACTION_RECORD"
 _UNREAD_HINT = "nothing of the step counts; where executors run elsewhere, they must reach the same paths"
 _OFTEN = 50
@@ -50,6 +48,7 @@ class Counted(NamedTuple):
 
     types: Mapping[str, int]
     undecoded: int
+    times: Times
 
 
 class Step:
@@ -75,8 +74,8 @@ class Step:
         self._quarantine(counted)
         self._listings()
         held = self._silver(counted)
-        self._gold()
-        return {name: self._state(one, held.get(name)) for name, one in self._fresh.items()}
+        horizons = self._gold(counted)
+        return {name: self._state(one, held.get(name), horizons.get(name)) for name, one in self._fresh.items()}
 
     @property
     def truths(self) -> dict[str, Truth]:
@@ -89,11 +88,12 @@ class Step:
             for name in catalog.tables():
                 self._changed[name] = set(clusters)
 
-    def _state(self, one: Fresh, held: int | None) -> ClusterState:
+    def _state(self, one: Fresh, held: int | None, horizon: Horizon | None) -> ClusterState:
         before, step = one.before, self._warehouse.step
         if held is not None and before is not None and before.held == held:
             step = before.held_step
-        return ClusterState(one.truth.reached._asdict(), held, 0 if held is None else step)
+        settled = before.settled_ms if horizon is None and before is not None else horizon and horizon.until
+        return ClusterState(one.truth.reached._asdict(), held, 0 if held is None else step, settled)
 
     # --- bronze ---
 
@@ -145,13 +145,20 @@ class Step:
         return self._warehouse.read_batches(RECORDS, [self._warehouse.step], self._fresh)
 
     def _count(self) -> dict[str, Counted]:
-        counts = fn.count(fn.lit(1)).alias("records"), fn.count("reason").alias("undecoded")
+        counts = (
+            *(fn.count(fn.lit(1)).alias("records"), fn.count("reason").alias("undecoded")),
+            *(fn.min("timestampMs").alias("earliest"), fn.max("timestampMs").alias("latest")),
+        )
         found: dict[str, list[Any]] = {}
         for row in self._new_records().groupBy("clusterId", "type").agg(*counts).collect():
             found.setdefault(row["clusterId"], []).append(row)
         self._change(RECORDS, found)
         return {
-            name: Counted({row["type"]: row["records"] for row in rows}, sum(row["undecoded"] for row in rows))
+            name: Counted(
+                {row["type"]: row["records"] for row in rows},
+                sum(row["undecoded"] for row in rows),
+                Times(min(row["earliest"] for row in rows), max(row["latest"] for row in rows)),
+            )
             for name, rows in found.items()
         }
 
@@ -182,7 +189,7 @@ class Step:
         copies = frame_of(self._spark, COPY_FIELDS, [row for truth in truths for row in truth.copies])
         clusters = frame_of(self._spark, CLUSTER_FIELDS, [truth.cluster for truth in truths])
         frames = {FILES: known.unionByName(files), COPIES: copies, CLUSTERS: clusters}
-        self._at_once([self._replacing(name, partial(frames.__getitem__, name), self._fresh) for name in frames])
+        at_once([self._replacing(name, frames[name]) for name in frames], self._told)
         # Of a cluster without new records nothing has changed that other tables are made of.
         self._change(CLUSTERS, [name for name, one in self._fresh.items() if one.truth.slices])
 
@@ -201,12 +208,13 @@ class Step:
         records = self._with_held()
         # Not cached: a cached frame brings its whole plan into the ten that stand on it, and each is planned anew.
         events = effective(records, frame).localCheckpoint()
-        self._at_once(
+        at_once(
             [
                 self._extending(table, events, clusters)
                 for table in silver.tables().values()
                 if (clusters := self._touched(table.types, counted))
-            ]
+            ],
+            self._told,
         )
         was_open = any(one.held is not None for one in self._fresh.values())
         if not was_open and not any(_BEGIN in one.types for one in counted.values()):
@@ -251,41 +259,34 @@ class Step:
 
     # --- gold ---
 
-    def _gold(self) -> None:
+    def _gold(self, counted: Mapping[str, Counted]) -> dict[str, Horizon]:
+        """Gives what is final then, by cluster, of those in which any of what settles may have changed."""
+        settling = self._changed_of(need for table in gold.tables().values() if table.settles for need in table.needs)
+        new = {name: one.times for name, one in counted.items()}
+        horizons = {name: horizon(self._fresh[name], new.get(name)) for name in settling}
+        layer = GoldLayer(self._warehouse, horizons)
+        work = [(CARRIED, partial(self._counting, CARRIED, layer.carry))] if settling else []
         for wave in gold.waves():
-            work = []
             for table in wave:
-                if clusters := set().union(*(self._changed.get(need, ()) for need in table.needs)):
-                    made = partial(self._made_anew, table, clusters)
-                    work.append(self._replacing(table.name, made, clusters))
+                if clusters := settling if table.settles else self._changed_of(table.needs):
+                    write = partial(layer.write, table, clusters)
+                    work.append((table.name, partial(self._counting, table.name, write)))
                     self._change(table.name, clusters)
-            self._at_once(work)
+            at_once(work, self._told)
+            work = []
+        return horizons
 
-    def _made_anew(self, table: GoldTable, clusters: Collection[str]) -> DataFrame:
-        of = None if table.is_fleet else clusters
-        made: DataFrame = table.make({need: self._warehouse.read(need, of) for need in table.needs})
-        return made
+    def _changed_of(self, names: Iterable[str]) -> set[str]:
+        return set().union(*(self._changed.get(name, ()) for name in names))
 
-    def _replacing(self, name: str, make: Callable[[], DataFrame], clusters: Collection[str]) -> Work:
-        def work() -> None:
-            self.rows[name] = self._warehouse.replace(name, make(), clusters)
+    def _counting(self, name: str, write: Callable[[], int]) -> None:
+        self.rows[name] = write()
 
-        return name, work
+    def _replacing(self, name: str, frame: DataFrame) -> Work:
+        return name, partial(self._counting, name, lambda: self._warehouse.replace(name, frame, self._fresh))
 
     def _change(self, name: str, clusters: Iterable[str]) -> None:
         self._changed.setdefault(name, set()).update(clusters)
-
-    def _at_once(self, work: Sequence[Work]) -> None:
-        """Several tables at the same time. The first error ends it, once what runs is done."""
-        with ThreadPoolExecutor(_THREADS, "kshell table") as pool:
-            running = {pool.submit(one): name for name, one in work}
-            try:
-                for number, done in enumerate(as_completed(running), 1):
-                    done.result()
-                    self._told(0, 0, f"{running[done]} written, {number} of {len(work)}")
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
 
 
 def _bad(found: DataFrame) -> dict[str, Bad]:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, cast
 
 from kshell.errors import CommandError, KshellError, LeaseLostError, UsageError
 from kshell.spark.formats import PARQUET, tables_of
-from kshell.spark.schemas import spark_schema
 from kshell.spark.warehouse import catalog
 from kshell.spark.warehouse.catalog import CLUSTER, TableSpec
 from kshell.spark.warehouse.commits import (
@@ -168,7 +167,7 @@ class Warehouse:
     def append(self, name: str, frame: DataFrame, clusters: int = 1) -> int:
         """Rows more; about so many clusters have some. Gives how many rows the step has written."""
         spec = self._own(name)
-        written = self.tables.write(spec, _as_declared(spec, frame), self.step, clusters)
+        written = self.tables.write(spec, catalog.as_declared(spec, frame), self.step, clusters)
         held = self._parts.setdefault(name, {}).setdefault(ALL, {})
         for cluster in written.clusters.get(ALL, ()):
             held.setdefault(cluster, []).append(self.step)
@@ -185,7 +184,7 @@ class Warehouse:
     def replace(self, name: str, frame: DataFrame, clusters: Collection[str]) -> int:
         """All rows of those clusters, of which some may have none; of a fleet's table, all rows. Gives how many."""
         spec = self._own(name)
-        written = self.tables.write(spec, _as_declared(spec, frame), self.step, len(clusters))
+        written = self.tables.write(spec, catalog.as_declared(spec, frame), self.step, len(clusters))
         held = self._parts.setdefault(name, {}).setdefault(ALL, {})
         if spec.is_fleet:
             held.clear()
@@ -195,11 +194,16 @@ class Warehouse:
         self._rows[name] = self._rows.get(name, 0) + written.rows  # other clusters may come later in a step
         return written.rows
 
-    def extend(self, name: str, frame: DataFrame, clusters: Collection[str]) -> int:
-        """Versions: those that have ended are more rows, the others are all that those clusters have. How many."""
+    def extend(self, name: str, frame: DataFrame, clusters: Collection[str], anew: Collection[str] = ()) -> int:
+        """Rows that end: those that have ended are more rows, the others are all that those clusters have. How many.
+
+        ``anew``: clusters whose rows that had ended do not count any more.
+        """
         spec = self._own(name)
-        written = self.tables.write(spec, _as_declared(spec, frame), self.step, len(clusters))
+        written = self.tables.write(spec, catalog.as_declared(spec, frame), self.step, len(clusters))
         held = self._parts.setdefault(name, {})
+        for cluster in anew:
+            held.get(CLOSED, {}).pop(cluster, None)
         for cluster in written.clusters.get(CLOSED, ()):
             held.setdefault(CLOSED, {}).setdefault(cluster, []).append(self.step)
         self._replaced(held.setdefault(CURRENT, {}), clusters, written.clusters.get(CURRENT, frozenset()))
@@ -245,7 +249,7 @@ class Warehouse:
         if not own:
             return 0
         frame = self.tables.read(spec, {CLOSED: own})
-        written = self.tables.write(spec, _as_declared(spec, frame), self.step, len(own))
+        written = self.tables.write(spec, catalog.as_declared(spec, frame), self.step, len(own))
         for cluster, gone in own.items():
             held[cluster] = [step for step in held[cluster] if step not in gone] + [self.step]
         return written.rows
@@ -287,13 +291,3 @@ class Warehouse:
         for cluster in clusters:
             held.pop(cluster, None)
         held.update({cluster: [self.step] for cluster in written})
-
-
-def _as_declared(spec: TableSpec, frame: DataFrame) -> DataFrame:
-    """The table's columns in their order. A type that is not the declared one is a fault of whoever made the rows."""
-    names = [field.name for field in spec.fields]
-    made = frame if frame.columns == names else frame.select(*names)
-    for is_, field in zip(made.schema.fields, spark_schema(spec.fields).fields, strict=True):
-        has, wanted = is_.dataType.simpleString(), field.dataType.simpleString()  # says nothing of nulls
-        assert has == wanted, f"{spec.name}.{field.name} is {has}, not {wanted}"
-    return made

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.commands.base.tables import Field
 from kshell.errors import UsageError
 from kshell.spark import schemas
 from kshell.spark.warehouse.commits import ALL, CLOSED, CURRENT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 BRONZE, SILVER, GOLD = "bronze", "silver", "gold"
 LAYERS = (BRONZE, SILVER, GOLD)
@@ -28,7 +31,7 @@ class TableSpec(NamedTuple):
     by_cluster: bool = True
     """Whether the rows of each cluster lie by themselves; else a step's rows of all lie together."""
     has_versions: bool = False
-    """Rows are versions: those that have ended stay, the others are replaced."""
+    """Rows end (versions, and rows of gold that settle): those that have ended stay, the others are replaced."""
     is_fleet: bool = False
     """Rows of all clusters are made together and replaced as a whole, so they lie together as well."""
 
@@ -71,7 +74,7 @@ def table(name: str) -> TableSpec:
 
 def current_names() -> dict[str, str]:
     """The views ``current_…``, with the tables whose rows they show as the shell does."""
-    return {_CURRENT + spec.name: spec.name for spec in tables().values() if spec.has_versions}
+    return {_CURRENT + spec.name: spec.name for spec in tables().values() if spec.layer == SILVER}
 
 
 def _bronze() -> list[TableSpec]:
@@ -92,8 +95,28 @@ def _silver() -> list[TableSpec]:
 
 
 def _gold() -> list[TableSpec]:
-    declared: Any = importlib.import_module("kshell.spark.gold").tables()
+    declared: Any = importlib.import_module("kshell.spark.gold.base.declared")
+    made: Any = importlib.import_module("kshell.spark.gold").tables()
+    partitions: Any = importlib.import_module("kshell.spark.silver").tables()["partitions"]
+    carried = TableSpec(declared.CARRIED, GOLD, "handed on from day to day: versions of partitions that are over, and"
+                        " that rows which are not final still depend on", tuple(partitions.fields))  # fmt: skip
     return [
-        TableSpec(one.name, GOLD, one.summary, tuple(one.fields), by_cluster=not one.is_fleet, is_fleet=one.is_fleet)
-        for one in declared.values()
-    ]
+        carried,
+        *(
+            TableSpec(
+                one.name, GOLD, one.summary, (*one.fields, *([declared.IS_CURRENT] if one.settles else [])),
+                by_cluster=not one.is_fleet, has_versions=bool(one.settles), is_fleet=one.is_fleet,
+            )
+            for one in made.values()
+        ),
+    ]  # fmt: skip
+
+
+def as_declared(spec: TableSpec, frame: DataFrame) -> DataFrame:
+    """The table's columns in their order. A type that is not the declared one is a fault of whoever made the rows."""
+    names = [field.name for field in spec.fields]
+    made = frame if frame.columns == names else frame.select(*names)
+    for is_, field in zip(made.schema.fields, schemas.spark_schema(spec.fields).fields, strict=True):
+        has, wanted = is_.dataType.simpleString(), field.dataType.simpleString()  # says nothing of nulls
+        assert has == wanted, f"{spec.name}.{field.name} is {has}, not {wanted}"
+    return made

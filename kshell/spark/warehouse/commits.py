@@ -22,9 +22,7 @@ ALL, CLOSED, CURRENT = "all", "closed", "current"
 EVERY = ""
 """In place of a cluster: batches of tables to which steps append hold rows of several."""
 _STATE, _UNDERWAY = "state", "underway"
-_LAYOUT = 3
-_READ = (2, 3)
-"""Layouts that are understood; in 2 there were no ranges of steps."""
+_LAYOUT = 4
 _KEPT = 2
 """Commits that stay, of which the last one counts."""
 
@@ -43,6 +41,8 @@ class ClusterState(NamedTuple):
     """The offset at which a metadata transaction began that is still open; its records come again in the next step."""
     held_step: int = 0
     """The step that wrote the first of those records."""
+    settled_ms: int | None = None
+    """The begin of a day: rows of gold that no record of that day or later can change are final; ``None``: none are."""
 
 
 class State(NamedTuple):
@@ -70,7 +70,7 @@ def parsed(path: str, text: bytes) -> State:
     try:
         made = json.loads(text)
         layout = made.pop("layout")
-        if layout in _READ:
+        if layout == _LAYOUT:
             clusters = {name: ClusterState(**one) for name, one in made.pop("clusters").items()}
             return State(**made)._replace(clusters=clusters, parts=_each(_steps, made["parts"]))
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -15,6 +15,13 @@ HOUR = 3_600_000
 DAY = 24 * HOUR
 RACKS = {1: "a", 2: "a", 3: "b", 4: "c", 5: None}
 """Broker -> rack."""
+Clock = Callable[[int], int]
+"""Gives what a clock shows at a time, in milliseconds."""
+
+
+def right(ms: int) -> int:
+    """A clock that is right."""
+    return ms
 
 
 class Part:
@@ -30,8 +37,8 @@ class Part:
 class Cluster:
     """Writes batches; knows enough of the state to write what Kafka would."""
 
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
+    def __init__(self, seed: int, clock: Clock = right) -> None:
+        self.random, self.clock = random.Random(seed), clock
         self.ms, self.offset = BEGIN, 0
         self.batches: list[bytes] = []
         self.parts: list[Part] = []
@@ -50,7 +57,7 @@ class Cluster:
         self._pairs([pair], self.ms, control=True)
 
     def _pairs(self, pairs: list[Pair], ms: int, **more: Any) -> None:
-        self.batches.append(write_batch(pairs, base_offset=self.offset, epoch=1, timestamp=ms, **more))
+        self.batches.append(write_batch(pairs, base_offset=self.offset, epoch=1, timestamp=self.clock(ms), **more))
         self.offset += len(pairs)
 
     def new_id(self) -> int:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from kshell.sources.files import METADATA_DIRECTORY
 from tests.builders import control, value, write_log
-from tests.spark.gold.busy import BEGIN, DAY, HOUR, RACKS, Cluster
+from tests.spark.gold.busy import BEGIN, DAY, HOUR, RACKS, Clock, Cluster, right
 
 CLUSTER = "churnchurnchurnchurn_w"
 DAYS = 36
 
 
-def month(folder: Path, seed: int = 8) -> Path:
-    """The log directory, with the log in it."""
-    made = Cluster(seed)
+def month(folder: Path, seed: int = 8, clock: Clock = right) -> Path:
+    """The log directory, with the log in it. ``clock``: what the controller takes a time for."""
+    made = Cluster(seed, clock)
     made.control(control(2, leaderId=1))
     made.control(control(5, kRaftVersion=0))
     made.write(

@@ -38,9 +38,15 @@ def inputs(spark: Any, clusters: list[Cluster]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", expected.TABLES)
-def test_numbers_are_those_of_plain_python(name: str, clusters: list[Cluster], inputs: dict[str, Any]) -> None:
+def test_numbers_are_those_of_plain_python(
+    spark: Any, name: str, clusters: list[Cluster], inputs: dict[str, Any]
+) -> None:
     table = gold.tables()[name]
-    made = table.make({needed: inputs[needed] for needed in table.needs})
+    given = {needed: inputs[needed] for needed in table.needs if needed != name}
+    made = table.make(given | ({name: frame(spark, name, [])} if name in table.needs else {}))
+    if table.settles:
+        assert made.schema["untilMs"].dataType.simpleString() == "bigint"
+        made = made.drop("untilMs")
     types = [(field.name, field.dataType) for field in spark_schema(table.fields)]
     assert [(field.name, field.dataType) for field in made.schema] == types
     wanted = [row for one in clusters for row in expected.TABLES[name](one)]

@@ -12,12 +12,29 @@ CLUSTER = Field("clusterId", "string", "the cluster")
 Tables = Mapping[str, Any]
 """DataFrames by the names of their tables."""
 
+DAY, MONTH = "day", "month"
+CARRIED = "partitions_carried"
+"""The table of what day after day is handed on: :mod:`~kshell.spark.gold.base.carried`."""
+IS_CURRENT = Field("isCurrent", "boolean", "whether what is new may change the row; false: it is final")
+"""The last column of a table that settles."""
+
 
 class GoldTable(NamedTuple):
     """``make`` gives the rows, a DataFrame, out of the tables named in ``needs``: of bronze, of silver, and of gold.
 
     Rows of a cluster depend on that cluster's rows alone, so that ``make`` may be given those of some clusters; only
     with ``is_fleet`` it must have the rows of all.
+
+    ``settles``: rows become final, so that a step need not make all of them again. ``make`` gives a column more then,
+    ``untilMs``: once no record of a time before the end of that millisecond comes any more, the row stays as it is;
+    null: that is not known yet. It may be given less than all, and must make the same of it, as far as rows are not
+    final before a certain day begins:
+
+    * ``partitions``: with ``DAY`` versions that some record of that day or later began or ended, those that hold, and
+      what :func:`~kshell.spark.gold.base.carried.carried` says of others; with ``MONTH`` versions that some record
+      of that day's month or later began or ended, and those that hold.
+    * ``records``: those of that day or later.
+    * the table itself, if it ``needs`` itself: its rows that are final.
     """
 
     name: str
@@ -26,3 +43,4 @@ class GoldTable(NamedTuple):
     needs: tuple[str, ...]
     make: Callable[[Tables], Any]
     is_fleet: bool = False
+    settles: str | None = None

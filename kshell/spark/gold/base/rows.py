@@ -8,12 +8,18 @@ from typing import Any
 
 from kshell.commands.base.tables import Field, Type
 
+_UNTIL = Field("untilMs", "int64", "the time from which on the row is final")
 _TYPES = {"int16": "smallint", "int32": "int", "int64": "bigint", "float64": "double"}
 
 
 def of(frame: Any, fields: Sequence[Field]) -> Any:
     """Those columns of a DataFrame, in their order and declared types."""
     return frame.selectExpr(*(f"cast(`{field.name}` as {_type(field.type)}) as `{field.name}`" for field in fields))
+
+
+def settling(frame: Any, fields: Sequence[Field]) -> Any:
+    """The same, of a table that settles: with ``untilMs``."""
+    return of(frame, (*fields, _UNTIL))
 
 
 def _type(declared: Type) -> str:

@@ -22,6 +22,11 @@ def day(number: str) -> str:
     return f"cast(date_add(date'1970-01-01', cast({number} as int)) as string)"
 
 
+def hour(number: str) -> str:
+    """SQL: ``2026-01-31T13`` of an hour's number since 1970."""
+    return f"concat({day(f'({number}) div 24')}, 'T', lpad(cast(({number}) % 24 as string), 2, '0'))"
+
+
 def day_of(ms: str) -> str:
     """SQL: the day of a time; times before 1970 and after 9999 count as the first and the last."""
     return day(f"{within(ms)} div {DAY_MS}")
@@ -30,6 +35,16 @@ def day_of(ms: str) -> str:
 def within(ms: str) -> str:
     """SQL: a time that calendars have."""
     return f"greatest(0L, least({ms}, {LAST_MS}L))"
+
+
+def end_of_day(text: str) -> str:
+    """SQL: the last millisecond of a day (``2026-01-31``)."""
+    return f"(unix_date(cast({text} as date)) + 1L) * {DAY_MS} - 1"
+
+
+def end_of_month(text: str) -> str:
+    """SQL: the last millisecond of a month (``2026-01``)."""
+    return f"(unix_date(last_day(cast(concat({text}, '-01') as date))) + 1L) * {DAY_MS} - 1"
 
 
 def every_of(keys: Sequence[str]) -> str:
@@ -45,12 +60,17 @@ def versions_of(keys: Sequence[str]) -> str:
 def timed(versions: Any, keys: Sequence[str], clusters: Any) -> Any:
     """Versions with their spans, by the rules of the package (times that run backwards, versions without end).
 
-    A version before whose end no record told a time (0 or less) takes none.
+    A version before whose end no record told a time (0 or less) takes none. ``toldMs``: the latest time that a record
+    of its key had up to its begin; ``overMs``: up to its end, null while it holds.
     """
     last = clusters.selectExpr("clusterId", f"{within('lastTimestampMs')} as lastMs")
-    begun = f"greatest(0L, least(max(validFromMs) over {versions_of(keys)}, lastMs)) as begunMs"
-    told = versions.join(last, ["clusterId"]).selectExpr("*", begun)
-    ended = told.selectExpr("*", "greatest(begunMs, least(coalesce(validToMs, lastMs), lastMs)) as endMs")
+    told = versions.join(last, ["clusterId"]).selectExpr("*", f"max(validFromMs) over {versions_of(keys)} as toldMs")
+    begun = told.selectExpr(
+        "*",
+        "greatest(0L, least(toldMs, lastMs)) as begunMs",
+        "if(validToMs is null, null, greatest(toldMs, validToMs)) as overMs",
+    )
+    ended = begun.selectExpr("*", "greatest(begunMs, least(coalesce(validToMs, lastMs), lastMs)) as endMs")
     return ended.selectExpr("*", "if(begunMs > 0, begunMs, endMs) as beginMs").drop("lastMs", "begunMs")
 
 

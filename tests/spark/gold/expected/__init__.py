@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tests.spark.gold.expected.brokers import broker_load, broker_sessions, broker_states, rack_spread, skew
 from tests.spark.gold.expected.changes import access_audit, config_changes, upgrades
-from tests.spark.gold.expected.counts import anomalies, metadata_growth
+from tests.spark.gold.expected.counts import anomalies, hourly_churn, metadata_growth
 from tests.spark.gold.expected.partitions import (
     availability,
     isr_episodes,
@@ -21,8 +21,8 @@ TABLES = {
     make.__name__: make
     for make in (
         access_audit, anomalies, availability, broker_load, broker_sessions, broker_states, config_changes,
-        isr_episodes, leadership, metadata_growth, partition_availability, rack_spread, reassignments, skew,
-        unclean_elections, upgrades,
+        hourly_churn, isr_episodes, leadership, metadata_growth, partition_availability, rack_spread, reassignments,
+        skew, unclean_elections, upgrades,
     )
 }  # fmt: skip
 """Every gold table of a cluster."""

@@ -123,7 +123,7 @@ def _first(pair: tuple[int, Any]) -> int:
 
 def known_time(cluster: Cluster) -> tuple[int, int]:
     """(begin, end) of the time that is known."""
-    begun = [row["validFromMs"] for name in ("partitions", "brokers") for row in cluster.versions.get(name, [])]
+    begun = [row["validFromMs"] for name in ("topics", "brokers") for row in cluster.versions.get(name, [])]
     return min(ms for ms in begun if ms > 0), cluster.last_ms
 
 

@@ -31,8 +31,8 @@ def metadata_growth(cluster: Cluster) -> list[Row]:
     ]  # fmt: skip
 
 
-def anomalies(cluster: Cluster) -> list[Row]:
-    """Unusual hours."""
+def _events(cluster: Cluster) -> dict[str, Counter[int]]:
+    """How often, by what and by the number of the hour."""
     events: dict[str, Counter[int]] = {
         "leaderChanges": Counter(), "isrShrinks": Counter(), "fencings": Counter()
     }  # fmt: skip
@@ -42,10 +42,27 @@ def anomalies(cluster: Cluster) -> list[Row]:
         _count(events["isrShrinks"], shrunk)
     for session in (session for of_broker in sessions(cluster) for session in of_broker):
         _count(events["fencings"], fencings(session))
+    return events
+
+
+def hourly_churn(cluster: Cluster) -> list[Row]:
+    """By hour."""
+    events = _events(cluster)
+    return [
+        {
+            "clusterId": cluster.name, "hour": utc(hour * HOUR, "%Y-%m-%dT%H"), "hourMs": hour * HOUR,
+            **{name: counted[hour] for name, counted in events.items()},
+        }
+        for hour in set().union(*events.values())
+    ]  # fmt: skip
+
+
+def anomalies(cluster: Cluster) -> list[Row]:
+    """Unusual hours."""
     begin, end = known_time(cluster)
     hours = range(-(-begin // HOUR), end // HOUR)
     rows = []
-    for measure, counted in events.items():
+    for measure, counted in _events(cluster).items():
         for hour in hours:
             others = [counted[other] for other in hours if other != hour and (other - hour) % 168 == 0]
             if len(others) < 3:

@@ -1,0 +1,40 @@
+"""What later days need of versions of partitions that were over before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.spark.gold.base.partitions import KEYS
+from kshell.spark.gold.base.times import every_of
+
+
+def _size(name: str) -> str:
+    return f"coalesce(array_size({name}), 0)"
+
+
+_IS_CALM = (
+    f"leader >= 0 and leaderRecoveryState = 'RECOVERED' and {_size('isr')} >= {_size('replicas')}"
+    f" and {_size('addingReplicas')} = 0 and {_size('removingReplicas')} = 0"
+)
+"""SQL: whether nothing that tables tell of goes on over such a version: no episode has begun and not ended."""
+
+
+def carried(partitions: Any, until: Any) -> Any:
+    """Of ``partitions``, the versions that all records of which are before a time (``until``, a column: milliseconds),
+    and without which those of later ones would not tell the same: from the last calm one on, and the one among those
+    before that has the latest time, if clocks ran backwards.
+
+    What this leaves out of a partition comes before all that stays, but for that one version.
+    """
+    every = every_of(KEYS)
+    over = "validToMs is not null and greatest(validFromMs, validToMs) < settledMs as isOver"
+    told = partitions.withColumn("settledMs", until).selectExpr("*", over, f"coalesce({_IS_CALM}, false) as isCalm")
+    first = told.selectExpr("*", f"min(if(isOver, null, validFromOffset)) over {every} as firstOffset")
+    is_before = "isCalm and validFromMs < settledMs and validFromOffset <= firstOffset"
+    calm = f"max(if({is_before}, struct(validFromOffset as offset, validFromMs as ms), null)) over {every} as calm"
+    since = first.where("firstOffset is not null").selectExpr("*", calm)
+    latest = "max(if(validFromOffset < calm.offset, struct(validFromMs as ms, validFromOffset as offset), null))"
+    known = since.selectExpr("*", f"{latest} over {every} as latest")
+    is_latest = "latest.ms > calm.ms and validFromOffset = latest.offset"
+    needed = known.where(f"isOver and (calm is null or validFromOffset >= calm.offset or {is_latest})")
+    return needed.select(*partitions.columns)

@@ -1,0 +1,50 @@
+"""The table ``hourly_churn``: how often leaders and in-sync replicas changed in each hour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.tables import Field
+from kshell.spark.gold.base import rows
+from kshell.spark.gold.base.brokers import IS_FENCING, staged
+from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
+from kshell.spark.gold.base.partitions import IS_NEW_LEADER, SHRUNK, linked
+from kshell.spark.gold.base.times import HOUR_MS, hour, within
+
+FIELDS = (
+    CLUSTER,
+    Field("hour", "string", "the hour, in UTC: 2026-01-31T13. Only hours in which there was any"),
+    Field("hourMs", "int64", "its begin"),
+    Field("leaderChanges", "int64", "as gained in leadership, over the whole cluster"),
+    Field("isrShrinks", "int64", "records after which a broker was no longer in a partition's ISR"),
+    Field("fencings", "int64", "as in broker_sessions"),
+)
+EVENTS = {"leaderChanges": f"count_if({IS_NEW_LEADER})", "isrShrinks": f"count_if({SHRUNK})", "fencings": "0L"}
+"""What is counted, and how in versions of partitions."""
+
+
+def hourly_churn(tables: Tables) -> Any:
+    """The rows."""
+    keys, number = ["clusterId", "hourNumber"], f"{within('validFromMs')} div {HOUR_MS} as hourNumber"
+    versions = linked(tables["partitions"], tables["clusters"]).selectExpr("*", number)
+    of_partitions = rows.grouped(versions, keys, **EVENTS)
+    fenced = staged(tables["brokers"], tables["clusters"]).where(IS_FENCING).selectExpr("*", number)
+    of_brokers = rows.grouped(fenced, keys, leaderChanges="0L", isrShrinks="0L", fencings="count(*)")
+    sums = rows.grouped(of_partitions.unionByName(of_brokers), keys, **{name: f"sum({name})" for name in EVENTS})
+    told = sums.where(f"{' + '.join(EVENTS)} > 0").selectExpr(
+        "*",
+        f"{hour('hourNumber')} as hour",
+        f"hourNumber * {HOUR_MS} as hourMs",
+        f"(hourNumber + 1) * {HOUR_MS} - 1 as untilMs",
+    )
+    return rows.settling(told, FIELDS)
+
+
+GOLD = GoldTable(
+    "hourly_churn",
+    "changes of leaders and of in-sync replicas, and fencings of brokers, by hour",
+    FIELDS,
+    ("partitions", "brokers", "clusters"),
+    hourly_churn,
+    settles=DAY,
+)

@@ -1,0 +1,28 @@
+"""Tables that are written at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kshell.sources.log import Progress
+
+Work = tuple[str, Callable[[], None]]
+"""What writes a table, with its name."""
+_THREADS = 4
+"""Tables at once: each is a few short jobs, between which a core waits for the driver."""
+
+
+def at_once(work: Sequence[Work], told: Progress) -> None:
+    """Writes several tables. The first error ends it, once what runs is done."""
+    with ThreadPoolExecutor(_THREADS, "kshell table") as pool:
+        running = {pool.submit(one): name for name, one in work}
+        try:
+            for number, done in enumerate(as_completed(running), 1):
+                done.result()
+                told(0, 0, f"{running[done]} written, {number} of {len(work)}")
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -1,0 +1,64 @@
+"""Rows of gold that nothing changes any more, and which those are after a step. Free of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from kshell.spark.gold.base.declared import MONTH
+from kshell.spark.gold.base.times import DAY_MS, HOUR_MS, LAST_MS
+from kshell.spark.steps.novelty import Fresh
+
+_SLACK_MS = HOUR_MS
+"""Clocks of controllers differ: records may come with times that are earlier by so much, and rows stay final."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Times(NamedTuple):
+    """The earliest and the latest time among new records of a cluster, in milliseconds."""
+
+    earliest: int
+    latest: int
+
+
+class Horizon(NamedTuple):
+    """Of a cluster, in milliseconds, each the begin of a day."""
+
+    since: int | None
+    """Rows that were final before that are there, and are right; ``None``: all rows are to be made anew."""
+    until: int
+    """Rows that are final before that become so with this step."""
+
+
+def horizon(one: Fresh, new: Times | None) -> Horizon:
+    """What of a cluster is final. ``new``: of the records that come in; ``None``: there are none.
+
+    Nothing is, where a snapshot takes the place of a part of the log, or a record has an earlier time than what was
+    held to be final: then all that was is to be made anew.
+    """
+    last = min(max(one.truth.cluster["lastTimestampMs"] or 0, 0), LAST_MS)
+    until = max(0, last - _SLACK_MS) // DAY_MS * DAY_MS
+    since = None if one.before is None else one.before.settled_ms
+    if since is None or last < since or any(era.base is not None for era in one.truth.eras):
+        return Horizon(None, until)
+    if new is not None and (new.earliest < since or new.latest > LAST_MS):
+        return Horizon(None, until)
+    return Horizon(since, max(since, until))
+
+
+def begin_of(period: str, day: int) -> int:
+    """When the day, or its month, begins; in milliseconds."""
+    if period != MONTH:
+        return day
+    at = _EPOCH + timedelta(milliseconds=day)
+    return (at.replace(day=1) - _EPOCH) // timedelta(milliseconds=1)
+
+
+def together(horizons: Mapping[str, Horizon]) -> dict[int, list[str]]:
+    """The clusters that go on, by the day since when."""
+    found: dict[int, list[str]] = {}
+    for name, one in horizons.items():
+        if one.since is not None:
+            found.setdefault(one.since, []).append(name)
+    return found

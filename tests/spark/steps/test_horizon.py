@@ -1,0 +1,74 @@
+"""Which rows of gold are final after a step, without Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from kshell.spark.gold.base.declared import DAY as BY_DAY
+from kshell.spark.gold.base.declared import MONTH
+from kshell.spark.steps.novelty import Fresh
+from kshell.spark.steps.settling import Horizon, Times, begin_of, horizon, together
+from kshell.spark.truth import Reached, Truth
+from kshell.spark.truth.values import Era
+from kshell.spark.warehouse.commits import ClusterState
+from tests.spark.gold.busy import DAY, HOUR
+
+ON = Era(None, 10, 20)
+
+
+def fresh(last: int | None, settled: int | None, *eras: Era) -> Fresh:
+    """A cluster whose last record is of that time."""
+    cluster = {"lastTimestampMs": last}
+    truth = Truth("c", (), eras, Reached(), False, (), (), (), 0, cluster)
+    return Fresh(truth, ClusterState({}, settled_ms=settled))
+
+
+def test_a_day_is_final_an_hour_after_it() -> None:
+    assert horizon(fresh(5 * DAY + HOUR, None, ON), None) == Horizon(None, 5 * DAY)
+    assert horizon(fresh(5 * DAY + HOUR - 1, None, ON), None) == Horizon(None, 4 * DAY)
+    assert horizon(fresh(7, None, ON), None) == horizon(fresh(None, None, ON), None) == Horizon(None, 0)
+    assert horizon(fresh(-7, None, ON), None) == Horizon(None, 0)
+
+
+@pytest.mark.parametrize(
+    ("last", "new", "until"),
+    [
+        (5 * DAY + HOUR, Times(3 * DAY, 5 * DAY + HOUR), 5 * DAY),
+        (4 * DAY, Times(3 * DAY, 9 * DAY), 3 * DAY),
+        (3 * DAY, Times(3 * DAY, 3 * DAY), 3 * DAY),  # by the hour it would be the day before
+        (6 * DAY, None, 5 * DAY),
+    ],
+)
+def test_it_goes_on_with_what_is_new(last: int, new: Times | None, until: int) -> None:
+    assert horizon(fresh(last, 3 * DAY, ON), new) == Horizon(3 * DAY, until)
+
+
+@pytest.mark.parametrize(
+    ("last", "new", "era"),
+    [
+        (6 * DAY, Times(3 * DAY - 1, 6 * DAY), ON),  # a record is of a time that was held to be over
+        (3 * DAY - 1, None, ON),
+        (6 * DAY, Times(6 * DAY, 1 << 60), ON),  # a time that is of no day
+        (6 * DAY, Times(6 * DAY, 6 * DAY), Era("a snapshot", 10, 20)),
+    ],
+)
+def test_it_begins_anew(last: int, new: Times | None, era: Era) -> None:
+    assert horizon(fresh(last, 3 * DAY, era), new) == horizon(fresh(last, None, era), new)
+
+
+def test_a_cluster_that_begins_anew() -> None:
+    assert horizon(fresh(6 * DAY, 3 * DAY, ON)._replace(before=None), None) == Horizon(None, 5 * DAY)
+
+
+@pytest.mark.parametrize(
+    ("day", "month"),
+    [(0, 0), (30 * DAY, 0), (31 * DAY, 31 * DAY), (1_767_225_600_000 + 40 * DAY, 1_767_225_600_000 + 31 * DAY)],
+)
+def test_begins(day: int, month: int) -> None:
+    assert (begin_of(BY_DAY, day), begin_of(MONTH, day)) == (day, month)
+    assert begin_of(MONTH, 253_402_300_799_999 // DAY * DAY) == 253_402_300_800_000 - 31 * DAY  # December 9999
+
+
+def test_clusters_by_the_day_since_when_they_go_on() -> None:
+    every = {"a": Horizon(None, 2), "b": Horizon(1, 2), "c": Horizon(1, 3), "d": Horizon(2, 3)}
+    assert together(every) == {1: ["b", "c"], 2: ["d"]}

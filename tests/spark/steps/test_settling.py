@@ -1,0 +1,102 @@
+"""Gold in many steps: what is kept, and what is made again, are together what is made of everything at once."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.sources.files import METADATA_DIRECTORY
+from kshell.spark import gold
+from kshell.spark.files.scan import find
+from kshell.spark.gold.base.declared import GoldTable
+from kshell.spark.options import SLICE_BYTES
+from kshell.spark.steps.step import advance
+from kshell.spark.truth import Reached, Truth, truth
+from kshell.spark.warehouse import Warehouse
+from kshell.spark.warehouse.commits import CLOSED
+from tests.spark.gold import churn
+from tests.spark.gold.busy import BEGIN, DAY, HOUR, Clock, right
+from tests.spark.gold.frames import comparable
+from tests.spark.reading import dumped
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+SETTLING = {name: table for name, table in gold.tables().items() if table.settles}
+
+
+def wrong(seed: int) -> Clock:
+    """A clock that goes wrong now and then: by minutes often, by hours seldom, by days hardly ever."""
+    some = random.Random(seed)
+
+    def shown(ms: int) -> int:
+        pick = some.random()
+        reach = 5 * DAY if pick < 0.002 else 3 * HOUR if pick < 0.02 else HOUR // 3 if pick < 0.2 else 0
+        return max(0, ms + some.randint(-reach, reach))
+
+    return shown
+
+
+def one_truth(warehouse: Warehouse, name: str, node: Path, until: int) -> Truth:
+    """A log up to an offset."""
+    known = warehouse.state.clusters.get(name)
+    reached = None if known is None else Reached(**known.reached)
+    return truth(name, find([str(node)]), reached, until=until, cut=SLICE_BYTES)
+
+
+def held(warehouse: Warehouse, names: list[str]) -> None:
+    """The settling tables are those that all of silver gives at once."""
+    for name, table in SETTLING.items():
+        kept = [row.asDict() for row in warehouse.read(name).drop("isCurrent").collect()]
+        assert comparable(kept) == comparable(at_once(warehouse, table, names)), name
+
+
+def at_once(warehouse: Warehouse, table: GoldTable, names: list[str]) -> list[dict[str, Any]]:
+    given = {need: warehouse.read(need, () if need == table.name else names) for need in table.needs}
+    return [row.asDict() for row in table.make(given).drop("untilMs").collect()]
+
+
+def in_steps(
+    spark: Any, place: Path, logs: dict[str, Path], some: random.Random, steps: int, often: int = 1
+) -> Warehouse:
+    """All of the logs in steps of any length; the tables held against what they should be after so many of them."""
+    warehouse = Warehouse(spark, str(place))
+    ends = {name: dumped(node / METADATA_DIRECTORY)[0][-1][0] + 1 for name, node in logs.items()}
+    cuts = {name: [*sorted(some.sample(range(1, end), steps - 1)), end] for name, end in ends.items()}
+    with warehouse.writing():
+        for number in range(steps):
+            found = [one_truth(warehouse, name, node, cuts[name][number]) for name, node in logs.items()]
+            advance(warehouse, found)
+            if not (steps - 1 - number) % often:
+                held(warehouse, list(logs))
+    return warehouse
+
+
+def test_a_month_in_steps(spark: Any, tmp_path: Path) -> None:
+    logs = {name: churn.month(tmp_path / name, seed) for name, seed in {"one": 8, "two": 9}.items()}
+    warehouse = in_steps(spark, tmp_path / "out", logs, random.Random(5), 3)
+    for name in SETTLING:
+        assert len(warehouse.parts(name)[CLOSED]["one"]) > 1, "rows are kept"
+        assert warehouse.read(name, part=CLOSED).count() > 0
+    assert all(one.settled_ms and one.settled_ms % DAY == 0 for one in warehouse.state.clusters.values())
+
+
+def test_a_clock_that_goes_wrong_by_days_makes_all_of_it_anew(spark: Any, tmp_path: Path) -> None:
+    bad = range(BEGIN + 11 * DAY, BEGIN + 12 * DAY)
+    node = churn.month(tmp_path / "one", 8, lambda ms: ms - 6 * DAY if ms in bad else ms)
+    warehouse = Warehouse(spark, str(tmp_path / "out"))
+    with warehouse.writing():
+        for until, kept in {1000: [1], 1200: [1, 2], 1400: [3]}.items():
+            advance(warehouse, [one_truth(warehouse, "one", node, until)])
+            assert warehouse.parts("leadership")[CLOSED]["one"] == kept
+    held(warehouse, ["one"])
+
+
+@pytest.mark.soak
+def test_months_in_steps_with_clocks_of_any_kind(spark: Any, tmp_path: Path, soak_count: int) -> None:
+    for seed in range(soak_count):
+        place = tmp_path / str(seed)
+        clocks = {"right": right, "wrong": wrong(seed)}
+        logs = {name: churn.month(place / name, seed, clock) for name, clock in clocks.items()}
+        in_steps(spark, place / "out", logs, random.Random(seed), 6, often=3)
