@@ -1,9 +1,7 @@
 """A second run, when little or nothing is new, against the first: a log of 1,000,000 records, of which 1% come later.
 
 Compared is what a run reads, decodes and writes of the log (planning, ``bronze/records``, the commit), in one session,
-by CPU seconds on one CPU. Told besides: a whole ``kshell-pipeline run`` as a process of its own, with all its tables,
-by the clock: first, with 1% more, and with nothing new. Its gold tables are made anew of all that a changed cluster
-ever had, which is most of the second.
+by CPU seconds on one CPU. Whole runs, with all tables: :mod:`tests.bench.whole_runs`.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +34,7 @@ WARM = 10
 
 
 def run(rounds: int) -> Comparison:
-    """``rounds`` in one session, at most five; one of whole runs."""
+    """``rounds`` in one session, at most five."""
     rounds = min(rounds, 5)
     log = generated(TOPICS, PARTITIONS, RECORDS)
     with tempfile.TemporaryDirectory() as folder:
@@ -47,7 +44,6 @@ def run(rounds: int) -> Comparison:
         if done.returncode:
             raise SystemExit(f"the runs failed:\n{done.stderr[-2000:]}")
         every = [json.loads(line) for line in done.stdout.splitlines()]
-        whole = whole_runs(log, Path(folder, "whole"))
     first, second, idle = ([one[which] for one in every[WARM:]] for which in (0, 1, 2))
     nothing = statistics.median(idle)
     notes = [
@@ -55,8 +51,6 @@ def run(rounds: int) -> Comparison:
             *every[0], ratio=every[0][1] / every[0][0]
         ),
         f"nothing new: {nothing * 1000:.0f} ms of CPU, {nothing / statistics.median(first):.4f} of the first",
-        "kshell-pipeline run as a process, all tables, by the clock: first {:.0f} s, 1% more {:.0f} s,"
-        " nothing new {:.1f} s".format(*whole),
     ]
     return Comparison(
         "reading a log that has grown by 1%, against reading all of it", second, first, GOAL, notes, ("second", "first")
@@ -72,18 +66,6 @@ def place(log: Path, folder: Path, *, whole: bool) -> Path:
     if not whole:
         os.truncate(copy, log.stat().st_size * (SHARE - 1) // SHARE)
     return directory
-
-
-def whole_runs(log: Path, folder: Path) -> list[float]:
-    """Seconds of the first run, of the one with more, and of one with nothing new."""
-    seconds = []
-    for whole in (False, True, True):
-        source = place(log, folder, whole=whole)
-        words = [sys.executable, "-m", "kshell.spark.cli", "run", "--source", str(source), "--out", str(folder / "out")]
-        start = time.perf_counter()
-        subprocess.run(words, check=True, capture_output=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
-        seconds.append(time.perf_counter() - start)
-    return seconds
 
 
 def _main(log: Path, folder: Path, rounds: int) -> None:
