@@ -59,7 +59,7 @@ def test_tables_of_a_run_are_those_of_plain_python(tmp_path: Path) -> None:
     gold["config_drift_episodes"] = config_drift_episodes(fleet)
     settling = {name for name, table in tables().items() if table.settles}
     for name, wanted in gold.items():
-        added = ("batch", "isCurrent") if name in settling else ("batch",)
+        added = ("batch", "isFinal") if name in settling else ("batch",)
         found = [{key: row[key] for key in row if key not in added} for row in plain(out / "gold" / name)]
         assert comparable(found) == comparable(wanted), name
     for name, table in silver.tables().items():

@@ -11,9 +11,9 @@ What all of them mean by a time, a day and a duration:
 * Days (``2026-01-31``) and months (``2026-01``) are those of UTC. What lasts over midnight is split there.
 * Where the log begins with a snapshot, or goes on from one after a gap, its state is taken as of the snapshot's end:
   what came about before then is not known, and no change to it is told unless a table says so.
-* A row is final (``isCurrent`` is false) once nothing that is new can change it: its day or month, or the episode that
-  it tells of, was over an hour before the day of the cluster's last record began. Final rows stay as they are; a record
-  with a time before that makes all rows of its cluster anew.
+* A row is final (``isFinal``) once nothing that is new can change it: its day or month, or the episode that it tells
+  of, was over before the day began in which the cluster's last record falls, less an hour. Final rows stay as they are;
+  a record with a time before that day makes all rows of its cluster anew.
 """
 
 from __future__ import annotations

@@ -52,11 +52,14 @@ def broker_load(tables: Tables) -> Any:
     keys = ["clusterId", "dayNumber", "broker"]
     both = racks_by_day(tables["brokers"], tables["clusters"]).join(sums, keys, "full")
     begin, end = f"dayNumber * {DAY_MS}", f"(dayNumber + 1) * {DAY_MS}"
-    whole = both.join(covered(tables["clusters"], tables["topics"], tables["brokers"]), ["clusterId"]).selectExpr(
+    whole = both.join(
+        covered(tables["clusters"], tables["topics"], tables["brokers"]), ["clusterId"], "left"
+    ).selectExpr(
         *keys,
         f"{day('dayNumber')} as day",
         "rack",
-        f"greatest(0L, least({end}, coveredToMs) - greatest({begin}, coveredFromMs)) as coveredMs",
+        "if(coveredFromMs is null, 0L, greatest(0L,"
+        f" least({end}, coveredToMs) - greatest({begin}, coveredFromMs))) as coveredMs",
         *(f"coalesce({name}, 0L) as {name}Ms" for name in _MEASURES),
     )
     averages = {"leaders": "leaderMs", "replicas": "replicaMs", "preferred": "preferredMs"}

@@ -9,7 +9,7 @@ from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, MONTH, GoldTable, Tables
 from kshell.spark.gold.base.min_isr import with_min_isr
 from kshell.spark.gold.base.partitions import KEYS
-from kshell.spark.gold.base.times import end_of_month, split_by_month, timed
+from kshell.spark.gold.base.times import clipped, end_of_month, split_by_month, timed
 
 MEASURES = (
     Field("offlineMs", "int64", "those without a leader"),
@@ -55,7 +55,7 @@ def judged(tables: Tables) -> Any:
         "validFromOffset", "validFromMs", "validToMs",
     )  # fmt: skip
     spans = timed(versions, KEYS, tables["clusters"])
-    pieces = split_by_month(with_min_isr(spans, tables["configs"], tables["clusters"]))
+    pieces = split_by_month(with_min_isr(clipped(spans), tables["configs"], tables["clusters"]))
     return pieces.selectExpr(
         "clusterId", "month", "topic", *KEYS, "replicas", "endMs - beginMs as ms", "leader < 0 as isOffline", "inSync",
         "array_size(replicas) - adding as factor", "coalesce(minIsr, 1) as minIsr", "minIsr is null as isAssumed",

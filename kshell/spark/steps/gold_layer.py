@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as fn
 
-from kshell.spark.gold.base.carried import carried
+from kshell.spark.gold.base.carried import carried, is_late
 from kshell.spark.gold.base.declared import CARRIED, DAY, MONTH, GoldTable
 from kshell.spark.gold.base.times import LAST_MS
 from kshell.spark.steps.settling import Horizon, begin_of, together
-from kshell.spark.warehouse.catalog import IS_CURRENT, RECORDS
+from kshell.spark.warehouse.catalog import CLUSTERS, IS_FINAL, RECORDS
 from kshell.spark.warehouse.commits import CLOSED, CURRENT
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _ALWAYS = -1 << 62
 class GoldLayer:
     """Writes gold tables in a step that was begun. ``horizons``: of the clusters of which something is new.
 
-    What tables are made of is looked up here, before any of them is written.
+    Which versions of partitions tables are made of is looked up here, before what is carried on is another.
     """
 
     def __init__(self, warehouse: Warehouse, horizons: Mapping[str, Horizon]) -> None:
@@ -39,23 +39,32 @@ class GoldLayer:
         self._versions = {DAY: self._by_day(), MONTH: self._late(MONTH)}
 
     def write(self, table: GoldTable, clusters: Collection[str]) -> int:
-        """The table, as far as it may be another one. Gives how many rows that are."""
+        """The table, of all those clusters, as far as it may be another one. Gives how many rows that are.
+
+        A table that settles is for all clusters that have a horizon.
+        """
         if not table.settles:
             of = None if table.is_fleet else clusters
             made = table.make({need: self._warehouse.read(need, of) for need in table.needs})
             return self._warehouse.replace(table.name, made, clusters)
         made = table.make({need: self._input(table, need) for need in table.needs})
+        assert set(clusters) == set(self._horizons), table.name
         until = fn.col("untilMs")
-        since = {name: _ALWAYS if one.since is None else one.since for name, one in self._horizons.items()}
-        mine = made.where(until.isNull() | (until >= _of_cluster(since)))
-        rows = mine.withColumn(IS_CURRENT, until.isNull() | (until >= self._until()))
-        return self._warehouse.extend(table.name, rows, self._horizons, self._anew)
+        mine = made.where(until.isNull() | (until >= self._since(DAY, _ALWAYS)))
+        rows = mine.withColumn(IS_FINAL, until.isNotNull() & (until < self._until()))
+        return self._warehouse.extend(table.name, rows, clusters, self._anew)
 
     def carry(self) -> int:
         """What the next step is handed of versions that are over. Gives how many rows that are."""
         moved = [name for name, one in self._horizons.items() if one.since != one.until]
         mine = self._versions[DAY].where(fn.col("clusterId").isin(moved))
         return self._warehouse.replace(CARRIED, carried(mine, self._until()), moved) if moved else 0
+
+    def _since(self, period: str, always: int) -> Column:
+        """The begin of the day or month since when rows of a cluster are not final; of one made anew, always."""
+        return _of_cluster(
+            {name: always if one.since is None else begin_of(period, one.since) for name, one in self._horizons.items()}
+        )
 
     def _until(self) -> Column:
         return _of_cluster({name: one.until for name, one in self._horizons.items()})
@@ -68,6 +77,9 @@ class GoldLayer:
             return self._versions[table.settles]
         if need == RECORDS:
             return self._records()
+        if need == CLUSTERS:
+            assert table.settles
+            return self._warehouse.read(need, self._horizons).withColumn("sinceMs", self._since(table.settles, 0))
         return self._warehouse.read(need, self._horizons)
 
     def _by_day(self) -> DataFrame:
@@ -75,28 +87,26 @@ class GoldLayer:
         return _union([self._late(DAY), *carried])
 
     def _late(self, period: str) -> DataFrame:
-        """Versions of partitions: all of clusters that are made anew; of others those that hold, and those that a
-        record of the day or month since when rows are not final, or of a later one, began or ended."""
+        """Versions of partitions: all of clusters that are made anew; of others those that are late, by the day or
+        month since when rows are not final."""
 
-        def closed(since: int, names: list[str]) -> DataFrame:
-            begin = begin_of(period, since)
-            rows = self._warehouse.read(_PARTITIONS, names, CLOSED)
-            return rows.where((fn.col("validToMs") >= begin) | (fn.col("validFromMs") >= begin))
+        def closed(begin: int, names: list[str]) -> DataFrame:
+            return self._warehouse.read(_PARTITIONS, names, CLOSED).where(is_late(str(begin)))
 
         current = [self._warehouse.read(_PARTITIONS, self._on, CURRENT)] if self._on else []
-        return _union([*self._each(_PARTITIONS, closed), *current])
+        return _union([*self._each(_PARTITIONS, period, closed), *current])
 
     def _records(self) -> DataFrame:
-        def late(since: int, names: list[str]) -> DataFrame:
-            return self._warehouse.read(RECORDS, names).where(fn.col("timestampMs").between(since, LAST_MS))
+        def late(begin: int, names: list[str]) -> DataFrame:
+            return self._warehouse.read(RECORDS, names).where(fn.col("timestampMs").between(begin, LAST_MS))
 
-        return _union(self._each(RECORDS, late))
+        return _union(self._each(RECORDS, DAY, late))
 
-    def _each(self, name: str, late: Callable[[int, list[str]], DataFrame]) -> list[DataFrame]:
-        """A table: all rows of the clusters that are made anew, and what is asked of those that go on since a day."""
+    def _each(self, name: str, period: str, late: Callable[[int, list[str]], DataFrame]) -> list[DataFrame]:
+        """A table: all rows of the clusters that are made anew, and what is asked of those that go on."""
         # Few frames: an empty one has tasks as well.
         anew = [self._warehouse.read(name, self._anew)] if self._anew or not self._on else []
-        return [*anew, *(late(since, names) for since, names in together(self._horizons).items())]
+        return [*anew, *(late(begin, names) for begin, names in together(self._horizons, period).items())]
 
 
 def _union(frames: Iterable[DataFrame]) -> DataFrame:
@@ -104,10 +114,12 @@ def _union(frames: Iterable[DataFrame]) -> DataFrame:
 
 
 def _of_cluster(values: Mapping[str, int]) -> Column:
-    """The value of a row's cluster."""
-    if len(set(values.values())) == 1:
-        return fn.lit(next(iter(values.values()))).cast("bigint")
-    pairs = [
-        fn.lit(one).cast("bigint") if isinstance(one, int) else fn.lit(one) for pair in values.items() for one in pair
-    ]
-    return fn.create_map(*pairs)[fn.col("clusterId")]
+    """The value of a row's cluster. Few clusters have one of their own: most are as new as each other."""
+    alike: dict[int, list[str]] = {}
+    for name, value in values.items():
+        alike.setdefault(value, []).append(name)
+    (most, _), *others = sorted(alike.items(), key=lambda one: -len(one[1])) or [(0, [])]
+    found = fn.lit(most)
+    for value, names in others:
+        found = fn.when(fn.col("clusterId").isin(names), fn.lit(value)).otherwise(found)
+    return found.cast("bigint")

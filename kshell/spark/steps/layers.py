@@ -13,6 +13,7 @@ from kshell.errors import UnreadError
 from kshell.spark import gold, silver
 from kshell.spark.files.plan import UNREAD
 from kshell.spark.gold.base.declared import CARRIED
+from kshell.spark.gold.base.times import LAST_MS
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 from kshell.spark.silver.base.declare import SilverTable
 from kshell.spark.silver.base.effective import ERA_FIELDS, effective, held_from
@@ -44,7 +45,7 @@ _OFTEN = 50
 
 
 class Counted(NamedTuple):
-    """Of a cluster's new records: how many of each type, and how many were not decoded."""
+    """Of a cluster's new records: how many of each type, how many were not decoded, and their times."""
 
     types: Mapping[str, int]
     undecoded: int
@@ -86,7 +87,7 @@ class Step:
         if clusters:
             self._warehouse.reset(clusters)
             for name in catalog.tables():
-                self._changed[name] = set(clusters)
+                self._change(name, clusters)
 
     def _state(self, one: Fresh, held: int | None, horizon: Horizon | None) -> ClusterState:
         before, step = one.before, self._warehouse.step
@@ -145,12 +146,11 @@ class Step:
         return self._warehouse.read_batches(RECORDS, [self._warehouse.step], self._fresh)
 
     def _count(self) -> dict[str, Counted]:
-        counts = (
-            *(fn.count(fn.lit(1)).alias("records"), fn.count("reason").alias("undecoded")),
-            *(fn.min("timestampMs").alias("earliest"), fn.max("timestampMs").alias("latest")),
-        )
+        ms = fn.coalesce("timestampMs", fn.lit(LAST_MS + 1))
+        counts = fn.count(fn.lit(1)).alias("records"), fn.count("reason").alias("undecoded")
+        times = fn.min(ms).alias("earliest"), fn.max(ms).alias("latest")
         found: dict[str, list[Any]] = {}
-        for row in self._new_records().groupBy("clusterId", "type").agg(*counts).collect():
+        for row in self._new_records().groupBy("clusterId", "type").agg(*counts, *times).collect():
             found.setdefault(row["clusterId"], []).append(row)
         self._change(RECORDS, found)
         return {

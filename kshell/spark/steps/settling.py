@@ -16,7 +16,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Times(NamedTuple):
-    """The earliest and the latest time among new records of a cluster, in milliseconds."""
+    """The earliest and the latest time among new records of a cluster, in milliseconds; of one without any, after the
+    last that calendars have."""
 
     earliest: int
     latest: int
@@ -34,8 +35,8 @@ class Horizon(NamedTuple):
 def horizon(one: Fresh, new: Times | None) -> Horizon:
     """What of a cluster is final. ``new``: of the records that come in; ``None``: there are none.
 
-    Nothing is, where a snapshot takes the place of a part of the log, or a record has an earlier time than what was
-    held to be final: then all that was is to be made anew.
+    Nothing that was stays so, where a snapshot takes the place of a part of the log, or where a record has an earlier
+    time, or one that calendars do not have: all rows are to be made anew then.
     """
     last = min(max(one.truth.cluster["lastTimestampMs"] or 0, 0), LAST_MS)
     until = max(0, last - _SLACK_MS) // DAY_MS * DAY_MS
@@ -55,10 +56,10 @@ def begin_of(period: str, day: int) -> int:
     return (at.replace(day=1) - _EPOCH) // timedelta(milliseconds=1)
 
 
-def together(horizons: Mapping[str, Horizon]) -> dict[int, list[str]]:
-    """The clusters that go on, by the day since when."""
+def together(horizons: Mapping[str, Horizon], period: str) -> dict[int, list[str]]:
+    """The clusters that go on, by the begin of the day or month since when."""
     found: dict[int, list[str]] = {}
     for name, one in horizons.items():
         if one.since is not None:
-            found.setdefault(one.since, []).append(name)
+            found.setdefault(begin_of(period, one.since), []).append(name)
     return found

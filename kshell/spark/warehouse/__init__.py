@@ -195,9 +195,9 @@ class Warehouse:
         return written.rows
 
     def extend(self, name: str, frame: DataFrame, clusters: Collection[str], anew: Collection[str] = ()) -> int:
-        """Rows that end: those that have ended are more rows, the others are all that those clusters have. How many.
+        """Rows that have ended, or are final, are more rows; the others are all that those clusters have. How many.
 
-        ``anew``: clusters whose rows that had ended do not count any more.
+        ``anew``: clusters whose rows of the first kind do not count any more, but for these.
         """
         spec = self._own(name)
         written = self.tables.write(spec, catalog.as_declared(spec, frame), self.step, len(clusters))

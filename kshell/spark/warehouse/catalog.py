@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 BRONZE, SILVER, GOLD = "bronze", "silver", "gold"
 LAYERS = (BRONZE, SILVER, GOLD)
 RECORDS, QUARANTINE, FILES, COPIES, CLUSTERS = "records", "quarantine", "files", "copies", "clusters"
-CLUSTER, BATCH, IS_CURRENT = "clusterId", "batch", "isCurrent"
+CLUSTER, BATCH, IS_CURRENT, IS_FINAL = "clusterId", "batch", "isCurrent", "isFinal"
 _CURRENT = "current_"
 
 
@@ -31,7 +31,9 @@ class TableSpec(NamedTuple):
     by_cluster: bool = True
     """Whether the rows of each cluster lie by themselves; else a step's rows of all lie together."""
     has_versions: bool = False
-    """Rows end (versions, and rows of gold that settle): those that have ended stay, the others are replaced."""
+    """Rows are versions: those that have ended stay, the others are replaced."""
+    settles: bool = False
+    """Rows become final: those that are stay, the others are replaced."""
     is_fleet: bool = False
     """Rows of all clusters are made together and replaced as a whole, so they lie together as well."""
 
@@ -43,14 +45,23 @@ class TableSpec(NamedTuple):
     @property
     def parts(self) -> tuple[str, ...]:
         """The parts that it has."""
-        return (CLOSED, CURRENT) if self.has_versions else (ALL,)
+        return (CLOSED, CURRENT) if self.closes else (ALL,)
+
+    @property
+    def closes(self) -> str | None:
+        """The column that tells which of the two parts a row belongs to."""
+        return IS_CURRENT if self.has_versions else IS_FINAL if self.settles else None
+
+    def told(self, part: str) -> str:
+        """In SQL and in names of directories, what that column says in a part."""
+        return "true" if (part == CURRENT) == self.has_versions else "false"
 
     @property
     def split_by(self) -> tuple[str, ...]:
         """The columns whose values are directories, outermost first; each step adds one more below."""
         if not self.by_cluster:
             return ()
-        return (IS_CURRENT, CLUSTER) if self.has_versions else (CLUSTER,)
+        return (self.closes, CLUSTER) if self.closes else (CLUSTER,)
 
 
 @cache
@@ -74,7 +85,7 @@ def table(name: str) -> TableSpec:
 
 def current_names() -> dict[str, str]:
     """The views ``current_…``, with the tables whose rows they show as the shell does."""
-    return {_CURRENT + spec.name: spec.name for spec in tables().values() if spec.layer == SILVER}
+    return {_CURRENT + spec.name: spec.name for spec in tables().values() if spec.has_versions}
 
 
 def _bronze() -> list[TableSpec]:
@@ -104,8 +115,8 @@ def _gold() -> list[TableSpec]:
         carried,
         *(
             TableSpec(
-                one.name, GOLD, one.summary, (*one.fields, *([declared.IS_CURRENT] if one.settles else [])),
-                by_cluster=not one.is_fleet, has_versions=bool(one.settles), is_fleet=one.is_fleet,
+                one.name, GOLD, one.summary, (*one.fields, *([declared.IS_FINAL] if one.settles else [])),
+                by_cluster=not one.is_fleet, settles=bool(one.settles), is_fleet=one.is_fleet,
             )
             for one in made.values()
         ),

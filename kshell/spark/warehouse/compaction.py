@@ -36,9 +36,9 @@ def compact(warehouse: Warehouse, large: int, *, told: Progress) -> list[Row]:
 def _wanted(warehouse: Warehouse, large: int) -> Iterator[tuple[str, list[int]]]:
     """The tables with their batches that are to be put together."""
     for name, spec in catalog.tables().items():
-        part = CLOSED if spec.has_versions else ALL
+        part = CLOSED if spec.closes else ALL
         held = warehouse.parts(name).get(part, {})
-        if spec.is_fleet or not (spec.has_versions or not spec.by_cluster):
+        if spec.is_fleet or not (spec.closes or not spec.by_cluster):
             continue
         sizes = _sizes(warehouse, spec, part)
         small = {step for step, size in sizes.items() if size < large}

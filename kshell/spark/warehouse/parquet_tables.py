@@ -14,7 +14,7 @@ from kshell.errors import DataError
 from kshell.sources import remote
 from kshell.sources.files import is_remote
 from kshell.spark.schemas import spark_schema
-from kshell.spark.warehouse.catalog import BATCH, CLUSTER, IS_CURRENT, TableSpec
+from kshell.spark.warehouse.catalog import BATCH, CLUSTER, TableSpec
 from kshell.spark.warehouse.commits import ALL, CLOSED, CURRENT, EVERY, Commits
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def empty(spark: SparkSession, spec: TableSpec) -> DataFrame:
 
 def part_of(spec: TableSpec) -> str:
     """In SQL, the part of its table that a row belongs to."""
-    return f"if({IS_CURRENT}, '{CURRENT}', '{CLOSED}')" if spec.has_versions else f"'{ALL}'"
+    return f"if({spec.closes} = {spec.told(CURRENT)}, '{CURRENT}', '{CLOSED}')" if spec.closes else f"'{ALL}'"
 
 
 def observed(spec: TableSpec, frame: DataFrame) -> tuple[DataFrame, Callable[[], Written]]:
@@ -170,7 +170,7 @@ def _folders(spec: TableSpec, part: str, cluster: str) -> list[str]:
     if not spec.split_by:
         return []
     assert cluster != EVERY
-    folders = [f"{IS_CURRENT}={'true' if part == CURRENT else 'false'}"] if spec.has_versions else []
+    folders = [f"{spec.closes}={spec.told(part)}"] if spec.closes else []
     return [*folders, f"{CLUSTER}={escaped(cluster)}"]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kshell.errors import UsageError
 from kshell.spark.schemas import spark_schema
-from kshell.spark.warehouse.catalog import BATCH, CLUSTER, IS_CURRENT, TableSpec
+from kshell.spark.warehouse.catalog import BATCH, CLUSTER, TableSpec
 from kshell.spark.warehouse.commits import ALL, CLOSED, CURRENT, Commits
 from kshell.spark.warehouse.parquet_tables import Written, empty, part_of
 
@@ -115,7 +115,7 @@ class RowTables(ABC):
         columns = [*spec.split_by, BATCH]
         gone: dict[str, dict[str, list[int]]] = {}
         for row in spark.table(self._name(spec)).select(*columns).distinct().collect():
-            part = (CURRENT if row[IS_CURRENT] else CLOSED) if spec.has_versions else ALL
+            part = (CURRENT if row[spec.closes] is spec.has_versions else CLOSED) if spec.closes else ALL
             key = (part, row[CLUSTER] if spec.split_by else "", row[BATCH])
             if key not in wanted:
                 gone.setdefault(part, {}).setdefault(key[1], []).append(key[2])
@@ -156,8 +156,8 @@ def condition_of(spec: TableSpec, kept: Kept, prefix: str = "") -> str:
         conditions = [f"{prefix}{BATCH} IN ({', '.join(map(str, batches))})"]
         if spec.split_by:
             conditions.append(f"{prefix}{CLUSTER} IN ({', '.join(map(literal, sorted(clusters)))})")
-        if spec.has_versions:
-            conditions.append(f"{prefix}{IS_CURRENT} = {'true' if part == CURRENT else 'false'}")
+        if spec.closes:
+            conditions.append(f"{prefix}{spec.closes} = {spec.told(part)}")
         made.append(f"({' AND '.join(conditions)})")
     return " OR ".join(made)
 

@@ -70,5 +70,6 @@ def test_begins(day: int, month: int) -> None:
 
 
 def test_clusters_by_the_day_since_when_they_go_on() -> None:
-    every = {"a": Horizon(None, 2), "b": Horizon(1, 2), "c": Horizon(1, 3), "d": Horizon(2, 3)}
-    assert together(every) == {1: ["b", "c"], 2: ["d"]}
+    every = {"a": Horizon(None, 2 * DAY), "b": Horizon(DAY, 2 * DAY), "c": Horizon(DAY, DAY), "d": Horizon(2 * DAY, 0)}
+    assert together(every, BY_DAY) == {DAY: ["b", "c"], 2 * DAY: ["d"]}
+    assert together(every | {"e": Horizon(31 * DAY, 0)}, MONTH) == {0: ["b", "c", "d"], 31 * DAY: ["e"]}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import struct
 from pathlib import Path
 from typing import Any
 
+import crc32c
 import pytest
 
 from kshell.sources.files import METADATA_DIRECTORY
@@ -17,8 +19,9 @@ from kshell.spark.steps.step import advance
 from kshell.spark.truth import Reached, Truth, truth
 from kshell.spark.warehouse import Warehouse
 from kshell.spark.warehouse.commits import CLOSED
+from tests.builders import value, write_log
 from tests.spark.gold import churn
-from tests.spark.gold.busy import BEGIN, DAY, HOUR, Clock, right
+from tests.spark.gold.busy import BEGIN, DAY, HOUR, RACKS, Clock, Cluster, right
 from tests.spark.gold.frames import comparable
 from tests.spark.reading import dumped
 
@@ -26,12 +29,20 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SETTLING = {name: table for name, table in gold.tables().items() if table.settles}
 
 
+@pytest.fixture(autouse=True)
+def no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps make no other gold tables: these do not need them."""
+    monkeypatch.setattr("kshell.spark.gold.tables", lambda: SETTLING)
+
+
 def wrong(seed: int) -> Clock:
-    """A clock that goes wrong now and then: by minutes often, by hours seldom, by days hardly ever."""
+    """A clock that goes wrong now and then: by minutes often, by hours seldom, by days hardly ever; or shows none."""
     some = random.Random(seed)
 
     def shown(ms: int) -> int:
         pick = some.random()
+        if pick > 0.998:
+            return some.choice((0, -1))
         reach = 5 * DAY if pick < 0.002 else 3 * HOUR if pick < 0.02 else HOUR // 3 if pick < 0.2 else 0
         return max(0, ms + some.randint(-reach, reach))
 
@@ -48,7 +59,7 @@ def one_truth(warehouse: Warehouse, name: str, node: Path, until: int) -> Truth:
 def held(warehouse: Warehouse, names: list[str]) -> None:
     """The settling tables are those that all of silver gives at once."""
     for name, table in SETTLING.items():
-        kept = [row.asDict() for row in warehouse.read(name).drop("isCurrent").collect()]
+        kept = [row.asDict() for row in warehouse.read(name).drop("isFinal").collect()]
         assert comparable(kept) == comparable(at_once(warehouse, table, names)), name
 
 
@@ -75,7 +86,7 @@ def in_steps(
 
 def test_a_month_in_steps(spark: Any, tmp_path: Path) -> None:
     logs = {name: churn.month(tmp_path / name, seed) for name, seed in {"one": 8, "two": 9}.items()}
-    warehouse = in_steps(spark, tmp_path / "out", logs, random.Random(5), 3)
+    warehouse = in_steps(spark, tmp_path / "out", logs, random.Random(5), 3, often=2)
     for name in SETTLING:
         assert len(warehouse.parts(name)[CLOSED]["one"]) > 1, "rows are kept"
         assert warehouse.read(name, part=CLOSED).count() > 0
@@ -93,10 +104,49 @@ def test_a_clock_that_goes_wrong_by_days_makes_all_of_it_anew(spark: Any, tmp_pa
     held(warehouse, ["one"])
 
 
+def without_time(raw: bytes) -> bytes:
+    """A batch of one record, with a time that no 64 bits hold."""
+    made, at = bytearray(raw), 61
+    while made[at] & 0x80:
+        at += 1
+    made[at + 2] = 1  # the difference to the batch's time: -1
+    struct.pack_into(">q", made, 27, -1 << 63)
+    struct.pack_into(">I", made, 17, crc32c.crc32c(made[21:]))
+    return bytes(made)
+
+
+@pytest.mark.soak
+def test_records_without_a_time(spark: Any, tmp_path: Path) -> None:
+    made = Cluster(1)
+    for broker in RACKS:
+        made.register(broker)
+        made.registration(broker, fenced=-1)
+    made.topic("t", 2, 3)
+    one, other = made.parts
+    leaders = [next(broker for broker in part.replicas if broker != part.leader) for part in made.parts]
+    made.ms += DAY
+    made.write(made.change(one, leader=-1))
+    made.batches[-1] = without_time(made.batches[-1])
+    made.write(made.change(other, leader=leaders[1]), back=made.ms)
+    ends: list[int] = []
+    for days in (2, 2, 30, 30):
+        made.ms += days * DAY
+        made.write(value("NO_OP") if days == 2 and not ends else made.change(one, leader=leaders[len(ends) % 2]))
+        ends.append(made.offset)
+    write_log(tmp_path / "one" / METADATA_DIRECTORY, *made.batches)
+    warehouse = Warehouse(spark, str(tmp_path / "out"))
+    with warehouse.writing():
+        for until in ends:
+            advance(warehouse, [one_truth(warehouse, "one", tmp_path / "one", until)])
+            held(warehouse, ["one"])
+    assert warehouse.parts("leadership")[CLOSED]["one"][0] == 1, "it went on"
+    assert sum(row.gained for row in warehouse.read("leadership").collect()) >= 2
+
+
 @pytest.mark.soak
 def test_months_in_steps_with_clocks_of_any_kind(spark: Any, tmp_path: Path, soak_count: int) -> None:
     for seed in range(soak_count):
         place = tmp_path / str(seed)
         clocks = {"right": right, "wrong": wrong(seed)}
         logs = {name: churn.month(place / name, seed, clock) for name, clock in clocks.items()}
-        in_steps(spark, place / "out", logs, random.Random(seed), 6, often=3)
+        in_steps(spark, place / "out", logs, random.Random(seed), 5, often=2)

@@ -19,15 +19,23 @@ _IS_CALM = (
 """SQL: whether nothing that tables tell of goes on over such a version: no episode has begun and not ended."""
 
 
-def carried(partitions: Any, until: Any) -> Any:
-    """Of ``partitions``, the versions that all records of which are before a time (``until``, a column: milliseconds),
-    and without which those of later ones would not tell the same: from the last calm one on, and the one among those
-    before that has the latest time, if clocks ran backwards.
+def is_late(begin: str) -> str:
+    """SQL: whether a version holds, or a record of a time or later (``begin``: milliseconds) began or ended it; and
+    whether what ended it had no time (none at all, 0 or less): how long it was takes what is before it to tell.
+    """
+    return f"(validToMs is null or validToMs <= 0 or validToMs >= {begin} or validFromMs >= {begin})"
 
-    What this leaves out of a partition comes before all that stays, but for that one version.
+
+def carried(partitions: Any, until: Any) -> Any:
+    """Of ``partitions``, the versions that are not late by a time (``until``, a column: milliseconds), and without
+    which those that are would not tell the same: from the last calm one on, and the one among those before that has
+    the latest time, if clocks ran backwards.
+
+    What this leaves out of a partition comes before all that stays, but for that one version. A partition of which
+    nothing is late is gone, and its topic's id does not come again.
     """
     every = every_of(KEYS)
-    over = "validToMs is not null and greatest(validFromMs, validToMs) < settledMs as isOver"
+    over = f"not coalesce({is_late('settledMs')}, false) as isOver"
     told = partitions.withColumn("settledMs", until).selectExpr("*", over, f"coalesce({_IS_CALM}, false) as isCalm")
     first = told.selectExpr("*", f"min(if(isOver, null, validFromOffset)) over {every} as firstOffset")
     is_before = "isCalm and validFromMs < settledMs and validFromOffset <= firstOffset"

@@ -15,7 +15,7 @@ Tables = Mapping[str, Any]
 DAY, MONTH = "day", "month"
 CARRIED = "partitions_carried"
 """The table of what day after day is handed on: :mod:`~kshell.spark.gold.base.carried`."""
-IS_CURRENT = Field("isCurrent", "boolean", "whether what is new may change the row; false: it is final")
+IS_FINAL = Field("isFinal", "boolean", "whether nothing that is new can change the row")
 """The last column of a table that settles."""
 
 
@@ -30,10 +30,10 @@ class GoldTable(NamedTuple):
     null: that is not known yet. It may be given less than all, and must make the same of it, as far as rows are not
     final before a certain day begins:
 
-    * ``partitions``: with ``DAY`` versions that some record of that day or later began or ended, those that hold, and
-      what :func:`~kshell.spark.gold.base.carried.carried` says of others; with ``MONTH`` versions that some record
-      of that day's month or later began or ended, and those that hold.
-    * ``records``: those of that day or later.
+    * ``partitions``: the versions that are :func:`~kshell.spark.gold.base.carried.is_late` by that day, or with
+      ``MONTH`` by the begin of its month; with ``DAY`` those that are carried as well.
+    * ``records``: those of that day or later, and of a day that calendars have.
+    * ``clusters``: with ``sinceMs``, when that day, or its month, begins: rows of what was before need not be made.
     * the table itself, if it ``needs`` itself: its rows that are final.
     """
 

@@ -61,9 +61,11 @@ def timed(versions: Any, keys: Sequence[str], clusters: Any) -> Any:
     """Versions with their spans, by the rules of the package (times that run backwards, versions without end).
 
     A version before whose end no record told a time (0 or less) takes none. ``toldMs``: the latest time that a record
-    of its key had up to its begin; ``overMs``: up to its end, null while it holds.
+    of its key had up to its begin; ``overMs``: up to its end, null while it holds. ``sinceMs``: as in ``clusters``, if
+    it is there; else 0.
     """
-    last = clusters.selectExpr("clusterId", f"{within('lastTimestampMs')} as lastMs")
+    since = "sinceMs" if "sinceMs" in clusters.columns else "0L as sinceMs"
+    last = clusters.selectExpr("clusterId", f"{within('lastTimestampMs')} as lastMs", since)
     told = versions.join(last, ["clusterId"]).selectExpr("*", f"max(validFromMs) over {versions_of(keys)} as toldMs")
     begun = told.selectExpr(
         "*",
@@ -74,6 +76,12 @@ def timed(versions: Any, keys: Sequence[str], clusters: Any) -> Any:
     return ended.selectExpr("*", "if(begunMs > 0, begunMs, endMs) as beginMs").drop("lastMs", "begunMs")
 
 
+def clipped(spans: Any) -> Any:
+    """What of the spans is not before ``sinceMs``: no day and no month before that is asked for."""
+    whole = spans.withColumnRenamed("beginMs", "ownBeginMs")
+    return whole.selectExpr("*", "greatest(ownBeginMs, sinceMs) as beginMs").drop("ownBeginMs").where("beginMs < endMs")
+
+
 def by_day(spans: Any, keys: Sequence[str], measures: Mapping[str, str]) -> Any:
     """Milliseconds a day: one row for each of the keys and ``dayNumber`` (days since 1970).
 
@@ -82,7 +90,7 @@ def by_day(spans: Any, keys: Sequence[str], measures: Mapping[str, str]) -> Any:
     grow with how long a span is.
     """
     first, last = f"beginMs div {DAY_MS}", f"(endMs - 1) div {DAY_MS}"
-    measured = spans.where("beginMs < endMs").selectExpr(
+    measured = clipped(spans).selectExpr(
         *keys,
         *(f"cast({weight} as bigint) as {name}" for name, weight in measures.items()),
         f"inline({_pieces(first, last)})",
