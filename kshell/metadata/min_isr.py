@@ -6,9 +6,13 @@ What only a ``server.properties`` says is not in the log: then it is unknown, un
 
 from __future__ import annotations
 
+import re
+
 from kshell.metadata.image import Image
 
 CONFIG = "min.insync.replicas"
+NUMBER = r"^[\x00-\x20]*\+?0*([0-9]{1,9})[\x00-\x20]*$"
+"""What a broker takes for its number (``ConfigDef.parseType``: trimmed as Java does it), for Python and for Java."""
 
 
 class MinIsr:
@@ -34,5 +38,5 @@ class MinIsr:
 
 def _number(value: str | None) -> int | None:
     """A config's value; what is no number in range cannot be in force."""
-    text = (value or "").strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+    found = re.match(NUMBER, value or "")
+    return int(found[1]) if found is not None else None

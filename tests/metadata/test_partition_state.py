@@ -62,10 +62,15 @@ class TestMinIsr:
         assert MinIsr(EMPTY).of("t", 1) is None
         assert MinIsr(EMPTY, 2).of("t", 1) == 2
 
-    @pytest.mark.parametrize("text", ["x", "", "-1", "99999999999", "²"])
+    @pytest.mark.parametrize("text", ["x", "", "-1", "99999999999", "²", "3\u2003", "3 4", "++3"])
     def test_what_is_no_number_does_not_count(self, text: str) -> None:
         image, _ = replayed(config(2, "t", text), config(4, "", "2"))
         assert MinIsr(image).of("t") == 2
+
+    @pytest.mark.parametrize("text", ["3", " 3", "3\n", "\t+03\r\n", "\x003\x1f", "00000000000003"])
+    def test_a_number_is_what_a_broker_takes_for_one(self, text: str) -> None:
+        image, _ = replayed(config(2, "t", text), config(4, "", "2"))
+        assert MinIsr(image).of("t") == 3
 
     def test_groups_have_none(self) -> None:
         image, _ = replayed(config(32, "", "5"))

@@ -5,6 +5,7 @@ those of plain Python.
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ LARGE = {
     "shuffle.partitions": "3",
 }
 """A run of little data has others, which start sooner."""
+THEN = 110
+"""An offset between that of topics that come later and that of others."""
 
 
 def plain(place: Path) -> Iterator[dict[str, Any]]:
@@ -68,3 +71,9 @@ def test_tables_of_a_run_are_those_of_plain_python(tmp_path: Path) -> None:
             laid = plain(out / "silver" / name)
             found, said = ([{key: row[key] for key in names} for row in rows] for rows in (laid, wanted))
             assert comparable(found) == comparable(said), name
+    asked = [*f"query --out {out} --as-of {THEN} -o json".split(), "SELECT clusterId, name FROM current_topics"]
+    answer = process("-m", "kshell.spark.cli", *asked, home=tmp_path / "home", timeout=300)
+    topics = [row for one in fleet for row in one.versions["topics"] if row["validFromOffset"] <= THEN]
+    then = [row for row in topics if row["validToOffset"] is None or row["validToOffset"] > THEN]
+    wanted = [{"clusterId": row["clusterId"], "name": row["name"]} for row in then]
+    assert comparable(json.loads(answer.stdout)) == comparable(wanted)

@@ -14,6 +14,7 @@ from kshell.commands.base.tables import Field, tables
 from kshell.errors import UsageError
 from kshell.metadata import partition_state
 from kshell.metadata.min_isr import CONFIG as MIN_ISR
+from kshell.metadata.min_isr import NUMBER
 from kshell.spark import silver
 from kshell.spark.schemas import spark_schema
 from kshell.spark.silver.base.declare import CLUSTER
@@ -95,7 +96,7 @@ def _judged(versions: Mapping[str, DataFrame]) -> DataFrame:
 
 def _number(value: Column) -> Column:
     """As a broker reads it; null for what is no number in range."""
-    digits = fn.regexp_extract(value, r"^\s*([0-9]{1,9})\s*$", 1)
+    digits = fn.regexp_extract(value, NUMBER, 1)
     return fn.when(digits != "", digits.cast("int"))
 
 

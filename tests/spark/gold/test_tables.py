@@ -86,7 +86,7 @@ def test_min_isr_is_the_topics_else_the_leaders_else_that_of_all_brokers(spark: 
     key: Row = {"name": "min.insync.replicas"}
     configs = [
         *versions({"at": (2, 200), "value": "2"}, resourceType="BROKER", resourceName="", **key),
-        *versions({"at": (3, 300), "value": "3"}, resourceType="BROKER", resourceName="1", ends=(5, 500), **key),
+        *versions({"at": (3, 300), "value": " +03\n"}, resourceType="BROKER", resourceName="1", ends=(5, 500), **key),
         *versions({"at": (4, 400), "value": "1"}, resourceType="TOPIC", resourceName="t", ends=(6, 600), **key),
         *versions({"at": (1, 100), "value": "many"}, resourceType="TOPIC", resourceName="t", ends=(4, 400), **key),
     ]

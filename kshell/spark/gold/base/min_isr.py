@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.metadata.min_isr import CONFIG
+from kshell.metadata.min_isr import CONFIG, NUMBER
 from kshell.spark.gold.base.rows import grouped
 from kshell.spark.gold.base.times import timed
 
-_NUMBER = "if(value rlike '^[ \t]*[0-9]{1,9}[ \t]*$', cast(trim(translate(value, '\t', ' ')) as int), null)"
+_NUMBER = f"cast(nullif(regexp_extract(value, r'{NUMBER}', 1), '') as int)"
 """What is no number in range cannot be in force."""
 
 
