@@ -35,6 +35,7 @@ they may be secret.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 EXIT_OK = 0
@@ -106,7 +107,14 @@ class SourceNotFoundError(SourceError):
 
 
 class UnreadError(SourceError):
-    """What was listed could not be read: it is gone, or was changed meanwhile, or is refused to whoever was to read."""
+    """What was listed could not be read: it is gone, or was changed meanwhile, or is refused to whoever was to read.
+
+    ``clusters``: whose files they are -> what is wrong with one of them; empty where that is not known.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None, clusters: Mapping[str, str] | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.clusters = dict(clusters or {})
 
 
 class SourcePermissionError(SourceError):

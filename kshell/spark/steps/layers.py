@@ -11,7 +11,6 @@ from pyspark.sql import functions as fn
 
 from kshell.errors import UnreadError
 from kshell.spark import gold, silver
-from kshell.spark.files.plan import UNREAD
 from kshell.spark.gold.base.declared import CARRIED
 from kshell.spark.gold.base.times import LAST_MS
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
@@ -19,6 +18,7 @@ from kshell.spark.silver.base.declare import SilverTable
 from kshell.spark.silver.base.effective import ERA_FIELDS, effective, held_from
 from kshell.spark.steps import ingest
 from kshell.spark.steps.at_once import Work, at_once
+from kshell.spark.steps.damage import HINT, bad_of, check, of_all, without_logs
 from kshell.spark.steps.few_rows import frame_of
 from kshell.spark.steps.gold_layer import GoldLayer
 from kshell.spark.steps.novelty import Fresh
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from kshell.spark.warehouse import Warehouse
 
 _FILE = ["clusterId", "file"]
-_IN_LOG = "kind = 'batch' and not isSnapshot"
 _BEGIN = "BEGIN_TRANSACTION_RECORD"
-_UNREAD_HINT = "nothing of the step counts; where executors run elsewhere, they must reach the same paths"
+_READS = 4
+"""How often a step reads, without batches that turned out to be damaged."""
 _OFTEN = 50
 """Reasons of quarantine that a summary tells apart."""
 
@@ -63,7 +63,7 @@ class Step:
         self._fresh = {one.cluster_id: one for one in fresh}
         self._told = told
         self._again = again
-        self._damage: DataFrame | None = None
+        self._damage: list[DataFrame] = []
         self._changed: dict[str, set[str]] = {}
         """Table -> the clusters whose rows in it are not what they were."""
 
@@ -99,16 +99,17 @@ class Step:
     # --- bronze ---
 
     def _records(self) -> dict[str, Counted]:
-        if (found := self._written()) is not None:
-            self._damage = found
-            for one in found.where(fn.col("kind") == UNREAD).select("file", "reason").take(1):
-                raise UnreadError(f"{one.file}: {one.reason}", hint=_UNREAD_HINT)
-            bad = self._again is not None and _bad(found)
-            if bad:
-                self._replan(bad)
-                self._damage = found.where(f"not ({_IN_LOG})")  # the others are told by planning now
-                self._written()
-        return self._count() if RECORDS in self.rows else {}
+        bad: dict[str, Bad] = {}
+        for _ in range(_READS):
+            found = self._written()
+            more = bad_of(found) if found is not None and self._again is not None else {}
+            if found is not None:
+                self._damage.append(without_logs(found) if more else found)
+            if not more:
+                return self._count() if RECORDS in self.rows else {}
+            bad.update({name: [*bad.get(name, ()), *batches] for name, batches in more.items()})
+            self._replan({name: bad[name] for name in more})
+        raise UnreadError("each time that the sources are read, other batches are damaged", hint=HINT)
 
     def _written(self) -> DataFrame | None:
         """Writes the records; gives what was found to be wrong while they were read."""
@@ -124,7 +125,8 @@ class Step:
             return None
         found = ingest.findings(self._spark, slices, cores).localCheckpoint()  # the files may change meanwhile
         if found.count() != count:
-            raise UnreadError("the sources changed while they were read", hint=_UNREAD_HINT)
+            raise UnreadError("the sources changed while they were read", hint=HINT)
+        check(found)
         return found
 
     def _replan(self, bad: Mapping[str, Bad]) -> None:
@@ -132,12 +134,13 @@ class Step:
         assert self._again is not None
         self._warehouse.retract(RECORDS)
         self.rows.pop(RECORDS)
-        for name, batches in bad.items():
-            made = self._again(name, batches)
-            if made.restart and self._fresh[name].before is not None:
-                self._reset([name])
-                self._fresh[name] = self._fresh[name]._replace(before=None)
-            self._fresh[name] = self._fresh[name]._replace(truth=made)
+        # Tables that were begun anew are: batches that made them so may be those that are damaged.
+        made = {name: self._again(name, batches, self._fresh[name].truth.restart) for name, batches in bad.items()}
+        begun = [name for name, one in made.items() if one.restart and self._fresh[name].before is not None]
+        self._reset(begun)
+        for name, one in made.items():
+            before = None if name in begun else self._fresh[name].before
+            self._fresh[name] = Fresh(one, before)
 
     def _parallelism(self) -> int:
         return int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1)
@@ -170,8 +173,8 @@ class Step:
         if any(one.undecoded for one in counted.values()):
             undecoded = self._new_records().where(fn.col("reason").isNotNull())
             frames.append(undecoded.withColumn("kind", fn.lit("record")).select(*names))
-        if self._damage is not None:
-            frames.append(self._damage)
+        if (damage := of_all(self._damage)) is not None:
+            frames.append(damage)
         if not frames:
             return
         frame = reduce(lambda one, other: one.unionByName(other), frames)
@@ -287,12 +290,3 @@ class Step:
 
     def _change(self, name: str, clusters: Iterable[str]) -> None:
         self._changed.setdefault(name, set()).update(clusters)
-
-
-def _bad(found: DataFrame) -> dict[str, Bad]:
-    """The damaged batches by cluster."""
-    bad: dict[str, list[tuple[str, int, str]]] = {}
-    rows = found.where(_IN_LOG).select("clusterId", "file", "position", "reason")
-    for row in rows.collect():
-        bad.setdefault(row["clusterId"], []).append((row["file"], row["position"], row["reason"]))
-    return {**bad}

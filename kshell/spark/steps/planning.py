@@ -104,11 +104,13 @@ def again(
     *,
     since: Point = NOW,
     until: Mapping[str, int | None] | None = None,
-) -> Callable[[str, Bad], Truth]:
-    """What makes one of those truths once more, without batches that reading has shown to be damaged."""
+) -> Callable[[str, Bad, bool], Truth]:
+    """What makes one of those truths once more, without batches that reading has shown to be damaged; where its tables
+    were begun anew, so that they still are.
+    """
 
-    def make(name: str, bad: Bad) -> Truth:
-        return _truth(*_task(name, copies[name], state, since, until), _listed(copies[name], bad))
+    def make(name: str, bad: Bad, anew: bool) -> Truth:
+        return _truth(*_task(name, copies[name], state, since, until), _listed(copies[name], bad), anew)
 
     return make
 
@@ -151,8 +153,9 @@ def _truth(
     since: Point,
     until: int | None,
     bad: Bad = (),
+    anew: bool = False,
 ) -> Truth:
-    return truth(name, found, reached, since=since, until=until, cut=cut_of(found), bad=tuple(bad))
+    return truth(name, found, reached, since=since, until=until, cut=cut_of(found), bad=tuple(bad), anew=anew)
 
 
 def cut_of(copies: Sequence[Found]) -> int:

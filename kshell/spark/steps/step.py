@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from kshell.spark.truth.copy_log import Bad
     from kshell.spark.warehouse import Warehouse
 
-Again = Callable[[str, "Bad"], "Truth"]
-"""The truth of a cluster once more, as if damaged batches were not there."""
+Again = Callable[[str, "Bad", bool], "Truth"]
+"""The truth of a cluster once more, as if damaged batches were not there; if so said, of tables that are begun anew."""
 
 
 class Summary(NamedTuple):
@@ -140,7 +140,7 @@ def _copies(warehouse: Warehouse, left: unread.Told, clusters: Sequence[str]) ->
 def _once_more(again: Again | None, words: unread.Told) -> Again | None:
     if again is None:
         return None
-    return lambda name, bad: unread.with_unread(again(name, bad), words)
+    return lambda name, bad, anew: unread.with_unread(again(name, bad, anew), words)
 
 
 def is_odd(copy: Row) -> bool:

@@ -11,7 +11,7 @@ from kshell.sources.points import Point
 from kshell.spark.files.scan import Found
 from kshell.spark.steps.planning import NOW, again, truths
 from kshell.spark.steps.step import Summary, advance
-from kshell.spark.steps.unread import Failures
+from kshell.spark.steps.unread import Failures, add_unplanned
 from kshell.spark.truth import Truth
 from kshell.spark.truth.cluster import listed_again
 
@@ -39,11 +39,13 @@ def take(
     cannot be, before anything is.
 
     Files that are not there any more when they are read, or are not what they were, are listed and planned anew: what
-    was read of them does not count. Raises UnreadError where that happens again and again, and KshellError.
+    was read of them does not count. Clusters with which that happens again and again are left out, as those that cannot
+    be planned. Raises UnreadError where that are all, or nobody knows which, and KshellError.
     """
     unlisted = {name: dict(held) for name, held in (failed or {}).items()}
     failed = {} if failed is None else failed
-    for attempt in range(_ATTEMPTS):
+    attempts = 0
+    while True:
         state = warehouse.state
         failed.clear()
         failed.update({name: dict(held) for name, held in unlisted.items()})
@@ -53,12 +55,24 @@ def take(
         once_more = again(copies, state, since=since, until=until)
         try:
             return advance(warehouse, made, told=told, again=once_more, failed=failed)
-        except UnreadError:
-            if attempt == _ATTEMPTS - 1:
-                raise
+        except UnreadError as error:
+            attempts += 1
+            if attempts >= _ATTEMPTS:
+                copies = _without(error, copies, unlisted)
         time.sleep(_PAUSE)
         copies = {name: _listed_again(held) for name, held in copies.items()}
-    raise AssertionError("the last attempt returns or raises")
+
+
+def _without(
+    error: UnreadError, copies: Mapping[str, Sequence[Found]], failed: Failures
+) -> Mapping[str, Sequence[Found]]:
+    """The other clusters. Raises the error where there are none; each time there are fewer."""
+    left = {name: held for name, held in copies.items() if name not in error.clusters}
+    if not left or len(left) == len(copies):
+        raise error
+    for name, words in error.clusters.items():
+        add_unplanned(failed, name, copies[name], UnreadError(words, hint=error.hint))
+    return left
 
 
 def _listed_again(held: Sequence[Found]) -> Sequence[Found]:

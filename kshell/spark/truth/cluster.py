@@ -35,6 +35,7 @@ class Asked(NamedTuple):
     until: int | None
     cut: int
     bad: Bad
+    anew: bool
 
 
 class New(NamedTuple):
@@ -54,17 +55,19 @@ def truth(
     until: int | None = None,
     cut: int,
     bad: Bad = (),
+    anew: bool = False,
 ) -> Truth:
     """What is to be read of the copies (at least one) of a cluster. The same files give the same truth.
 
     One copy is planned by its headers; several are read, and compared, as a whole or, with ``reached``, from there on,
     unless one of them is new. ``since``: begin at the newest snapshot at or before that point from which the log goes
     on. ``until``: no record of the log at or after that offset. ``cut``: bytes of a slice, about. ``bad``: batches
-    that are known to be damaged, because somebody read them: as if they were not there.
+    that are known to be damaged, because somebody read them: as if they were not there. ``anew``: what the tables have
+    must go, whatever the copies say; what it was is read again, however early ``until`` is.
 
     What looks like damage is believed only when the files did not change meanwhile. Raises SourceError.
     """
-    asked = Asked(cluster_id, reached, since, until, cut, bad)
+    asked = Asked(cluster_id, reached, since, until, cut, bad, anew)
     wanted = sorted(copies, key=lambda one: one.path)
     for attempt in range(ATTEMPTS):
         last_try = attempt == ATTEMPTS - 1
@@ -101,13 +104,14 @@ def _made(copies: Sequence[Found], asked: Asked) -> tuple[Truth, bool]:
     looked = look(copies, reached, asked.cut, asked.bad)
     snapshots = _snapshots(looked, asked)
     restart = reached is not None and (
-        not still_holds(looked.log, reached)
+        asked.anew
+        or not still_holds(looked.log, reached)
         or _is_mended(snapshots, reached)
         or _is_filled(looked.log, reached, asked.until)
         or _is_found(looked.log, reached)
     )
-    if restart:
-        asked = asked._replace(reached=None)
+    if reached is not None and restart:
+        asked = asked._replace(reached=None, until=_no_less(asked.until, reached))
         looked = look(copies, None, asked.cut, asked.bad)
         snapshots = _snapshots(looked, asked)
     new = _new(looked, snapshots, asked)
@@ -128,6 +132,11 @@ def _made(copies: Sequence[Found], asked: Asked) -> tuple[Truth, bool]:
         rows.cluster(ended),
     )
     return made, rows.is_odd
+
+
+def _no_less(until: int | None, reached: Reached) -> int | None:
+    """Tables that are begun anew have at least what they had: who says how far they go may know one copy alone."""
+    return None if until is None else max(until, reached.offset, reached.state or 0)
 
 
 def _snapshots(looked: Looked, asked: Asked) -> Snapshots:

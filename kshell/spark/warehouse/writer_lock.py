@@ -25,8 +25,9 @@ _LEASE = 300.0
 _RENEWED = 60.0
 _SETTLED = 2.0
 """Seconds after which one that found no lease either, at the same moment, has written its own."""
-_NUMBERS = 2
-"""Steps that a writer may be writing at most without a commit between them."""
+_NUMBERS = 8
+"""Numbers that a writer may be writing under without a commit between them, or more: a step takes another one whenever
+tables are begun anew in it."""
 
 
 class _Told(NamedTuple):

@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from kshell.errors import UnreadError
+from kshell.sources.ranges import open_file
 from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import partitions
 from kshell.spark.options import parse
-from kshell.spark.steps import taking
+from kshell.spark.steps import layers, taking
 from kshell.spark.steps.planning import clusters
 from kshell.spark.steps.step import Summary
+from kshell.spark.steps.unread import Failures
 from kshell.spark.warehouse import Warehouse, catalog
-from tests.builders import FIXTURES, copy_of
+from tests.builders import FIXTURES, batches, copy_of
 
 ROLLED = FIXTURES / "4.2.1-rolled/controller-3002"
 Harm = Callable[[Path], None]
@@ -81,7 +83,9 @@ def content(warehouse: Warehouse) -> dict[str, list[str]]:
     return {name: sorted(map(str, warehouse.read(name).drop("file", "nodeId").collect())) for name in names}
 
 
-def run(warehouse: Warehouse, directory: Path, harm: Callable[[], None] | None = None) -> Summary:
+def run(
+    warehouse: Warehouse, *directories: Path, harm: Callable[[], None] | None = None, failed: Failures | None = None
+) -> Summary:
     """What the verb does; ``harm``: done when all is planned, once."""
     waiting = [] if harm is None else [harm]
 
@@ -90,7 +94,7 @@ def run(warehouse: Warehouse, directory: Path, harm: Callable[[], None] | None =
             waiting.pop()()
 
     with warehouse.writing():
-        return taking.take(warehouse, clusters([str(directory)]), planned=planned)
+        return taking.take(warehouse, clusters(map(str, directories)), planned=planned, failed=failed)
 
 
 @pytest.mark.spark
@@ -102,7 +106,7 @@ def test_a_segment_that_goes_before_it_is_read(spark: Any, tmp_path: Path) -> No
     raw = log.read_bytes()
     whole, made, plain = (Warehouse(spark, str(tmp_path / name)) for name in ("whole", "made", "plain"))
     run(whole, directory)
-    assert run(made, directory, log.unlink).step == 1
+    assert run(made, directory, harm=log.unlink).step == 1
     run(plain, directory)
     assert content(made) == content(plain)
     assert content(made) != content(whole)
@@ -126,6 +130,66 @@ def test_what_is_refused_again_and_again_ends_the_run(
     assert raised.value.exit_code == 3 and "executors" in str(raised.value.hint)
     assert warehouse.state.step == 0 and not warehouse.state.clusters
     assert run(warehouse, directory).rows["records"] > 0
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, Path]:
+    """The directories of two clusters."""
+    made = []
+    for name in ("one", "other"):
+        directory = copy_of(ROLLED, tmp_path / name)
+        (directory.parent / "meta.properties").write_text(f"version=1\ncluster.id={name}\nnode.id=1\n")
+        made.append(directory)
+    return made[0], made[1]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.usefixtures("without_gold", "at_once")
+def test_a_segment_that_goes_while_damage_of_another_cluster_is_planned_anew(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, two: tuple[Path, Path]
+) -> None:
+    hurt = segments(two[0])[0]
+    raw = bytearray(hurt.read_bytes())
+    inner = batches(bytes(raw))[-3]  # a header shows nothing of it
+    raw[inner.position + inner.size - 1] ^= 1
+    hurt.write_bytes(raw)
+    log = segments(two[1])[1]
+    real = layers.Step._replan
+
+    def replan(self: layers.Step, bad: Any) -> None:
+        real(self, bad)
+        log.unlink(missing_ok=True)
+
+    monkeypatch.setattr(layers.Step, "_replan", replan)
+    made, plain = (Warehouse(spark, str(tmp_path / name)) for name in ("made", "plain"))
+    assert run(made, *two).clusters == ("one", "other")
+    assert not log.exists() and run(plain, *two).is_damaged
+    assert content(made) == content(plain)
+    assert made.read("quarantine").where("kind = 'batch'").count() == 1
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_gold", "at_once")
+def test_a_cluster_that_is_refused_does_not_stop_the_others(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, two: tuple[Path, Path]
+) -> None:
+    warehouse, failed = Warehouse(spark, str(tmp_path / "out")), Failures()
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "kshell.spark.files.read.open_file", lambda path: (Refusing if "other" in path else open_file)(path)
+        )
+        summary = run(warehouse, *two, failed=failed)
+    assert (summary.clusters, summary.unread_code, list(failed)) == (("one",), 3, ["other"])
+    rows = {row.clusterId: row for row in warehouse.read("copies").collect()}
+    assert rows["other"].state == "unreadable" and "Permission denied" in rows["other"].reason
+    assert rows["one"].state == "reference" and list(warehouse.state.clusters) == ["one"]
+    assert run(warehouse, *two).clusters == ("other",), "the next one has it"
+    assert {row.state for row in warehouse.read("copies").collect()} == {"reference"}
+    counts = {row.clusterId: row["count"] for row in warehouse.read("records").groupBy("clusterId").count().collect()}
+    assert counts["one"] == counts["other"] > 0
 
 
 class Refusing:

@@ -173,6 +173,29 @@ def test_what_was_missing_and_another_copy_has_begins_anew(tmp_path: Path) -> No
     same_again(tables, one, two)
 
 
+def test_tables_that_are_begun_anew_have_no_less_than_before(tmp_path: Path) -> None:
+    one = node(tmp_path, 1, log(*[1] * 12))
+    spoilt(one, 4)
+    tables = read(one)
+    two = node(tmp_path, 2, log(*[1] * 8))
+    made = tables.step(one, two, until=8)  # only the other one is new
+    assert made.restart and tables.offsets == list(range(12))
+    same_again(tables, one, two)
+
+
+def test_a_lone_copy_that_moved_with_its_damage(tmp_path: Path) -> None:
+    one = node(tmp_path / "before", 1, log(*[1] * 12))
+    spoilt(one, 4)
+    tables = read(one)
+    before = tables.offsets
+    moved = tmp_path / "after" / one.name
+    moved.parent.mkdir()
+    made = tables.step(one.rename(moved))
+    assert tables.offsets == before == [at for at in range(12) if at != 4]
+    assert made.restart and tables.restarts == 1, "headers alone show no damage"
+    same_again(tables, moved)
+
+
 def test_other_damage_at_the_same_place_is_told_again(tmp_path: Path) -> None:
     parts = log(*[1] * 12)
     one, two = node(tmp_path, 1, parts), node(tmp_path, 2, parts)

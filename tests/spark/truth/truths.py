@@ -56,7 +56,8 @@ class Tables:
         made = truth(cluster, copies, self.reached, since=since, until=until, cut=cut)
         bad = _damaged(made)
         if bad:
-            made = truth(cluster, copies, self.reached, since=since, until=until, cut=cut, bad=bad)
+            anew = made.restart
+            made = truth(cluster, copies, self.reached, since=since, until=until, cut=cut, bad=bad, anew=anew)
         self.take(made)
         return made
 

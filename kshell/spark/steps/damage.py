@@ -1,0 +1,50 @@
+"""What a step found to be wrong while it read: rows of the view ``quarantine``, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as fn
+
+from kshell.errors import UnreadError
+from kshell.spark.files.plan import UNREAD
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from kshell.spark.truth.copy_log import Bad
+
+HINT = "nothing of the step counts; where executors run elsewhere, they must reach the same paths"
+_IN_LOG = "kind = 'batch' and not isSnapshot"
+_PLACE = ["file", "position", "kind"]
+
+
+def check(found: DataFrame) -> None:
+    """Raises UnreadError, with all clusters of which something could not be read."""
+    rows = (
+        found.where(fn.col("kind") == UNREAD).groupBy("clusterId").agg(fn.min_by(fn.struct("file", "reason"), "file"))
+    )
+    clusters = {name: f"{one.file}: {one.reason}" for name, one in rows.collect()}
+    if clusters:
+        raise UnreadError(next(iter(clusters.values())), hint=HINT, clusters=clusters)
+
+
+def bad_of(found: DataFrame) -> dict[str, Bad]:
+    """Cluster -> the damaged batches of its logs."""
+    bad: dict[str, list[tuple[str, int, str]]] = {}
+    rows = found.where(_IN_LOG).select("clusterId", "file", "position", "reason")
+    for row in rows.collect():
+        bad.setdefault(row["clusterId"], []).append((row["file"], row["position"], row["reason"]))
+    return {**bad}
+
+
+def without_logs(found: DataFrame) -> DataFrame:
+    """What else was found: damage of logs is told by planning, once it knows."""
+    return found.where(f"not ({_IN_LOG})")
+
+
+def of_all(passes: Sequence[DataFrame]) -> DataFrame | None:
+    """What several passes over the same files found, each once."""
+    return reduce(lambda one, other: one.unionByName(other), passes).dropDuplicates(_PLACE) if passes else None
