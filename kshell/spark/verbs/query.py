@@ -43,11 +43,15 @@ def run(args: Any) -> Rows:
         if not place.warehouse.state.step:
             raise place.warehouse.no_tables()
         place.is_brief = True
-        moment = register(place.warehouse, _named_in(args.sql), args.as_of or Point())
-        place.progress(0, 0, "query")
-        found = _answer(place.warehouse, args.sql)
+
+        def asked() -> tuple[Sequence[str], Rows]:
+            moment = register(place.warehouse, _named_in(args.sql), args.as_of or Point())
+            place.progress(0, 0, "query")
+            return moment.unknown, _answer(place.warehouse, args.sql)
+
+        gone, found = place.steadily(asked)
         place.progress.stop()
-        if gone := moment.unknown:
+        if gone:
             more = f" and {len(gone) - _NAMED:,} more" if len(gone) > _NAMED else ""
             said = f"nothing is known then of {', '.join(gone[:_NAMED])}{more}: the views leave them out"
             sys.stderr.write(f"{NAME}: note: {terminal(said)}\n")

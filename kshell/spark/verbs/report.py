@@ -35,7 +35,7 @@ def run(args: Any) -> Report:
         warehouse = place.warehouse
         scope = scope_of(warehouse, args.cluster)
         place.is_brief = sum(one.reached["offset"] for one in warehouse.state.clusters.values()) < _FEW_OFFSETS
-        answers = collect(warehouse.spark, reader(warehouse, scope), scope, place.progress)
+        answers = place.steadily(lambda: collect(warehouse.spark, reader(warehouse, scope), scope, place.progress))
         place.progress(0, 0, "drawing")
         document = compose(scope, answers, (f"tables of {warehouse.place}", f"step {warehouse.state.step:,}"))
         return _answer(document, write(document, target))

@@ -105,6 +105,12 @@ class Warehouse:
         frame = self.tables.read(catalog.table(name), kept)
         return frame.where(frame[CLUSTER].isin(sorted(clusters)))
 
+    def renew(self) -> bool:
+        """Reads the state again, between steps; whether another step counts now."""
+        before, self.state = self.state.step, self.commits.latest()
+        self.abandon()
+        return self.state.step != before
+
     def no_tables(self) -> CommandError:
         """What to raise where some are needed, and no step was ever committed."""
         return CommandError(f"{self.place}: there are no tables", hint="`kshell-pipeline run` makes them")

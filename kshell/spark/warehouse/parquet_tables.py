@@ -92,7 +92,7 @@ class ParquetTables:
             missing = next((path for path in self.places(spec, kept) if not self._storage.exists(path)), None)
             if missing is None:
                 raise
-            hint = "restore it, or make the tables anew in another --out"
+            hint = "a step may have replaced it: read again; else restore it, or make the tables anew in another --out"
             raise DataError(f"{missing}: is not there, and the tables have it", hint=hint) from error
         return frame.select(*[field.name for field in spec.fields])
 

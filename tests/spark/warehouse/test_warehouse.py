@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from kshell.commands.base.tables import Field
-from kshell.errors import CommandError, UsageError
+from kshell.errors import CommandError, DataError, UsageError
+from kshell.spark.verbs.base.opened import Opened
 from kshell.spark.warehouse import Warehouse, catalog
 from kshell.spark.warehouse.catalog import TableSpec
 from kshell.spark.warehouse.commits import ClusterState
@@ -108,6 +109,26 @@ def test_two_steps_and_a_cluster_that_begins_anew(spark: Any, tmp_path: Path) ->
     for name in ("bronze/log", "bronze/new", "gold/all"):
         plain = spark.read.parquet(str(tmp_path / name)).select("clusterId", "n")
         assert sorted(map(tuple, plain.collect())) == AFTER[name.partition("/")[2]]
+
+
+def test_a_reader_whose_tables_are_replaced_reads_the_newest(spark: Any, tmp_path: Path) -> None:
+    writer = Warehouse(spark, str(tmp_path))
+    with writer.writing():
+        first(writer)
+        reader = Opened()
+        reader.warehouse = Warehouse(spark, str(tmp_path))
+        steps = [second]
+
+        def between() -> Content:
+            frames = {name: reader.warehouse.read(name) for name in TABLES}
+            if steps:
+                steps.pop()(writer)
+            return {name: sorted(map(tuple, frame.collect())) for name, frame in frames.items()}
+
+        assert reader.steadily(between) == AFTER and not steps
+        shutil.rmtree(tmp_path / "bronze")
+        with pytest.raises(DataError, match=r"bronze.*is not there"):
+            reader.steadily(between)
 
 
 def test_reading_some_of_it(spark: Any, tmp_path: Path) -> None:

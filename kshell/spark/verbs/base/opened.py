@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kshell.spark.verbs.base.warehouse_flags import out_of
 
@@ -22,6 +22,10 @@ _BRIEF = {
     "spark.sql.adaptive.enabled": "false",
 }
 
+T = TypeVar("T")
+_AGAIN = 3
+"""How often what steps have disturbed is begun again: a stream may commit every few seconds."""
+
 
 class Opened:
     """A warehouse, and what tells on standard error how far the work is.
@@ -33,6 +37,16 @@ class Opened:
     warehouse: Warehouse
     progress: Progress
     is_brief = False
+
+    def steadily(self, work: Callable[[], T]) -> T:
+        """What ``work`` makes of the tables; once more, of the newest, where steps have replaced some meanwhile."""
+        for _ in range(_AGAIN):
+            try:
+                return work()
+            except Exception:
+                if not self.warehouse.renew():
+                    raise
+        return work()
 
 
 @contextlib.contextmanager
