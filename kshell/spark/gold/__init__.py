@@ -4,7 +4,8 @@ What all of them mean by a time, a day and a duration:
 
 * A version lasts from the time of the record that began it (``validFromMs``) to that of the record that ended it. One
   that still holds lasts to the cluster's ``lastTimestampMs`` (table ``clusters``), and none lasts beyond that: a record
-  with a time of its own far ahead makes nothing longer.
+  with a time of its own far ahead makes nothing longer. Nor does a last record: nothing lasts beyond the day after the
+  tables were made.
 * Times of records may run backwards. A version is taken to begin no earlier than those before it of the same key, and
   to end no earlier than it begins: no duration is negative, and no moment of a key counts twice. Columns that name the
   moment of one record (``ms``) hold its time as it is.

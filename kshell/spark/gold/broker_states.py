@@ -8,6 +8,7 @@ from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.brokers import OF_A_BROKER, staged
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.base.times import last_of
 
 FIELDS = (
     CLUSTER,
@@ -46,10 +47,9 @@ def broker_states(tables: Tables) -> Any:
         last="max_by(struct(validToOffset as toOffset, validToMs as toMs), validFromOffset)",
         durationMs="max(endMs) - min(beginMs)",
     ).selectExpr(*keys, "epoch", "state", "fromOffset", "fromMs", "last.toOffset", "last.toMs", "durationMs")
-    last = tables["clusters"].selectExpr("clusterId", "lastTimestampMs as lastMs")
     gone = (
         versions.where("validToOffset is not null and not (following.validFromOffset <=> validToOffset)")
-        .join(last, ["clusterId"], "left")
+        .join(last_of(tables["clusters"]), ["clusterId"], "left")
         .selectExpr(
             *keys, "cast(null as bigint) as epoch", "'unregistered' as state", "validToOffset as fromOffset",
             "validToMs as fromMs", "following.validFromOffset as toOffset", "following.validFromMs as toMs",

@@ -47,7 +47,8 @@ def config_drift_episodes(tables: Tables) -> Any:
     )  # fmt: skip
     outcome = "case when toMs is null then null when toMs <=> changesMs then if(isThereThen, 'changed', 'gone')"
     return rows.of(
-        told.selectExpr("*", "toMs - fromMs as durationMs", f"{outcome} else 'followed' end as outcome"), FIELDS
+        told.selectExpr("*", "try_subtract(toMs, fromMs) as durationMs", f"{outcome} else 'followed' end as outcome"),
+        FIELDS,
     )
 
 

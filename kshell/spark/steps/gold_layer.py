@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql import functions as fn
 
@@ -119,7 +119,9 @@ def _of_cluster(values: Mapping[str, int]) -> Column:
     for name, value in values.items():
         alike.setdefault(value, []).append(name)
     (most, _), *others = sorted(alike.items(), key=lambda one: -len(one[1])) or [(0, [])]
-    found = fn.lit(most)
-    for value, names in others:
-        found = fn.when(fn.col("clusterId").isin(names), fn.lit(value)).otherwise(found)
-    return found.cast("bigint")
+    if not others:
+        return fn.lit(most).cast("bigint")
+    found: Any = fn
+    for value, names in others:  # one CASE, not one in the other: of hundreds no plan can be made
+        found = found.when(fn.col("clusterId").isin(names), fn.lit(value))
+    return cast("Column", found.otherwise(fn.lit(most)).cast("bigint"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -38,7 +39,8 @@ def horizon(one: Fresh, new: Times | None) -> Horizon:
     Nothing that was stays so, where a snapshot takes the place of a part of the log, or where a record has an earlier
     time, or one that calendars do not have: all rows are to be made anew then.
     """
-    last = min(max(one.truth.cluster["lastTimestampMs"] or 0, 0), LAST_MS)
+    tomorrow = time.time_ns() // 1_000_000 + DAY_MS  # nothing is known to hold longer than that
+    last = min(max(one.truth.cluster["lastTimestampMs"] or 0, 0), tomorrow)
     until = max(0, last - _SLACK_MS) // DAY_MS * DAY_MS
     since = None if one.before is None else one.before.settled_ms
     if since is None or last < since or any(era.base is not None for era in one.truth.eras):

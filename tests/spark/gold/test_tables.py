@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -61,6 +62,15 @@ def test_times_that_no_clock_had_make_nothing_longer(spark: Any) -> None:
         {"day": "9999-12-31", "broker": 1, "leaderMs": 0, "gained": 0},
         {"day": "9999-12-31", "broker": 2, "leaderMs": 0, "gained": 1},
     )  # fmt: skip
+
+
+def test_nothing_lasts_into_days_that_are_to_come(spark: Any) -> None:
+    before = time.time_ns() // 1_000_000
+    rows = partition({"at": (1, before - 2 * DAY)}, {"at": (2, 1 << 42)})  # the year 2109
+    found = made(spark, "leadership", 1 << 42, partitions=rows).collect()
+    lasts = sum(row["leaderMs"] for row in found if row["broker"] == 1)
+    assert 3 * DAY <= lasts <= 3 * DAY + time.time_ns() // 1_000_000 - before
+    assert len(found) <= 5
 
 
 def test_an_episode_is_from_the_first_broker_missing_to_the_last_one_back(spark: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from kshell.spark.gold.base.declared import DAY as BY_DAY
@@ -28,6 +30,11 @@ def test_a_day_is_final_an_hour_after_it() -> None:
     assert horizon(fresh(5 * DAY + HOUR - 1, None, ON), None) == Horizon(None, 4 * DAY)
     assert horizon(fresh(7, None, ON), None) == horizon(fresh(None, None, ON), None) == Horizon(None, 0)
     assert horizon(fresh(-7, None, ON), None) == Horizon(None, 0)
+
+
+def test_no_day_is_final_that_is_to_come() -> None:
+    today = time.time_ns() // 1_000_000 // DAY * DAY
+    assert today <= horizon(fresh(1 << 42, None, ON), None).until <= today + 2 * DAY
 
 
 @pytest.mark.parametrize(

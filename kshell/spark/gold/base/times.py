@@ -37,6 +37,16 @@ def within(ms: str) -> str:
     return f"greatest(0L, least({ms}, {LAST_MS}L))"
 
 
+def last_of(clusters: Any, *more: str) -> Any:
+    """``clusterId``, ``lastMs``: the time until which what holds is known to hold; and columns of ``clusters`` besides.
+
+    Nothing is known to hold longer than to this time tomorrow, whatever a clock said: else one that was decades ahead
+    for a moment, with the last record, would give each broker and topic a row for every day of them.
+    """
+    tomorrow = f"unix_millis(current_timestamp()) + {DAY_MS}L"
+    return clusters.selectExpr("clusterId", f"least({within('lastTimestampMs')}, {tomorrow}) as lastMs", *more)
+
+
 def end_of_day(text: str) -> str:
     """SQL: the last millisecond of a day (``2026-01-31``)."""
     return f"(unix_date(cast({text} as date)) + 1L) * {DAY_MS} - 1"
@@ -65,7 +75,7 @@ def timed(versions: Any, keys: Sequence[str], clusters: Any) -> Any:
     it is there; else 0.
     """
     since = "sinceMs" if "sinceMs" in clusters.columns else "0L as sinceMs"
-    last = clusters.selectExpr("clusterId", f"{within('lastTimestampMs')} as lastMs", since)
+    last = last_of(clusters, since)
     told = versions.join(last, ["clusterId"]).selectExpr("*", f"max(validFromMs) over {versions_of(keys)} as toldMs")
     begun = told.selectExpr(
         "*",
@@ -160,7 +170,6 @@ def covered(clusters: Any, *versions: Any) -> Any:
         times = one.where("validFromMs > 0").select("clusterId", "validFromMs")
         begun = times if begun is None else begun.unionByName(times)
     first = grouped(begun, ["clusterId"], coveredFromMs=within("min(validFromMs)"))
-    last = clusters.selectExpr("clusterId", f"{within('lastTimestampMs')} as lastMs")
-    return first.join(last, ["clusterId"]).selectExpr(
+    return first.join(last_of(clusters), ["clusterId"]).selectExpr(
         "clusterId", "coveredFromMs", "greatest(coveredFromMs, lastMs) as coveredToMs"
     )
