@@ -19,6 +19,7 @@ from kshell.protocol.primitives import ZERO_UUID, Buffer, Uuid
 RECOVERY_STATES = {0: "RECOVERED", 1: "RECOVERING"}
 NO_LEADER_CHANGE = -2
 _NO_RECOVERY_CHANGE = -1
+_MOST = (1 << 31) - 1
 _ID = slice(3, 7)
 """Where a PartitionRecord's value holds the partition's number: after frame version, api key and version."""
 _RECORD = "PARTITION_RECORD"
@@ -96,9 +97,14 @@ def merge(old: Partition, data: dict[str, Any]) -> Partition:
         old.last_known_elr if (new := get("lastKnownElr")) is None else tuple(new),
         old.leader if leader == NO_LEADER_CHANGE else leader,
         old.leader_recovery_state if recovery == _NO_RECOVERY_CHANGE else _recovery(recovery),
-        old.leader_epoch + (leader != NO_LEADER_CHANGE),
-        old.partition_epoch + 1,
+        old.leader_epoch if leader == NO_LEADER_CHANGE else _next(old.leader_epoch),
+        _next(old.partition_epoch),
     )
+
+
+def _next(epoch: int) -> int:
+    """One more, as an ``int`` of Java: after the largest comes the smallest."""
+    return epoch + 1 if epoch < _MOST else -_MOST - 1
 
 
 Report = Callable[[Origin, str, Undecoded | None], None]

@@ -99,6 +99,12 @@ def test_every_partition_change_raises_the_partition_epoch() -> None:
     assert (found.partition_epoch, found.leader_epoch, found.leader, found.isr) == (11, 5, 1, (1,))
 
 
+def test_after_the_largest_epoch_comes_the_smallest() -> None:
+    most = (1 << 31) - 1
+    found = the_partition(after(TOPIC, partition(leaderEpoch=most, partitionEpoch=most), change(leader=2)))
+    assert (found.partition_epoch, found.leader_epoch) == (-most - 1, -most - 1)
+
+
 def test_only_a_change_that_names_a_leader_raises_the_leader_epoch() -> None:
     named = the_partition(after(TOPIC, partition(), change(leader=2)))
     assert (named.leader, named.leader_epoch) == (2, 6)

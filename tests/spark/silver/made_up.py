@@ -13,6 +13,8 @@ from tests.builders import TIME, Pair, control, control_batch, uuid, value, writ
 _TOPICS = ("a", "b", "a/c", "")
 _BROKERS = (1, 2, 3)
 _KEYS = ("min.insync.replicas", "retention.ms", "cleanup.policy", "no.such.key")
+MOST = (1 << 31) - 1
+"""The largest epoch."""
 Maker = Callable[[random.Random], bytes]
 
 
@@ -74,8 +76,8 @@ def _partition(chosen: random.Random) -> bytes:
         "partitionId": chosen.randint(0, 1), "topicId": _topic_id(chosen), "replicas": replicas,
         "isr": replicas[: chosen.randint(1, 3)], "removingReplicas": chosen.choice(([], [], replicas[:1])),
         "addingReplicas": chosen.choice(([], [], replicas[1:])), "leader": chosen.choice((*replicas, -1)),
-        "leaderRecoveryState": chosen.choice((0, 0, 0, 1, 7)), "leaderEpoch": chosen.randint(0, 5),
-        "partitionEpoch": chosen.randint(0, 5),
+        "leaderRecoveryState": chosen.choice((0, 0, 0, 1, 7)), "leaderEpoch": chosen.choice((*range(6), MOST)),
+        "partitionEpoch": chosen.choice((*range(6), MOST - 1)),
     }  # fmt: skip
     if version >= 1:
         directories = [uuid(chosen.choice((0, 100, 101))) for _ in replicas]

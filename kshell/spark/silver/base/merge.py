@@ -151,20 +151,25 @@ def _merged(rows: DataFrame, table: SilverTable) -> DataFrame:
     carried = {name: fn.last(name, ignorenulls=True).over(over) for name in _NAMED}
     told = rows.withColumns({**carried, "_number": number, "_elected": elected})
     begun = fn.struct(
-        (fn.col("partitionEpoch") - fn.col("_number")).alias("partition"),
-        (fn.col("leaderEpoch") - fn.col("_elected")).alias("leader"),
+        (fn.col("partitionEpoch").cast("bigint") - fn.col("_number")).alias("partition"),
+        (fn.col("leaderEpoch").cast("bigint") - fn.col("_elected")).alias("leader"),
     )
     told = told.withColumn("_base", fn.last(fn.when(fn.col("isSet"), begun), ignorenulls=True).over(over))
     none = fn.array_repeat(fn.lit(str(ZERO_UUID)), fn.size("replicas"))
     return told.withColumns(
         {
-            "partitionEpoch": (fn.col("_base.partition") + fn.col("_number")).cast("int"),
-            "leaderEpoch": (fn.col("_base.leader") + fn.col("_elected")).cast("int"),
+            "partitionEpoch": _as_int(fn.col("_base.partition") + fn.col("_number")),
+            "leaderEpoch": _as_int(fn.col("_base.leader") + fn.col("_elected")),
             "directories": fn.when(_is_unassigned(), none).otherwise(fn.col("directories")),
             "isGone": fn.lit(False),
             "isNew": fn.lit(False),
         }
     )
+
+
+def _as_int(number: Column) -> Column:
+    """The lower half, as Java adds: after the largest ``int`` comes the smallest."""
+    return fn.shiftright(fn.shiftleft(number, 32), 32).cast("int")
 
 
 def _is_unassigned() -> Column:
