@@ -52,7 +52,7 @@ FILE_FIELDS = (
     Field("records", "int64", "records in them"),
     Field("crcFailures", "int64", "batches whose CRC does not match their bytes"),
     Field("goodBytes", "int64", "bytes of the good batches"),
-    Field("isDamaged", "boolean", "whether any of it is damaged or missing; a torn tail alone is not"),
+    Field("isDamaged", "boolean", "whether any of it is known to be damaged or missing; a torn tail alone is not"),
     Field("tornAt", "int64", "the byte at which a server was still writing; null for a file that ends with a batch"),
     Field("findings", _FINDING, "damage, gaps and torn tails, by byte"),
 )
@@ -78,7 +78,7 @@ COPY_FIELDS = (
     Field("startOffset", "int64", "of the log's first record; null where there is no log"),
     Field("endOffset", "int64", "after the last record, be it in the log or only in a snapshot"),
     Field("lastEpoch", "int32", "the epoch of the last record"),
-    Field("snapshot", "string", "the newest snapshot that is whole"),
+    Field("snapshot", "string", "the newest snapshot; where copies were compared, the newest one that is whole"),
     Field("sameFrom", "int64", "the first offset that was compared, and is the same"),
     Field("sameTo", "int64", "the log is the same up to here (exclusive); null where no offset is in both"),
     Field("divergesAt", "int64", "the first offset that differs: from there on the copy gives no row, or none at all"),

@@ -56,8 +56,8 @@ def test_the_tree_is_that_of_the_leaders_directory(version: str, snapshots: bool
         admin = cluster.admin()
         with workload.changing(admin, scram=version >= "3.5") as work:
             wait_until(lambda: work.rounds > 0, "nothing changes")
-            for attempt in range(4):
-                time.sleep(0.7)
+            for attempt in range(2):
+                time.sleep(1.4)
                 check_image(cluster, tmp_path / f"copy-{attempt}")
 
 

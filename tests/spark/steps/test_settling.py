@@ -84,15 +84,6 @@ def in_steps(
     return warehouse
 
 
-def test_a_month_in_steps(spark: Any, tmp_path: Path) -> None:
-    logs = {name: churn.month(tmp_path / name, seed) for name, seed in {"one": 8, "two": 9}.items()}
-    warehouse = in_steps(spark, tmp_path / "out", logs, random.Random(5), 3, often=2)
-    for name in SETTLING:
-        assert len(warehouse.parts(name)[CLOSED]["one"]) > 1, "rows are kept"
-        assert warehouse.read(name, part=CLOSED).count() > 0
-    assert all(one.settled_ms and one.settled_ms % DAY == 0 for one in warehouse.state.clusters.values())
-
-
 def test_a_clock_that_goes_wrong_by_days_makes_all_of_it_anew(spark: Any, tmp_path: Path) -> None:
     bad = range(BEGIN + 11 * DAY, BEGIN + 12 * DAY)
     node = churn.month(tmp_path / "one", 8, lambda ms: ms - 6 * DAY if ms in bad else ms)
@@ -138,7 +129,8 @@ def test_records_without_a_time(spark: Any, tmp_path: Path) -> None:
     with warehouse.writing():
         for until in ends:
             advance(warehouse, [one_truth(warehouse, "one", tmp_path / "one", until)])
-            held(warehouse, ["one"])
+            if until >= ends[-2]:
+                held(warehouse, ["one"])
     assert warehouse.parts("leadership")[CLOSED]["one"][0] == 1, "it went on"
     assert sum(row.gained for row in warehouse.read("leadership").collect()) >= 2
 
@@ -149,4 +141,8 @@ def test_months_in_steps_with_clocks_of_any_kind(spark: Any, tmp_path: Path, soa
         place = tmp_path / str(seed)
         clocks = {"right": right, "wrong": wrong(seed)}
         logs = {name: churn.month(place / name, seed, clock) for name, clock in clocks.items()}
-        in_steps(spark, place / "out", logs, random.Random(seed), 5, often=2)
+        warehouse = in_steps(spark, place / "out", logs, random.Random(seed), 3, often=2)
+        for name in SETTLING:
+            assert len(warehouse.parts(name)[CLOSED]["right"]) > 1, "rows are kept"
+            assert warehouse.read(name, ["right"], CLOSED).count() > 0
+        assert all(one.settled_ms and one.settled_ms % DAY == 0 for one in warehouse.state.clusters.values())
