@@ -114,7 +114,7 @@ class UnreadError(SourceError):
 
     def __init__(self, message: str, *, hint: str | None = None, clusters: Mapping[str, str] | None = None) -> None:
         super().__init__(message, hint=hint)
-        self.clusters = dict(clusters or {})
+        self.clusters = clusters or {}
 
 
 class SourcePermissionError(SourceError):
