@@ -10,6 +10,7 @@ import difflib
 import itertools
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -309,16 +310,48 @@ def pipeline() -> str:
         f"# The pipeline\n\n{GENERATED}",
         "What `kshell-pipeline` takes, and the tables that it makes. [Its guide](../spark.md) says how to use it.\n",
         *told,
+        _format(),
         f"## Tables\n\n| table | layer | |\n| --- | --- | --- |\n{index}",
         "Each silver table also has a view `current_…` in `kshell-pipeline query`: the shell's table of that name"
         " ([its columns](tables.md)), of all clusters, with `clusterId` before them.\n",
         "Schemas only grow: a column keeps its name and its type. Every value may be null.\n",
+        _rules(),
     ]
     for name, one in made.items():
         rows = "".join(f"| `{field.name}` | `{tables.said(field.type)}` | {field.doc} |\n" for field in one.fields)
         summary = f"{one.summary[:1].upper()}{one.summary[1:]}"
         parts.append(f"### {name}\n\n{one.layer}: {summary}.\n\n| column | type | |\n| --- | --- | --- |\n{rows}")
     return "\n".join(parts)
+
+
+def _format() -> str:
+    """What the data source takes."""
+    from kshell.spark import options
+
+    told = [re.match(r"``(\w+)``\s+(.*)", line) for line in str(options.__doc__).splitlines()]
+    rows = "".join(f"| `{one[1]}` | {_plain(one[2])} |\n" for one in told if one is not None)
+    return (
+        "## The format kraft\n\n"
+        'Options of `spark.read.format("kraft")`, and of `readStream`, which takes the last two besides, has no view'
+        " `files`, and takes `since` and `until` as offsets and times only.\n\n"
+        f"| option | |\n| --- | --- |\n{rows}\n"
+        "The views `records`, `files` and `quarantine` have the columns of the [tables](#tables) of those names. A view"
+        " of a record type has the fields of [the record](records.md), after where it was found; one whose name is"
+        " taken there is called `data…` (`dataEpoch`).\n"
+    )
+
+
+def _rules() -> str:
+    """What all gold tables mean by a time."""
+    from kshell.spark import gold
+
+    rest = str(gold.__doc__).partition("\n\n")[2]
+    return f"### What gold tables mean by a time, a day and a duration\n\n{_plain(rest.partition(chr(10) * 2)[2])}"
+
+
+def _plain(text: str) -> str:
+    """Code in Markdown's way."""
+    return text.replace("``", "`")
 
 
 # --- writing and checking --------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ _WIDE_OPEN = (
 def access_audit(tables: Tables) -> Any:
     """The rows."""
     made = _acls(tables).unionByName(_quotas(tables)).unionByName(_users(tables)).unionByName(_tokens(tables))
-    told = with_found(made, tables["records"])
+    told = with_found(made, tables["control_records"])
     return rows.of(told.selectExpr("*", f"{day_of('ms')} as day"), FIELDS)
 
 
@@ -96,6 +96,6 @@ GOLD = GoldTable(
     "access_audit",
     "ACLs, quotas, users and tokens: added, changed, removed, wide open",
     FIELDS,
-    ("acls", "quotas", "users", "tokens", "records", "clusters"),
+    ("acls", "quotas", "users", "tokens", "control_records", "clusters"),
     access_audit,
 )

@@ -30,7 +30,7 @@ def config_changes(tables: Tables) -> Any:
     """The rows."""
     made = changes(tables["configs"], ("resourceType", "resourceName", "name"), ("value",), tables["clusters"])
     told = (
-        with_found(made, tables["records"])
+        with_found(made, tables["control_records"])
         .withColumnRenamed("change", "plainChange")
         .selectExpr(
             "*",
@@ -47,6 +47,6 @@ GOLD = GoldTable(
     "config_changes",
     "every change of a config: value before and after",
     FIELDS,
-    ("configs", "records", "clusters"),
+    ("configs", "control_records", "clusters"),
     config_changes,
 )

@@ -37,13 +37,15 @@ def upgrades(tables: Tables) -> Any:
             "clusterId", "name", "level", "validFromOffset", "validFromMs", "validToOffset", "validToMs", "isCurrent"
         )
     )  # fmt: skip
-    made = changes(levels.unionByName(_kraft_versions(tables["records"])), ("name",), ("level",), tables["clusters"])
+    made = changes(
+        levels.unionByName(_kraft_versions(tables["control_records"])), ("name",), ("level",), tables["clusters"]
+    )
     change = (
         "case when plainChange = 'added' then 'first' when plainChange <> 'changed' then plainChange"
         " when new.level < old.level then 'downgrade' else 'upgrade' end as change"
     )
     told = (
-        with_found(made, tables["records"])
+        with_found(made, tables["control_records"])
         .where("not (old.level <=> new.level)")
         .withColumnRenamed("change", "plainChange")
         .selectExpr(
@@ -96,6 +98,6 @@ GOLD = GoldTable(
     "upgrades",
     "changes of features: metadata.version by name, kraft.version, others",
     FIELDS,
-    ("features", "records", "clusters"),
+    ("features", "control_records", "clusters"),
     upgrades,
 )

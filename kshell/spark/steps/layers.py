@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as fn
 
 from kshell.errors import UnreadError
+from kshell.protocol.control import CONTROL_TYPES
 from kshell.spark import gold, silver
 from kshell.spark.gold.base.declared import CARRIED
 from kshell.spark.gold.base.times import LAST_MS
@@ -21,10 +22,10 @@ from kshell.spark.steps.at_once import Work, at_once
 from kshell.spark.steps.damage import HINT, bad_of, check, of_all, without_logs
 from kshell.spark.steps.few_rows import frame_of
 from kshell.spark.steps.gold_layer import GoldLayer
-from kshell.spark.steps.novelty import Fresh
-from kshell.spark.steps.settling import Horizon, Times, horizon
+from kshell.spark.steps.novelty import Counted, Fresh, Times
+from kshell.spark.steps.settling import Horizon, horizon
 from kshell.spark.warehouse import catalog
-from kshell.spark.warehouse.catalog import CLUSTERS, COPIES, FILES, QUARANTINE, RECORDS
+from kshell.spark.warehouse.catalog import CLUSTERS, CONTROL_RECORDS, COPIES, FILES, QUARANTINE, RECORDS
 from kshell.spark.warehouse.commits import CURRENT, ClusterState
 
 if TYPE_CHECKING:
@@ -38,18 +39,11 @@ if TYPE_CHECKING:
 
 _FILE = ["clusterId", "file"]
 _BEGIN = "BEGIN_TRANSACTION_RECORD"
+_CONTROL = [kind.name for kind in CONTROL_TYPES.values()]
 _READS = 4
 """How often a step reads, without batches that turned out to be damaged."""
 _OFTEN = 50
 """Reasons of quarantine that a summary tells apart."""
-
-
-class Counted(NamedTuple):
-    """Of a cluster's new records: how many of each type, how many were not decoded, and their times."""
-
-    types: Mapping[str, int]
-    undecoded: int
-    times: Times
 
 
 class Step:
@@ -72,6 +66,7 @@ class Step:
         restarted = [name for name, one in self._fresh.items() if one.before is None]
         self._reset([name for name in restarted if name in self._warehouse.state.clusters])
         counted = self._records()
+        self._control_records(counted)
         self._quarantine(counted)
         self._listings()
         held = self._silver(counted)
@@ -164,6 +159,13 @@ class Step:
             )
             for name, rows in found.items()
         }
+
+    def _control_records(self, counted: Mapping[str, Counted]) -> None:
+        clusters = [name for name, one in counted.items() if not one.types.keys().isdisjoint(_CONTROL)]
+        if clusters:
+            frame = self._new_records().where(fn.col("type").isin(_CONTROL))
+            self.rows[CONTROL_RECORDS] = self._warehouse.append(CONTROL_RECORDS, frame, len(clusters))
+            self._change(CONTROL_RECORDS, clusters)
 
     def _quarantine(self, counted: Mapping[str, Counted]) -> None:
         names = [field.name for field in QUARANTINE_FIELDS]

@@ -1,4 +1,4 @@
-"""What is new in a truth, held against the state of a warehouse. Free of Spark."""
+"""What is new of a cluster: in a truth, held against the state of a warehouse, and in its records. Free of Spark."""
 
 from __future__ import annotations
 
@@ -10,6 +10,22 @@ from kshell.spark.warehouse.commits import ClusterState, State
 
 if TYPE_CHECKING:
     from kshell.spark.truth import Truth
+
+
+class Times(NamedTuple):
+    """The earliest and the latest time among new records of a cluster, in milliseconds; of one without any, after the
+    last that calendars have."""
+
+    earliest: int
+    latest: int
+
+
+class Counted(NamedTuple):
+    """Of a cluster's new records: how many of each type, how many were not decoded, and their times."""
+
+    types: Mapping[str, int]
+    undecoded: int
+    times: Times
 
 
 class Fresh(NamedTuple):

@@ -9,19 +9,11 @@ from typing import NamedTuple
 
 from kshell.spark.gold.base.declared import MONTH
 from kshell.spark.gold.base.times import DAY_MS, HOUR_MS, LAST_MS
-from kshell.spark.steps.novelty import Fresh
+from kshell.spark.steps.novelty import Fresh, Times
 
 _SLACK_MS = HOUR_MS
 """Clocks of controllers differ: records may come with times that are earlier by so much, and rows stay final."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class Times(NamedTuple):
-    """The earliest and the latest time among new records of a cluster, in milliseconds; of one without any, after the
-    last that calendars have."""
-
-    earliest: int
-    latest: int
 
 
 class Horizon(NamedTuple):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 BRONZE, SILVER, GOLD = "bronze", "silver", "gold"
 LAYERS = (BRONZE, SILVER, GOLD)
 RECORDS, QUARANTINE, FILES, COPIES, CLUSTERS = "records", "quarantine", "files", "copies", "clusters"
+CONTROL_RECORDS = "control_records"
 CLUSTER, BATCH, IS_CURRENT, IS_FINAL = "clusterId", "batch", "isCurrent", "isFinal"
 _CURRENT = "current_"
 
@@ -92,6 +93,8 @@ def _bronze() -> list[TableSpec]:
     return [
         TableSpec(RECORDS, BRONZE, "every record of the clusters' logs, and of snapshots that state begins with",
                   schemas.RECORD_FIELDS, by_cluster=False),
+        TableSpec(CONTROL_RECORDS, BRONZE, "the control records among them: leaders, voters, kraft.version, snapshots",
+                  schemas.RECORD_FIELDS, by_cluster=False),
         TableSpec(QUARANTINE, BRONZE, "what could not be read or decoded, with the reason",
                   schemas.QUARANTINE_FIELDS, by_cluster=False),
         TableSpec(FILES, BRONZE, "the files of every copy, as far as planning looked at them", schemas.FILE_FIELDS),
@@ -109,8 +112,8 @@ def _gold() -> list[TableSpec]:
     declared: Any = importlib.import_module("kshell.spark.gold.base.declared")
     made: Any = importlib.import_module("kshell.spark.gold").tables()
     partitions: Any = importlib.import_module("kshell.spark.silver").tables()["partitions"]
-    carried = TableSpec(declared.CARRIED, GOLD, "handed on from day to day: versions of partitions that are over, and"
-                        " that rows which are not final still depend on", tuple(partitions.fields))  # fmt: skip
+    carried = TableSpec(declared.CARRIED, GOLD, "kshell's own, not for queries: the versions of partitions that"
+                        " ended, and that the next step needs", tuple(partitions.fields))  # fmt: skip
     return [
         carried,
         *(

@@ -22,7 +22,7 @@ ALL, CLOSED, CURRENT = "all", "closed", "current"
 EVERY = ""
 """In place of a cluster: batches of tables to which steps append hold rows of several."""
 _STATE, _UNDERWAY = "state", "underway"
-_LAYOUT = 4
+_LAYOUT = 5
 _KEPT = 2
 """Commits that stay, of which the last one counts."""
 

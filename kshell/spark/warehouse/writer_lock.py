@@ -25,6 +25,9 @@ _LEASE = 300.0
 _RENEWED = 60.0
 _SETTLED = 2.0
 """Seconds after which one that found no lease either, at the same moment, has written its own."""
+_MOMENT = 0.5
+"""Seconds after which a file is there again that is replaced in two steps."""
+_IN_TWO = ("hdfs:", "viewfs:")
 _NUMBERS = 8
 """Numbers that a writer may be writing under without a commit between them, or more: a step takes another one whenever
 tables are begun anew in it."""
@@ -53,6 +56,7 @@ class WriterLock:
         self._holders = 0
         self._me = secrets.token_hex(8)
         self._done = threading.Event()
+        self._renewal = threading.Lock()
         self._since = 0.0
         """When the lease was taken, by the monotonic clock."""
         self.passed_over = 0
@@ -115,14 +119,15 @@ class WriterLock:
         if isinstance(self._storage, LocalStorage):
             return
         time.sleep(max(self._since + _SETTLED - time.monotonic(), 0))
-        told = self._told()
-        if told.token != self._me:
-            place = self._folder.rpartition("/")[0]
-            raise LeaseLostError(
-                f"{place}: {told.writer or 'another process'} took this one for dead and writes there now",
-                hint="nothing of this step counts; run it again, and have one job a warehouse",
-            )
-        self._renew()
+        with self._renewal:
+            told = self._told()
+            if told.token != self._me:
+                place = self._folder.rpartition("/")[0]
+                raise LeaseLostError(
+                    f"{place}: {told.writer or 'another process'} took this one for dead and writes there now",
+                    hint="nothing of this step counts; run it again, and have one job a warehouse",
+                )
+            self._renew()
 
     def committed(self) -> None:
         """A step counts: its number, and those after it, are nobody's but this writer's."""
@@ -142,7 +147,11 @@ class WriterLock:
     def _told(self) -> _Told:
         """What the file says; nothing where there is none, or something else."""
         try:
-            told = json.loads(self._storage.read(self._path) or b"")
+            text = self._storage.read(self._path)
+            if text is None and self._path.startswith(_IN_TWO):
+                time.sleep(_MOMENT)
+                text = self._storage.read(self._path)
+            told = json.loads(text or b"")
             return _Told(str(told["writer"]), str(told["token"]), float(told["until"]), int(told.get("passedOver", 0)))
         except (ValueError, TypeError, KeyError, AttributeError):
             return _Told()
@@ -154,9 +163,10 @@ class WriterLock:
     def _renewing(self) -> None:
         while not self._done.wait(_RENEWED):
             try:
-                if self._told().token != self._me:
-                    return  # whoever took over has it; what is done next with the warehouse tells
-                self._renew()
+                with self._renewal:
+                    if self._told().token != self._me:
+                        return  # whoever took over has it; what is done next with the warehouse tells
+                    self._renew()
             except CommandError:
                 continue  # the commit tells whether it mattered
 

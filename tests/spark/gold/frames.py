@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kshell.commands.base.tables import Field
+from kshell.protocol.control import CONTROL_TYPES
 from kshell.sources.files import METADATA_DIRECTORY
 from kshell.spark import gold, silver
 from kshell.spark.schemas import CLUSTER_FIELDS, RECORD_FIELDS, spark_schema
@@ -27,7 +28,7 @@ def cluster(name: str, directory: Path) -> Cluster:
 
 def fields_of(name: str) -> tuple[Field, ...]:
     """The columns of a table that gold is made of."""
-    bronze = {"records": RECORD_FIELDS, "clusters": CLUSTER_FIELDS}
+    bronze = {"records": RECORD_FIELDS, "control_records": RECORD_FIELDS, "clusters": CLUSTER_FIELDS}
     of_gold = gold.tables().get(name)
     return bronze.get(name) or (of_gold.fields if of_gold else silver.tables()[name].fields)
 
@@ -52,7 +53,9 @@ def tables(spark: Any, *clusters: Cluster) -> dict[str, Any]:
         for one in clusters
         for record in one.records
     ]  # fmt: skip
+    kinds = {kind.name for kind in CONTROL_TYPES.values()}
     made["records"] = frame(spark, "records", records)
+    made["control_records"] = frame(spark, "control_records", [row for row in records if row["type"] in kinds])
     last = [{"clusterId": one.name, "lastTimestampMs": one.last_ms} for one in clusters]
     return made | {"clusters": frame(spark, "clusters", last)}
 

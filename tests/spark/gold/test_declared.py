@@ -6,7 +6,7 @@ import pytest
 
 from kshell.spark import gold, silver
 
-BRONZE = {"records", "clusters"}
+BRONZE = {"records", "control_records", "clusters"}
 
 
 def test_a_table_is_a_module_and_nothing_lists_them() -> None:

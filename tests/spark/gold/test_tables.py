@@ -196,7 +196,7 @@ def test_what_a_snapshot_had_first_was_found_and_not_added(spark: Any) -> None:
     ]
     records = [head, kraft, header | {"isSnapshot": False, "file": "y.log", "type": "NO_OP_RECORD", "offset": 8}]
     check(
-        made(spark, "access_audit", 1000, acls=acls, records=records), "access_audit",
+        made(spark, "access_audit", 1000, acls=acls, control_records=records), "access_audit",
         {"offset": 7, "id": "x", "change": "found", "isWideOpen": True, "heldMs": None, "isCurrent": False},
         {"offset": 9, "id": "x", "change": "removed", "isWideOpen": True, "heldMs": 200, "isCurrent": False},
         {"offset": 8, "id": "y", "change": "added", "isWideOpen": False, "heldMs": None, "isCurrent": True},
@@ -205,7 +205,7 @@ def test_what_a_snapshot_had_first_was_found_and_not_added(spark: Any) -> None:
         {"at": (8, 800), "level": 30}, name="metadata.version"
     )
     check(
-        made(spark, "upgrades", 1000, features=features, records=records), "upgrades",
+        made(spark, "upgrades", 1000, features=features, control_records=records), "upgrades",
         {"offset": 7, "ms": 700, "feature": "metadata.version", "change": "found", "newLevel": 99,
          "newName": "unknown level 99"},
         {"offset": 8, "ms": 800, "feature": "metadata.version", "change": "downgrade", "newLevel": 30,

@@ -8,8 +8,8 @@ import pytest
 
 from kshell.spark.gold.base.declared import DAY as BY_DAY
 from kshell.spark.gold.base.declared import MONTH
-from kshell.spark.steps.novelty import Fresh
-from kshell.spark.steps.settling import Horizon, Times, begin_of, horizon, together
+from kshell.spark.steps.novelty import Fresh, Times
+from kshell.spark.steps.settling import Horizon, begin_of, horizon, together
 from kshell.spark.truth import Reached, Truth
 from kshell.spark.truth.values import Era
 from kshell.spark.warehouse.commits import ClusterState

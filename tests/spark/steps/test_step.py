@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +13,27 @@ import kshell
 import kshell.spark
 from kshell.errors import SourceError, SourcePermissionError
 from kshell.protocol.batches import write_batch
+from kshell.protocol.control import CONTROL_TYPES
 from kshell.sources.directory import DirectorySource
 from kshell.sources.files import METADATA_DIRECTORY, Listing
 from kshell.sources.files import scan as scan_of_files
 from kshell.sources.points import Point, offset_at
 from kshell.spark.files.scan import find, spelled
 from kshell.spark.options import SLICE_BYTES
-from kshell.spark.steps import planning
+from kshell.spark.steps import ingest, planning
 from kshell.spark.steps.planning import NOW, again, clusters, truths
 from kshell.spark.steps.step import Summary, advance
 from kshell.spark.steps.unread import Failures
 from kshell.spark.truth import Reached, Truth, truth
 from kshell.spark.verbs.base.summary import report
-from kshell.spark.views.moment import moment_of
+from kshell.spark.views.known_at import known_at
+from kshell.spark.views.moment import Moment, moment_of
 from kshell.spark.views.named import named
 from kshell.spark.warehouse import Warehouse, catalog
 from kshell.spark.warehouse.commits import CURRENT, State
 from tests.builders import FIXTURES, batch, batches, copy_of, node_name, recorded, value, write_log
 from tests.spark.reading import dumped
-from tests.spark.silver.replaying import listed, told
+from tests.spark.silver.replaying import at, by_records, listed, told
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("without_gold")]
 EVERY = {node_name(node).replace("/", "-"): node for node in recorded()}
@@ -54,10 +58,20 @@ def step(warehouse: Warehouse, *sources: Path) -> Summary:
     return advance(warehouse, found, again=again(copies, warehouse.state, since=NOW))
 
 
+@pytest.fixture
+def on_executors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver decodes nothing, however little it is."""
+    monkeypatch.setattr(ingest, "_HERE", -1)
+
+
 @pytest.mark.parametrize(
-    "names", [pytest.param(FEW, id="few"), pytest.param(tuple(EVERY), id="every", marks=pytest.mark.soak)]
+    ("names", "points"),
+    [pytest.param(FEW, 3, id="few"), pytest.param(tuple(EVERY), 40, id="every", marks=pytest.mark.soak)],
 )
-def test_directories_in_two_steps_are_what_the_shell_shows(spark: Any, tmp_path: Path, names: tuple[str, ...]) -> None:
+@pytest.mark.usefixtures("on_executors")
+def test_directories_in_two_steps_are_what_the_shell_shows(
+    spark: Any, tmp_path: Path, names: tuple[str, ...], points: int, soak_count: int
+) -> None:
     nodes = {name: EVERY[name] for name in names}
     warehouse = Warehouse(spark, str(tmp_path))
     dumps = {name: dumped(node)[0] for name, node in nodes.items()}
@@ -83,12 +97,34 @@ def test_directories_in_two_steps_are_what_the_shell_shows(spark: Any, tmp_path:
             found[row.pop("clusterId")].append(list(row.values()))
         for name, node in nodes.items():
             assert listed(found[name]) == told(kshell.open(str(node))._shell, table), (table, name)
+    control = warehouse.read("records").where(f"type in {tuple(kind.name for kind in CONTROL_TYPES.values())}")
+    assert sorted(map(str, warehouse.read("control_records").collect())) == sorted(map(str, control.collect())) != []
+    check_past(warehouse, nodes, points * soak_count)
     assert warehouse.read("partitions", part=CURRENT).where("not isCurrent").count() == 0
     known = kshell.spark.register_tables(spark, str(warehouse.place), as_of="0")
     assert {"records", "topics", "current_topics"} < set(known)
     assert spark.sql("SELECT count(*) FROM current_topics").first()[0] == 0  # at offset 0 there is no topic yet
     kshell.spark.register_tables(spark, str(warehouse.place))
     assert spark.sql("SELECT count(*) FROM current_topics").first()[0] > 0
+
+
+def check_past(warehouse: Warehouse, nodes: Mapping[str, Path], points: int) -> None:
+    """The views as of at least so many (directory, offset), any offsets, are the shell's tables there."""
+    chosen, checked = random.Random(5), 0
+    while checked < points:
+        asked = {name: chosen.randrange(one.reached["offset"]) for name, one in warehouse.state.clusters.items()}
+        known = {name: known_at(warehouse.state.clusters[name].reached, offset) for name, offset in asked.items()}
+        then = {name: one.offset for name, one in known.items() if one.is_known}
+        moment = Moment(then, tuple(sorted(known.keys() - then.keys())))
+        shells = {name: at(nodes[name], asked[name]) for name in then}
+        for view, table in catalog.current_names().items():
+            found: dict[str, list[Any]] = {name: [] for name in then}
+            for row in named(warehouse, view, moment).toArrow().to_pylist():
+                found[row.pop("clusterId")].append(list(row.values()))
+            for name, shell in shells.items():
+                session = by_records(nodes[name], asked[name]) if table == "controllers" else shell
+                assert listed(found[name]) == told(session, table), (table, name, asked[name])
+        checked += len(then)
 
 
 def test_as_of_a_time_is_what_the_shell_says_though_clocks_step_back(spark: Any, tmp_path: Path) -> None:
@@ -215,6 +251,7 @@ def spoil(log: Path) -> int:
 
 
 @pytest.mark.parametrize("name", ["copy", pytest.param("caf\udce9", id="no UTF-8")])
+@pytest.mark.usefixtures("on_executors")
 def test_damage_that_only_reading_shows(spark: Any, tmp_path: Path, name: str) -> None:
     node = FIXTURES / "4.3.1/broker-0"
     directory = copy_of(node, tmp_path / name)

@@ -71,7 +71,7 @@ def test_a_commit_is_not_written_over(tmp_path: Path) -> None:
     assert commits(tmp_path).latest() == STATE
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"layout": 4}', '{"layout": 4, "clusters": {}, "x": 1}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"layout": 5}', '{"layout": 5, "clusters": {}, "x": 1}'])
 def test_what_is_no_state(tmp_path: Path, text: str) -> None:
     made = commits(tmp_path)
     made.storage.write(f"{tmp_path}/{FOLDER}/state/00000001.json", text.encode())
@@ -79,7 +79,7 @@ def test_what_is_no_state(tmp_path: Path, text: str) -> None:
         made.latest()
 
 
-@pytest.mark.parametrize("layout", [3, 5])
+@pytest.mark.parametrize("layout", [4, 6])
 def test_a_state_of_another_kshell(tmp_path: Path, layout: int) -> None:
     made = commits(tmp_path)
     made.storage.write(f"{tmp_path}/{FOLDER}/state/00000001.json", b'{"layout": %d}' % layout)
@@ -175,6 +175,23 @@ def test_a_store_has_a_lease(store: Store) -> None:
     assert store.content == {}
 
 
+def test_a_lease_that_is_being_replaced_is_there_in_a_moment(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kshell.spark.warehouse.writer_lock._MOMENT", 0.01)
+    one, other = (commits("hdfs://n/t").lock for _ in range(2))
+    read, gone = store.read, [True, True]
+
+    def reading(path: str) -> bytes | None:
+        return None if gone and gone.pop() else read(path)
+
+    with one:
+        monkeypatch.setattr(store, "read", reading)
+        gone = [True]
+        one.check()
+        gone = [True]
+        with pytest.raises(CommandError, match="is writing there"), other:
+            pass
+
+
 def test_one_that_was_taken_for_dead_neither_begins_nor_commits(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = commits(PLACE), commits(PLACE)
     with one.lock:
@@ -237,12 +254,12 @@ def test_steps_of_two_writers_never_have_one_number(store: Store, monkeypatch: p
             die(monkeypatch)
             with warehouse.commits.lock:
                 numbers.append(warehouse.begin())
-        assert numbers == [1, 3, 5], "a step may have the number after its own, too"
+        assert numbers == [1, 9, 17], "a step may have numbers after its own, too"
     last = Warehouse(None, PLACE)
     with last.commits.lock:
-        assert last.begin() == 7
+        assert last.begin() == 25
         last.commit({})
-        assert last.begin() == 8
+        assert last.begin() == 26
     assert LEASE not in store.content
 
 

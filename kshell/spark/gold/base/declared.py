@@ -15,7 +15,9 @@ Tables = Mapping[str, Any]
 DAY, MONTH = "day", "month"
 CARRIED = "partitions_carried"
 """The table of what day after day is handed on: :mod:`~kshell.spark.gold.base.carried`."""
-IS_FINAL = Field("isFinal", "boolean", "whether nothing that is new can change the row")
+IS_FINAL = Field(
+    "isFinal", "boolean", "whether steps leave the row as it is, unless one makes all rows of its cluster anew"
+)
 """The last column of a table that settles."""
 
 
