@@ -25,6 +25,7 @@ from kshell.spark.steps.unread import Failures, add_unread, first, is_unread
 from kshell.spark.stream.growth import FORMAT, Grown, GrowthSource
 from kshell.spark.stream.plan import present
 from kshell.spark.truth import by_cluster
+from kshell.spark.warehouse.compaction import LARGE, compact
 from kshell.spark.warehouse.storage import location, storage_of
 from kshell.spark.warehouse.writer_lock import WriterLock
 
@@ -37,6 +38,9 @@ _POLL = 0.2
 _REASONS = 1000
 """Reasons of quarantine that are told apart: some name offsets, and a stream has no end."""
 _OWN = "_kshell"
+_TIDY = 200
+"""Micro-batches after which what they have written is put together: each has added a directory to nearly every table,
+and a step looks at all of them."""
 EVERY = 30.0
 """Seconds from one micro-batch to the next, unless somebody says otherwise."""
 
@@ -78,6 +82,7 @@ class TableStream:
         self._busy = threading.Lock()
         self._stop = 0
         self._failure: BaseException | None = None
+        self._untidy = 0
         self.summary = NOTHING
         """Of all steps."""
         self.clusters: set[str] = set()
@@ -193,6 +198,11 @@ class TableStream:
             f"{summary.rows.get('records', 0):,} records, {summary.bytes_read:,} bytes in {summary.seconds:.1f} s; "
             + (f"{behind:,} bytes behind" if behind else f"up to date at offset {max(ends.values(), default=0):,}")
         )
+        self._untidy += bool(summary.step)
+        if self._untidy >= _TIDY:
+            made = compact(self._warehouse, LARGE, told=self._told or _quiet)
+            self._untidy = 0
+            self._say(f"files of {len(made)} tables were put together")
 
     def _step(
         self, copies: Mapping[str, Sequence[Found]], until: Mapping[str, int | None] | None, unread: Sequence[Unread]
@@ -224,6 +234,10 @@ class TableStream:
             summary = self._step(missing, None, unread)
             if summary.step:
                 self._say(f"{len(missing)} clusters that the tables do not have: {summary.bytes_read:,} bytes")
+
+
+def _quiet(done: int, total: int, what: str) -> None:
+    pass
 
 
 def folded(before: Summary, later: Summary) -> Summary:

@@ -9,10 +9,10 @@ from kshell.commands.base.spec import Example, Flag
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.base.warehouse_flags import OUT
+from kshell.spark.warehouse.compaction import LARGE
 
 _COLUMNS = typed("table:string rows:int64 filesBefore:int64 filesAfter:int64 bytesBefore:int64 bytesAfter:int64")
-_LARGE = 256
-"""Megabytes from which on a batch stays as it is."""
+_LARGE = LARGE >> 20
 
 
 def run(args: Any) -> Rows:

@@ -12,6 +12,8 @@ from kshell.spark.warehouse import Warehouse, catalog
 from kshell.spark.warehouse.catalog import TableSpec
 from kshell.spark.warehouse.commits import ALL, CLOSED
 
+LARGE = 256 << 20
+"""Bytes from which on a batch stays as it is, unless somebody says otherwise."""
 Sizes = list[tuple[str, int]]
 
 

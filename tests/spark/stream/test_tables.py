@@ -89,6 +89,24 @@ def test_a_micro_batch_takes_the_clusters_that_grew_up_to_where_they_did(tmp_pat
     assert stream.clusters == {"x", "y"} and stream.summary == folded(DONE, DONE)
 
 
+def test_files_of_many_micro_batches_are_put_together(
+    tmp_path: Path, steps: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[int] = []
+    monkeypatch.setattr(stream_tables, "_TIDY", 2)
+
+    def compact(*given: object, **more: object) -> list[dict[str, int]]:
+        done.append(len(steps))
+        return [{}]
+
+    monkeypatch.setattr(stream_tables, "compact", compact)
+    said: list[str] = []
+    stream = stream_of(tmp_path, said)
+    for number in range(5):
+        stream._batch(Frame((f"{tmp_path}/a/__cluster_metadata-0", number + 1, 9, 0)), number)
+    assert done == [2, 4] and said.count("files of 1 tables were put together") == 2
+
+
 def test_a_directory_whose_name_is_no_utf8(tmp_path: Path, steps: list[Any]) -> None:
     pytest.importorskip("pyarrow")
     growth = pytest.importorskip("kshell.spark.stream.growth")
