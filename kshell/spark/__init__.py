@@ -3,6 +3,7 @@
 ::
 
     import kshell.spark
+    spark = kshell.spark.local()                            # or any session of your own
     kshell.spark.register(spark)
     records = spark.read.format("kraft").load("/fleet/*/*/__cluster_metadata-0")
     topics = spark.read.format("kraft").option("view", "TOPIC_RECORD").load("/fleet/*/*")
@@ -16,7 +17,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+
+def local(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> Any:
+    """A session on this machine alone, as ``kshell-pipeline`` starts one: with the Java that is there, or that the
+    extra ``spark`` brings; it listens on the loopback address only, and says nothing but errors. ``settings`` win.
+
+    Raises NoJavaError, UsageError (pyspark is not installed, no such master), CommandError (it does not start).
+    """
+    import atexit
+    import shutil
+    import tempfile
+
+    from kshell.spark import session
+
+    folder = tempfile.mkdtemp(prefix="kshell-spark-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return session.local(master, warehouse=folder, settings=settings)
 
 
 def register(spark: Any) -> None:
@@ -30,6 +49,7 @@ def register_tables(spark: Any, out: str, as_of: str = "now") -> list[str]:
     """Makes the tables that ``kshell-pipeline`` keeps in ``out`` temporary views of a session; gives their names.
 
     The views ``current_…`` show them as the shell does, ``as_of`` an offset, a time (ISO-8601) or a while ago (-1d).
+    They are of the step that counts now: once another one does, make them again.
     Raises UsageError for such a point, CommandError where no tables are, DataError for a state that cannot be read.
     """
     from kshell.sources.points import parse_point

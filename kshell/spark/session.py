@@ -59,6 +59,11 @@ def check(master: str | None) -> None:
         cores_of(master)
 
 
+def is_started_here(master: str | None) -> bool:
+    """Whether a session of that ``--master`` would be one on this machine, which this module decides about."""
+    return is_local(master or _surrounding(os.environ))
+
+
 @contextlib.contextmanager
 def running(
     master: str | None = None,

@@ -243,7 +243,8 @@ def test_a_session_that_does_not_start(
 # --- a real one ------------------------------------------------------------------------------------------------------
 
 _PROGRAM = """
-import contextlib, json, os
+import contextlib, json, os, sys
+import kshell.spark
 from kshell.spark import session
 
 def listening(process):
@@ -259,7 +260,11 @@ def listening(process):
                     yield words[1].rpartition(":")[0]
 
 before = dict(os.environ)
-with session.running("local[1]", brief=True) as spark:
+if sys.argv[1] == "local":
+    opened = kshell.spark.local("local[1]")
+else:
+    opened = session.running("local[1]", brief=True)
+with opened as spark:
     rows = spark.sql("SELECT count(*) AS n, sum(id) AS total FROM range(1000)").collect()
     print(json.dumps({
         "rows": [row.asDict() for row in rows],
@@ -278,7 +283,7 @@ with session.running("local[1]", brief=True) as spark:
 def test_a_session(tmp_path: Path, packaged: bool) -> None:
     need_spark()
     path = packaged_path(tmp_path, packaged)
-    done = process("-c", _PROGRAM, home=tmp_path / "home", path=path)
+    done = process("-c", _PROGRAM, "local" if packaged else "running", home=tmp_path / "home", path=path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     found = json.loads(done.stdout)

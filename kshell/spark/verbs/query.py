@@ -42,7 +42,7 @@ def run(args: Any) -> Rows:
     with opened(args) as place:
         if not place.warehouse.state.step:
             raise place.warehouse.no_tables()
-        place.is_brief = True
+        place.reads_all()
 
         def asked() -> tuple[Sequence[str], Rows]:
             moment = register(place.warehouse, _named_in(args.sql), args.as_of or Point())

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from kshell.spark.report.base.told import Scope
     from kshell.spark.warehouse import Warehouse
 
-_FEW_OFFSETS = 1_000_000
-"""Records of all clusters together up to which tables are small enough for a session that starts quickly."""
 _ATTENTION = typed("level:string figure:string what:string where:string section:string")
 _FILES = typed("file:string bytes:int64")
 _PICTURES = typed("directory:string pictures:int32 bytes:int64")
@@ -34,7 +32,7 @@ def run(args: Any) -> Report:
     with opened(args) as place:
         warehouse = place.warehouse
         scope = scope_of(warehouse, args.cluster)
-        place.is_brief = sum(one.reached["offset"] for one in warehouse.state.clusters.values()) < _FEW_OFFSETS
+        place.reads_all()
         answers = place.steadily(lambda: collect(warehouse.spark, reader(warehouse, scope), scope, place.progress))
         place.progress(0, 0, "drawing")
         document = compose(scope, answers, (f"tables of {warehouse.place}", f"step {warehouse.state.step:,}"))

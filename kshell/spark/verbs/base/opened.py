@@ -22,6 +22,8 @@ _BRIEF = {
     "spark.sql.adaptive.enabled": "false",
 }
 
+_FEW_OFFSETS = 1_000_000
+"""Records of all clusters together up to which tables are small enough for a session that starts quickly."""
 T = TypeVar("T")
 _AGAIN = 3
 """How often what steps have disturbed is begun again: a stream may commit every few seconds."""
@@ -37,6 +39,10 @@ class Opened:
     warehouse: Warehouse
     progress: Progress
     is_brief = False
+
+    def reads_all(self) -> None:
+        """Says whether that is little, of a verb which may read all of the tables."""
+        self.is_brief = sum(one.reached["offset"] for one in self.warehouse.state.clusters.values()) < _FEW_OFFSETS
 
     def steadily(self, work: Callable[[], T]) -> T:
         """What ``work`` makes of the tables; once more, of the newest, where steps have replaced some meanwhile."""
@@ -57,7 +63,7 @@ def opened(args: Any, format: str | None = None) -> Iterator[Opened]:
     """
     from kshell.render.progress import Progress
     from kshell.spark.formats import format_settings
-    from kshell.spark.session import check, is_local, running
+    from kshell.spark.session import check, is_started_here, running
     from kshell.spark.warehouse import Warehouse
 
     out = out_of(args)
@@ -69,7 +75,7 @@ def opened(args: Any, format: str | None = None) -> Iterator[Opened]:
 
         def session() -> SparkSession:
             made.progress(0, 0, "starting Spark")
-            is_brief = made.is_brief and (args.master is None or is_local(args.master))
+            is_brief = made.is_brief and is_started_here(args.master)
             settings = (_BRIEF if is_brief else {}) | format_settings(made.warehouse.format, made.warehouse.place)
             settings |= dict(args.conf or ())
             return stack.enter_context(
