@@ -1,0 +1,33 @@
+"""The Python in the guide to Spark runs as it stands there, but for its paths."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kshell.sources.files import METADATA_DIRECTORY
+from tests.builders import FIXTURES
+from tests.spark.here import ROOT, need_spark, process
+
+pytestmark = [pytest.mark.spark, pytest.mark.soak]
+FLEET = "/fleet/*/*/__cluster_metadata-0"
+TABLES = "file:///…/tables"
+
+
+def test_python_of_the_guide(tmp_path: Path) -> None:
+    need_spark()
+    pytest.importorskip("pandas")
+    source = f"{FIXTURES}/3.6.2/*/{METADATA_DIRECTORY}"
+    made = process("-m", "kshell.spark.cli", "run", "--source", source, "--out", "tables", home=tmp_path, timeout=600)
+    assert made.returncode == 0, made.stderr
+    guide = (ROOT / "docs/spark.md").read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    code = "".join(blocks)
+    assert len(blocks) > 2 and FLEET in code and TABLES in code
+    code = code.replace(FLEET, source).replace(TABLES, f"file://{tmp_path}/tables")
+    session = "import kshell.spark\nspark = kshell.spark.local('local[1]')\n"  # until the guide has its own
+    done = process("-c", f"{session}{code}spark.stop()", home=tmp_path, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert "clusterId" in done.stdout
