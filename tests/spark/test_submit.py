@@ -13,6 +13,7 @@ from kshell.sources.files import METADATA_DIRECTORY
 from kshell.spark.shipping import zipped
 from tests.builders import FIXTURES
 from tests.spark import beyond
+from tests.spark.filler import write_filler
 from tests.spark.here import need_spark, process
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(2 * beyond.LIMIT)]
@@ -39,13 +40,19 @@ with running() as spark:
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+def sources(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """So much that executors decode it, with what they were sent."""
+    return ["--source", SOURCE, "--source", str(write_filler(tmp_path_factory.mktemp("filler")))]
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory, sources: list[str]) -> dict[str, list[str]]:
     """The tables of a run on this machine."""
     need_spark()
     pytest.importorskip("pyarrow")
     folder = tmp_path_factory.mktemp("here")
     settings = beyond.confs({"spark.driver.extraJavaOptions": beyond.BRIEF} | beyond.CHEAP)
-    done = _run(folder, "local[1]", *settings)
+    done = _run(folder, "local[1]", *sources, *settings)
     assert done.returncode == 0, done.stderr
     made = beyond.contents(folder / "tables")
     assert len(made["records"]) > 100 and len(made) > 20
@@ -53,18 +60,20 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 
 
 def _run(folder: Path, master: str, *more: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    words = ("-m", "kshell.spark.cli", "run", "--source", SOURCE, "--out", str(folder / "tables"), "--master", master)
+    words = ("-m", "kshell.spark.cli", "run", "--out", str(folder / "tables"), "--master", master)
     return process(*words, *more, home=folder, timeout=beyond.LIMIT, **variables)
 
 
-def test_spark_submit_with_a_zip_on_a_cluster_of_two_workers(tmp_path: Path, expected: dict[str, list[str]]) -> None:
+def test_spark_submit_with_a_zip_on_a_cluster_of_two_workers(
+    tmp_path: Path, expected: dict[str, list[str]], sources: list[str]
+) -> None:
     (tmp_path / "main.py").write_text(_MAIN)
     # Tasks wait until both are there: else the first one has done all before the second is up.
     both = {"spark.cores.max": "2", "spark.scheduler.minRegisteredResourcesRatio": "1"}
     words = [
         *beyond.submit(tmp_path), "--master", "local-cluster[2,1,1024]", "--py-files", zipped(str(tmp_path)),
         *beyond.confs({"spark.executor.extraJavaOptions": beyond.BRIEF} | both),
-        str(tmp_path / "main.py"), "run", "--source", SOURCE, "--out", str(tmp_path / "tables"),
+        str(tmp_path / "main.py"), "run", *sources, "--out", str(tmp_path / "tables"),
     ]  # fmt: skip
     done = subprocess.run(
         words, env=beyond.environment(tmp_path), cwd=tmp_path, stdin=subprocess.DEVNULL,
@@ -79,10 +88,10 @@ def test_spark_submit_with_a_zip_on_a_cluster_of_two_workers(tmp_path: Path, exp
 
 
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="pyspark[connect] is not installed")
-def test_connect_with_what_the_client_ships(tmp_path: Path, expected: dict[str, list[str]]) -> None:
+def test_connect_with_what_the_client_ships(tmp_path: Path, expected: dict[str, list[str]], sources: list[str]) -> None:
     (tmp_path / "server").mkdir()
     with beyond.connect_server(tmp_path / "server") as url:
         # No Java for the client: all of it is the server's.
-        done = _run(tmp_path, url, JAVA_HOME="/nowhere")
+        done = _run(tmp_path, url, *sources, JAVA_HOME="/nowhere")
     assert done.returncode == 0, done.stderr
     assert beyond.contents(tmp_path / "tables") == expected
