@@ -3,7 +3,7 @@
 ================ ===================================================================================================
 ``view``         ``records`` (the default), ``files``, ``quarantine``, or a record type
 ``types``        only records of these types: ``TOPIC,PARTITION``
-``since``        only records from that point on: an offset (1234), a time (2026-01-31T12:00:00Z), a while ago (-15m)
+``since``        only records from that point on: an offset (1234), a time (2026-01-31T12:00:00Z), -15m
 ``until``        only records up to that point
 ``clusters``     only these cluster ids
 ``columns``      only these columns, in this order; what nobody asks for is not decoded
