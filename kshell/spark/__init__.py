@@ -23,7 +23,8 @@ from typing import Any
 
 def local(master: str = "local[*]", settings: Mapping[str, str] | None = None) -> Any:
     """A session on this machine alone, as ``kshell-pipeline`` starts one: with the Java that is there, or that the
-    extra ``spark`` brings; it listens on the loopback address only, and says nothing but errors. ``settings`` win.
+    extra ``spark`` brings; it listens on the loopback address only, and says nothing but errors. ``settings`` win. If a
+    session is active, it is that one, as it is.
 
     Raises NoJavaError, UsageError (pyspark is not installed, no such master), CommandError (it does not start).
     """
@@ -33,6 +34,8 @@ def local(master: str = "local[*]", settings: Mapping[str, str] | None = None) -
 
     from kshell.spark import session
 
+    if (active := session.active()) is not None:
+        return active
     folder = tempfile.mkdtemp(prefix="kshell-spark-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return session.local(master, warehouse=folder, settings=settings)

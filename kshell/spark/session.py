@@ -64,6 +64,11 @@ def is_started_here(master: str | None) -> bool:
     return is_local(master or _surrounding(os.environ))
 
 
+def active() -> SparkSession | None:
+    """The session that is active in this thread. Raises UsageError where pyspark is not installed."""
+    return _spark_session().getActiveSession()
+
+
 @contextlib.contextmanager
 def running(
     master: str | None = None,
@@ -80,9 +85,8 @@ def running(
 
     Raises NoJavaError, UsageError (pyspark is not installed), CommandError and SourceError (it does not start).
     """
-    active = _spark_session().getActiveSession()
-    if active is not None:
-        yield active
+    if (found := active()) is not None:
+        yield found
         return
     check(master)
     chosen = master or _surrounding(os.environ)

@@ -31,8 +31,9 @@ class GoldLayer:
     Which versions of partitions tables are made of is looked up here, before what is carried on is another.
     """
 
-    def __init__(self, warehouse: Warehouse, horizons: Mapping[str, Horizon]) -> None:
+    def __init__(self, warehouse: Warehouse, horizons: Mapping[str, Horizon], tomorrow: int) -> None:
         self._warehouse = warehouse
+        self._tomorrow = tomorrow
         self._horizons = horizons
         self._anew = [name for name, one in horizons.items() if one.since is None]
         self._on = [name for name, one in horizons.items() if one.since is not None]
@@ -45,7 +46,7 @@ class GoldLayer:
         """
         if not table.settles:
             of = None if table.is_fleet else clusters
-            made = table.make({need: self._warehouse.read(need, of) for need in table.needs})
+            made = table.make({need: self._dated(need, self._warehouse.read(need, of)) for need in table.needs})
             return self._warehouse.replace(table.name, made, clusters)
         made = table.make({need: self._input(table, need) for need in table.needs})
         assert set(clusters) == set(self._horizons), table.name
@@ -79,8 +80,13 @@ class GoldLayer:
             return self._records()
         if need == CLUSTERS:
             assert table.settles
-            return self._warehouse.read(need, self._horizons).withColumn("sinceMs", self._since(table.settles, 0))
+            clusters = self._warehouse.read(need, self._horizons).withColumn("sinceMs", self._since(table.settles, 0))
+            return self._dated(need, clusters)
         return self._warehouse.read(need, self._horizons)
+
+    def _dated(self, need: str, frame: DataFrame) -> DataFrame:
+        """One moment for all tables of a step, and for what of them is final."""
+        return frame.withColumn("tomorrowMs", fn.lit(self._tomorrow).cast("bigint")) if need == CLUSTERS else frame
 
     def _by_day(self) -> DataFrame:
         carried = [self._warehouse.read(CARRIED, self._on)] if self._on else []

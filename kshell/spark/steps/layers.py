@@ -23,7 +23,7 @@ from kshell.spark.steps.damage import HINT, bad_of, check, of_all, without_logs
 from kshell.spark.steps.few_rows import frame_of
 from kshell.spark.steps.gold_layer import GoldLayer
 from kshell.spark.steps.novelty import Counted, Fresh, Times
-from kshell.spark.steps.settling import Horizon, horizon
+from kshell.spark.steps.settling import Horizon, horizon, tomorrow_ms
 from kshell.spark.warehouse import catalog
 from kshell.spark.warehouse.catalog import CLUSTERS, CONTROL_RECORDS, COPIES, FILES, QUARANTINE, RECORDS
 from kshell.spark.warehouse.commits import CURRENT, ClusterState
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _FILE = ["clusterId", "file"]
 _BEGIN = "BEGIN_TRANSACTION_RECORD"
 _CONTROL = [kind.name for kind in CONTROL_TYPES.values()]
+_OTHERS = "each time that it is read, other batches are damaged"
 _READS = 4
 """How often a step reads, without batches that turned out to be damaged."""
 _OFTEN = 50
@@ -94,7 +95,7 @@ class Step:
     # --- bronze ---
 
     def _records(self) -> dict[str, Counted]:
-        bad: dict[str, Bad] = {}
+        bad: dict[str, list[tuple[str, int, str]]] = {}
         for _ in range(_READS):
             found = self._written()
             more = bad_of(found) if found is not None and self._again is not None else {}
@@ -104,7 +105,7 @@ class Step:
                 return self._count() if RECORDS in self.rows else {}
             bad.update({name: [*bad.get(name, ()), *batches] for name, batches in more.items()})
             self._replan({name: bad[name] for name in more})
-        raise UnreadError("each time that the sources are read, other batches are damaged", hint=HINT)
+        raise UnreadError(_OTHERS, hint=HINT, clusters={name: f"{bad[name][-1][0]}: {_OTHERS}" for name in more})
 
     def _written(self) -> DataFrame | None:
         """Writes the records; gives what was found to be wrong while they were read."""
@@ -268,8 +269,9 @@ class Step:
         """Gives what is final then, by cluster, of those in which any of what settles may have changed."""
         settling = self._changed_of(need for table in gold.tables().values() if table.settles for need in table.needs)
         new = {name: one.times for name, one in counted.items()}
-        horizons = {name: horizon(self._fresh[name], new.get(name)) for name in settling}
-        layer = GoldLayer(self._warehouse, horizons)
+        tomorrow = tomorrow_ms()
+        horizons = {name: horizon(self._fresh[name], new.get(name), tomorrow) for name in settling}
+        layer = GoldLayer(self._warehouse, horizons, tomorrow)
         work = [(CARRIED, partial(self._counting, CARRIED, layer.carry))] if settling else []
         for wave in gold.waves():
             for table in wave:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kshell.errors import DataError, KshellError, SourceError
+from kshell.errors import DataError, KshellError, SourceError, UnreadError
 from kshell.sources.points import Point
 from kshell.spark.files.scan import Found, Unread, files_of, find, spelled
 from kshell.spark.steps.unread import Failures, add_unplanned, add_unread, first
@@ -106,11 +106,14 @@ def again(
     until: Mapping[str, int | None] | None = None,
 ) -> Callable[[str, Bad, bool], Truth]:
     """What makes one of those truths once more, without batches that reading has shown to be damaged; where its tables
-    were begun anew, so that they still are.
+    were begun anew, so that they still are. It raises UnreadError where that cannot be done.
     """
 
     def make(name: str, bad: Bad, anew: bool) -> Truth:
-        return _truth(*_task(name, copies[name], state, since, until), _listed(copies[name], bad), anew)
+        try:
+            return _truth(*_task(name, copies[name], state, since, until), _listed(copies[name], bad), anew)
+        except _OF_ONE as error:
+            raise UnreadError(error.message, hint=error.hint, clusters={name: error.message}) from error
 
     return make
 

@@ -25,13 +25,17 @@ class Horizon(NamedTuple):
     """Rows that are final before that become so with this step."""
 
 
-def horizon(one: Fresh, new: Times | None) -> Horizon:
+def tomorrow_ms() -> int:
+    """A day from now: nothing is known to hold longer than that, whatever clocks of controllers say."""
+    return time.time_ns() // 1_000_000 + DAY_MS
+
+
+def horizon(one: Fresh, new: Times | None, tomorrow: int) -> Horizon:
     """What of a cluster is final. ``new``: of the records that come in; ``None``: there are none.
 
     Nothing that was stays so, where a snapshot takes the place of a part of the log, or where a record has an earlier
     time, or one that calendars do not have: all rows are to be made anew then.
     """
-    tomorrow = time.time_ns() // 1_000_000 + DAY_MS  # nothing is known to hold longer than that
     last = min(max(one.truth.cluster["lastTimestampMs"] or 0, 0), tomorrow)
     until = max(0, last - _SLACK_MS) // DAY_MS * DAY_MS
     since = None if one.before is None else one.before.settled_ms

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from kshell.spark.warehouse import Warehouse
 
 _ATTEMPTS = 4
+_NOBODY = ""
+"""In place of a cluster, where nobody knows of which one files could not be read."""
 _PAUSE = 1.0
 """Seconds: a server that deletes or truncates is done by then, and a store that refuses may have come back."""
 
@@ -40,11 +43,12 @@ def take(
 
     Files that are not there any more when they are read, or are not what they were, are listed and planned anew: what
     was read of them does not count. Clusters with which that happens again and again are left out, as those that cannot
-    be planned. Raises UnreadError where that are all, or nobody knows which, and KshellError.
+    be planned: ``planned`` says whether what is left is worth a step. Raises UnreadError where nobody knows which they
+    are, and KshellError.
     """
     unlisted = {name: dict(held) for name, held in (failed or {}).items()}
     failed = {} if failed is None else failed
-    attempts = 0
+    attempts = Counter[str]()
     while True:
         state = warehouse.state
         failed.clear()
@@ -56,23 +60,15 @@ def take(
         try:
             return advance(warehouse, made, told=told, again=once_more, failed=failed)
         except UnreadError as error:
-            attempts += 1
-            if attempts >= _ATTEMPTS:
-                copies = _without(error, copies, unlisted)
+            attempts.update(list(error.clusters) or [_NOBODY])
+            if attempts[_NOBODY] >= _ATTEMPTS:
+                raise
+            # Those that could not be read the last time are not tried again and again, at the cost of the others.
+            gone = [name for name in error.clusters if attempts[name] >= _ATTEMPTS or name in state.failed]
+            for name in gone:
+                add_unplanned(unlisted, name, copies[name], UnreadError(error.clusters[name], hint=error.hint))
         time.sleep(_PAUSE)
-        copies = {name: _listed_again(held) for name, held in copies.items()}
-
-
-def _without(
-    error: UnreadError, copies: Mapping[str, Sequence[Found]], failed: Failures
-) -> Mapping[str, Sequence[Found]]:
-    """The other clusters. Raises the error where there are none; each time there are fewer."""
-    left = {name: held for name, held in copies.items() if name not in error.clusters}
-    if not left or len(left) == len(copies):
-        raise error
-    for name, words in error.clusters.items():
-        add_unplanned(failed, name, copies[name], UnreadError(words, hint=error.hint))
-    return left
+        copies = {name: _listed_again(held) for name, held in copies.items() if name not in gone}
 
 
 def _listed_again(held: Sequence[Found]) -> Sequence[Found]:

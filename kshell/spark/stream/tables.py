@@ -189,8 +189,9 @@ class TableStream:
         until: dict[str, int | None] = {}
         for name, held in by_cluster(found.values(), self._sources.cluster).items():
             grown = [ends[at[one.path]] for one in held if at[one.path] in ends]
-            if grown or name in self._warehouse.state.failed:  # the checkpoint is beyond what could not be read then
-                copies[name], until[name] = held, max(grown, default=None)
+            has_failed = name in self._warehouse.state.failed  # the checkpoint is beyond what could not be read then
+            if grown or has_failed:
+                copies[name], until[name] = held, None if has_failed else max(grown)
         summary = self._step(copies, until, unread)
         behind = sum(row[3] for row in rows)
         self._say(

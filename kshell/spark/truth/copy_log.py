@@ -10,7 +10,7 @@ from kshell.spark.files.plan import FilePlan, Finding, Run
 from kshell.spark.files.scan import Found
 from kshell.spark.stream.resume import Start
 from kshell.spark.stream.walk import Onward
-from kshell.spark.truth.run_parts import at_byte, since, until, whole_at
+from kshell.spark.truth.run_parts import at_byte, holding, since, until, whole_at
 
 Bad = Collection[tuple[str, int, str]]
 """(file, first byte, what is wrong) of batches that a reader found to be damaged."""
@@ -114,6 +114,23 @@ def without(file: FilePlan, bad: Bad) -> FilePlan:
         return file
     runs = tuple(_kept(file, sorted(one.position for one in more)))
     return file._replace(runs=runs, findings=tuple(sorted((*file.findings, *more))))
+
+
+def everywhere(plans: Iterable[FilePlan], bad: Bad) -> Bad:
+    """Damaged batches, and the same ones in the copies of those plans: a batch whose CRC is right and that nobody can
+    decode is like that in all of them.
+    """
+    files = {file.path: file for file in plans}
+    same = [(batch, why) for path, at, why in bad if path in files and (batch := whole_at(path, files[path].size, at))]
+    found = {(path, at): (path, at, why) for path, at, why in bad}
+    for batch, why in same:
+        for file in files.values():
+            for run in file.runs:
+                if not file.is_snapshot and run.first <= batch.first < run.after:
+                    other = holding(file.path, run, batch.first)
+                    if (other.first, other.crc) == (batch.first, batch.crc):
+                        found[file.path, other.position] = (file.path, other.position, why)
+    return list(found.values())
 
 
 def _kept(file: FilePlan, gone: list[int]) -> Iterator[Run]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kshell.sources.directory import without_collector
 from kshell.spark.files.plan import FilePlan
 from kshell.spark.files.scan import Found
-from kshell.spark.truth.copy_log import Bad, Log, clipped, is_there, log_of, plan, without
+from kshell.spark.truth.copy_log import Bad, Log, clipped, everywhere, is_there, log_of, plan, without
 from kshell.spark.truth.judged import Judged, judge
 from kshell.spark.truth.known import Known, before, is_mended, sizes, widened
 from kshell.spark.truth.members import Member
@@ -43,7 +43,9 @@ def look(copies: Sequence[Found], reached: Reached | None, cut: int, bad: Bad) -
     excluded = _excluded(copies, reached) if reached is not None else {}
     read = tuple(place for place, one in enumerate(copies) if one.path not in excluded)
     start = reached if reached is not None and _goes_on([copies[place] for place in read], reached) else None
-    plans = {place: _planned(copies[place], start, cut, bad) for place in read}
+    plans = {place: _planned(copies[place], start, cut) for place in read}
+    bad = everywhere([file for files in plans.values() for file in files], bad) if bad and len(read) > 1 else bad
+    plans = {place: [without(one, bad) for one in files] for place, files in plans.items()}
     judged, members, known = None, [], dict[int, Known]()
     believed: tuple[tuple[int, int], ...] = tuple((place, ENDLESS) for place in read)
     if len(read) > 1:
@@ -70,12 +72,10 @@ def _goes_on(copies: Iterable[Found], reached: Reached) -> bool:
     return all(one.path in reached.places and not is_mended(one, reached.told.get(one.path, ())) for one in copies)
 
 
-def _planned(found: Found, start: Reached | None, cut: int, bad: Bad) -> list[FilePlan]:
+def _planned(found: Found, start: Reached | None, cut: int) -> list[FilePlan]:
     if start is None:
-        made = plan(found, None, None, cut)
-    else:
-        made = plan(found, start.places.get(found.path), start.offset, cut)
-    return [without(one, bad) for one in made]
+        return plan(found, None, None, cut)
+    return plan(found, start.places.get(found.path), start.offset, cut)
 
 
 def _excluded(copies: Sequence[Found], reached: Reached) -> dict[str, Mapping[str, Any]]:

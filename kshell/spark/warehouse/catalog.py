@@ -93,7 +93,7 @@ def _bronze() -> list[TableSpec]:
     return [
         TableSpec(RECORDS, BRONZE, "every record of the clusters' logs, and of snapshots that state begins with",
                   schemas.RECORD_FIELDS, by_cluster=False),
-        TableSpec(CONTROL_RECORDS, BRONZE, "the control records among them: leaders, voters, kraft.version, snapshots",
+        TableSpec(CONTROL_RECORDS, BRONZE, "records that the quorum writes: leaders, voters, kraft.version, snapshots",
                   schemas.RECORD_FIELDS, by_cluster=False),
         TableSpec(QUARANTINE, BRONZE, "what could not be read or decoded, with the reason",
                   schemas.QUARANTINE_FIELDS, by_cluster=False),

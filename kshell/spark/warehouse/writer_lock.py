@@ -164,14 +164,14 @@ class WriterLock:
         while not self._done.wait(_RENEWED):
             try:
                 with self._renewal:
-                    if self._told().token != self._me:
+                    if self._done.is_set() or self._told().token != self._me:
                         return  # whoever took over has it; what is done next with the warehouse tells
                     self._renew()
             except CommandError:
                 continue  # the commit tells whether it mattered
 
     def _give_back(self) -> None:
-        with contextlib.suppress(CommandError):  # the store may be gone: the lease ends by itself
+        with self._renewal, contextlib.suppress(CommandError):  # the store may be gone: the lease ends by itself
             if self._told().token != self._me:
                 return
             if self.passed_over:

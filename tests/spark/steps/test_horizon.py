@@ -9,13 +9,19 @@ import pytest
 from kshell.spark.gold.base.declared import DAY as BY_DAY
 from kshell.spark.gold.base.declared import MONTH
 from kshell.spark.steps.novelty import Fresh, Times
-from kshell.spark.steps.settling import Horizon, begin_of, horizon, together
+from kshell.spark.steps.settling import Horizon, begin_of, together, tomorrow_ms
+from kshell.spark.steps.settling import horizon as horizon_before
 from kshell.spark.truth import Reached, Truth
 from kshell.spark.truth.values import Era
 from kshell.spark.warehouse.commits import ClusterState
 from tests.spark.gold.busy import DAY, HOUR
 
 ON = Era(None, 10, 20)
+
+
+def horizon(one: Fresh, new: Times | None) -> Horizon:
+    """As of now."""
+    return horizon_before(one, new, tomorrow_ms())
 
 
 def fresh(last: int | None, settled: int | None, *eras: Era) -> Fresh:

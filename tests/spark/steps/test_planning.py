@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from kshell.errors import DataError, DeadlineError, KshellError, SourceError
+from kshell.errors import DataError, DeadlineError, KshellError, SourceError, UnreadError
 from kshell.spark.files.scan import Found
 from kshell.spark.steps import planning
 from kshell.spark.steps.planning import clusters, truths
 from kshell.spark.steps.unread import Failures, after, exit_code, words
+from kshell.spark.truth import Truth
 from kshell.spark.warehouse.commits import ClusterState, State
 from tests.builders import batch, value, write_log
 
@@ -120,6 +121,16 @@ def test_clusters_that_cannot_be_planned(tmp_path: Path, monkeypatch: pytest.Mon
     failing(monkeypatch, DeadlineError("gave up"), "b")
     with pytest.raises(DeadlineError):  # is not about that cluster
         truths(copies, State(), failed={})
+
+
+def test_one_that_cannot_be_planned_once_more_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def plan(*given: Any) -> Truth:
+        raise SourceError("a.log: vanishes")
+
+    monkeypatch.setattr(planning, "_truth", plan)
+    with pytest.raises(UnreadError, match="vanishes") as raised:
+        planning.again({"x": []}, State())("x", (), False)
+    assert raised.value.clusters == {"x": "a.log: vanishes"}
 
 
 def test_the_words_of_clusters_that_nobody_looked_at_stay() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import crc32c
 import pytest
 
 from kshell.errors import UnreadError
+from kshell.sources.files import METADATA_DIRECTORY
 from kshell.sources.ranges import open_file
 from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import partitions
@@ -17,9 +20,10 @@ from kshell.spark.options import parse
 from kshell.spark.steps import layers, taking
 from kshell.spark.steps.planning import clusters
 from kshell.spark.steps.step import Summary
-from kshell.spark.steps.unread import Failures
+from kshell.spark.steps.unread import Failures, first
+from kshell.spark.truth import Truth
 from kshell.spark.warehouse import Warehouse, catalog
-from tests.builders import FIXTURES, batches, copy_of
+from tests.builders import FIXTURES, batch, batches, copy_of, value, write_log
 
 ROLLED = FIXTURES / "4.2.1-rolled/controller-3002"
 Harm = Callable[[Path], None]
@@ -89,7 +93,9 @@ def run(
     """What the verb does; ``harm``: done when all is planned, once."""
     waiting = [] if harm is None else [harm]
 
-    def planned(*given: object) -> None:
+    def planned(found: Sequence[Truth], failed: Failures) -> None:
+        if not found:
+            raise first(failed)
         if waiting:
             waiting.pop()()
 
@@ -190,6 +196,57 @@ def test_a_cluster_that_is_refused_does_not_stop_the_others(
     assert {row.state for row in warehouse.read("copies").collect()} == {"reference"}
     counts = {row.clusterId: row["count"] for row in warehouse.read("records").groupBy("clusterId").count().collect()}
     assert counts["one"] == counts["other"] > 0
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.usefixtures("without_gold", "at_once")
+def test_a_stream_whose_only_news_is_refused_goes_on(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, two: tuple[Path, Path]
+) -> None:
+    warehouse, reads = Warehouse(spark, str(tmp_path / "out")), []
+    run(warehouse, two[0])
+    other = clusters([str(two[1])])
+    real = layers.Step._written
+
+    def written(self: layers.Step) -> Any:
+        reads.append(1)
+        return real(self)
+
+    monkeypatch.setattr(layers.Step, "_written", written)
+    with monkeypatch.context() as patch, warehouse.writing():
+        patch.setattr("kshell.spark.files.read.open_file", Refusing)
+        assert taking.take(warehouse, other).unread_code == 3
+        assert list(warehouse.state.failed) == ["other"] and len(reads) == 4
+        assert taking.take(warehouse, other).unread_code == 3
+        assert len(reads) == 5, "what is known to be refused is tried once"
+    with warehouse.writing():
+        assert taking.take(warehouse, other).clusters == ("other",)
+    assert not warehouse.state.failed
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_gold", "at_once")
+def test_what_nobody_can_decode_is_so_in_all_copies(spark: Any, tmp_path: Path) -> None:
+    broken = bytearray(batch([value("NO_OP")] * 3, 3))
+    struct.pack_into(">i", broken, 57, 9)  # more records than there are
+    struct.pack_into(">I", broken, 17, crc32c.crc32c(broken[21:]))
+    parts = batch([value("NO_OP")] * 3), bytes(broken), batch([value("NO_OP")] * 3, 6)
+    copies = []
+    for number in range(6):
+        directory = tmp_path / str(number) / METADATA_DIRECTORY
+        write_log(directory, *parts)
+        (directory.parent / "meta.properties").write_text(f"version=1\ncluster.id=one\nnode.id={number}\n")
+        copies.append(directory)
+    warehouse = Warehouse(spark, str(tmp_path / "out"))
+    assert run(warehouse, *copies).is_damaged
+    offsets = [row.offset for row in warehouse.read("records").collect()]
+    assert sorted(offsets) == [0, 1, 2, 6, 7, 8]
+    kept = warehouse.read("quarantine").where("kind = 'batch'").select("file").collect()
+    assert sorted(Path(row.file).parent.parent.name for row in kept) == [str(number) for number in range(6)]
+    assert run(warehouse, *copies).step == 0
 
 
 class Refusing:

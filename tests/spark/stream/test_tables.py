@@ -89,6 +89,14 @@ def test_a_micro_batch_takes_the_clusters_that_grew_up_to_where_they_did(tmp_pat
     assert stream.clusters == {"x", "y"} and stream.summary == folded(DONE, DONE)
 
 
+def test_what_could_not_be_read_is_taken_as_a_whole_once_it_can(tmp_path: Path, steps: list[Any]) -> None:
+    stream = stream_of(tmp_path, [])
+    failed = {"x": {f"{tmp_path}/a": "refused"}}
+    stream._warehouse.state = stream._warehouse.state._replace(failed=failed)
+    stream._batch(Frame((f"{tmp_path}/b/__cluster_metadata-0", 2, 9, 0)), 1)
+    assert steps == [({"x": ["__cluster_metadata-0"] * 2}, {"x": None})], "the checkpoint is beyond what a had"
+
+
 def test_files_of_many_micro_batches_are_put_together(
     tmp_path: Path, steps: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

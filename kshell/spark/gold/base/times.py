@@ -41,10 +41,11 @@ def last_of(clusters: Any, *more: str) -> Any:
     """``clusterId``, ``lastMs``: the time until which what holds is known to hold; and columns of ``clusters`` besides.
 
     Nothing is known to hold longer than to this time tomorrow, whatever a clock said: else one that was decades ahead
-    for a moment, with the last record, would give each broker and topic a row for every day of them.
+    for a moment, with the last record, would give each broker and topic a row for every day of them. ``tomorrowMs`` is
+    that time, if there is such a column; else Spark says what time it is.
     """
-    tomorrow = f"unix_millis(current_timestamp()) + {DAY_MS}L"
-    return clusters.selectExpr("clusterId", f"least({within('lastTimestampMs')}, {tomorrow}) as lastMs", *more)
+    told = "tomorrowMs" if "tomorrowMs" in clusters.columns else f"unix_millis(current_timestamp()) + {DAY_MS}L"
+    return clusters.selectExpr("clusterId", f"least({within('lastTimestampMs')}, {told}) as lastMs", *more)
 
 
 def end_of_day(text: str) -> str:

@@ -16,7 +16,8 @@ def asks(scope: Scope) -> Mapping[str, str]:
     where = "WHERE feature = 'metadata.version'" if scope.is_fleet else ""
     return {
         "lanes": some(
-            "clusterId, feature, offset, ms, change, newLevel, newName, lastTimestampMs AS lastMs",
+            "clusterId, feature, offset, ms, change, newLevel, newName,"
+            " least(lastTimestampMs, unix_millis(current_timestamp()) + 86400000) AS lastMs",
             f"FROM {{upgrades}} JOIN {{clusters}} USING (clusterId) {where}", "ms DESC, clusterId, feature", _ROWS,
         ),
         "versions": """

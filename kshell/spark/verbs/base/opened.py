@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kshell.errors import CommandError, DeadlineError, KshellError, UsageError
+from kshell.spark.formats import PARQUET
 from kshell.spark.verbs.base.warehouse_flags import out_of
 
 if TYPE_CHECKING:
@@ -25,8 +27,8 @@ _BRIEF = {
 _FEW_OFFSETS = 1_000_000
 """Records of all clusters together up to which tables are small enough for a session that starts quickly."""
 T = TypeVar("T")
-_AGAIN = 3
-"""How often what steps have disturbed is begun again: a stream may commit every few seconds."""
+_AGAIN = 4
+"""How often what steps disturb is begun: a stream may commit every few seconds."""
 
 
 class Opened:
@@ -45,14 +47,31 @@ class Opened:
         self.is_brief = sum(one.reached["offset"] for one in self.warehouse.state.clusters.values()) < _FEW_OFFSETS
 
     def steadily(self, work: Callable[[], T]) -> T:
-        """What ``work`` makes of the tables; once more, of the newest, where steps have replaced some meanwhile."""
-        for _ in range(_AGAIN):
+        """What ``work`` makes of the tables; once more, of the newest, where steps have replaced some meanwhile.
+
+        Raises CommandError where that happens again and again.
+        """
+        warehouse = self.warehouse
+        if warehouse.spark:  # first: in the seconds that it takes to start a step may count
+            warehouse.renew()
+        for left in reversed(range(_AGAIN)):
             try:
-                return work()
+                found = work()
+                # Files that are replaced are missed; rows of other formats are only not there.
+                if warehouse.format == PARQUET or not warehouse.renew():
+                    return found
+            except (DeadlineError, UsageError):
+                raise
             except Exception:
-                if not self.warehouse.renew():
+                if not left or not self._has_moved():
                     raise
-        return work()
+        raise CommandError(f"{warehouse.place}: steps replace its tables all the time", hint="ask when less is written")
+
+    def _has_moved(self) -> bool:
+        try:
+            return self.warehouse.renew()
+        except KshellError:
+            return False
 
 
 @contextlib.contextmanager
