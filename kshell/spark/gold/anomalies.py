@@ -72,11 +72,11 @@ def _scored(uneven: Any) -> Any:
         "measure",
         "one.hourNumber as hourNumber",
         "one.value as value",
-        "array_sort(transform(filter(series, (other, at) -> at <> place), other -> other.value)) as others",
+        "sort_array(transform(filter(series, (other, at) -> at <> place), other -> other.value)) as others",
     )
     with_median = others.selectExpr("*", f"{_median('others')} as median")
     distances = with_median.selectExpr(
-        "*", "array_sort(transform(others, other -> abs(other - median))) as distances"
+        "*", "sort_array(transform(others, other -> abs(other - median))) as distances"
     ).selectExpr("*", f"{_median('distances')} as mad")
     scored = distances.selectExpr("*", f"(value - median) / greatest({_TO_DEVIATION}D * mad, 1D) as score")
     return scored.where(f"abs(score) >= {_LEAST_SCORE}").selectExpr(

@@ -53,7 +53,7 @@ def isr_episodes(tables: Tables) -> Any:
         leastInSync="min(array_size(isr))",
         shrinks=f"count_if({SHRUNK})",
         expanded=f"sum({_EXPANDED})",
-        missing="array_sort(array_distinct(flatten(collect_list(array_except(replicas, isr)))))",
+        missing="sort_array(array_distinct(flatten(collect_list(array_except(replicas, isr)))))",
         leaderlessMs="sum(if(leader < 0, endMs - beginMs, 0))",
         untilMs="max_by(overMs, validFromOffset)",
     )

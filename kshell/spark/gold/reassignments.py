@@ -44,7 +44,7 @@ def reassignments(tables: Tables) -> Any:
 def _long(versions: Any) -> Any:
     """Those that took more than one record."""
     moving = versions.selectExpr("*", f"{episode(_MOVES)} as episode").where(_MOVES)
-    state = "struct(array_sort({0}addingReplicas), array_sort({0}removingReplicas))"
+    state = "struct(sort_array({0}addingReplicas), sort_array({0}removingReplicas))"
     made = rows.grouped(
         moving,
         ["clusterId", *KEYS, "episode"],
@@ -53,8 +53,8 @@ def _long(versions: Any) -> Any:
         fromMs="min_by(validFromMs, validFromOffset)",
         durationMs="max(endMs) - min(beginMs)",
         replicasBefore="min_by(previous.replicas, validFromOffset)",
-        adding="array_sort(array_distinct(flatten(collect_list(addingReplicas))))",
-        removing="array_sort(array_distinct(flatten(collect_list(removingReplicas))))",
+        adding="sort_array(array_distinct(flatten(collect_list(addingReplicas))))",
+        removing="sort_array(array_distinct(flatten(collect_list(removingReplicas))))",
         changes=f"count_if({_MOVED} and {state.format('previous.')} <> {state.format('')})",
         last="max_by(struct(validToOffset, validToMs, addingReplicas, removingReplicas, following.replicas as after),"
         " validFromOffset)",
@@ -82,8 +82,8 @@ def _at_once(versions: Any) -> Any:
         "clusterId", "topic", *KEYS, "validFromOffset as fromOffset", "validFromMs as fromMs",
         "validFromOffset as toOffset", "validFromMs as toMs", "0L as durationMs", "'at-once' as outcome",
         "previous.replicas as replicasBefore", "replicas as replicasAfter",
-        "array_sort(array_except(replicas, previous.replicas)) as adding",
-        "array_sort(array_except(previous.replicas, replicas)) as removing", "0L as changes", "toldMs as untilMs",
+        "sort_array(array_except(replicas, previous.replicas)) as adding",
+        "sort_array(array_except(previous.replicas, replicas)) as removing", "0L as changes", "toldMs as untilMs",
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ FIELDS = (
 )  # fmt: skip
 
 
-_SORTED = "array_sort(collect_list({0}))"
+_SORTED = "sort_array(collect_list({0}))"
 _SUM = "aggregate({0}, 0D, (sum, one) -> sum + one)"
 """Of a sorted array: sums of doubles depend on the order, and rows come in another one with each cut into tasks."""
 _SUM_OF = f"if(count({{0}}) > 0, {_SUM.format(_SORTED)}, null)"

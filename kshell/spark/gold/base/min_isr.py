@@ -71,4 +71,4 @@ def _edges(layers: tuple[str, ...]) -> str:
         f"coalesce(flatten(transform({layer}, one -> array(one.beginMs, one.endMs))), array())" for layer in layers
     )
     inside = f"filter(concat({found}), edge -> edge > wholeBeginMs and edge < wholeEndMs)"
-    return f"if({nowhere}, {whole}, array_sort(array_distinct(concat({whole}, {inside}))))"
+    return f"if({nowhere}, {whole}, sort_array(array_distinct(concat({whole}, {inside}))))"
