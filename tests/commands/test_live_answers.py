@@ -9,11 +9,12 @@ import pytest
 
 from kshell.render import render
 from kshell.session import Session
+from kshell.sources.quorum import QuorumSource
 from tests import builders
 from tests.commands.shell import FORMATS, run
 from tests.commands.test_api_versions import registered
 from tests.commands.test_loggers import live
-from tests.server import Quorum, faults
+from tests.server import Quorum, faults, settings
 
 LINES = (
     "quorum",
@@ -113,3 +114,27 @@ def test_what_servers_say_is_never_interpreted(fmt: str) -> None:
             shown = answer(session, line, fmt)
             assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown), line
             assert "<b>" not in shown or fmt not in ("html", "markdown"), line
+
+
+HISTORY = ("dump", "dump --from 3", "log /", "diff 2 4", "blame /image/topics/byName", "find /image --as-of 4")
+
+
+@pytest.mark.parametrize("line", HISTORY)
+def test_a_snapshot_that_ends_where_the_log_does_hides_nothing_of_it(line: str) -> None:
+    """Then nothing of the log is here at first: what is asked of it must not be told of the snapshot instead."""
+
+    def told(*, has_snapshot: bool) -> list[str]:
+        with Quorum(controllers=1) as quorum:
+            topics = [builders.value("TOPIC", name=f"t{n}", topicId=builders.uuid(n)) for n in range(5)]
+            for topic in topics:
+                quorum.append(topic)
+            if has_snapshot:
+                quorum.snapshot(topics, delete=False)
+            session = Session(quorum.keep(QuorumSource(quorum.bootstrap, settings())))
+            assert (session.loaded.snapshot is not None) == has_snapshot
+            return answer(session, line, "jsonl").replace(quorum.bootstrap, "QUORUM").splitlines()
+
+    # With a snapshot, the first batch is not asked for: the first LeaderChange.
+    without = [row for row in told(has_snapshot=False) if "LEADER_CHANGE" not in row]
+    assert len(without) > 1
+    assert told(has_snapshot=True) == without

@@ -137,7 +137,7 @@ def _partition(node: Node, wanted: Message, request: Message) -> Message:
     if refused:
         return found | {"errorCode": refused}
     found["highWatermark"] = quorum.told_watermark()
-    kind, one, two = log.judge(offset, last)
+    kind, one, two = log.judge(offset, last, prefers_snapshot=node.quorum.prefers_snapshot)
     if kind == "snapshot":
         found["snapshotId"] = {"endOffset": one, "epoch": two}
     elif kind == "diverging":

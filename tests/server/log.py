@@ -99,11 +99,14 @@ class Log:
                 best, end = entry.epoch, entry.end
         return best, end
 
-    def judge(self, offset: int, epoch: int) -> tuple[str, int, int]:
+    def judge(self, offset: int, epoch: int, *, prefers_snapshot: bool) -> tuple[str, int, int]:
         """What a leader makes of a position (``ReplicatedLog.validateOffsetAndEpoch``).
 
         ``("valid", 0, 0)``, ``("snapshot", end offset, epoch)`` or ``("diverging", epoch, end offset)``.
+        ``prefers_snapshot``: who begins gets one, though the log is whole (``KafkaRaftClient``, since 3.9).
         """
+        if prefers_snapshot and offset == 0 and self.snapshots:
+            return "snapshot", *max(self.snapshots)
         if self.start == 0 and offset == 0:
             return "valid", 0, 0
         earliest = min(self.snapshots, default=None)

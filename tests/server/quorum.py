@@ -79,6 +79,8 @@ class Quorum:
         self.leader_id = -1
         self.knows_watermark = True
         """A new leader learns the high watermark with its first commit; until then it says -1."""
+        self.prefers_snapshot = tuple(map(int, release.split("."))) >= (3, 9)
+        """Whether who begins at offset 0 is given a snapshot if there is one, though the log is whole."""
         self.writes_refusals = False
         """Whether a refused FetchSnapshot says why. Kafka's says UNKNOWN_SERVER_ERROR: it fails to write the answer."""
         self.max_piece = 8 << 20
