@@ -1,7 +1,7 @@
 """kshell on a running quorum: the tree of the leader's directory, every committed record once, whatever is killed.
 
 ``KSHELL_LIVE_SECONDS`` says for how long the cluster is followed (12 by default), ``KSHELL_LIVE_KILLS`` how often a
-controller is killed meanwhile (3 by default).
+controller is killed meanwhile (3 by default), ``KSHELL_LIVE_LOOKS`` how often the tree is compared (4 by default).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ pytestmark = pytest.mark.live
 VERSIONS = ("3.3.2", "3.6.2", "3.9.2", "4.0.0", "4.1.1", "4.3.1")
 SECONDS = float(os.environ.get("KSHELL_LIVE_SECONDS", "12"))
 KILLS = int(os.environ.get("KSHELL_LIVE_KILLS", "3"))
+LOOKS = int(os.environ.get("KSHELL_LIVE_LOOKS", "4"))
 SHORT = (10, 2)
 """Snapshots and segments roll every few rounds, so that pieces, tails and deleted segments are met."""
 
@@ -56,8 +57,8 @@ def test_the_tree_is_that_of_the_leaders_directory(version: str, snapshots: bool
         admin = cluster.admin()
         with workload.changing(admin, scram=version >= "3.5") as work:
             wait_until(lambda: work.rounds > 0, "nothing changes")
-            for attempt in range(2):
-                time.sleep(1.4)
+            for attempt in range(LOOKS):
+                time.sleep(0.7)
                 check_image(cluster, tmp_path / f"copy-{attempt}")
 
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from kshell.protocol.batches import HEADER_SIZE, LENGTH_END, read_header
-from tests.builders import copy_of
+from tests.builders import batches, copy_of
 
 
 def damaged_copy(node: Path, to: Path, rng: random.Random) -> Path:
@@ -27,6 +27,16 @@ def damaged_copy(node: Path, to: Path, rng: random.Random) -> Path:
             file.chmod(0o600)
             file.write_bytes(fault(raw, rng))
     return directory
+
+
+def spoil(log: Path) -> int:
+    """Turns a bit in one of the last batches of a segment, which its header does not show; gives its first byte."""
+    raw = bytearray(log.read_bytes())
+    hurt = batches(bytes(raw))[-3]
+    raw[hurt.position + hurt.size - 1] ^= 1
+    log.chmod(0o600)
+    log.write_bytes(raw)
+    return hurt.position
 
 
 def fault(raw: bytearray, rng: random.Random) -> bytearray:

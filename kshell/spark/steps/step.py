@@ -86,7 +86,7 @@ def advance(
     left = unread.after(warehouse.state, {*every, *words}, words)
     known = warehouse.state.clusters
     is_new = bool(fresh) or left != warehouse.state.failed
-    done = _step(warehouse, fresh, left, told or _quiet, _once_more(again, words)) if is_new else _Done()
+    done = _step(warehouse, fresh, left, told or quiet, _once_more(again, words)) if is_new else _Done()
     every |= done.truths
     lost = [row for name in words if name not in every for row in unread.rows(name, words)]
     return Summary(
@@ -151,5 +151,5 @@ def is_odd(copy: Row) -> bool:
 _SOUND = ("reference", "same")
 
 
-def _quiet(done: int, total: int, what: str) -> None:
-    pass
+def quiet(done: int, total: int, what: str) -> None:
+    """Progress that nobody is told."""

@@ -19,7 +19,7 @@ from kshell.errors import CommandError, KshellError, UsageError
 from kshell.sources.points import Point
 from kshell.spark.files.scan import Found, Unread
 from kshell.spark.options import parse
-from kshell.spark.steps.step import NOTHING, Summary, is_damage
+from kshell.spark.steps.step import NOTHING, Summary, is_damage, quiet
 from kshell.spark.steps.taking import take
 from kshell.spark.steps.unread import Failures, add_unread, first, is_unread
 from kshell.spark.stream.growth import FORMAT, Grown, GrowthSource
@@ -201,7 +201,7 @@ class TableStream:
         )
         self._untidy += bool(summary.step)
         if self._untidy >= _TIDY:
-            made = compact(self._warehouse, LARGE, told=self._told or _quiet)
+            made = compact(self._warehouse, LARGE, told=self._told or quiet)
             self._untidy = 0
             self._say(f"files of {len(made)} tables were put together")
 
@@ -235,10 +235,6 @@ class TableStream:
             summary = self._step(missing, None, unread)
             if summary.step:
                 self._say(f"{len(missing)} clusters that the tables do not have: {summary.bytes_read:,} bytes")
-
-
-def _quiet(done: int, total: int, what: str) -> None:
-    pass
 
 
 def folded(before: Summary, later: Summary) -> Summary:

@@ -35,7 +35,6 @@ class Asked(NamedTuple):
     until: int | None
     cut: int
     bad: Bad
-    anew: bool
 
 
 class New(NamedTuple):
@@ -67,14 +66,16 @@ def truth(
 
     What looks like damage is believed only when the files did not change meanwhile. Raises SourceError.
     """
-    asked = Asked(cluster_id, reached, since, until, cut, bad, anew)
+    asked = Asked(cluster_id, reached, since, until, cut, bad)
+    if anew := anew and reached is not None:
+        asked = _begun_anew(asked)
     wanted = sorted(copies, key=lambda one: one.path)
     for attempt in range(ATTEMPTS):
         last_try = attempt == ATTEMPTS - 1
         try:
             made, is_odd = _made(wanted, asked)
             if last_try or not is_odd or all(list_again(one.path) == one.listing for one in wanted):
-                return made
+                return made._replace(restart=made.restart or anew)
         except FileNotFoundError as error:
             if last_try:
                 raise SourceError(f"{error.filename}: the file vanishes again and again") from None
@@ -104,14 +105,13 @@ def _made(copies: Sequence[Found], asked: Asked) -> tuple[Truth, bool]:
     looked = look(copies, reached, asked.cut, asked.bad)
     snapshots = _snapshots(looked, asked)
     restart = reached is not None and (
-        asked.anew
-        or not still_holds(looked.log, reached)
+        not still_holds(looked.log, reached)
         or _is_mended(snapshots, reached)
         or _is_filled(looked.log, reached, asked.until)
         or _is_found(looked.log, reached)
     )
-    if reached is not None and restart:
-        asked = asked._replace(reached=None, until=_no_less(asked.until, reached))
+    if restart:
+        asked = _begun_anew(asked)
         looked = look(copies, None, asked.cut, asked.bad)
         snapshots = _snapshots(looked, asked)
     new = _new(looked, snapshots, asked)
@@ -134,9 +134,12 @@ def _made(copies: Sequence[Found], asked: Asked) -> tuple[Truth, bool]:
     return made, rows.is_odd
 
 
-def _no_less(until: int | None, reached: Reached) -> int | None:
+def _begun_anew(asked: Asked) -> Asked:
     """Tables that are begun anew have at least what they had: who says how far they go may know one copy alone."""
-    return None if until is None else max(until, reached.offset, reached.state or 0)
+    reached, until = asked.reached, asked.until
+    assert reached is not None, "nothing was there"
+    least = None if until is None else max(until, reached.offset, reached.state or 0)
+    return asked._replace(reached=None, until=least)
 
 
 def _snapshots(looked: Looked, asked: Asked) -> Snapshots:

@@ -59,6 +59,11 @@ def storage_of(place: str) -> Storage:
     return RemoteStorage(place) if remote.is_remote(place) else LocalStorage()
 
 
+def replaces_in_two(path: str) -> bool:
+    """Whether a file that is written again is not there for a moment."""
+    return path.startswith(("hdfs", "viewfs"))
+
+
 def location(place: str) -> str:
     """A place as all paths below it begin: absolute, without a slash at its end. Raises UsageError."""
     place = remote.plain(place)
@@ -202,7 +207,7 @@ class RemoteStorage:
         try:
             if not path.startswith(("s3", "gs", "gcs")):  # stores without directories make none
                 self._system.create_dir(posixpath.dirname(_inner(path)), recursive=True)
-            if path.startswith(("hdfs", "viewfs")):
+            if replaces_in_two(path):
                 self._put_in_two(_inner(path), data)
             else:
                 with self._system.open_output_stream(_inner(path)) as file:

@@ -18,7 +18,7 @@ import time
 from typing import NamedTuple
 
 from kshell.errors import CommandError, LeaseLostError
-from kshell.spark.warehouse.storage import LocalStorage, Storage
+from kshell.spark.warehouse.storage import LocalStorage, Storage, replaces_in_two
 
 _LEASE = 300.0
 """Seconds after which a writer in a store that was not heard of is taken for dead."""
@@ -26,8 +26,7 @@ _RENEWED = 60.0
 _SETTLED = 2.0
 """Seconds after which one that found no lease either, at the same moment, has written its own."""
 _MOMENT = 0.5
-"""Seconds after which a file is there again that is replaced in two steps."""
-_IN_TWO = ("hdfs:", "viewfs:")
+"""Seconds after which a file is there again that a store replaces in two steps."""
 _NUMBERS = 8
 """Numbers that a writer may be writing under without a commit between them, or more: a step takes another one whenever
 tables are begun anew in it."""
@@ -148,7 +147,7 @@ class WriterLock:
         """What the file says; nothing where there is none, or something else."""
         try:
             text = self._storage.read(self._path)
-            if text is None and self._path.startswith(_IN_TWO):
+            if text is None and replaces_in_two(self._path):
                 time.sleep(_MOMENT)
                 text = self._storage.read(self._path)
             told = json.loads(text or b"")

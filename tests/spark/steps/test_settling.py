@@ -141,7 +141,7 @@ def test_months_in_steps_with_clocks_of_any_kind(spark: Any, tmp_path: Path, soa
         place = tmp_path / str(seed)
         clocks = {"right": right, "wrong": wrong(seed)}
         logs = {name: churn.month(place / name, seed, clock) for name, clock in clocks.items()}
-        warehouse = in_steps(spark, place / "out", logs, random.Random(seed), 3, often=3)
+        warehouse = in_steps(spark, place / "out", logs, random.Random(seed), min(3 * soak_count, 6), often=3)
         for name in SETTLING:
             assert len(warehouse.parts(name)[CLOSED]["right"]) > 1, "rows are kept"
             assert warehouse.read(name, ["right"], CLOSED).count() > 0

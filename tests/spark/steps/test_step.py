@@ -31,7 +31,8 @@ from kshell.spark.views.moment import Moment, moment_of
 from kshell.spark.views.named import named
 from kshell.spark.warehouse import Warehouse, catalog
 from kshell.spark.warehouse.commits import CURRENT, State
-from tests.builders import FIXTURES, batch, batches, copy_of, node_name, recorded, value, write_log
+from tests.builders import FIXTURES, batch, copy_of, node_name, recorded, value, write_log
+from tests.spark.damaging import spoil
 from tests.spark.reading import dumped
 from tests.spark.silver.replaying import at, by_records, listed, told
 
@@ -238,16 +239,6 @@ def test_what_cannot_be_read_is_a_row_and_the_others_go_on(
     assert run()[1] == {(c, n, "unreadable" if n == "3" else state) for c, n, state in rows}
     unlisted.clear()
     assert run()[1] == rows, "as they were, though nothing else is new"
-
-
-def spoil(log: Path) -> int:
-    """Turns a bit in a batch, which its header does not show; gives its first byte."""
-    raw = bytearray(log.read_bytes())
-    hurt = batches(bytes(raw))[-3]
-    raw[hurt.position + hurt.size - 1] ^= 1
-    log.chmod(0o600)
-    log.write_bytes(raw)
-    return hurt.position
 
 
 @pytest.mark.parametrize("name", ["copy", pytest.param("caf\udce9", id="no UTF-8")])

@@ -23,7 +23,8 @@ from kshell.spark.steps.step import Summary
 from kshell.spark.steps.unread import Failures, first
 from kshell.spark.truth import Truth
 from kshell.spark.warehouse import Warehouse, catalog
-from tests.builders import FIXTURES, batch, batches, copy_of, value, write_log
+from tests.builders import FIXTURES, batch, copy_of, value, write_log
+from tests.spark.damaging import spoil
 
 ROLLED = FIXTURES / "4.2.1-rolled/controller-3002"
 Harm = Callable[[Path], None]
@@ -156,11 +157,7 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
 def test_a_segment_that_goes_while_damage_of_another_cluster_is_planned_anew(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, two: tuple[Path, Path]
 ) -> None:
-    hurt = segments(two[0])[0]
-    raw = bytearray(hurt.read_bytes())
-    inner = batches(bytes(raw))[-3]  # a header shows nothing of it
-    raw[inner.position + inner.size - 1] ^= 1
-    hurt.write_bytes(raw)
+    spoil(segments(two[0])[0])
     log = segments(two[1])[1]
     real = layers.Step._replan
 

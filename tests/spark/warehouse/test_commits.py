@@ -178,7 +178,7 @@ def test_a_store_has_a_lease(store: Store) -> None:
 def test_a_lease_that_is_being_replaced_is_there_in_a_moment(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kshell.spark.warehouse.writer_lock._MOMENT", 0.01)
     one, other = (commits("hdfs://n/t").lock for _ in range(2))
-    read, gone = store.read, [True, True]
+    read, gone = store.read, list[bool]()
 
     def reading(path: str) -> bytes | None:
         return None if gone and gone.pop() else read(path)

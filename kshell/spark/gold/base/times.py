@@ -15,6 +15,8 @@ HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 LAST_MS = 253_402_300_799_999
 """The end of the year 9999: calendars go no further."""
+TOMORROW = f"unix_millis(current_timestamp()) + {DAY_MS}L"
+"""SQL: a day from now, by Spark's clock."""
 
 
 def day(number: str) -> str:
@@ -44,7 +46,7 @@ def last_of(clusters: Any, *more: str) -> Any:
     for a moment, with the last record, would give each broker and topic a row for every day of them. ``tomorrowMs`` is
     that time, if there is such a column; else Spark says what time it is.
     """
-    told = "tomorrowMs" if "tomorrowMs" in clusters.columns else f"unix_millis(current_timestamp()) + {DAY_MS}L"
+    told = "tomorrowMs" if "tomorrowMs" in clusters.columns else TOMORROW
     return clusters.selectExpr("clusterId", f"least({within('lastTimestampMs')}, {told}) as lastMs", *more)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.base.look import counted
+from kshell.spark.gold.base.times import TOMORROW
 from kshell.spark.report.base.asking import in_cluster, of, some
 from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
 
@@ -17,7 +18,7 @@ def asks(scope: Scope) -> Mapping[str, str]:
     return {
         "lanes": some(
             "clusterId, feature, offset, ms, change, newLevel, newName,"
-            " least(lastTimestampMs, unix_millis(current_timestamp()) + 86400000) AS lastMs",
+            f" least(lastTimestampMs, {TOMORROW}) AS lastMs",
             f"FROM {{upgrades}} JOIN {{clusters}} USING (clusterId) {where}", "ms DESC, clusterId, feature", _ROWS,
         ),
         "versions": """

@@ -52,8 +52,8 @@ class Opened:
         Raises CommandError where that happens again and again.
         """
         warehouse = self.warehouse
-        if warehouse.spark:  # first: in the seconds that it takes to start a step may count
-            warehouse.renew()
+        warehouse.spark  # noqa: B018  # it starts: in the seconds that this takes a step may count
+        warehouse.renew()
         for left in reversed(range(_AGAIN)):
             try:
                 found = work()
