@@ -38,7 +38,11 @@ def need() -> None:
 
 @contextlib.contextmanager
 def session(folder: Path) -> Iterator[Any]:
-    """A session of Spark on this machine alone, which finds this checkout; ``folder`` is its own."""
+    """A session of Spark on this machine alone, which finds this checkout; ``folder`` is its own.
+
+    It compiles nothing and plans once: with few rows both take longer than the work. :mod:`tests.spark.test_whole_run`
+    has the settings for much data.
+    """
     need()
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment(folder / "conf", folder / "log").items():
@@ -51,6 +55,9 @@ def session(folder: Path) -> Iterator[Any]:
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.sql.shuffle.partitions", "1")
+            .config("spark.sql.adaptive.enabled", "false")
+            .config("spark.sql.codegen.wholeStage", "false")
+            .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
             .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
             .getOrCreate()
         )

@@ -53,8 +53,6 @@ class Held(NamedTuple):
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session on this machine alone."""
     with sparks.session(tmp_path_factory.mktemp("spark")) as session:
-        for name in ("spark.sql.codegen.wholeStage", "spark.sql.adaptive.enabled"):  # few rows, many plans
-            session.conf.set(name, "false")
         yield session
 
 

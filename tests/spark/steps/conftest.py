@@ -15,9 +15,6 @@ from tests.notebooks import sparks
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session on this machine alone, for little data."""
     with sparks.session(tmp_path_factory.mktemp("spark")) as session:
-        for name in ("codegen.wholeStage", "adaptive.enabled"):
-            session.conf.set(f"spark.sql.{name}", "false")
-        session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         yield session
 
 
