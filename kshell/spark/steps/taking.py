@@ -12,7 +12,7 @@ from kshell.sources.points import Point
 from kshell.spark.files.scan import Found
 from kshell.spark.steps.planning import NOW, again, truths
 from kshell.spark.steps.step import Summary, advance
-from kshell.spark.steps.unread import Failures, add_unplanned
+from kshell.spark.steps.unread import Failures, add_unplanned, is_blamed
 from kshell.spark.truth import Truth
 from kshell.spark.truth.cluster import listed_again
 
@@ -63,8 +63,9 @@ def take(
             attempts.update(list(error.clusters) or [_NOBODY])
             if attempts[_NOBODY] >= _ATTEMPTS:
                 raise
-            # Those that could not be read the last time are not tried again and again, at the cost of the others.
-            gone = [name for name in error.clusters if attempts[name] >= _ATTEMPTS or name in state.failed]
+            # What could not be read the last time is not tried again and again, at the cost of the others.
+            refused = {name for name, why in error.clusters.items() if is_blamed(state.failed.get(name, ()), why)}
+            gone = [name for name in error.clusters if attempts[name] >= _ATTEMPTS or name in refused]
             for name in gone:
                 add_unplanned(unlisted, name, copies[name], UnreadError(error.clusters[name], hint=error.hint))
         time.sleep(_PAUSE)

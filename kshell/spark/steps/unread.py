@@ -34,8 +34,13 @@ def add_unread(failed: Failures, unread: Iterable[Unread], given: str | None) ->
 
 def add_unplanned(failed: Failures, cluster: str, copies: Sequence[Found], error: KshellError) -> None:
     """A cluster of which there is no truth: by the copy that the error is about, else by all of them."""
-    blamed = [one.path for one in copies if error.message.startswith(one.path)] or [one.path for one in copies]
+    blamed = [one.path for one in copies if is_blamed((one.path,), error.message)] or [one.path for one in copies]
     failed.setdefault(cluster, {}).update(dict.fromkeys(blamed, error))
+
+
+def is_blamed(paths: Iterable[str], why: str) -> bool:
+    """Whether what an error says is about one of those copies, or a file of it."""
+    return any(why.startswith((f"{path}:", f"{path}/")) for path in paths)
 
 
 def first(failed: Failures) -> KshellError:

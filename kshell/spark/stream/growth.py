@@ -1,4 +1,5 @@
-"""How far the directories of a stream have grown, instead of their records: one row a directory and micro-batch.
+"""How far the directories of a stream have grown, instead of their records: one row a directory and micro-batch, also
+of those that did not.
 
 What the tables are made from is read elsewhere, as a step of the pipeline (:mod:`kshell.spark.steps.step`); Structured
 Streaming gives it the trigger, the checkpoint, and the limit.
@@ -26,8 +27,9 @@ FIELDS = (
     Field("offset", "int64", "the offset that is to come in it"),
     Field("bytes", "int64", "bytes of the log that the micro-batch has of it"),
     Field("behind", "int64", "bytes of the log after those"),
+    Field("moved", "boolean", "whether the micro-batch has anything of it"),
 )
-Grown = tuple[str, int, int, int]
+Grown = tuple[str, int, int, int, bool]
 """A row."""
 
 
@@ -71,15 +73,14 @@ class GrowthReader(Offsets):
 
 
 def grown(options: Options, before: Places, after: Places) -> Iterator[Grown]:
-    """The rows of the directories whose places moved, in the order of their paths."""
+    """The rows, in the order of the paths."""
     found = present(options)
     for path in sorted(after):
         was, place = before.get(path, Place()), after[path]
-        if place != was:
-            one = found.get(path)
-            left = behind(one.listing, place) if one else 0
-            taken = max(behind(one.listing, was) - left, 0) if one else 0
-            yield path, _offset(place), taken, left
+        one = found.get(path)
+        left = behind(one.listing, place) if one else 0
+        taken = max(behind(one.listing, was) - left, 0) if one and place != was else 0
+        yield path, _offset(place), taken, left, place != was
 
 
 def _offset(place: Place) -> int:

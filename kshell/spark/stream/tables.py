@@ -22,7 +22,7 @@ from kshell.spark.options import parse
 from kshell.spark.steps.step import NOTHING, Summary, is_damage, quiet
 from kshell.spark.steps.taking import take
 from kshell.spark.steps.unread import Failures, add_unread, first, is_unread
-from kshell.spark.stream.growth import FORMAT, Grown, GrowthSource
+from kshell.spark.stream.growth import FIELDS, FORMAT, Grown, GrowthSource
 from kshell.spark.stream.plan import present
 from kshell.spark.truth import by_cluster
 from kshell.spark.warehouse.compaction import LARGE, compact
@@ -175,23 +175,25 @@ class TableStream:
             if self._stop:
                 raise Stopping
             try:
-                self._take([tuple(row) for row in frame.select("path", "offset", "bytes", "behind").collect()], number)
+                rows = frame.select(*(field.name for field in FIELDS)).collect()
+                self._take([tuple(row) for row in rows], number)
             except BaseException as error:
                 self._failure = error
                 raise
 
     def _take(self, rows: Sequence[Grown], number: int) -> None:
-        ends = {json.loads(path): offset for path, offset, _, _ in rows}
+        ends = {json.loads(path): offset for path, offset, *_ in rows}
+        moved = {json.loads(path) for path, *_, is_new in rows if is_new}
         unread: list[Unread] = []
         found = present(self._options, unread=unread)
         at = {one.path: path for path, one in found.items()}
         copies: dict[str, list[Found]] = {}
         until: dict[str, int | None] = {}
         for name, held in by_cluster(found.values(), self._sources.cluster).items():
-            grown = [ends[at[one.path]] for one in held if at[one.path] in ends]
-            has_failed = name in self._warehouse.state.failed  # the checkpoint is beyond what could not be read then
-            if grown or has_failed:
-                copies[name], until[name] = held, None if has_failed else max(grown)
+            there = {at[one.path] for one in held}
+            # Of what could not be read the tables lack what the checkpoint has: also where nothing has moved since.
+            if there & moved or name in self._warehouse.state.failed:
+                copies[name], until[name] = held, max((ends[path] for path in there & ends.keys()), default=None)
         summary = self._step(copies, until, unread)
         behind = sum(row[3] for row in rows)
         self._say(

@@ -43,15 +43,13 @@ def look(copies: Sequence[Found], reached: Reached | None, cut: int, bad: Bad) -
     excluded = _excluded(copies, reached) if reached is not None else {}
     read = tuple(place for place, one in enumerate(copies) if one.path not in excluded)
     start = reached if reached is not None and _goes_on([copies[place] for place in read], reached) else None
-    plans = {place: _planned(copies[place], start, cut) for place in read}
-    bad = everywhere([file for files in plans.values() for file in files], bad) if bad and len(read) > 1 else bad
-    plans = {place: [without(one, bad) for one in files] for place, files in plans.items()}
+    plans = _without({place: _planned(copies[place], start, cut) for place in read}, bad)
     judged, members, known = None, [], dict[int, Known]()
     believed: tuple[tuple[int, int], ...] = tuple((place, ENDLESS) for place in read)
     if len(read) > 1:
         if start is not None:
             known = before(copies, plans, start)
-            plans |= widened(copies, plans, known, cut)
+            plans = _without(plans | widened(copies, plans, known, cut), bad)
         with without_collector():
             members = [Member(copies[place], plans[place], cut, known.get(place), start) for place in read]
             for member, place in zip(members, read, strict=True):
@@ -70,6 +68,12 @@ def look(copies: Sequence[Found], reached: Reached | None, cut: int, bad: Bad) -
 def _goes_on(copies: Iterable[Found], reached: Reached) -> bool:
     """Whether what comes after the tables is all that is new: every copy was there, and none was mended."""
     return all(one.path in reached.places and not is_mended(one, reached.told.get(one.path, ())) for one in copies)
+
+
+def _without(plans: Mapping[int, list[FilePlan]], bad: Bad) -> dict[int, list[FilePlan]]:
+    """The plans, in none of which the damaged batches are."""
+    bad = everywhere([file for files in plans.values() for file in files], bad) if bad and len(plans) > 1 else bad
+    return {place: [without(one, bad) for one in files] for place, files in plans.items()}
 
 
 def _planned(found: Found, start: Reached | None, cut: int) -> list[FilePlan]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import crc32c
 import pytest
 
 from kshell.errors import UnreadError
@@ -23,8 +21,9 @@ from kshell.spark.steps.step import Summary
 from kshell.spark.steps.unread import Failures, first
 from kshell.spark.truth import Truth
 from kshell.spark.warehouse import Warehouse, catalog
+from kshell.spark.warehouse.commits import State
 from tests.builders import FIXTURES, batch, copy_of, value, write_log
-from tests.spark.damaging import spoil
+from tests.spark.damaging import spoil, undecodable
 
 ROLLED = FIXTURES / "4.2.1-rolled/controller-3002"
 Harm = Callable[[Path], None]
@@ -226,12 +225,18 @@ def test_a_stream_whose_only_news_is_refused_goes_on(
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_gold", "at_once")
-def test_what_nobody_can_decode_is_so_in_all_copies(spark: Any, tmp_path: Path) -> None:
-    broken = bytearray(batch([value("NO_OP")] * 3, 3))
-    struct.pack_into(">i", broken, 57, 9)  # more records than there are
-    struct.pack_into(">I", broken, 17, crc32c.crc32c(broken[21:]))
-    parts = batch([value("NO_OP")] * 3), bytes(broken), batch([value("NO_OP")] * 3, 6)
-    copies = []
+def test_what_nobody_can_decode_is_so_in_all_copies(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = batch([value("NO_OP")] * 3), undecodable(batch([value("NO_OP")] * 3, 3)), batch([value("NO_OP")] * 3, 6)
+    copies, reads = [], list[int]()
+    real = layers.Step._replan
+
+    def replan(self: layers.Step, *given: Any) -> Any:
+        reads.append(1)
+        return real(self, *given)
+
+    monkeypatch.setattr(layers.Step, "_replan", replan)
     for number in range(6):
         directory = tmp_path / str(number) / METADATA_DIRECTORY
         write_log(directory, *parts)
@@ -239,11 +244,40 @@ def test_what_nobody_can_decode_is_so_in_all_copies(spark: Any, tmp_path: Path) 
         copies.append(directory)
     warehouse = Warehouse(spark, str(tmp_path / "out"))
     assert run(warehouse, *copies).is_damaged
+    assert len(reads) == 1, "one reading more, not one for each copy"
     offsets = [row.offset for row in warehouse.read("records").collect()]
     assert sorted(offsets) == [0, 1, 2, 6, 7, 8]
     kept = warehouse.read("quarantine").where("kind = 'batch'").select("file").collect()
     assert sorted(Path(row.file).parent.parent.name for row in kept) == [str(number) for number in range(6)]
     assert run(warehouse, *copies).step == 0
+
+
+@pytest.mark.usefixtures("at_once")
+def test_another_file_of_a_cluster_that_was_refused_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "ab":
+        write_log(tmp_path / name / METADATA_DIRECTORY, batch([value("NO_OP")] * 3))
+        (tmp_path / name / "meta.properties").write_text("cluster.id=one\nnode.id=1\n")
+    copies = clusters([f"{tmp_path}/?"])
+    ((cluster, held),) = copies.items()
+    refused, other = (one.path for one in held)
+    state = State(failed={cluster: {refused: f"{refused}: permission denied"}})
+    blamed: list[str] = []
+
+    def advance(warehouse: Any, made: Sequence[Truth], *, failed: Failures, **more: Any) -> Any:
+        if made and blamed:
+            raise UnreadError("gone", clusters={cluster: blamed.pop()})
+        return sorted(failed.get(cluster, ()))
+
+    monkeypatch.setattr(taking, "advance", advance)
+    warehouse: Any = type("Warehouse", (), {"state": state})()
+    blamed[:] = [f"{other}/00000000000000000000.log: no such file"] * 3
+    found: Any = taking.take(warehouse, copies)
+    assert found == [], "retention deletes files while others are refused"
+    blamed[:] = [f"{refused}/00000000000000000000.log: permission denied"] * 2
+    found = taking.take(warehouse, copies)
+    assert found == [refused] and len(blamed) == 1
 
 
 class Refusing:

@@ -366,22 +366,24 @@ def test_available_now_ends_where_files_ended_when_it_began(tmp_path: Path) -> N
     assert len(stream.trigger()) == 6
 
 
-def test_growth_has_a_row_for_each_directory_that_grew(tmp_path: Path) -> None:
+def test_growth_has_a_row_for_each_directory(tmp_path: Path) -> None:
     one, two = (write_log(tmp_path / name, no_ops(2, 0), no_ops(2, 2)) for name in "ab")
     stream = Stream(tmp_path / "*")
     size = len(no_ops(2, 0))
     stream.trigger(2 * size)
     made = list(grown(stream.options, {}, stream.places))
-    assert made == [(str(path.parent), 2, size, size) for path in (one, two)]
+    assert made == [(str(path.parent), 2, size, size, True) for path in (one, two)]
     before = stream.places
     stream.trigger()
     with two.open("ab") as file:
         file.write(no_ops(1, 4))
     assert list(grown(stream.options, before, stream.places)) == [
-        (str(one.parent), 4, size, 0),
-        (str(two.parent), 4, size, len(no_ops(1, 4))),
+        (str(one.parent), 4, size, 0, True),
+        (str(two.parent), 4, size, len(no_ops(1, 4)), True),
     ]
     write_snapshot(tmp_path / "c", snapshot([]), 77)
     before = stream.places
     stream.trigger()
-    assert [row[1] for row in grown(stream.options, before, stream.places)] == [5, 77]
+    assert [(row[1], row[2], row[4]) for row in grown(stream.options, before, stream.places)] == [
+        (4, 0, False), (5, len(no_ops(1, 4)), True), (77, 0, True)
+    ]  # fmt: skip

@@ -40,12 +40,12 @@ class Warehouse:
 class Frame:
     """A micro-batch."""
 
-    def __init__(self, *rows: tuple[str, int, int, int]) -> None:
+    def __init__(self, *rows: tuple[str, int, int, int, bool]) -> None:
         self._rows = rows
 
     def select(self, *names: str) -> Frame:
         """All of it."""
-        assert names == ("path", "offset", "bytes", "behind")
+        assert names == ("path", "offset", "bytes", "behind", "moved")
         return self
 
     def collect(self) -> list[tuple[Any, ...]]:
@@ -79,9 +79,9 @@ def test_a_micro_batch_takes_the_clusters_that_grew_up_to_where_they_did(tmp_pat
     said: list[str] = []
     stream = stream_of(tmp_path, said)
     path = f"{tmp_path}/%s/__cluster_metadata-0"
-    stream._batch(Frame((path % "a", 2, 9, 0), (path % "b", 3, 9, 5)), 7)
+    stream._batch(Frame((path % "a", 2, 9, 0, True), (path % "b", 3, 9, 5, True)), 7)
     assert steps == [({"x": ["__cluster_metadata-0"] * 2}, {"x": 3})]
-    stream._batch(Frame((path % "c", 1, 9, 0), (path % "gone", 8, 9, 0)), 8)
+    stream._batch(Frame((path % "c", 1, 9, 0, True), (path % "gone", 8, 9, 0, True)), 8)
     assert steps[1:] == [({"y": ["__cluster_metadata-0"]}, {"y": 1})]
     assert said[0].startswith("micro-batch 7: 1 of 1 clusters, 3 records, 10 bytes in") and said[0].endswith(
         "5 bytes behind"
@@ -89,12 +89,13 @@ def test_a_micro_batch_takes_the_clusters_that_grew_up_to_where_they_did(tmp_pat
     assert stream.clusters == {"x", "y"} and stream.summary == folded(DONE, DONE)
 
 
-def test_what_could_not_be_read_is_taken_as_a_whole_once_it_can(tmp_path: Path, steps: list[Any]) -> None:
+def test_what_could_not_be_read_is_taken_as_far_as_the_checkpoint_is(tmp_path: Path, steps: list[Any]) -> None:
     stream = stream_of(tmp_path, [])
     failed = {"x": {f"{tmp_path}/a": "refused"}}
     stream._warehouse.state = stream._warehouse.state._replace(failed=failed)
-    stream._batch(Frame((f"{tmp_path}/b/__cluster_metadata-0", 2, 9, 0)), 1)
-    assert steps == [({"x": ["__cluster_metadata-0"] * 2}, {"x": None})], "the checkpoint is beyond what a had"
+    path = f"{tmp_path}/%s/__cluster_metadata-0"
+    stream._batch(Frame((path % "a", 3, 0, 5, False), (path % "b", 2, 9, 0, True)), 1)
+    assert steps == [({"x": ["__cluster_metadata-0"] * 2}, {"x": 3})], "the checkpoint is beyond what a had"
 
 
 def test_files_of_many_micro_batches_are_put_together(
@@ -111,7 +112,7 @@ def test_files_of_many_micro_batches_are_put_together(
     said: list[str] = []
     stream = stream_of(tmp_path, said)
     for number in range(5):
-        stream._batch(Frame((f"{tmp_path}/a/__cluster_metadata-0", number + 1, 9, 0)), number)
+        stream._batch(Frame((f"{tmp_path}/a/__cluster_metadata-0", number + 1, 9, 0, True)), number)
     assert done == [2, 4] and said.count("files of 1 tables were put together") == 2
 
 
@@ -270,9 +271,9 @@ def test_what_could_not_be_read_comes_again_until_it_can(
     )
     refusing(monkeypatch, "a")
     path = f"{tmp_path}/%s/__cluster_metadata-0"
-    stream._batch(Frame((path % "b", 3, 9, 0)), 1)
+    stream._batch(Frame((path % "b", 3, 9, 0, True), (path % "c", 2, 0, 7, False)), 1)
     both = {"x": ["__cluster_metadata-0"], "y": ["__cluster_metadata-0"]}
-    assert steps == [(both, {"x": 3, "y": None})], "the checkpoint is beyond what y did not give"
+    assert steps == [(both, {"x": 3, "y": 2})], "the checkpoint is beyond what y did not give"
     assert failures == [{"x": {path % "a": f"{path % 'a'}: permission denied"}}]
     stream._catch_up()
     assert steps[1:] == [({"y": ["__cluster_metadata-0"]}, None)]

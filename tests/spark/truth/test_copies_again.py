@@ -10,9 +10,20 @@ from typing import Any
 import pytest
 
 from kshell.sources.files import METADATA_DIRECTORY
-from tests.builders import copy_of, recorded, snapshot, uuid, value, write_epochs, write_log, write_snapshot
+from tests.builders import (
+    batch,
+    batches,
+    copy_of,
+    recorded,
+    snapshot,
+    uuid,
+    value,
+    write_epochs,
+    write_log,
+    write_snapshot,
+)
 from tests.made_logs import log, record
-from tests.spark.damaging import damaged_copy
+from tests.spark.damaging import damaged_copy, undecodable
 from tests.spark.reading import needs_arrow
 from tests.spark.reading import rows as records
 from tests.spark.truth.nodes import names, node, read, spoilt, states
@@ -237,6 +248,19 @@ def test_a_damaged_segment_that_retention_deletes(tmp_path: Path) -> None:
 
 
 # --- other clusters --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("behind", [6, 15, 24])
+def test_what_nobody_can_decode_stays_out_where_another_copy_grows_behind(behind: int, tmp_path: Path) -> None:
+    parts = log(*[1] * 30)
+    end = batches(b"".join(parts))[-1].last_offset + 1
+    more = [undecodable(batch([value("NO_OP")] * 3, end, 1)), batch([value("NO_OP")] * 3, end + 3, 1)]
+    one, two = node(tmp_path, 1, parts), node(tmp_path, 2, parts[:6])
+    tables = read(one, two)
+    node(tmp_path, 1, [*parts, *more])
+    node(tmp_path, 2, parts[:behind])
+    tables.step(one, two)
+    assert tables.offsets == [*range(end), *range(end + 3, end + 6)]
 
 
 def snapshotted(directory: Path, end: int, epoch: int, *topics: int) -> Path:

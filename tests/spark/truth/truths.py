@@ -51,11 +51,13 @@ class Tables:
         cut: int = CUT,
         given: str | None = None,
     ) -> Truth:
-        """Brings them up to date. Batches that turn out to be damaged when they are read are told to a second truth."""
+        """Brings them up to date. Batches that turn out to be damaged when they are read are told to another truth."""
         ((cluster, copies),) = by_cluster(find(map(str, paths)), given).items()
         made = truth(cluster, copies, self.reached, since=since, until=until, cut=cut)
-        bad = _damaged(made)
-        if bad:
+        bad: set[tuple[str, int, str]] = set()
+        while more := _damaged(made):
+            assert not more & bad, "it is read though it is known to be damaged"
+            bad |= more
             anew = made.restart
             made = truth(cluster, copies, self.reached, since=since, until=until, cut=cut, bad=bad, anew=anew)
         self.take(made)
