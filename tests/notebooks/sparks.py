@@ -75,9 +75,11 @@ def environment(conf: Path, log: Path) -> dict[str, str]:
     """
     conf.mkdir(parents=True)
     (conf / "spark-env.sh").write_text('exec 2>>"$KSHELL_TEST_SPARK_LOG"\n', "utf-8")
-    # Half of the time of a short session is the JVM's own compiler.
+    # Half of the time of a short session is the JVM's own compiler, and much of the rest is Spark's.
     (conf / "spark-defaults.conf").write_text(
-        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m\n",
+        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m\n"
+        "spark.sql.codegen.wholeStage false\n"
+        "spark.sql.codegen.factoryMode NO_CODEGEN\n",
         "utf-8",
     )
     return {
