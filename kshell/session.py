@@ -231,8 +231,7 @@ class Session(Journey):
                 f"answers are the state at offset {offset} ({iso(self.image.provenance.timestamp) or 'no time known'})"
             ]
         if self.until is not None and self.until > max(offset, (self.loaded.log_end_offset or 0) - 1):
-            has_log = self.loaded.listing.segments or self.source.is_live
-            told = "is not written yet" if has_log else "is after the end of the snapshot"
+            told = "is not written yet" if self.loaded.listing.has_log else "is after the end of the snapshot"
             return [f"offset {self.until} {told}: answers are the state at offset {offset}"]
         return []
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
+from crc32c import crc32c
 
 from kshell.metadata.families.quorum import QUORUM
 from kshell.metadata.image import EMPTY, Image
@@ -71,6 +74,11 @@ def leader_change(leader: int = 1, version: int = 0) -> Pair:
 def batch(values: Iterable[bytes], base_offset: int = 0, epoch: int = 1, **more: Any) -> bytes:
     """A batch of metadata records."""
     return write_batch([(None, one) for one in values], base_offset=base_offset, epoch=epoch, timestamp=TIME, **more)
+
+
+def sealed(raw: bytes | bytearray) -> bytes:
+    """A batch whose bytes were changed, with the CRC that they have now."""
+    return bytes(raw[:17]) + struct.pack(">I", crc32c(bytes(raw[21:]))) + bytes(raw[21:])
 
 
 def control_batch(pairs: Sequence[Pair], base_offset: int = 0, epoch: int = 1) -> bytes:

@@ -31,7 +31,7 @@ def _records(session: Session, args: Any) -> Records:
     listing = session.source.listing()
     start = vars(args)["from"] or 0  # args.from would not parse
     wanted = only(frozenset(args.type)) if args.type else None
-    snapshot = _snapshot(session, listing, args.snapshot)
+    snapshot = _snapshot(listing, args.snapshot)
     if snapshot is not None:
         options = {"start": start, "until": args.to, "wanted": wanted, "progress": session.progress}
         return snapshot_records(listing, snapshot, **options)
@@ -40,13 +40,10 @@ def _records(session: Session, args: Any) -> Records:
     return log_records(session.source, start=start, until=until, wanted=wanted, progress=session.progress)
 
 
-def _snapshot(session: Session, listing: Listing, name: str | None) -> SnapshotFile | None:
-    """The snapshot to read, or ``None`` for the log. Where there is no log, the newest snapshot takes its place.
-
-    A running quorum has one, though nothing of it may be here yet: a snapshot can end where the log does.
-    """
+def _snapshot(listing: Listing, name: str | None) -> SnapshotFile | None:
+    """The snapshot to read, or ``None`` for the log. Where there is no log, the newest snapshot takes its place."""
     if name is None:
-        return None if listing.segments or session.source.is_live else listing.snapshots[-1]
+        return None if listing.has_log else listing.snapshots[-1]
     found = snapshot_named(listing, name)
     if found is None:
         there = ", ".join(map(snapshot_id, listing.snapshots))

@@ -77,6 +77,13 @@ class Listing(NamedTuple):
     unseen: int = 0
     log_start: int | None = None
 
+    @property
+    def has_log(self) -> bool:
+        """Whether there is a log. A running quorum has one, though nothing of it may be here yet: a snapshot can end
+        where the log does.
+        """
+        return bool(self.segments) or self.log_start is not None
+
 
 def is_remote(path: str) -> bool:
     """Whether it is a URI of an object store or of HDFS (:mod:`kshell.sources.remote`)."""

@@ -31,6 +31,7 @@ from tests.kafka.node import METADATA
 from tests.kafka.properties import small_files
 from tests.kafka.waiting import wait_until
 from tests.live import oneshot, workload
+from tests.spark.beyond import BRIEF, UNCOMPILED, confs
 from tests.spark.here import need_spark
 from tests.spark.reading import needs_arrow
 
@@ -47,12 +48,7 @@ AHEAD = 150
 """Records that the log may be ahead of the tables: what is deleted was read, whatever the machine is busy with."""
 ABOUT_FILES = frozenset(("bronze/files", "bronze/copies"))
 """Tables that say what lies in a directory: less than what did."""
-QUICK = (
-    "--master", "local[1]",
-    "--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m",
-    "--conf", "spark.sql.codegen.wholeStage=false",
-    "--conf", "spark.sql.codegen.factoryMode=NO_CODEGEN",
-)  # fmt: skip
+QUICK = ("--master", "local[1]", *confs({"spark.driver.extraJavaOptions": BRIEF} | UNCOMPILED))
 """Little is to be done, again and again by a new process: what compiles costs more than it gives."""
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from tests import needed
 from tests.notebooks.running import ROOT
+from tests.spark.beyond import BRIEF, CHEAP, UNCOMPILED
 
 FIXTURES = ROOT / "tests" / "fixtures"
 
@@ -51,13 +52,9 @@ def session(folder: Path) -> Iterator[Any]:
         sql: Any = importlib.import_module("pyspark.sql")  # its types are not there where it is not
         made = (
             sql.SparkSession.builder.master("local[1]")
-            .config("spark.ui.enabled", "false")
+            .config(map=CHEAP)
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.driver.host", "127.0.0.1")
-            .config("spark.sql.shuffle.partitions", "1")
-            .config("spark.sql.adaptive.enabled", "false")
-            .config("spark.sql.codegen.wholeStage", "false")
-            .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
             .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
             .getOrCreate()
         )
@@ -76,12 +73,8 @@ def environment(conf: Path, log: Path) -> dict[str, str]:
     conf.mkdir(parents=True)
     (conf / "spark-env.sh").write_text('exec 2>>"$KSHELL_TEST_SPARK_LOG"\n', "utf-8")
     # Half of the time of a short session is the JVM's own compiler, and much of the rest is Spark's.
-    (conf / "spark-defaults.conf").write_text(
-        "spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m\n"
-        "spark.sql.codegen.wholeStage false\n"
-        "spark.sql.codegen.factoryMode NO_CODEGEN\n",
-        "utf-8",
-    )
+    defaults = {"spark.driver.extraJavaOptions": BRIEF} | UNCOMPILED
+    (conf / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in defaults.items()), "utf-8")
     return {
         "SPARK_CONF_DIR": str(conf),
         "SPARK_LOCAL_IP": "127.0.0.1",

@@ -19,13 +19,13 @@ LIMIT = 1200
 """Seconds for a run: minutes on a busy machine, most of which several JVMs take to start and to compile."""
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 """For JVMs that live for seconds: they compile quickly, not well, and have room for what they compile."""
-CHEAP = {
+UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Of few rows, compiling an expression takes far longer than computing it."""
+CHEAP = UNCOMPILED | {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
-    # With few rows, compiling a query and planning it anew at each stage take far longer than running it.
+    # With few rows, planning a query anew at each stage takes far longer than running it.
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 _LOG = """
 rootLogger.level = error

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import random
 import shutil
-import struct
 from pathlib import Path
 
-import crc32c
-
 from kshell.protocol.batches import HEADER_SIZE, LENGTH_END, read_header
-from tests.builders import batches, copy_of
+from tests.builders import batches, copy_of, sealed
 
 
 def damaged_copy(node: Path, to: Path, rng: random.Random) -> Path:
@@ -46,8 +43,7 @@ def undecodable(raw: bytes) -> bytes:
     """A batch whose CRC is right and whose first record is longer than all of it: only who decodes it notices."""
     made = bytearray(raw)
     made[HEADER_SIZE] = 0x7E
-    struct.pack_into(">I", made, 17, crc32c.crc32c(made[21:]))
-    return bytes(made)
+    return sealed(made)
 
 
 def fault(raw: bytearray, rng: random.Random) -> bytearray:

@@ -49,7 +49,8 @@ def look(copies: Sequence[Found], reached: Reached | None, cut: int, bad: Bad) -
     if len(read) > 1:
         if start is not None:
             known = before(copies, plans, start)
-            plans = _without(plans | widened(copies, plans, known, cut), bad)
+            if wider := widened(copies, plans, known, cut):
+                plans = _without(plans | wider, bad)
         with without_collector():
             members = [Member(copies[place], plans[place], cut, known.get(place), start) for place in read]
             for member, place in zip(members, read, strict=True):

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import crc32c
 import pytest
 
 from kshell.sources.files import METADATA_DIRECTORY
@@ -20,7 +19,7 @@ from kshell.spark.steps.step import advance
 from kshell.spark.truth import Reached, Truth, truth
 from kshell.spark.warehouse import Warehouse, catalog
 from kshell.spark.warehouse.commits import CLOSED
-from tests.builders import value, write_log
+from tests.builders import sealed, value, write_log
 from tests.spark.gold import churn
 from tests.spark.gold.busy import BEGIN, DAY, HOUR, RACKS, Clock, Cluster, right
 from tests.spark.gold.frames import comparable
@@ -106,8 +105,7 @@ def without_time(raw: bytes) -> bytes:
         at += 1
     made[at + 2] = 1  # the difference to the batch's time: -1
     struct.pack_into(">q", made, 27, -1 << 63)
-    struct.pack_into(">I", made, 17, crc32c.crc32c(made[21:]))
-    return bytes(made)
+    return sealed(made)
 
 
 @pytest.mark.soak
@@ -133,7 +131,7 @@ def test_records_without_a_time(spark: Any, tmp_path: Path) -> None:
     with warehouse.writing():
         for until in ends:
             advance(warehouse, [one_truth(warehouse, "one", tmp_path / "one", until)])
-            if until == ends[-1]:
+            if until >= ends[-2]:
                 held(warehouse, ["one"])
     assert warehouse.parts("leadership")[CLOSED]["one"][0] == 1, "it went on"
     assert sum(row.gained for row in warehouse.read("leadership").collect()) >= 2

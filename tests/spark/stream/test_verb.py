@@ -13,7 +13,7 @@ import pytest
 from kshell.sources.files import METADATA_DIRECTORY
 from kshell.spark import cli
 from tests.builders import FIXTURES
-from tests.spark.beyond import CHEAP
+from tests.spark.beyond import CHEAP, confs
 from tests.spark.here import need_spark
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.soak]
@@ -25,8 +25,8 @@ def piped(verb: str, source: Path, out: Path, *words: str) -> int:
     """Runs a verb here; its exit code."""
     need_spark()
     more = ["--checkpoint", f"{out}-checkpoint", "--available-now"] if verb == "stream" else []
-    more += [word for setting in CHEAP.items() for word in ("--conf", "=".join(setting))]
-    return cli.main([verb, "--source", str(source), "--out", str(out), "--master", "local[1]", *more, *words])
+    place = ["--source", str(source), "--out", str(out)]
+    return cli.main([verb, *place, "--master", "local[1]", *confs(CHEAP), *more, *words])
 
 
 def rows(out: Path, table: str) -> list[str]:
