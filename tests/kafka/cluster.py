@@ -162,7 +162,7 @@ class Cluster:
         self._idle = None
         for group in (self.brokers, self.controllers):
             with ThreadPoolExecutor(len(group) or 1) as pool:
-                list(pool.map(Node.kill if self._own_home else Node.stop, [node for node in group if node.running]))
+                list(pool.map(Node.end if self._own_home else Node.stop, [node for node in group if node.running]))
 
     # One node
 
@@ -185,7 +185,7 @@ class Cluster:
                 args += ["--initial-controllers", voters]
             else:
                 args.append("--no-initial-controllers")
-        jars.run(f"{jars.libs(self.version)}/*", "kafka.tools.StorageTool", *args, heap="128m")
+        jars.run(f"{jars.libs(self.version)}/*", "kafka.tools.StorageTool", *args)
 
     def start(self, node: Node, *, wait: bool = True) -> None:
         """Start one node."""
@@ -297,4 +297,4 @@ class Cluster:
         """Run Kafka's quorum command at the controllers (3.9 and later), such as ``describe --status``."""
         options = ("--bootstrap-controller", self.bootstrap_controllers)
         main = "org.apache.kafka.tools.MetadataQuorumCommand"
-        return jars.run(f"{jars.libs(self.version)}/*", main, *options, *args, heap="128m")
+        return jars.run(f"{jars.libs(self.version)}/*", main, *options, *args)

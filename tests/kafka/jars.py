@@ -17,6 +17,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tests.kafka.runner import Done, Gone, Runners
+
 LATEST = "4.3.1"
 """The release whose classes judge images and write large files."""
 
@@ -28,6 +30,8 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0
 <groupId>kshell.tests</groupId><artifactId>kafka</artifactId><version>1</version><packaging>pom</packaging>
 <dependencies>{dependencies}</dependencies></project>
 """
+RUNNERS = Runners()
+"""Processes that wait for the next tool."""
 _DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>\n"
 
 
@@ -140,15 +144,33 @@ def java(class_path: str, main: str, *args: str, heap: str = "512m", flags: Sequ
             "-cp", class_path, main, *args]  # fmt: skip
 
 
-def run(class_path: str, main: str, *args: str, heap: str = "512m", check: bool = True) -> str:
-    """Run a main class to its end and return its standard output."""
-    done = subprocess.run(
-        java(class_path, main, *args, heap=heap), capture_output=True, stdin=subprocess.DEVNULL, check=False
-    )
-    if check and done.returncode:
-        tail = (done.stdout + done.stderr).decode("utf-8", "replace")[-4000:]
-        raise RuntimeError(f"{main} {' '.join(args)} ended with {done.returncode}:\n{tail}")
-    return done.stdout.decode("utf-8")
+def run(class_path: str, main: str, *args: str, heap: str = "", check: bool = True) -> str:
+    """Run a main class to its end and return its standard output. With a ``heap`` it has a process of its own."""
+    ended = _alone(class_path, main, *args, heap=heap) if heap else done(class_path, main, *args)
+    if check and ended.code:
+        raise RuntimeError(f"{main} {' '.join(args)} ended with {ended.code}:\n{(ended.out + ended.err)[-4000:]}")
+    return ended.out
+
+
+def done(class_path: str, main: str, *args: str) -> Done:
+    """Run a main class to its end, whatever that is, in a process that stays for others of the release."""
+    more, _, release = class_path.rpartition(":")
+    own = classes(LATEST, "Runner").partition(":")[0]  # of all releases: it uses no class of theirs by name
+    runner = RUNNERS.of(release, lambda: java(f"{own}:{release}", "Runner"))
+    try:
+        return runner.run(more, main, *args)
+    except Gone:  # what it said went with it
+        RUNNERS.forget(release)
+        return _alone(class_path, main, *args, heap="512m")
+    except BaseException:  # the answer would be taken for that to the next
+        RUNNERS.forget(release)
+        raise
+
+
+def _alone(class_path: str, main: str, *args: str, heap: str) -> Done:
+    command = java(class_path, main, *args, heap=heap)
+    ended = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+    return Done(ended.returncode, ended.stdout.decode("utf-8"), ended.stderr.decode("utf-8", "replace"))
 
 
 def require(*versions: str) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.kafka import jars
+from tests.kafka.archives import Archive, Making
 
 HOST = "127.0.0.1"
 METADATA = "__cluster_metadata-0"
@@ -57,6 +58,7 @@ class Node:
         self.home = home
         self.directory_id = new_uuid()
         self.process: subprocess.Popen[bytes] | None = None
+        self.leaves: Making | None = None
 
     @property
     def name(self) -> str:
@@ -113,10 +115,13 @@ class Node:
 
     def start(self, class_path: str, heap: str, levels: Mapping[str, str]) -> None:
         """Start the process. ``levels`` are of loggers, beside the errors that each one tells."""
+        archive = Archive(class_path)
+        self.leaves = archive.making() if self.role == "broker" else None
+        flags = self.leaves.flags if self.leaves else archive.reading
         told = dict.fromkeys(_TOLD, "info") | dict(levels)
         settings = {"defaultLogLevel": "error", "showDateTime": "true", "dateTimeFormat": LOG_TIME,
                     **{f"log.{name}": level for name, level in told.items()}}  # fmt: skip
-        flags = [f"-Dorg.slf4j.simpleLogger.{name}={value}" for name, value in settings.items()]
+        flags += [f"-Dorg.slf4j.simpleLogger.{name}={value}" for name, value in settings.items()]
         command = jars.java(class_path, "kafka.Kafka", str(self.properties), heap=heap, flags=flags)
         with open(self.home / "server.log", "ab") as log:
             self.process = subprocess.Popen(
@@ -132,12 +137,24 @@ class Node:
             self.process.wait(20)
         except subprocess.TimeoutExpired:
             self.kill()
+        else:
+            self._left(is_whole=True)
 
     def kill(self) -> None:
         """Kill the process, as a crash does."""
         assert self.process
         self.process.kill()
         self.process.wait()
+        self._left(is_whole=False)
+
+    def end(self) -> None:
+        """End the process as fast as nothing is lost that others could use."""
+        (self.stop if self.leaves else self.kill)()
+
+    def _left(self, *, is_whole: bool) -> None:
+        if self.leaves:
+            self.leaves.finish(is_whole=is_whole)
+            self.leaves = None
 
 
 def copy_node(node: Node, target: Path) -> None:

@@ -242,9 +242,8 @@ def test_a_file_for_javas_tools_works_unchanged(place: Place, tmp_path: Path) ->
     )
     where = ("--bootstrap-controller", f"localhost:{place.ports['saslgood']}", "--command-config", str(path))
     said = jars.run(
-        f"{jars.libs(jars.LATEST)}/*", "org.apache.kafka.tools.MetadataQuorumCommand", *where, "describe", "--status",
-        heap="128m",
-    )  # fmt: skip
+        f"{jars.libs(jars.LATEST)}/*", "org.apache.kafka.tools.MetadataQuorumCommand", *where, "describe", "--status"
+    )
     assert "LeaderId:" in said
     settings = Settings.of(read(str(path)))
     assert settings.warnings == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -34,14 +33,13 @@ class Mixed(Cluster):
 def dry_run(cluster: Cluster, direction: str, *options: str) -> bool:
     """Whether Kafka's own tool says that all of it can be done."""
     words = ["--bootstrap-server", cluster.bootstrap_servers, direction, "--dry-run", *options]
-    command = jars.java(f"{jars.libs(cluster.version)}/*", "org.apache.kafka.tools.FeatureCommand", *words, heap="128m")
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    said = done.stdout + done.stderr
+    ended = jars.done(f"{jars.libs(cluster.version)}/*", "org.apache.kafka.tools.FeatureCommand", *words)
+    said = ended.out + ended.err
     # Anything else than the two sentences is a tool that did not get as far as asking.
-    assert (" can be " in said) is (done.returncode == 0), said
+    assert (" can be " in said) is (ended.code == 0), said
     refusals = "Can not", "Could not", "is < 1"
-    assert done.returncode == 0 or any(one in said for one in refusals), said
-    return done.returncode == 0
+    assert ended.code == 0 or any(one in said for one in refusals), said
+    return ended.code == 0
 
 
 def compare(cluster: Cluster, direction: str, *targets: str) -> bool:

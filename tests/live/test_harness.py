@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from tests.kafka import jars
+from tests.kafka import archives, jars
 from tests.kafka.cluster import Cluster, NotUp, StartedAnew
 from tests.kafka.node import HOST, Node
 
 pytestmark = pytest.mark.live
+
+STORAGE = "kafka.tools.StorageTool"
 
 
 def processes(nodes: list[Node]) -> list[subprocess.Popen[bytes]]:
@@ -63,3 +70,55 @@ def test_servers_that_did_not_find_each_other_are_started_anew_and_it_is_told() 
         with pytest.warns(StartedAnew, match=r"(?s)controller-3000.* ended\n.*Address already in use"), cluster:
             assert cluster.leader() is cluster.controllers[0]
     assert cluster.formatted == 2 and not cluster.home.exists()
+
+
+def test_tools_say_what_they_say_in_processes_of_their_own() -> None:
+    """The process stays: the second has nothing of the first, which failed."""
+    jars.require()
+    tools = f"{jars.libs(jars.LATEST)}/*"
+    failed = jars.done(tools, "org.apache.kafka.tools.FeatureCommand", "describe")
+    alone = jars.run(tools, STORAGE, "random-uuid", heap="128m")
+    made = jars.done(tools, STORAGE, "random-uuid")
+    assert failed.code == 1 and "--bootstrap-server" in failed.err and not failed.out
+    assert (made.code, len(made.out), made.err) == (0, len(alone), "") and made.out != alone
+    with pytest.raises(RuntimeError, match=r"ended with 1:[^$]*--bootstrap-server"):
+        jars.run(tools, "org.apache.kafka.tools.FeatureCommand", "describe")
+
+
+def test_a_program_that_is_not_there_is_named() -> None:
+    jars.require()
+    with pytest.raises(RuntimeError, match=r"(?s)no\.Such +ended with 1:.*ClassNotFoundException"):
+        jars.run(f"{jars.libs(jars.LATEST)}/*", "no.Such")
+
+
+def test_an_answer_is_that_to_the_question() -> None:
+    """A tool that a time limit ended is still at it: what it says then is not taken for what the next one says."""
+    jars.require()
+    tools = f"{jars.libs(jars.LATEST)}/*"
+    jars.RUNNERS.forget(tools)  # a JVM takes longer to start than this waits
+
+    def stop(*_: object) -> NoReturn:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGUSR1, stop)
+    try:
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+        with pytest.raises(TimeoutError):
+            jars.done(tools, STORAGE, "--help")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert len(jars.done(tools, STORAGE, "random-uuid").out.strip()) == 22
+
+
+def test_a_server_begins_with_the_classes_of_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jars.require()
+    monkeypatch.setattr(archives, "folder", lambda: tmp_path)
+    with Cluster() as first:
+        assert [node.leaves is not None for node in first.nodes] == [False, True]
+    (made,) = tmp_path.iterdir()
+    with Cluster() as second:
+        for node in second.nodes:
+            assert node.process and node.leaves is None
+            assert f"-XX:SharedArchiveFile={made}" in str(node.process.args)
+            maps = Path("/proc", str(node.process.pid), "maps")
+            assert not maps.exists() or str(made) in maps.read_text(), node.log_tail()

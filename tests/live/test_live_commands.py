@@ -63,7 +63,7 @@ def described(cluster: Cluster, *what: str) -> str:
     # Below 3.5 the tool is another class, and its answers have fewer columns.
     main = "kafka.admin.MetadataQuorumCommand" if release(cluster) < (3, 5) else oneshot_main()
     options = ("--bootstrap-server", cluster.bootstrap_servers, "describe", *what)
-    return jars.run(f"{jars.libs(cluster.version)}/*", main, *options, heap="128m")
+    return jars.run(f"{jars.libs(cluster.version)}/*", main, *options)
 
 
 def oneshot_main() -> str:

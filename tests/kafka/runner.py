@@ -1,0 +1,92 @@
+"""Kafka's tools, and our Java programs, one after another in one process for each release.
+
+Most of what a tool takes is a JVM that starts and loads Kafka's classes; the tests run hundreds of them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import subprocess
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple
+
+_MOST = 2
+"""Processes that wait for the next: that of the release under test, and that of the latest, whose classes judge."""
+
+
+class Done(NamedTuple):
+    """A program's end."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Gone(Exception):
+    """A process that ended with the program in it: not by Kafka's ``Exit`` but by the JVM's own."""
+
+
+class Runner:
+    """A process of ``Runner.java``: one program at a time."""
+
+    def __init__(self, command: list[str]) -> None:
+        """Start it."""
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+
+    def run(self, classes: str, main: str, *args: str) -> Done:
+        """Run a main class, found in the directory ``classes`` too (or ``""``), to its end; raise Gone at its own."""
+        assert self._process.stdin and self._process.stdout
+        line = b" ".join(base64.b64encode(word.encode()) for word in (classes, main, *args)) + b"\n"
+        with self._lock:
+            try:
+                self._process.stdin.write(line)
+                self._process.stdin.flush()
+            except BrokenPipeError:
+                raise Gone(main) from None
+            answer = self._process.stdout.readline().split(b" ")
+        if len(answer) != 3:
+            raise Gone(main)
+        out, err = (base64.b64decode(words).decode("utf-8", "replace") for words in answer[1:])
+        return Done(int(answer[0]), out, err)
+
+    def close(self) -> None:
+        """End the process; its pipes close with it."""
+        self._process.kill()
+        self._process.communicate()
+
+
+class Runners:
+    """Those that wait, by class path."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._waiting: OrderedDict[str, Runner] = OrderedDict()
+        self._lock = threading.Lock()
+        atexit.register(self.close)
+
+    def of(self, class_path: str, command: Callable[[], list[str]]) -> Runner:
+        """Return the one of a class path, started with ``command`` where there is none."""
+        with self._lock:
+            found = self._waiting.pop(class_path, None) or Runner(command())
+            self._waiting[class_path] = found
+            while len(self._waiting) > _MOST:
+                self._waiting.popitem(last=False)[1].close()
+            return found
+
+    def forget(self, class_path: str) -> None:
+        """End the one of a class path."""
+        with self._lock:
+            found = self._waiting.pop(class_path, None)
+        if found:
+            found.close()
+
+    def close(self) -> None:
+        """End all of them."""
+        for class_path in list(self._waiting):
+            self.forget(class_path)
