@@ -2,7 +2,8 @@ r"""The one place that escapes what a terminal, a page or a spreadsheet would ta
 
 Names in a cluster are whatever a client sent. What is never printed raw, in any format (:func:`unsafe`): control
 characters (C0, DEL, C1), bidirectional controls, line and paragraph separators, characters without a width
-(zero-width spaces and joiners, soft hyphen, byte order mark, tags), lone surrogates, which UTF-8 cannot say.
+(zero-width spaces and joiners, soft hyphen, byte order mark, tags, the controls of hieroglyphs, shorthand and music),
+lone surrogates, which UTF-8 cannot say.
 
 ======== ============================================================================================================
 text     a visible escape: ``\n``, ``\t``, ``\r``, ``\x1b``, ``\u202e``, ``\U000e0041``. A backslash stays one
@@ -25,7 +26,10 @@ from __future__ import annotations
 import re
 from functools import cache
 
-_FORMAT = "\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+_FORMAT = (
+    "\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
+)
 _UNSAFE = f"[\x00-\x1f\x7f-\x9f{_FORMAT}\ud800-\udfff]"
 _UNSAFE_LINES = f"[\x00-\x09\x0b-\x1f\x7f-\x9f{_FORMAT}\ud800-\udfff]"
 _UNSAFE_CSV = f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_FORMAT}\ud800-\udfff]"

@@ -93,6 +93,10 @@ def printed(result: Result, fmt: str, **options: Any) -> str:
     return "".join(chunks)
 
 
+SIGNS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+"""What encloses numbers: format characters by their category, and visible (Unicode's Prepended_Concatenation_Mark)."""
+
+
 def invisible(text: str) -> set[str]:
     """The characters of a text that act on a terminal or hide: none may be left but the newlines between lines."""
-    return {char for char in text if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")} - {"\n"}
+    return {char for char in text if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")} - {"\n"} - SIGNS
