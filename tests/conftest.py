@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 
@@ -26,6 +27,9 @@ _SETTINGS = (
 )
 
 
+_NUMBERS = itertools.count()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Keep together what shares a cluster, a browser, or Spark, and begin with what is long."""
@@ -43,7 +47,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def nobodys_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """A developer's own contexts and ``KSHELL_…`` settings are no business of a test."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-configuration"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    # Only a name: a directory for each of ten thousand tests takes half a minute to make and to remove.
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / f"state-{next(_NUMBERS)}"))
     for name in [name for name in os.environ if name in _SETTINGS]:
         monkeypatch.delenv(name)
 

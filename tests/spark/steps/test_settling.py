@@ -138,6 +138,7 @@ def test_records_without_a_time(spark: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.long
 def test_months_in_steps_with_clocks_of_any_kind(spark: Any, tmp_path: Path, soak_count: int) -> None:
     for seed in range(soak_count):
         place = tmp_path / str(seed)

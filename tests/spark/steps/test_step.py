@@ -67,7 +67,10 @@ def on_executors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("names", "points"),
-    [pytest.param(FEW, 3, id="few"), pytest.param(tuple(EVERY), 40, id="every", marks=pytest.mark.soak)],
+    [
+        pytest.param(FEW, 3, id="few"),
+        pytest.param(tuple(EVERY), 40, id="every", marks=[pytest.mark.soak, pytest.mark.long]),
+    ],
 )
 @pytest.mark.usefixtures("on_executors")
 def test_directories_in_two_steps_are_what_the_shell_shows(

@@ -50,6 +50,7 @@ def copied(target: Path, *names: str) -> Path:
     return target
 
 
+@pytest.mark.usefixtures("without_gold")
 def test_tables_go_on_after_what_vanished_with_the_snapshot_that_covers_it(tmp_path: Path) -> None:
     segments = sorted(path.name for path in (NODE / METADATA_DIRECTORY).glob("*.log"))
     snapshots = sorted(path.name for path in (NODE / METADATA_DIRECTORY).glob("*.checkpoint"))
