@@ -1,11 +1,12 @@
 """Kafka's classes as a JVM has parsed and verified them (JEP 350): with them a server starts in half the time.
 
-The first server of a release that ends in the orderly way leaves an archive; all later ones, brokers and controllers,
-begin with it. A JVM that cannot use one says so on its standard output, and does without.
+The first broker of a release that ends in the orderly way leaves an archive; all later servers, controllers too, begin
+with it. A JVM that cannot use one says so on its standard output, and does without.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import tempfile
@@ -23,14 +24,21 @@ _TRIED: set[Path] = set()
 """Archives that a JVM of this process's was to write."""
 
 
+@functools.cache
+def _files(class_path: str) -> list[Path]:
+    """The jars of a class path in which ``…/*`` stands for those of a directory."""
+    parts = map(Path, class_path.split(os.pathsep))
+    return [file for part in parts for file in (sorted(part.parent.glob("*.jar")) if part.name == "*" else [part])]
+
+
 class Archive:
     """That of a class path and of the Java that is installed."""
 
     def __init__(self, class_path: str) -> None:
         """Name it; it may not be there yet."""
-        java = os.path.realpath(jars.program("java"))
-        status = os.stat(java)
-        told = "\0".join((class_path, java, str(status.st_size), str(status.st_mtime_ns)))
+        # A JVM refuses an archive of other jars, and compares what this names.
+        files = [Path(os.path.realpath(jars.program("java"))), *_files(class_path)]
+        told = "\0".join(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
         self.path = folder() / f"{hashlib.sha256(told.encode()).hexdigest()[:16]}.jsa"
 
     @property
@@ -43,7 +51,10 @@ class Archive:
         if self.path.exists() or self.path in _TRIED:
             return None
         _TRIED.add(self.path)
-        return Making(self.path)
+        try:
+            return Making(self.path)
+        except OSError:  # the cache was made by somebody else
+            return None
 
 
 class Making:
@@ -58,7 +69,7 @@ class Making:
     @property
     def flags(self) -> list[str]:
         """The flags of the JVM that writes it."""
-        return [f"-XX:ArchiveClassesAtExit={self._written}"]
+        return [f"-XX:ArchiveClassesAtExit={self._written}", "-Xlog:cds*=error"]  # it names each class that it skips
 
     @property
     def _written(self) -> Path:

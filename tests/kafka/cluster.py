@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 import shutil
 import tempfile
 import warnings
@@ -112,9 +111,8 @@ class Cluster:
 
     def _come_up(self) -> None:
         initial = list(self.controllers)
-        # A Java for each of them: as many at once as there are cores.
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(lambda node: self.format(node, initial), self.nodes))
+        for node in self.nodes:
+            self.format(node, initial)
         for group in (self.controllers, self.brokers):
             for node in group:
                 self.start(node, wait=False)
@@ -155,14 +153,16 @@ class Cluster:
             shutil.rmtree(self.home, ignore_errors=True)
 
     def _end(self) -> None:
-        """End every process: at once where nobody reads the files any more, else in the orderly way, brokers first."""
+        """End every process: at once where nobody reads the files (but for the one that leaves an archive of classes),
+        else in the orderly way, brokers first.
+        """
         for admin in self._admins:
             admin.close()
         self._admins.clear()
         self._idle = None
         for group in (self.brokers, self.controllers):
             with ThreadPoolExecutor(len(group) or 1) as pool:
-                list(pool.map(Node.end if self._own_home else Node.stop, [node for node in group if node.running]))
+                list(pool.map(Node.end if self._own_home else Node.stop, [node for node in group if node.process]))
 
     # One node
 

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.kafka.runner import Done, Gone, Runners
+from tests.kafka.runner import Ended, Gone, Runners
 
 LATEST = "4.3.1"
 """The release whose classes judge images and write large files."""
@@ -30,9 +30,10 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0
 <groupId>kshell.tests</groupId><artifactId>kafka</artifactId><version>1</version><packaging>pom</packaging>
 <dependencies>{dependencies}</dependencies></project>
 """
+_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>\n"
+
 RUNNERS = Runners()
 """Processes that wait for the next tool."""
-_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>\n"
 
 
 class Unavailable(Exception):
@@ -103,20 +104,26 @@ def libs(version: str) -> Path:
 def classes(version: str, *sources: str) -> str:
     """Compile programs of ``java/`` against that version's jars once; return the class path to run them with."""
     jars = libs(version)
+    return f"{_compiled(version, f'{jars}/*', sources)}:{jars}/*"
+
+
+def _compiled(folder: str, class_path: str, sources: Sequence[str]) -> Path:
+    """Return the directory of the classes, below ``folder`` of the cache."""
     files = [JAVA_SOURCES / f"{source}.java" for source in sources]
     digest = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
-    path = cache() / version / f"classes-{digest}"
+    path = cache() / folder / f"classes-{digest}"
     if not path.exists():
         javac = program("javac")
-        with _locked(f"{version}-{digest}") as root, tempfile.TemporaryDirectory(dir=root / version) as work:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(f"{folder}-{digest}"), tempfile.TemporaryDirectory(dir=path.parent) as work:
             out = Path(work, "classes")
-            command = [javac, "-nowarn", "-encoding", "UTF-8", "-d", str(out), "-cp", f"{jars}/*", *map(str, files)]
+            command = [javac, "-nowarn", "-encoding", "UTF-8", "-d", str(out), "-cp", class_path, *map(str, files)]
             done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
             if done.returncode:
-                raise RuntimeError(f"{' '.join(sources)} does not compile against Kafka {version}:\n{done.stderr}")
+                raise RuntimeError(f"{' '.join(sources)} does not compile in {path.parent}:\n{done.stderr}")
             if not path.exists():
                 out.rename(path)
-    return f"{path}:{jars}/*"
+    return path
 
 
 @functools.cache
@@ -144,33 +151,35 @@ def java(class_path: str, main: str, *args: str, heap: str = "512m", flags: Sequ
             "-cp", class_path, main, *args]  # fmt: skip
 
 
-def run(class_path: str, main: str, *args: str, heap: str = "", check: bool = True) -> str:
+def run(class_path: str, main: str, *args: str, heap: str | None = None, check: bool = True) -> str:
     """Run a main class to its end and return its standard output. With a ``heap`` it has a process of its own."""
-    ended = _alone(class_path, main, *args, heap=heap) if heap else done(class_path, main, *args)
+    ended = _alone(class_path, main, *args, heap=heap) if heap else outcome(class_path, main, *args)
     if check and ended.code:
         raise RuntimeError(f"{main} {' '.join(args)} ended with {ended.code}:\n{(ended.out + ended.err)[-4000:]}")
     return ended.out
 
 
-def done(class_path: str, main: str, *args: str) -> Done:
-    """Run a main class to its end, whatever that is, in a process that stays for others of the release."""
+def outcome(class_path: str, main: str, *args: str) -> Ended:
+    """Run a main class to its end, whatever that is, in the process that stays for others of the release.
+
+    Its current directory and environment are those that this process had when the first of them ran.
+    """
     more, _, release = class_path.rpartition(":")
-    own = classes(LATEST, "Runner").partition(":")[0]  # of all releases: it uses no class of theirs by name
-    runner = RUNNERS.of(release, lambda: java(f"{own}:{release}", "Runner"))
+
+    def command() -> list[str]:
+        return java(f"{_compiled('runner', '', ['Runner'])}:{release}", "Runner")
+
     try:
-        return runner.run(more, main, *args)
-    except Gone:  # what it said went with it
-        RUNNERS.forget(release)
+        return RUNNERS.run(release, command, more, main, *args)
+    except Gone:
+        # What it said went with it. What asks the JVM itself to end are programs that failed: they may fail again.
         return _alone(class_path, main, *args, heap="512m")
-    except BaseException:  # the answer would be taken for that to the next
-        RUNNERS.forget(release)
-        raise
 
 
-def _alone(class_path: str, main: str, *args: str, heap: str) -> Done:
+def _alone(class_path: str, main: str, *args: str, heap: str) -> Ended:
     command = java(class_path, main, *args, heap=heap)
     ended = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
-    return Done(ended.returncode, ended.stdout.decode("utf-8"), ended.stderr.decode("utf-8", "replace"))
+    return Ended(ended.returncode, ended.stdout.decode("utf-8"), ended.stderr.decode("utf-8", "replace"))
 
 
 def require(*versions: str) -> None:

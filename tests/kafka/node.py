@@ -8,6 +8,7 @@ import functools
 import itertools
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import uuid
@@ -25,6 +26,9 @@ LOG_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSZ"
 
 NOT_METADATA = (".index", ".timeindex", ".txnindex", ".snapshot", ".lock", ".part", ".deleted")
 """Suffixes of files that no reader of a metadata directory needs."""
+
+_TERMINATED = 128 + signal.SIGTERM
+"""What Java ends with when it is asked to."""
 
 _TOLD = (
     "org.apache.kafka.raft", "org.apache.kafka.controller.QuorumController",
@@ -58,7 +62,7 @@ class Node:
         self.home = home
         self.directory_id = new_uuid()
         self.process: subprocess.Popen[bytes] | None = None
-        self.leaves: Making | None = None
+        self.making: Making | None = None
 
     @property
     def name(self) -> str:
@@ -116,8 +120,9 @@ class Node:
     def start(self, class_path: str, heap: str, levels: Mapping[str, str]) -> None:
         """Start the process. ``levels`` are of loggers, beside the errors that each one tells."""
         archive = Archive(class_path)
-        self.leaves = archive.making() if self.role == "broker" else None
-        flags = self.leaves.flags if self.leaves else archive.reading
+        self._left(is_whole=False)  # it may have ended by itself
+        self.making = archive.making() if self.role == "broker" else None
+        flags = self.making.flags if self.making else archive.reading
         told = dict.fromkeys(_TOLD, "info") | dict(levels)
         settings = {"defaultLogLevel": "error", "showDateTime": "true", "dateTimeFormat": LOG_TIME,
                     **{f"log.{name}": level for name, level in told.items()}}  # fmt: skip
@@ -130,15 +135,15 @@ class Node:
             )  # fmt: skip
 
     def stop(self) -> None:
-        """Shut down in the orderly way; after 20 s in the other."""
+        """Shut down in the orderly way; after 20 s, and the time that an archive takes, in the other."""
         assert self.process
         self.process.terminate()
         try:
-            self.process.wait(20)
+            self.process.wait(60 if self.making else 20)
         except subprocess.TimeoutExpired:
             self.kill()
         else:
-            self._left(is_whole=True)
+            self._left(is_whole=self.process.returncode in (0, _TERMINATED))
 
     def kill(self) -> None:
         """Kill the process, as a crash does."""
@@ -148,13 +153,13 @@ class Node:
         self._left(is_whole=False)
 
     def end(self) -> None:
-        """End the process as fast as nothing is lost that others could use."""
-        (self.stop if self.leaves else self.kill)()
+        """End the process, in the orderly way only where it leaves an archive."""
+        (self.stop if self.making else self.kill)()
 
     def _left(self, *, is_whole: bool) -> None:
-        if self.leaves:
-            self.leaves.finish(is_whole=is_whole)
-            self.leaves = None
+        if self.making:
+            self.making.finish(is_whole=is_whole)
+            self.making = None
 
 
 def copy_node(node: Node, target: Path) -> None:

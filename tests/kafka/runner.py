@@ -17,7 +17,7 @@ _MOST = 2
 """Processes that wait for the next: that of the release under test, and that of the latest, whose classes judge."""
 
 
-class Done(NamedTuple):
+class Ended(NamedTuple):
     """A program's end."""
 
     code: int
@@ -39,7 +39,7 @@ class Runner:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )
 
-    def run(self, classes: str, main: str, *args: str) -> Done:
+    def run(self, classes: str, main: str, *args: str) -> Ended:
         """Run a main class, found in the directory ``classes`` too (or ``""``), to its end; raise Gone at its own."""
         assert self._process.stdin and self._process.stdout
         line = b" ".join(base64.b64encode(word.encode()) for word in (classes, main, *args)) + b"\n"
@@ -47,13 +47,13 @@ class Runner:
             try:
                 self._process.stdin.write(line)
                 self._process.stdin.flush()
-            except BrokenPipeError:
+            except (BrokenPipeError, ValueError):  # it ended, or it was closed
                 raise Gone(main) from None
             answer = self._process.stdout.readline().split(b" ")
         if len(answer) != 3:
             raise Gone(main)
-        out, err = (base64.b64decode(words).decode("utf-8", "replace") for words in answer[1:])
-        return Done(int(answer[0]), out, err)
+        out, err = map(base64.b64decode, answer[1:])
+        return Ended(int(answer[0]), out.decode("utf-8"), err.decode("utf-8", "replace"))
 
     def close(self) -> None:
         """End the process; its pipes close with it."""
@@ -70,8 +70,23 @@ class Runners:
         self._lock = threading.Lock()
         atexit.register(self.close)
 
-    def of(self, class_path: str, command: Callable[[], list[str]]) -> Runner:
-        """Return the one of a class path, started with ``command`` where there is none."""
+    def run(self, class_path: str, command: Callable[[], list[str]], classes: str, main: str, *args: str) -> Ended:
+        """Run a main class (see :meth:`Runner.run`) in the one of a class path, which ``command`` starts if need be."""
+        runner = self._of(class_path, command)
+        try:
+            return runner.run(classes, main, *args)
+        except BaseException:
+            # Gone, or ended by a time limit while the program is still at it: what that says would be taken for the
+            # answer to the next.
+            self._forget(class_path, runner)
+            raise
+
+    def close(self) -> None:
+        """End all of them."""
+        for class_path, runner in list(self._waiting.items()):
+            self._forget(class_path, runner)
+
+    def _of(self, class_path: str, command: Callable[[], list[str]]) -> Runner:
         with self._lock:
             found = self._waiting.pop(class_path, None) or Runner(command())
             self._waiting[class_path] = found
@@ -79,14 +94,8 @@ class Runners:
                 self._waiting.popitem(last=False)[1].close()
             return found
 
-    def forget(self, class_path: str) -> None:
-        """End the one of a class path."""
+    def _forget(self, class_path: str, runner: Runner) -> None:
         with self._lock:
-            found = self._waiting.pop(class_path, None)
-        if found:
-            found.close()
-
-    def close(self) -> None:
-        """End all of them."""
-        for class_path in list(self._waiting):
-            self.forget(class_path)
+            if self._waiting.get(class_path) is runner:
+                del self._waiting[class_path]
+        runner.close()

@@ -33,7 +33,7 @@ class Mixed(Cluster):
 def dry_run(cluster: Cluster, direction: str, *options: str) -> bool:
     """Whether Kafka's own tool says that all of it can be done."""
     words = ["--bootstrap-server", cluster.bootstrap_servers, direction, "--dry-run", *options]
-    ended = jars.done(f"{jars.libs(cluster.version)}/*", "org.apache.kafka.tools.FeatureCommand", *words)
+    ended = jars.outcome(f"{jars.libs(cluster.version)}/*", "org.apache.kafka.tools.FeatureCommand", *words)
     said = ended.out + ended.err
     # Anything else than the two sentences is a tool that did not get as far as asking.
     assert (" can be " in said) is (ended.code == 0), said

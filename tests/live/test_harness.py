@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import gc
 import socket
 import subprocess
-import threading
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -72,16 +71,35 @@ def test_servers_that_did_not_find_each_other_are_started_anew_and_it_is_told() 
     assert cluster.formatted == 2 and not cluster.home.exists()
 
 
+def test_a_server_that_ended_before_it_could_leave_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of what it began is there when it begins again, nor at the end."""
+    jars.require()
+    monkeypatch.setattr(archives, "folder", lambda: tmp_path / "archives")
+    node = Node("broker", 0, 0, tmp_path / "node")
+    node.home.mkdir()
+    with warnings.catch_warnings(action="error"):
+        for left in (1, 0):
+            node.start(f"{jars.libs(jars.LATEST)}/*", "128m", {})
+            assert len(list((tmp_path / "archives").iterdir())) == left
+            assert node.process and node.process.wait() == 1, "it has no properties"
+        node.end()
+        gc.collect()
+
+
+def not_again() -> NoReturn:
+    raise AssertionError("the process is there")
+
+
 def test_tools_say_what_they_say_in_processes_of_their_own() -> None:
     """The process stays: the second has nothing of the first, which failed."""
     jars.require()
     tools = f"{jars.libs(jars.LATEST)}/*"
-    failed = jars.done(tools, "org.apache.kafka.tools.FeatureCommand", "describe")
+    failed = jars.outcome(tools, "org.apache.kafka.tools.FeatureCommand", "describe")
     alone = jars.run(tools, STORAGE, "random-uuid", heap="128m")
-    made = jars.done(tools, STORAGE, "random-uuid")
+    made = jars.RUNNERS.run(tools, not_again, "", STORAGE, "random-uuid")
     assert failed.code == 1 and "--bootstrap-server" in failed.err and not failed.out
     assert (made.code, len(made.out), made.err) == (0, len(alone), "") and made.out != alone
-    with pytest.raises(RuntimeError, match=r"ended with 1:[^$]*--bootstrap-server"):
+    with pytest.raises(RuntimeError, match=r"(?s)ended with 1:.*--bootstrap-server"):
         jars.run(tools, "org.apache.kafka.tools.FeatureCommand", "describe")
 
 
@@ -91,34 +109,16 @@ def test_a_program_that_is_not_there_is_named() -> None:
         jars.run(f"{jars.libs(jars.LATEST)}/*", "no.Such")
 
 
-def test_an_answer_is_that_to_the_question() -> None:
-    """A tool that a time limit ended is still at it: what it says then is not taken for what the next one says."""
-    jars.require()
-    tools = f"{jars.libs(jars.LATEST)}/*"
-    jars.RUNNERS.forget(tools)  # a JVM takes longer to start than this waits
-
-    def stop(*_: object) -> NoReturn:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGUSR1, stop)
-    try:
-        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-        with pytest.raises(TimeoutError):
-            jars.done(tools, STORAGE, "--help")
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-    assert len(jars.done(tools, STORAGE, "random-uuid").out.strip()) == 22
-
-
 def test_a_server_begins_with_the_classes_of_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jars.require()
     monkeypatch.setattr(archives, "folder", lambda: tmp_path)
     with Cluster() as first:
-        assert [node.leaves is not None for node in first.nodes] == [False, True]
-    (made,) = tmp_path.iterdir()
+        assert [node.making is not None for node in first.nodes] == [False, True]
+    made = next(tmp_path.iterdir(), None)
+    assert made is not None, first.brokers[0].process and first.brokers[0].process.returncode
     with Cluster() as second:
         for node in second.nodes:
-            assert node.process and node.leaves is None
+            assert node.process and node.making is None
             assert f"-XX:SharedArchiveFile={made}" in str(node.process.args)
             maps = Path("/proc", str(node.process.pid), "maps")
             assert not maps.exists() or str(made) in maps.read_text(), node.log_tail()

@@ -1,7 +1,8 @@
 """kshell on a running quorum: the tree of the leader's directory, every committed record once, whatever is killed.
 
 ``KSHELL_LIVE_SECONDS`` says for how long the cluster is followed (12 by default), ``KSHELL_LIVE_KILLS`` how often a
-controller is killed meanwhile (3 by default), ``KSHELL_LIVE_LOOKS`` how often the tree is compared (4 by default).
+controller is killed meanwhile (3 by default), ``KSHELL_LIVE_LOOKS`` how often the tree is compared (4 by default), and
+``KSHELL_LIVE_QUORUMS`` in how many clusters (12 by default; from 6 on, each release is among them).
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ VERSIONS = ("3.3.2", "3.6.2", "3.9.2", "4.0.0", "4.1.1", "4.3.1")
 SECONDS = float(os.environ.get("KSHELL_LIVE_SECONDS", "12"))
 KILLS = int(os.environ.get("KSHELL_LIVE_KILLS", "3"))
 LOOKS = int(os.environ.get("KSHELL_LIVE_LOOKS", "4"))
+QUORUMS = int(os.environ.get("KSHELL_LIVE_QUORUMS", "12"))
+KINDS = [(version, (number + half) % 2 == 0) for half in (0, 1) for number, version in enumerate(VERSIONS)]
+"""Releases, and whether they make snapshots."""
 SHORT = (10, 2)
 """Snapshots and segments roll every few rounds, so that pieces, tails and deleted segments are met."""
 
@@ -48,8 +52,10 @@ def provenance(rows: list[str]) -> int:
     raise AssertionError("no provenance")
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("snapshots", [True, False], ids=["snapshots", "log"])
+@pytest.mark.parametrize(
+    ("version", "snapshots"),
+    [pytest.param(*kind, id=f"{'snapshots' if kind[1] else 'log'}-{kind[0]}") for kind in KINDS[:QUORUMS]],
+)
 def test_the_tree_is_that_of_the_leaders_directory(version: str, snapshots: bool, tmp_path: Path) -> None:
     jars.require(jars.LATEST, version)
     props = small_files(version, snapshot_bytes=4000, segment_bytes=8000) if snapshots else []

@@ -1,6 +1,8 @@
 import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
+import java.io.IOException;
+import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.io.PrintStream;
@@ -9,9 +11,8 @@ import java.lang.reflect.Proxy;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.Base64;
-import java.util.HashMap;
-import java.util.Map;
 
 /**
  * Runs main classes one after another in one process, which has Kafka's classes loaded: Runner.
@@ -52,8 +53,6 @@ public class Runner {
         }
     }
 
-    private static final Map<String, ClassLoader> LOADERS = new HashMap<>();
-
     /** Whatever Kafka would end the process with ends the program instead. */
     private static void keepRunning() throws ReflectiveOperationException {
         Class<?> exit = Class.forName("org.apache.kafka.common.utils.Exit");
@@ -65,21 +64,12 @@ public class Runner {
         exit.getMethod("setHaltProcedure", procedure).invoke(null, ended);
     }
 
-    private static ClassLoader loader(String directory) throws Exception {
-        ClassLoader found = LOADERS.get(directory);
-        if (found == null) {
-            URL[] more = directory.isEmpty() ? new URL[0] : new URL[] {new File(directory).toURI().toURL()};
-            found = new URLClassLoader(more, Runner.class.getClassLoader());
-            LOADERS.put(directory, found);
-        }
-        return found;
-    }
-
-    private static int run(String[] words) throws Exception {
-        String[] args = new String[words.length - 2];
-        System.arraycopy(words, 2, args, 0, args.length);
-        try {
-            loader(words[0]).loadClass(words[1]).getMethod("main", String[].class).invoke(null, (Object) args);
+    /** Classes of the directory are new each time, with nothing of the last time in them. */
+    private static int run(String[] words) throws IOException {
+        URL[] more = words[0].isEmpty() ? new URL[0] : new URL[] {new File(words[0]).toURI().toURL()};
+        try (URLClassLoader loader = new URLClassLoader(more, Runner.class.getClassLoader())) {
+            Object args = Arrays.copyOfRange(words, 2, words.length);
+            loader.loadClass(words[1]).getMethod("main", String[].class).invoke(null, args);
             return 0;
         } catch (InvocationTargetException thrown) {
             if (thrown.getCause() instanceof Ended) {
@@ -87,17 +77,20 @@ public class Runner {
             }
             thrown.getCause().printStackTrace();
             return 1;
+        } catch (ReflectiveOperationException thrown) {
+            thrown.printStackTrace();
+            return 1;
         }
     }
 
-    public static void main(String[] none) throws Exception {
-        PrintStream answers = System.out;
+    private static void serve(InputStream requests, PrintStream answers) throws Exception {
         Switched out = new Switched();
         Switched err = new Switched();
+        System.setIn(InputStream.nullInputStream());
         System.setOut(new PrintStream(out, true, "UTF-8"));
         System.setErr(new PrintStream(err, true, "UTF-8"));
         keepRunning();
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
+        BufferedReader in = new BufferedReader(new InputStreamReader(requests, StandardCharsets.US_ASCII));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             String[] words = line.split(" ", -1);
             for (int i = 0; i < words.length; i++) {
@@ -109,6 +102,17 @@ public class Runner {
             answers.println(code + " " + out.take() + " " + err.take());
             answers.flush();
         }
-        System.exit(0);
+    }
+
+    public static void main(String[] none) {
+        int code = 1;
+        try {
+            serve(System.in, System.out);
+            code = 0;
+        } catch (Throwable thrown) {
+            thrown.printStackTrace();
+        } finally {
+            System.exit(code); // whatever threads the programs have left
+        }
     }
 }
