@@ -22,7 +22,7 @@ from tests.spark.gold.expected.drift import config_drift_episodes
 from tests.spark.gold.frames import cluster, comparable
 from tests.spark.here import need_spark, process
 
-pytestmark = [pytest.mark.spark, pytest.mark.soak]
+pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.long]
 LARGE = {
     "codegen.wholeStage": "true",
     "codegen.factoryMode": "FALLBACK",

@@ -109,6 +109,7 @@ def without_time(raw: bytes) -> bytes:
 
 
 @pytest.mark.soak
+@pytest.mark.long
 def test_records_without_a_time(spark: Any, tmp_path: Path) -> None:
     made = Cluster(1)
     for broker in RACKS:
