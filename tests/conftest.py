@@ -11,7 +11,13 @@ from hypothesis import HealthCheck, settings
 
 from tests.groups import rank, scheduler
 
-settings.register_profile("kshell", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile(
+    "kshell",
+    deadline=None,
+    max_examples=int(os.environ.get("KSHELL_EXAMPLES", "100")),
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
 settings.load_profile("kshell")
 
 # A shell starts background jobs with Ctrl-C ignored, and children inherit that: the processes under test must hear it.
