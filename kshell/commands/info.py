@@ -16,7 +16,8 @@ from kshell.metadata.image import Image, families
 from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.session import Session
 from kshell.sources import describe
-from kshell.sources.files import Listing, bootstrap_file, leader_epochs, meta_properties, quorum_state
+from kshell.sources.beside import bootstrap_file, leader_epochs, meta_properties, quorum_state
+from kshell.sources.files import Listing
 from kshell.sources.source import Loaded
 from kshell.sources.survey import LogSurvey, SegmentSurvey, SnapshotSurvey, survey_log, survey_snapshot
 from kshell.tree.image import iso, provenance

@@ -68,7 +68,7 @@ def _of_nodes(nodes: Nodes) -> dict[str, Any]:
 def _of_log(session: Session) -> dict[str, Any]:
     """What the control records and the files beside the log say; who follows, and how far, is not on disk."""
     from kshell.sources import describe
-    from kshell.sources.files import meta_properties, quorum_state
+    from kshell.sources.beside import meta_properties, quorum_state
 
     loaded = session.loaded
     state = quorum_state(loaded.listing)

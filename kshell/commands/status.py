@@ -19,7 +19,7 @@ from kshell.metadata.health.check import CRITICAL, ERROR, WARNING, State
 from kshell.metadata.health.examine import Health, examine
 from kshell.metadata.partition_state import OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED
 from kshell.sources import describe
-from kshell.sources.files import meta_properties, quorum_state
+from kshell.sources.beside import meta_properties, quorum_state
 from kshell.tree.image import provenance
 
 if TYPE_CHECKING:

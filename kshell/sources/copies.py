@@ -16,8 +16,9 @@ from kshell.protocol.batches import Batch, iter_records, read_header
 from kshell.protocol.control import KRAFT_VOTERS, LEADER_CHANGE, decode_control, holds
 from kshell.protocol.primitives import ZERO_UUID, DecodeError
 from kshell.protocol.verify import Torn
+from kshell.sources.beside import meta_properties, quorum_state
 from kshell.sources.directory import DirectorySource
-from kshell.sources.files import Listing, SnapshotFile, meta_properties, quorum_state
+from kshell.sources.files import Listing, SnapshotFile
 from kshell.sources.log import Progress
 from kshell.sources.records import BatchWalk
 from kshell.sources.snapshot import SnapshotReader

@@ -9,7 +9,8 @@ from kshell.metadata.records import decode_value
 from kshell.metadata.redaction import Redaction, record_plain
 from kshell.metadata.replay import Problem
 from kshell.metadata.values import Entry
-from kshell.sources.files import Listing, Segment, SnapshotFile, leader_epochs, quorum_state
+from kshell.sources.beside import leader_epochs, quorum_state
+from kshell.sources.files import Listing, Segment, SnapshotFile
 from kshell.sources.source import Loaded
 
 NOT_AVAILABLE = "not available from a directory"

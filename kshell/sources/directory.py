@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
 from kshell.metadata.replay import Replayer
 from kshell.protocol.primitives import DecodeError
-from kshell.sources.files import Listing, SnapshotFile, bootstrap_file, locate, scan
+from kshell.sources.beside import bootstrap_file
+from kshell.sources.files import Listing, SnapshotFile, locate, scan
 from kshell.sources.log import FileBatch, LogReader, Progress
 from kshell.sources.snapshot import SnapshotFacts, load_snapshot
 from kshell.sources.source import Loaded, Source

@@ -15,7 +15,8 @@ from kshell.errors import CorruptDataError, DataError, IncompleteLogError, Sourc
 from kshell.protocol.batches import Batch
 from kshell.protocol.primitives import Buffer
 from kshell.protocol.verify import Chain, LeaderEpochs, Torn, find_batch
-from kshell.sources.files import Listing, Segment, is_remote, leader_epochs, open_read
+from kshell.sources.beside import leader_epochs
+from kshell.sources.files import Listing, Segment, is_remote, open_read
 
 Progress = Callable[[int, int, str], None]
 """(bytes done, bytes in all, what is being read)."""

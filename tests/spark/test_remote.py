@@ -12,9 +12,10 @@ import pytest
 
 from kshell.errors import SourceNotFoundError
 from kshell.sources import remote
+from kshell.sources.beside import bootstrap_file, quorum_state
 from kshell.sources.copies import Copy, read_together
 from kshell.sources.directory import DirectorySource
-from kshell.sources.files import METADATA_DIRECTORY, bootstrap_file, quorum_state
+from kshell.sources.files import METADATA_DIRECTORY
 from kshell.sources.log import LogReader
 from kshell.spark.files.boundaries import Boundaries
 from kshell.spark.files.scan import find

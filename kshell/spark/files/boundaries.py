@@ -17,7 +17,8 @@ from kshell.protocol.batches import HEADER_SIZE, LENGTH_END, MIN_LENGTH, read_he
 from kshell.protocol.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, holds
 from kshell.protocol.primitives import Buffer
 from kshell.protocol.verify import MAGIC, FixedEpoch
-from kshell.sources.files import Listing, Segment, SnapshotFile, is_remote, leader_epochs, open_read
+from kshell.sources.beside import leader_epochs
+from kshell.sources.files import Listing, Segment, SnapshotFile, is_remote, open_read
 from kshell.sources.log import LogReader
 from kshell.sources.ranges import open_file
 from kshell.sources.snapshot import SnapshotReader, map_file

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from kshell.errors import SourceError, SourceNotFoundError
-from kshell.sources.files import METADATA_DIRECTORY, Listing, SnapshotFile, is_remote, locate, meta_properties, scan
+from kshell.sources.beside import meta_properties
+from kshell.sources.files import METADATA_DIRECTORY, Listing, SnapshotFile, is_remote, locate, scan
 from kshell.sources.remote import plain
 
 _FILES = (".log", ".checkpoint")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from kshell.sources.files import Listing, quorum_state
+from kshell.sources.beside import quorum_state
+from kshell.sources.files import Listing
 
 _MOST = (1 << 31) - 1
 
