@@ -8,8 +8,6 @@ from __future__ import annotations
 import atexit
 import base64
 import subprocess
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -34,7 +32,6 @@ class Runner:
 
     def __init__(self, command: list[str]) -> None:
         """Start it."""
-        self._lock = threading.Lock()
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )
@@ -43,13 +40,12 @@ class Runner:
         """Run a main class, found in the directory ``classes`` too (or ``""``), to its end; raise Gone at its own."""
         assert self._process.stdin and self._process.stdout
         line = b" ".join(base64.b64encode(word.encode()) for word in (classes, main, *args)) + b"\n"
-        with self._lock:
-            try:
-                self._process.stdin.write(line)
-                self._process.stdin.flush()
-            except (BrokenPipeError, ValueError):  # it ended, or it was closed
-                raise Gone(main) from None
-            answer = self._process.stdout.readline().split(b" ")
+        try:
+            self._process.stdin.write(line)
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise Gone(main) from None
+        answer = self._process.stdout.readline().split(b" ")
         if len(answer) != 3:
             raise Gone(main)
         out, err = map(base64.b64decode, answer[1:])
@@ -62,40 +58,31 @@ class Runner:
 
 
 class Runners:
-    """Those that wait, by class path."""
+    """Those that wait, by class path, the longest unused first. For one thread, as a test is."""
 
     def __init__(self) -> None:
         """None yet."""
-        self._waiting: OrderedDict[str, Runner] = OrderedDict()
-        self._lock = threading.Lock()
+        self._waiting: dict[str, Runner] = {}
         atexit.register(self.close)
 
     def run(self, class_path: str, command: Callable[[], list[str]], classes: str, main: str, *args: str) -> Ended:
         """Run a main class (see :meth:`Runner.run`) in the one of a class path, which ``command`` starts if need be."""
-        runner = self._of(class_path, command)
+        runner = self._waiting.pop(class_path, None) or Runner(command())
+        self._waiting[class_path] = runner
+        while len(self._waiting) > _MOST:
+            self._forget(next(iter(self._waiting)))
         try:
             return runner.run(classes, main, *args)
         except BaseException:
             # Gone, or ended by a time limit while the program is still at it: what that says would be taken for the
             # answer to the next.
-            self._forget(class_path, runner)
+            self._forget(class_path)
             raise
 
     def close(self) -> None:
         """End all of them."""
-        for class_path, runner in list(self._waiting.items()):
-            self._forget(class_path, runner)
+        for class_path in list(self._waiting):
+            self._forget(class_path)
 
-    def _of(self, class_path: str, command: Callable[[], list[str]]) -> Runner:
-        with self._lock:
-            found = self._waiting.pop(class_path, None) or Runner(command())
-            self._waiting[class_path] = found
-            while len(self._waiting) > _MOST:
-                self._waiting.popitem(last=False)[1].close()
-            return found
-
-    def _forget(self, class_path: str, runner: Runner) -> None:
-        with self._lock:
-            if self._waiting.get(class_path) is runner:
-                del self._waiting[class_path]
-        runner.close()
+    def _forget(self, class_path: str) -> None:
+        self._waiting.pop(class_path).close()

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from kshell.spark.warehouse import catalog
+from tests.spark.gold.only import only_gold
 
 
 @pytest.fixture
-def without_gold(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def without_gold() -> Iterator[None]:
     """What is made of these tables is tested by itself."""
-    catalog.tables.cache_clear()
-    monkeypatch.setattr("kshell.spark.gold.tables", dict)
-    yield
-    catalog.tables.cache_clear()
+    with only_gold({}):
+        yield

@@ -17,12 +17,13 @@ from kshell.spark.gold.base.declared import GoldTable
 from kshell.spark.options import SLICE_BYTES
 from kshell.spark.steps.step import advance
 from kshell.spark.truth import Reached, Truth, truth
-from kshell.spark.warehouse import Warehouse, catalog
+from kshell.spark.warehouse import Warehouse
 from kshell.spark.warehouse.commits import CLOSED
 from tests.builders import sealed, value, write_log
 from tests.spark.gold import churn
 from tests.spark.gold.busy import BEGIN, DAY, HOUR, RACKS, Clock, Cluster, right
 from tests.spark.gold.frames import comparable
+from tests.spark.gold.only import only_gold
 from tests.spark.reading import dumped
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -30,12 +31,10 @@ SETTLING = {name: table for name, table in gold.tables().items() if table.settle
 
 
 @pytest.fixture(autouse=True)
-def no_others(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_others() -> Iterator[None]:
     """Steps make no other gold tables: these do not need them."""
-    catalog.tables.cache_clear()
-    monkeypatch.setattr("kshell.spark.gold.tables", lambda: SETTLING)
-    yield
-    catalog.tables.cache_clear()
+    with only_gold(SETTLING):
+        yield
 
 
 def wrong(seed: int) -> Clock:
