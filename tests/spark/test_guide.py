@@ -12,7 +12,7 @@ from tests.builders import FIXTURES
 from tests.notebooks import sparks
 from tests.spark.here import ROOT, need_spark, process
 
-pytestmark = [pytest.mark.spark, pytest.mark.soak]
+pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.long]
 FLEET = "/fleet/*/*/__cluster_metadata-0"
 TABLES = "file:///…/tables"
 

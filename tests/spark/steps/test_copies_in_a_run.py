@@ -163,6 +163,7 @@ def many(folder: Path) -> str:
 
 
 @pytest.mark.soak
+@pytest.mark.long
 def test_a_run_over_many_clusters(
     spark: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

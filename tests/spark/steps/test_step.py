@@ -266,6 +266,7 @@ def test_damage_that_only_reading_shows(spark: Any, tmp_path: Path, name: str) -
 
 
 @pytest.mark.soak
+@pytest.mark.long
 def test_a_lone_copy_that_moved_with_its_damage(spark: Any, tmp_path: Path) -> None:
     """By their headers its batches look as if the one that is missing had been mended."""
     directory = copy_of(FIXTURES / "4.3.1/broker-0", tmp_path / "before")

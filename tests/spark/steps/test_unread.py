@@ -152,6 +152,7 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.usefixtures("without_gold", "at_once")
 def test_a_segment_that_goes_while_damage_of_another_cluster_is_planned_anew(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, two: tuple[Path, Path]
@@ -197,6 +198,7 @@ def test_a_cluster_that_is_refused_does_not_stop_the_others(
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.usefixtures("without_gold", "at_once")
 def test_a_stream_whose_only_news_is_refused_goes_on(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, two: tuple[Path, Path]

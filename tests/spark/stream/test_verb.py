@@ -16,7 +16,7 @@ from tests.builders import FIXTURES
 from tests.spark.beyond import CHEAP, confs
 from tests.spark.here import need_spark
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.soak]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.soak, pytest.mark.long]
 NODE = FIXTURES / "4.2.1-rolled/controller-3002"
 KEYS = {"topics": "topicId", "partitions": "topicId", "brokers": "id", "configs": "resourceName", "features": "name"}
 
