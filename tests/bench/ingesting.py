@@ -1,19 +1,22 @@
 """A process with a Spark session of its own that ingests a log again and again, and measures itself.
 
-``python -m tests.bench.ingesting CORES OUT ROUNDS SOURCE …``: all fields of all records below the sources into Parquet
-in ``OUT``, in a session on that many CPUs of this machine: the process may run on no others. Prints a JSON object for
-each round: records, seconds of the clock, CPU seconds of all processes (Java, its Python workers, this one), and the
-peak resident memory of a worker in MB (0 where there was none: little is read by the driver). Needs Linux.
+``python -m tests.bench.ingesting CORES OUT SOURCE …``: all fields of all records below the sources into Parquet in
+``OUT``, in a session on that many CPUs of this machine: the process may run on no others. Each line of its input is a
+round, for which it prints a JSON object: records, seconds of the clock, CPU seconds of all processes (Java, its Python
+workers, this one), and the peak resident memory of a worker in MB (0 where there was none: little is read by the
+driver). So rounds of several such processes take turns. Needs Linux.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,14 +34,30 @@ class Ingest(NamedTuple):
     worker_mb: float
 
 
-def ingests(cores: int, out: Path, rounds: int, sources: Sequence[Path]) -> list[Ingest]:
-    """The rounds of a process: the first ones are of a JVM that is not warm yet."""
-    words = [sys.executable, "-m", "tests.bench.ingesting", str(cores), str(out), str(rounds), *map(str, sources)]
+@contextlib.contextmanager
+def ingesting(cores: int, out: Path, sources: Sequence[Path]) -> Iterator[Callable[[], Ingest]]:
+    """A process, and what makes it take one more round: the first ones are of a JVM that is not warm yet."""
+    words = [sys.executable, "-m", "tests.bench.ingesting", str(cores), str(out), *map(str, sources)]
     env = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=env, cwd=ROOT)
-    if done.returncode:
-        raise SystemExit(f"ingesting failed:\n{done.stderr[-2000:]}")
-    return [Ingest(**json.loads(line)) for line in done.stdout.splitlines()]
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True, env=env, cwd=ROOT
+        )
+        assert process.stdin is not None and process.stdout is not None
+        asked, told = process.stdin.fileno(), process.stdout
+
+        def ingest() -> Ingest:
+            with contextlib.suppress(BrokenPipeError):  # it has failed: that no line comes shows it
+                os.write(asked, b"\n")
+            line = told.readline()
+            if not line:
+                process.wait()
+                said.seek(0)
+                raise SystemExit(f"ingesting failed:\n{said.read()[-2000:]}")
+            return Ingest(**json.loads(line))
+
+        with process:  # closes its input, which ends it
+            yield ingest
 
 
 def pinned(cores: int) -> set[int]:
@@ -46,7 +65,7 @@ def pinned(cores: int) -> set[int]:
     return set(sorted(os.sched_getaffinity(0))[:cores])
 
 
-def _main(cores: int, out: str, rounds: int, sources: Sequence[str]) -> None:
+def _main(cores: int, out: str, sources: Sequence[str]) -> None:
     from kshell.spark import session
     from kshell.spark.steps import ingest, planning
     from kshell.spark.warehouse.commits import State
@@ -54,7 +73,7 @@ def _main(cores: int, out: str, rounds: int, sources: Sequence[str]) -> None:
 
     os.sched_setaffinity(0, pinned(cores))
     with session.running(f"local[{cores}]") as spark:
-        for _ in range(rounds):
+        for _ in sys.stdin:
             cpu, wall = cpu_seconds(), time.perf_counter()
             truths = planning.truths(planning.clusters(sources), State())
             slices = [piece for one in truths for piece in one.slices]
@@ -108,4 +127,4 @@ def _worker_mb() -> float:
 
 
 if __name__ == "__main__":
-    _main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4:])
+    _main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
