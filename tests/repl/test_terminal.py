@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests import builders
+from tests.needed import is_required
 from tests.repl.tmux import NEEDS_TMUX, Terminal
 
 pytestmark = [
@@ -122,7 +123,7 @@ def test_history_after_a_restart(terminal: Open, tmp_path: Path) -> None:
     shell.wait_for_prompt("/image/features")
 
 
-@pytest.mark.skipif(shutil.which("less") is None, reason="less is not installed")
+@pytest.mark.skipif(shutil.which("less") is None and not is_required(), reason="less is not installed")
 def test_long_output_is_paged(terminal: Open) -> None:
     shell = terminal(lines=12)
     shell.wait_for_prompt("/")

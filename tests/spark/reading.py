@@ -16,8 +16,11 @@ from kshell.sources.records import Records, log_records, snapshot_records
 from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import partitions
 from kshell.spark.options import parse
+from tests.needed import is_required
 
-needs_arrow = pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="pyarrow is not installed")
+needs_arrow = pytest.mark.skipif(
+    importlib.util.find_spec("pyarrow") is None and not is_required(), reason="pyarrow is not installed"
+)
 
 Found = tuple[str, int | None, str]
 """(file, byte, reason) of damage and torn tails."""

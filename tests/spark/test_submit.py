@@ -12,6 +12,7 @@ import pytest
 from kshell.sources.files import METADATA_DIRECTORY
 from kshell.spark.shipping import zipped
 from tests.builders import FIXTURES
+from tests.needed import is_required
 from tests.spark import beyond
 from tests.spark.filler import write_filler
 from tests.spark.here import need_spark, process
@@ -87,7 +88,9 @@ def test_spark_submit_with_a_zip_on_a_cluster_of_two_workers(
     assert beyond.contents(tmp_path / "tables") == expected
 
 
-@pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="pyspark[connect] is not installed")
+@pytest.mark.skipif(
+    importlib.util.find_spec("grpc") is None and not is_required(), reason="pyspark[connect] is not installed"
+)
 def test_connect_with_what_the_client_ships(tmp_path: Path, expected: dict[str, list[str]], sources: list[str]) -> None:
     (tmp_path / "server").mkdir()
     with beyond.connect_server(tmp_path / "server") as url:
