@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import statistics
 
-from tests.bench.harness import Comparison, kshell, pair
+from tests.bench.harness import Comparison, kshell, met, pair
 from tests.kafka import gen
 
 TOPICS, PARTITIONS = 10_000, 100
@@ -39,9 +39,8 @@ def run(rounds: int) -> Comparison:
         return done.wall
 
     mine, other = pair(rounds, ours, theirs)
-    verdict = "met" if max(peaks) <= MEMORY_GOAL_MB else "NOT met"
     notes = [
-        f"peak memory {max(peaks):.0f} MB (goal {MEMORY_GOAL_MB} MB: {verdict})",
+        f"peak memory {max(peaks):.0f} MB (goal {MEMORY_GOAL_MB} MB: {met(max(peaks) <= MEMORY_GOAL_MB)})",
         f"file of {file.stat().st_size / 1e6:.0f} MB",
         f"both are whole processes; Kafka's replay alone, without the start of its JVM: median"
         f" {statistics.median(alone) * 1000:.0f} ms, ratio 1/{statistics.median(alone) / statistics.median(mine):.1f}",

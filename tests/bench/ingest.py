@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kshell.sources.files import METADATA_DIRECTORY
-from tests.bench.harness import Comparison
+from tests.bench.harness import Comparison, met
 from tests.bench.ingesting import Ingest, ingesting, pinned
 from tests.kafka import gen, jars
 
@@ -51,9 +51,9 @@ def run(rounds: int) -> Comparison:
         f" {statistics.median(wall for wall, _ in dumped):.2f} s",
         f"the first ingest of a new JVM: {first.cpu:.1f} CPU s",
         f"two CPUs: {statistics.median(faster):.2f} times as fast by the clock, {min(faster):.2f} to {max(faster):.2f}"
-        f" (goal {CORES_GOAL}: {_met(statistics.median(faster) >= CORES_GOAL)})",
+        f" (goal {CORES_GOAL}: {met(statistics.median(faster) >= CORES_GOAL)})",
         f"{DIRECTORIES} directories: {each:.2f} times the CPU of a record (goal {DIRECTORIES_GOAL}:"
-        f" {_met(each <= DIRECTORIES_GOAL)})",
+        f" {met(each <= DIRECTORIES_GOAL)})",
         f"peak memory of a worker: {max(done.worker_mb for done in [*one, *two, *many]):.0f} MB",
         f"load of the machine meanwhile: {os.getloadavg()[1]:.1f} (what is by the clock needs a quiet one)",
     ]
@@ -125,7 +125,3 @@ def split(folder: Path) -> Path:
 
 def _per_record(rounds: list[Ingest]) -> float:
     return statistics.median(done.cpu / done.records for done in rounds)
-
-
-def _met(is_met: bool) -> str:
-    return "met" if is_met else "NOT met"

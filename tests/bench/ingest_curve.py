@@ -12,7 +12,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from tests.bench.harness import ROOT, Comparison
+from tests.bench.harness import ROOT, Comparison, met
 from tests.bench.ingesting import Ingest, ingesting
 from tests.kafka import gen
 
@@ -37,8 +37,7 @@ def run(rounds: int) -> Comparison:
     notes = [
         f"{one.records:>12,} records {one.cpu:8.2f} CPU s {one.wall:8.2f} s {one.worker_mb:6.0f} MB" for one in found
     ]
-    verdict = "met" if peak < MEMORY_GOAL_MB else "NOT met"
-    notes.append(f"peak memory of a worker {peak:.0f} MB (goal {MEMORY_GOAL_MB} MB: {verdict})")
+    notes.append(f"peak memory of a worker {peak:.0f} MB (goal {MEMORY_GOAL_MB} MB: {met(peak < MEMORY_GOAL_MB)})")
     if importlib.util.find_spec("matplotlib") is not None:
         plot(found, IMAGE)
         notes.append(f"plot: {IMAGE.relative_to(ROOT)}")

@@ -46,18 +46,23 @@ def ingesting(cores: int, out: Path, sources: Sequence[Path]) -> Iterator[Callab
         assert process.stdin is not None and process.stdout is not None
         asked, told = process.stdin.fileno(), process.stdout
 
+        def failed() -> SystemExit:
+            said.seek(0)
+            return SystemExit(f"ingesting failed:\n{said.read()[-2000:]}")
+
         def ingest() -> Ingest:
             with contextlib.suppress(BrokenPipeError):  # it has failed: that no line comes shows it
                 os.write(asked, b"\n")
             line = told.readline()
             if not line:
                 process.wait()
-                said.seek(0)
-                raise SystemExit(f"ingesting failed:\n{said.read()[-2000:]}")
+                raise failed()
             return Ingest(**json.loads(line))
 
         with process:  # closes its input, which ends it
             yield ingest
+        if process.returncode:
+            raise failed()
 
 
 def pinned(cores: int) -> set[int]:
