@@ -34,7 +34,7 @@ class _Rows(Topic):
 
     def _last(self) -> dict[int, int]:
         """Partition -> its newest row."""
-        raise NotImplementedError
+        raise NotImplementedError  # an ABC would make isinstance() slower, which packing asks of every value
 
     def __len__(self) -> int:
         return self.count()

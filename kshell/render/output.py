@@ -182,7 +182,7 @@ def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Ite
         raise CommandError(f"{target}: no file can have that name")
     try:
         # The mode is 0666 without the umask's bits, as a shell's redirection has it.
-        stream = open(path, "a" if append else "w", encoding="utf-8", newline="")  # noqa: SIM115
+        stream = open(path, "a" if append else "w", encoding="utf-8", newline="")  # noqa: SIM115  # closed below
     except OSError as error:
         raise _failed(target, error) from None
     try:

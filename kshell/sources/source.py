@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,7 +44,7 @@ class Following(NamedTuple):
     trouble: str | None
 
 
-class Source:
+class Source(ABC):
     """Base of the sources. ``kind``: ``directory``, ``quorum`` or ``brokers``; ``path`` is empty if there is none."""
 
     kind = ""
@@ -60,15 +61,15 @@ class Source:
         """Whether a running cluster answers."""
         return self.nodes is not None
 
+    @abstractmethod
     def listing(self, *, whole: bool = False) -> Listing:
         """Snapshots and log as they are now. ``whole``: with as much of the log as there is, not only what an image
         needs. Raises SourceError, UnsupportedVersionError where the source has neither.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
         """The image now, or with every record up to offset ``until``. Raises SourceError, DataError."""
-        raise NotImplementedError
 
     def offset_of(self, point: str) -> int | None:
         """The offset that ``point`` means; ``None`` for now. Raises UsageError, DataError."""
@@ -87,7 +88,7 @@ class Source:
         """What a person should know of the source itself: of connections, not of data."""
         return []
 
-    def start(self, changed: Callable[[], None] | None = None) -> None:
+    def start(self, changed: Callable[[], None] | None = None) -> None:  # noqa: B027  # files are not followed so
         """Follows in the background from now on, where that is possible; ``changed`` is told of news."""
 
     def following(self) -> Following | None:
@@ -98,12 +99,12 @@ class Source:
         """Whether a live source has newer committed records than the image it gave last."""
         return False
 
+    @abstractmethod
     def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
         """The log's batches from offset ``start`` (``None``: now) on, for ever; ``None`` whenever there is no news.
 
         A live source gives what is committed. Raises SourceError, DataError.
         """
-        raise NotImplementedError
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  # a directory has none
         """Lets go of connections."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -22,7 +23,7 @@ Write = Callable[[Table, Iterable[Row]], str]
 """Writes a table, and returns the name of its file."""
 
 
-class Writer:
+class Writer(ABC):
     """Writes tables into the directory ``place``; a context manager that finishes what is open."""
 
     def __init__(self, place: str) -> None:
@@ -34,11 +35,11 @@ class Writer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @abstractmethod
     def write(self, table: Table, rows: Iterable[Row]) -> str:
         """Writes one table; the name of its file."""
-        raise NotImplementedError
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  # most have nothing open
         """Finishes a file of several tables."""
 
     def _file(self, name: str) -> str:
