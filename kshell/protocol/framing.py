@@ -197,7 +197,7 @@ class Framer:
 
     def _learn_topic(self, buf: Buffer, found: Span) -> None:
         name_size = found.value_end - found.value - _HEAD - 1 - _UUID - 1
-        if buf[found.value : found.value + _HEAD] != _TOPIC_HEAD or not 0 < name_size < _LONGEST_NAME:
+        if buf[found.value : found.value + _HEAD] != _TOPIC_HEAD or not 0 < name_size <= _LONGEST_NAME:
             return
         plain = buf[found.value + _HEAD] == name_size + 1 and buf[found.value_end - 1] == 0 and found.time_delta == 0
         if plain and self._is_new(head := _head(buf, found, _HEAD + 1)):
