@@ -149,6 +149,10 @@ class Admin:
         ids: list[int] = self.call("brokers")
         return ids
 
+    def high_watermark(self) -> int:
+        """Return the end offset (exclusive) of what the metadata log's leader knows to be committed."""
+        return int(self.call("highWatermark"))
+
     def produce(self, topic: str, count: int = 1, transactional_id: str | None = None) -> None:
         """Write a few records with an idempotent (or transactional) producer, which takes producer ids."""
         self.call("produce", topic=topic, count=count, transactionalId=transactional_id)

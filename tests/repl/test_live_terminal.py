@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.kafka import jars
+from tests.kafka.admin import Admin
 from tests.kafka.cluster import Cluster
+from tests.kafka.waiting import wait_until
 from tests.repl.tmux import NEEDS_TMUX, Terminal
 
 pytestmark = [
@@ -44,6 +46,7 @@ def test_a_session_on_a_running_quorum(cluster: Cluster, shell: Terminal) -> Non
     shell.press("Enter")
     shell.wait(r"^orders/$")
     admin.create_topic("payments", 1)
+    catches_up(shell, admin)
     shell.type("ls /image/topics/byName")
     shell.press("Enter")
     shell.wait(r"^orders/ +payments/$")
@@ -59,6 +62,19 @@ def test_a_session_on_a_running_quorum(cluster: Cluster, shell: Terminal) -> Non
     kill_the_leader(cluster, shell)
 
 
+def catches_up(shell: Terminal, admin: Admin) -> None:
+    """By itself, at its prompt: to what was committed when Kafka answered. An observer is told of it by its next fetch,
+    a moment after the one who made the change.
+    """
+    committed = admin.high_watermark()
+
+    def has() -> bool:
+        found = re.search(r"offset (\d+) · lag 0", shell.screen())
+        return found is not None and int(found[1]) >= committed - 1
+
+    wait_until(has, f"the toolbar does not come to offset {committed - 1}")
+
+
 def kill_the_leader(cluster: Cluster, shell: Terminal) -> None:
     """The toolbar says that there is no leader, then names the next one; the shell goes on."""
     shell.enter("pwd")
@@ -71,7 +87,9 @@ def kill_the_leader(cluster: Cluster, shell: Terminal) -> None:
     assert int(found[2]) > epoch
     shell.press("C-l")
     shell.shows("live-next-leader")
-    cluster.admin().create_topic("returns", 1)
+    admin = cluster.admin()
+    admin.create_topic("returns", 1)
+    catches_up(shell, admin)
     shell.type("ls /image/topics/byName")
     shell.press("Enter")
     shell.wait(r"returns/")

@@ -100,6 +100,8 @@ public class Admin {
                 return client.unregisterBroker(r.get("id").asInt()).all().get();
             case "brokers":
                 return brokers();
+            case "highWatermark":
+                return client.describeMetadataQuorum().quorumInfo().get().highWatermark();
             case "produce":
                 return produce(r);
             default:
