@@ -27,7 +27,7 @@ _FEW = 64 << 20
 """Bytes that are compared on the driver: about as long as a session takes to start."""
 _LITTLE = 1 << 20
 """Bytes of a cluster that are always compared there: about as long as a task takes to start."""
-LEAST_CUT, MOST_CUT = 4 << 20, 64 << 20
+LEAST_CUT, MOST_CUT = 1 << 20, 64 << 20
 _SLICES = 1 << 12
 _COLUMN = "truth"
 

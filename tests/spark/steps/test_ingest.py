@@ -19,13 +19,16 @@ MB = 1 << 20
 Place = tuple[str, Run]
 
 
-def slices(sizes: list[int], per_file: int = 5, *, found: bool = False) -> list[Slice]:
-    """Slices of so many bytes one after the other, some in each file."""
-    made, at = [], 0
-    for number, size in enumerate(sizes):
+def slices(
+    sizes: list[int], per_file: int = 5, *, found: bool = False, records: list[int] | None = None
+) -> list[Slice]:
+    """Slices of so many bytes and records one after the other, some in each file."""
+    made, at, offset = [], 0, 0
+    for number, (size, count) in enumerate(zip(sizes, records or [1] * len(sizes), strict=True)):
         at = 0 if number % per_file == 0 else at
         findings = (Finding(at, "gap", "a reason"),) if found else ()
-        path, run = f"file{number // per_file}", Run(at, at + size, number, number + 1)
+        path, run = f"file{number // per_file}", Run(at, at + size, offset, offset + count)
+        offset += count
         made.append(Slice(Origin("a", 1), FilePlan(path, 99, False, (run,), findings)))
         at += size
     return made
@@ -50,6 +53,30 @@ def test_evenly_and_in_order(sizes: list[int], parallelism: int) -> None:
     for task in made:
         # What joining saves on opening files is not counted here.
         assert sum(run.end - run.start for _, run in places(list(task))) <= share + max(sizes) + MB
+
+
+@given(st.lists(st.tuples(st.integers(1, 2 * MB), st.integers(1, 40_000)), min_size=30, max_size=80))
+def test_records_weigh_as_well_as_bytes(some: list[tuple[int, int]]) -> None:
+    sizes, records = [size for size, _ in some], [count for _, count in some]
+    made = tasks(slices(sizes, len(some), records=records), 2)
+    works = [sum(run.end - run.start + 128 * (run.after - run.first) for _, run in places(list(one))) for one in made]
+    assert sum(works) == sum(sizes) + 128 * sum(records)
+    most = max(size + 128 * count for size, count in some)
+    assert max(works) - min(works) <= 2 * most + MB
+
+
+def test_small_records_make_a_smaller_task() -> None:
+    """As many bytes each, but twice as many records: what comes first has more of the bytes, and fewer records."""
+    some = slices([MB] * 40, 40, records=[9_000] * 20 + [20_000] * 20)
+    one, two = ([run for _, run in places(list(task))] for task in tasks(some, 2))
+    assert (len(one), len(two)) == (24, 16)
+
+
+def test_what_was_there_before_is_not_decoded_again() -> None:
+    [piece] = slices([MB], records=[7])
+    again = piece.file.runs[0]._replace(repeats=True)
+    assert piece.records() == 7
+    assert piece._replace(file=piece.file._replace(runs=(again, *piece.file.runs))).records() == 7
 
 
 @pytest.mark.parametrize(
@@ -81,7 +108,7 @@ def test_nothing_is_no_task() -> None:
     assert ingest.packed([], 4) == []
 
 
-@pytest.mark.parametrize(("size", "expected"), [(100, 4 * MB), (40 << 30, 10 * MB), (1 << 40, 64 * MB)])
+@pytest.mark.parametrize(("size", "expected"), [(100, MB), (40 << 30, 10 * MB), (1 << 40, 64 * MB)])
 def test_a_log_is_cut_finely_and_a_huge_one_into_some_thousand_slices(size: int, expected: int, tmp_path: Path) -> None:
     with open(tmp_path / f"{0:020}.log", "wb") as file:
         file.truncate(size)  # no room is taken
