@@ -11,16 +11,15 @@ import contextlib
 import glob
 import importlib.util
 import os
-import pathlib
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell.errors import CommandError, SourceError, UsageError
 from kshell.extras import missing
-from kshell.spark import java
+from kshell.spark import java, jvm_options
 from kshell.spark.interrupts import quiet
 from kshell.spark.shipping import ship
 
@@ -37,9 +36,6 @@ _OF_TABLES = {
     # Days and months of the tables are UTC's, wherever the session runs.
     "spark.sql.session.timeZone": "UTC",
 }
-_BRIEF = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=240m", "-Xmn256m"]
-"""Compile quickly, not well (the room for compiled code is 48 MB then, and the pipeline fills it); collect seldom."""
-_LEVELS = ("off", "error", "warn", "info", "debug")
 
 
 def is_local(master: str) -> bool:
@@ -130,14 +126,17 @@ def local(
     ``brief`` is for sessions of seconds (tests, ``doctor``): the JVM compiles quickly, not well.
     """
     found = java.find(os.environ)
-    wanted = local_settings(master, warehouse, brief=brief, log_level=log_level) | dict(settings or {})
-    with _environment(local_environment(found, os.environ)):
+    environment = local_environment(found, os.environ)
+    collects = not jvm_options.names_collector(settings or {}, os.environ, environment["SPARK_HOME"])
+    said = jvm_options.options(log_level, brief=brief, collects=collects)
+    wanted = local_settings(master, warehouse, said) | dict(settings or {})
+    with _environment(environment):
         return _started(
             wanted, f"Spark did not start on this machine (Java {found.version}, {found.why})", CommandError
         )
 
 
-def local_settings(master: str, warehouse: str, *, brief: bool = False, log_level: str = "error") -> dict[str, str]:
+def local_settings(master: str, warehouse: str, java_options: Sequence[str] = ()) -> dict[str, str]:
     """What a session on this machine is started with."""
     cores = cores_of(master)
     return _OF_TABLES | {
@@ -150,23 +149,8 @@ def local_settings(master: str, warehouse: str, *, brief: bool = False, log_leve
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": warehouse,
         # Not extraJavaOptions: those stay the person's own, and come after these.
-        "spark.driver.defaultJavaOptions": " ".join(_java_options(brief, log_level)),
+        "spark.driver.defaultJavaOptions": " ".join(java_options),
     }
-
-
-def _java_options(brief: bool, log_level: str) -> list[str]:
-    if log_level not in _LEVELS:
-        raise UsageError(f"{log_level!r} is no level of a log", hint=f"one of {', '.join(_LEVELS)}")
-    quiet = os.path.join(os.path.dirname(os.path.abspath(__file__)), "log4j2.properties")
-    options = []
-    if os.path.isfile(quiet):  # it is not in a zip
-        task_level = "off" if log_level in ("off", "error") else log_level
-        options += [
-            f"-Dlog4j2.configurationFile={pathlib.Path(quiet).as_uri()}",
-            f"-Dkshell.log.level={log_level}",
-            f"-Dkshell.log.task.level={task_level}",
-        ]
-    return options + (_BRIEF if brief else [])
 
 
 def cores_of(master: str) -> int:

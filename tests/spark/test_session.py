@@ -62,15 +62,9 @@ def test_settings_of_this_machine() -> None:
     assert settings["spark.sql.shuffle.partitions"] == "2"
     assert settings["spark.sql.warehouse.dir"] == "/warehouse"
     assert settings["spark.sql.session.timeZone"] == "UTC"
-    options = settings["spark.driver.defaultJavaOptions"]
-    assert f"={(ROOT / 'kshell/spark/log4j2.properties').as_uri()}" in options
-    assert "-Dkshell.log.level=error -Dkshell.log.task.level=off" in options
-    assert "Tiered" not in options
-    brief = session.local_settings("local[2]", "/warehouse", brief=True, log_level="info")
-    assert "-XX:TieredStopAtLevel=1" in brief["spark.driver.defaultJavaOptions"]
-    assert "-Dkshell.log.task.level=info" in brief["spark.driver.defaultJavaOptions"]
-    with pytest.raises(UsageError, match="'loud' is no level of a log"):
-        session.local_settings("local", "/warehouse", log_level="loud")
+    assert settings["spark.driver.defaultJavaOptions"] == ""
+    said = session.local_settings("local[2]", "/warehouse", ["-ea", "-Xss4m"])
+    assert said["spark.driver.defaultJavaOptions"] == "-ea -Xss4m"
 
 
 def test_variables_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
