@@ -55,7 +55,7 @@ class Comparison(NamedTuple):
                 f"   min {min(seconds) * 1000:8.0f}   max {max(seconds) * 1000:8.0f}   of {len(seconds)}"
             )
 
-        times = f"  ratio    1/{1 / self.ratio:.1f} (goal 1/{1 / self.goal:.0f}: {met(self.ratio <= self.goal)})"
+        times = f"  ratio    1/{1 / self.ratio:.1f} (goal 1/{1 / self.goal:.3g}: {met(self.ratio <= self.goal)})"
         lines = [self.title, side(self.names[0], self.ours), side(self.names[1], self.theirs), times]
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 

@@ -74,7 +74,7 @@ def _main(log: Path, folder: Path, rounds: int) -> None:
     from kshell.spark.steps import planning
     from kshell.spark.warehouse import Warehouse
 
-    os.sched_setaffinity(0, pinned(1))
+    os.sched_setaffinity(0, pinned([0]))
     with session.running("local[1]") as spark:
         for number in range(rounds):
             warehouse = Warehouse(spark, str(folder / f"out{number}"))

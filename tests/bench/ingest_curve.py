@@ -30,7 +30,7 @@ def run(rounds: int) -> Comparison:
         for size in (10**power for power in range(4, 8)):
             if size <= most:
                 log = gen.log(TOPICS, PARTITIONS, size - TOPICS * (PARTITIONS + 1) - 61)
-                with ingesting(1, Path(folder, "out"), [log.parent]) as ingest:
+                with ingesting([0], Path(folder, "out"), [log.parent]) as ingest:
                     found.append([ingest() for _ in range(WARM + 1 if size < 10**7 else 2)][-1])
     peak = max(one.worker_mb for one in found)
     assert found[-1].worker_mb, "no worker was seen"

@@ -1,10 +1,10 @@
 """A process with a Spark session of its own that ingests a log again and again, and measures itself.
 
-``python -m tests.bench.ingesting CORES OUT SOURCE …``: all fields of all records below the sources into Parquet in
-``OUT``, in a session on that many CPUs of this machine: the process may run on no others. Each line of its input is a
-round, for which it prints a JSON object: records, seconds of the clock, CPU seconds of all processes (Java, its Python
-workers, this one), and the peak resident memory of a worker in MB (0 where there was none: little is read by the
-driver). So rounds of several such processes take turns. Needs Linux.
+``python -m tests.bench.ingesting CPUS OUT SOURCE …``: all fields of all records below the sources into Parquet in
+``OUT``, in a session on those CPUs of this machine (``0,1``: the first two that there are) and no others. Each line of
+its input is a round, for which it prints a JSON object: records, seconds of the clock, CPU seconds of all processes
+(Java, its Python workers, this one), and the peak resident memory of a worker in MB (0 where there was none: little is
+read by the driver). So rounds of several such processes take turns. Needs Linux.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Ingest(NamedTuple):
 
 
 @contextlib.contextmanager
-def ingesting(cores: int, out: Path, sources: Sequence[Path]) -> Iterator[Callable[[], Ingest]]:
-    """A process, and what makes it take one more round: the first ones are of a JVM that is not warm yet."""
-    words = [sys.executable, "-m", "tests.bench.ingesting", str(cores), str(out), *map(str, sources)]
+def ingesting(cpus: Sequence[int], out: Path, sources: Sequence[Path]) -> Iterator[Callable[[], Ingest]]:
+    """A process on those CPUs, and what makes it take one more round; the first are of a JVM that is not warm yet."""
+    words = [sys.executable, "-m", "tests.bench.ingesting", ",".join(map(str, cpus)), str(out), *map(str, sources)]
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(
@@ -65,24 +65,25 @@ def ingesting(cores: int, out: Path, sources: Sequence[Path]) -> Iterator[Callab
             raise failed()
 
 
-def pinned(cores: int) -> set[int]:
-    """So many of the CPUs that this process may run on."""
-    return set(sorted(os.sched_getaffinity(0))[:cores])
+def pinned(cpus: Sequence[int]) -> set[int]:
+    """Of the CPUs that this process may run on the first (0), the second, and so on."""
+    every = sorted(os.sched_getaffinity(0))
+    return {every[number] for number in cpus}
 
 
-def _main(cores: int, out: str, sources: Sequence[str]) -> None:
+def _main(cpus: Sequence[int], out: str, sources: Sequence[str]) -> None:
     from kshell.spark import session
     from kshell.spark.steps import ingest, planning
     from kshell.spark.warehouse.commits import State
     from kshell.spark.warehouse.parquet_tables import WRITING
 
-    os.sched_setaffinity(0, pinned(cores))
-    with session.running(f"local[{cores}]") as spark:
+    os.sched_setaffinity(0, pinned(cpus))
+    with session.running(f"local[{len(cpus)}]") as spark:
         for _ in sys.stdin:
             cpu, wall = cpu_seconds(), time.perf_counter()
             truths = planning.truths(planning.clusters(sources), State())
             slices = [piece for one in truths for piece in one.slices]
-            ingest.records(spark, slices, cores).write.mode("overwrite").options(**WRITING).parquet(out)
+            ingest.records(spark, slices, len(cpus)).write.mode("overwrite").options(**WRITING).parquet(out)
             wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
             records = spark.read.parquet(out).count()
             print(json.dumps(Ingest(records, wall, cpu, _worker_mb())._asdict()), flush=True)
@@ -132,4 +133,4 @@ def _worker_mb() -> float:
 
 
 if __name__ == "__main__":
-    _main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    _main([int(number) for number in sys.argv[1].split(",")], sys.argv[2], sys.argv[3:])
