@@ -17,7 +17,8 @@ _BRIEF_COLLECTOR = "-XX:+UseSerialGC"
 _COLLECTOR = "-XX:+UseParallelGC"
 """Nobody waits for an answer within milliseconds here: throughput counts (decision 21)."""
 _ANY_COLLECTOR = re.compile(r"-XX:[+-]Use\w+GC\b")
-_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS")
+"""Java's own, and those that Spark hands to it."""
 _EXTRA = "spark.driver.extraJavaOptions"
 _DEFAULTS = "spark-defaults.conf"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,8 @@ _EXTRA = "spark.driver.extraJavaOptions"
         ({}, {"JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"}, None, True),
         ({}, {"JDK_JAVA_OPTIONS": "-ea -XX:-UseSerialGC"}, None, True),
         ({}, {"_JAVA_OPTIONS": "-XX:+UseShenandoahGC -ea"}, None, True),
+        ({}, {"SPARK_SUBMIT_OPTS": "-XX:+UseG1GC"}, None, True),
+        ({}, {"PYSPARK_SUBMIT_ARGS": "--driver-java-options -XX:+UseG1GC pyspark-shell"}, None, True),
         ({}, {"OTHER": "-XX:+UseG1GC"}, None, False),
         ({}, {}, f"spark.driver.memory 2g\n{_EXTRA}  -XX:+UseG1GC\n", True),
         ({}, {}, "spark.driver.memory 2g\n", False),
@@ -77,13 +80,22 @@ with session.running("local[1]", settings=settings) as spark:
     beans = spark._jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans()
     print(sorted(bean.getName() for bean in beans)[0])
 """
+_G1 = "-XX:+UseG1GC"
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize(("chosen", "expected"), [("", "PS MarkSweep"), ("-XX:+UseG1GC", "G1 ")])
-def test_the_collector_of_a_session(chosen: str, expected: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("chosen", "variables", "expected"),
+    [
+        ("", {}, "PS MarkSweep"),
+        (_G1, {}, "G1 "),
+        ("", {"SPARK_SUBMIT_OPTS": _G1}, "G1 "),
+        ("", {"PYSPARK_SUBMIT_ARGS": f"--driver-java-options {_G1} pyspark-shell"}, "G1 "),
+    ],
+)
+def test_the_collector_of_a_session(chosen: str, variables: dict[str, Any], expected: str, tmp_path: Path) -> None:
     need_spark()
-    done = process("-c", _PROGRAM, chosen, home=tmp_path)
+    done = process("-c", _PROGRAM, chosen, home=tmp_path, **variables)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(expected)
