@@ -43,7 +43,9 @@ def run(rounds: int) -> Comparison:
     rounds *= 3
     log = generated(TOPICS, PARTITIONS, RECORDS)
     made = _in_turn(log, rounds)
-    assert {done.records for one in made for done in (one.one, one.two, *one.apart)} == {RECORDS}
+    every = [done for one in made for done in (one.one, one.two, *one.apart)]
+    assert {done.records for done in every} == {RECORDS}
+    assert all(done.worker_mb for done in every), "no worker was seen"
     faster = [one.faster for one in made]
     possible = [one.possible for one in made]
     shares = [one.faster / one.possible for one in made]
@@ -52,6 +54,7 @@ def run(rounds: int) -> Comparison:
         f"two sessions that share nothing, one on each CPU: {statistics.median(possible):.2f} times the work of one,"
         f" {min(possible):.2f} to {max(possible):.2f}",
         f"of what the machine can do: {statistics.median(shares):.0%}",
+        f"peak memory of a worker: {max(done.worker_mb for done in every):.0f} MB",
         f"CPU seconds: {statistics.median(one.two.cpu for one in made):.2f} with two,"
         f" {statistics.median(one.one.cpu for one in made):.2f} with one",
     ]
