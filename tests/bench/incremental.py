@@ -13,18 +13,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kshell.sources.files import METADATA_DIRECTORY
 from tests.bench.harness import ROOT, Comparison
 from tests.bench.ingest import PARTITIONS, RECORDS, TOPICS, generated
-from tests.bench.ingesting import cpu_seconds, pinned
-
-if TYPE_CHECKING:
-    from kshell.spark.truth import Truth
-    from kshell.spark.warehouse import Warehouse
+from tests.bench.ingesting import cpu_seconds, pinned, take
 
 SHARE = 100
 """The newest hundredth of the log's bytes comes later."""
@@ -83,26 +77,10 @@ def _main(log: Path, folder: Path, rounds: int) -> None:
                 source = place(log, folder / "source", whole=whole)
                 before = cpu_seconds()
                 found = planning.truths(planning.clusters([str(source)]), warehouse.state)
-                _ingest(warehouse, found)
+                take(warehouse, found, 1)
                 spent.append(cpu_seconds() - before)
             assert warehouse.read("records").count() == RECORDS
             print(json.dumps(spent), flush=True)
-
-
-def _ingest(warehouse: Warehouse, truths: Sequence[Truth]) -> None:
-    """What is new into ``bronze/records``, as a step that commits: as a run does it, without the other tables."""
-    from kshell.spark.steps import ingest
-    from kshell.spark.steps.novelty import fresh_of
-    from kshell.spark.warehouse.commits import ClusterState
-
-    fresh = [one for one in (fresh_of(truth, warehouse.state) for truth in truths) if one is not None]
-    if not fresh:
-        return
-    with warehouse.writing():
-        warehouse.begin()
-        slices = [piece for one in fresh for piece in one.truth.slices]
-        warehouse.append("records", ingest.records(warehouse.spark, slices, 1))
-        warehouse.commit({one.cluster_id: ClusterState(one.truth.reached._asdict(), None, 0) for one in fresh})
 
 
 if __name__ == "__main__":

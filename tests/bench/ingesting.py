@@ -1,10 +1,11 @@
 """A process with a Spark session of its own that ingests a log again and again, and measures itself.
 
-``python -m tests.bench.ingesting CPUS OUT SOURCE …``: all fields of all records below the sources into Parquet in
-``OUT``, in a session on those CPUs of this machine (``0,1``: the first two that there are) and no others. Each line of
-its input is a round, for which it prints a JSON object: records, seconds of the clock, CPU seconds of all processes
-(Java, its Python workers, this one), and the peak resident memory of a worker in MB (0 where there was none: little is
-read by the driver). So rounds of several such processes take turns. Needs Linux.
+``python -m tests.bench.ingesting CPUS OUT SOURCE …``: all records below the sources into the table ``records`` of a
+new warehouse in ``OUT``, which is removed again; in a session on those CPUs of this machine (``0,1``: the first two
+that there are) and no others. Each line of its input is a round, for which it prints a JSON object: records, seconds of
+the clock, CPU seconds of all processes (Java, its Python workers, this one), and the peak resident memory of a worker
+in MB (0 where there was none: little is read by the driver). So rounds of several such processes take turns. Needs
+Linux.
 """
 
 from __future__ import annotations
@@ -12,15 +13,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tests.bench.harness import ROOT
+
+if TYPE_CHECKING:
+    from kshell.spark.truth import Truth
+    from kshell.spark.warehouse import Warehouse
 
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
@@ -73,20 +79,36 @@ def pinned(cpus: Sequence[int]) -> set[int]:
 
 def _main(cpus: Sequence[int], out: str, sources: Sequence[str]) -> None:
     from kshell.spark import session
-    from kshell.spark.steps import ingest, planning
+    from kshell.spark.steps import planning
+    from kshell.spark.warehouse import Warehouse
     from kshell.spark.warehouse.commits import State
-    from kshell.spark.warehouse.parquet_tables import WRITING
 
     os.sched_setaffinity(0, pinned(cpus))
     with session.running(f"local[{len(cpus)}]") as spark:
         for _ in sys.stdin:
+            warehouse = Warehouse(spark, out)
             cpu, wall = cpu_seconds(), time.perf_counter()
-            truths = planning.truths(planning.clusters(sources), State())
-            slices = [piece for one in truths for piece in one.slices]
-            ingest.records(spark, slices, len(cpus)).write.mode("overwrite").options(**WRITING).parquet(out)
+            take(warehouse, planning.truths(planning.clusters(sources), State()), len(cpus))
             wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
-            records = spark.read.parquet(out).count()
+            records = warehouse.read("records").count()
             print(json.dumps(Ingest(records, wall, cpu, _worker_mb())._asdict()), flush=True)
+            shutil.rmtree(out)
+
+
+def take(warehouse: Warehouse, truths: Sequence[Truth], parallelism: int) -> None:
+    """What is new into ``bronze/records``, as a step that commits: as a run does it, without the other tables."""
+    from kshell.spark.steps import ingest
+    from kshell.spark.steps.novelty import fresh_of
+    from kshell.spark.warehouse.commits import ClusterState
+
+    fresh = [one for one in (fresh_of(truth, warehouse.state) for truth in truths) if one is not None]
+    if not fresh:
+        return
+    with warehouse.writing():
+        warehouse.begin()
+        slices = [piece for one in fresh for piece in one.truth.slices]
+        ingest.append(warehouse, slices, parallelism, len(fresh))
+        warehouse.commit({one.cluster_id: ClusterState(one.truth.reached._asdict(), None, 0) for one in fresh})
 
 
 def _family() -> Iterator[int]:

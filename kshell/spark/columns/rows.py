@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kshell.spark.columns.framing import Framed
@@ -23,6 +24,16 @@ class Line(NamedTuple):
     """JSON text; empty where nobody asked for it."""
     reason: str | None
     raw: bytes | None
+
+
+def repeated(arrow: Any, values: Sequence[Any], places: Any, kind: Any) -> Any:
+    """The value at each of those places, as an array of that type: of a dictionary's, each value is there once."""
+    if not arrow.types.is_dictionary(kind):
+        return arrow.array(values, type=kind).take(arrow.array(places))
+    missing = np.array([value is None for value in values], bool)
+    indices = arrow.array(places, type=kind.index_type, mask=missing[places] if missing.any() else None)
+    known = ["" if value is None else value for value in values]
+    return arrow.DictionaryArray.from_arrays(indices, arrow.array(known, type=kind.value_type))
 
 
 class Rows:
@@ -79,7 +90,7 @@ class Rows:
                 mask[self._missing[name]] = True
             return arrow.array(self._numbers[name], type=kind, mask=mask)
         if name == "type":
-            return arrow.array(list(self._types), type=kind).take(arrow.array(self._type))
+            return repeated(arrow, list(self._types), self._type, kind)
         if name == "data":
             return self._data(kind)
         odd = {place: value for place, line in self._lines.items() if (value := getattr(line, name)) is not None}

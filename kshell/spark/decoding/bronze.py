@@ -20,7 +20,7 @@ from kshell.metadata.redaction import Redaction
 from kshell.protocol.batches import Batch, RawRecord
 from kshell.protocol.primitives import DecodeError
 from kshell.spark.columns.framing import Framed, frame
-from kshell.spark.columns.rows import Line, Rows
+from kshell.spark.columns.rows import Line, Rows, repeated
 from kshell.spark.columns.values import Values
 from kshell.spark.decoding.one_by_one import json_text, raw_bytes, records
 from kshell.spark.options import Narrowing
@@ -35,6 +35,7 @@ Shared = tuple[str | None, int | None, str, bool, int, int]
 """clusterId, nodeId, file, isSnapshot, position, epoch of the records of one batch."""
 _SHARED = ("clusterId", "nodeId", "file", "isSnapshot", "position", "epoch")
 _SNAPSHOT = _SHARED.index("isSnapshot")
+_TEXTS = ("clusterId", "file", "type")
 _WHOLE = ("data", "reason", "raw")
 """Columns for which values must be decoded to their ends."""
 
@@ -42,14 +43,24 @@ _WHOLE = ("data", "reason", "raw")
 class Records:
     """Batches until there are enough of them. ``arrow``: the module; ``fields``: some of the view's, in any order.
 
-    ``is_whole``: raises MissingCodecError; otherwise such a batch is one of the ``broken``.
+    ``is_whole``: raises MissingCodecError; otherwise such a batch is one of the ``broken``. ``dictionaries``: columns
+    of texts that many rows share are of Arrow's type for those, for whoever writes them at once.
     """
 
     def __init__(
-        self, arrow: Any, fields: Sequence[Field], narrowing: Narrowing, redaction: Redaction, *, is_whole: bool = False
+        self,
+        arrow: Any,
+        fields: Sequence[Field],
+        narrowing: Narrowing,
+        redaction: Redaction,
+        *,
+        is_whole: bool = False,
+        dictionaries: bool = False,
     ) -> None:
         self._arrow = arrow
         self._schema = schema(arrow, fields)
+        if dictionaries:
+            self._schema = _with_dictionaries(arrow, self._schema)
         self._narrowing = narrowing
         self._redaction = redaction
         self._wanted = None if narrowing.types is None else only(narrowing.types)
@@ -110,7 +121,7 @@ class Records:
 
     def _repeated(self, values: Sequence[Any], counts: Any, kind: Any) -> Any:
         """A value of each batch, as often as the batch has rows."""
-        return self._arrow.array(values, type=kind).take(self._arrow.array(np.repeat(np.arange(len(values)), counts)))
+        return repeated(self._arrow, values, np.repeat(np.arange(len(values), dtype=np.int32), counts), kind)
 
     def _narrowed(self, framed: Framed) -> Framed:
         """The records that are wanted. Offsets and times of snapshots are not the log's."""
@@ -150,3 +161,9 @@ class Records:
         shown = self._redaction.record(decoded)
         reason = None if decoded.undecoded is None else decoded.undecoded.reason
         return Line(raw.offset, raw.timestamp, name, version, json_text(shown), reason, raw_bytes(decoded, shown))
+
+
+def _with_dictionaries(arrow: Any, made: Any) -> Any:
+    """The schema, with a dictionary for each column of texts that records share."""
+    kind = arrow.dictionary(arrow.int32(), arrow.string())
+    return arrow.schema([one.with_type(kind) if one.name in _TEXTS else one for one in made])

@@ -35,6 +35,7 @@ class View:
 
     ``is_whole``: views of records raise UnreadError for what cannot be read (:data:`~kshell.spark.files.plan.UNREAD`),
     MissingCodecError for a codec that is not there: nothing that may be whole is left out silently.
+    ``dictionaries``: as for :class:`~kshell.spark.decoding.bronze.Records`, in the view ``records``.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class View:
         *,
         show_secrets: bool = False,
         is_whole: bool = False,
+        dictionaries: bool = False,
     ) -> None:
         self.name = name
         self.fields = tuple(fields)
@@ -52,6 +54,7 @@ class View:
         self.narrowing = narrowing
         self.show_secrets = show_secrets
         self.is_whole = is_whole
+        self.dictionaries = dictionaries
         self.found = 0
         """Findings for which the view ``records`` gave no row so far."""
 
@@ -87,7 +90,12 @@ class View:
         from kshell.spark.decoding.bronze import Records  # late: it needs numpy
 
         collected = Records(
-            arrow, self.fields, self.narrowing, Redaction(show_secrets=self.show_secrets), is_whole=self.is_whole
+            arrow,
+            self.fields,
+            self.narrowing,
+            Redaction(show_secrets=self.show_secrets),
+            is_whole=self.is_whole,
+            dictionaries=self.dictionaries,
         )
         for piece in slices:
             source = _texts(piece)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import struct
-from typing import NamedTuple
 
 from kshell.protocol.batches import CONTROL_BIT, HEADER_SIZE, LENGTH_END, MIN_LENGTH, Batch, read_header
 from kshell.protocol.verify import MAGIC, LeaderEpochs
@@ -56,18 +55,12 @@ class Headers:
         return read_header(self._pread(HEADER_SIZE, start).ljust(HEADER_SIZE, b"\0"), 0)
 
 
-class _Pending(NamedTuple):
-    """The batch before the one that is looked at: it counts once that one fits to it."""
-
-    start: int
-    end: int
-    first: int
-    after: int
-    last_ms: int
-    expected: int | None
-    """The offset that was to come."""
-    epochs: LeaderEpochs | None
-    """What was known before it; ``None`` where it only goes on with the epoch, so that nobody asked."""
+_Pending = tuple[int, int, int, int, int, int | None, LeaderEpochs | None]
+"""The batch before the one that is looked at, which counts once that one fits to it: its start and end, its offset and
+the one after it, its latest time; the offset that was to come; and the epochs that were known before it, or ``None``
+where it only goes on with the epoch, so that nobody asked. There is one a batch, and making a named one takes longer
+than all else.
+"""
 
 
 class HeaderWalk:
@@ -86,8 +79,9 @@ class HeaderWalk:
         """Adds the batches that fit, from byte ``begin`` on. Where something is odd: the byte of the batch before,
         which is not added, so that it is looked at more closely; ``None`` at the end of the file.
         """
-        headers, unpack, size = self._headers, _HEADER.unpack_from, self._headers.size
-        position, expected, pending = begin, self.expected, None
+        headers, unpack, size, add = self._headers, _HEADER.unpack_from, self._headers.size, runs.add
+        position, expected = begin, self.expected
+        pending: _Pending | None = None
         window, base, epoch, line = b"", 0, None, _NEVER
         while position < size:
             at = position - base
@@ -109,8 +103,8 @@ class HeaderWalk:
                     return self._rewind(position, pending)
                 epoch, line = its_epoch, next((one for one in self._lines if one > offset), _NEVER)
             if pending is not None:
-                runs.add(pending[0], pending[1], pending[2], pending[3], pending[4])
-            pending = _Pending(position, end, offset, after, last_ms, expected, before)
+                add(pending[0], pending[1], pending[2], pending[3], pending[4])
+            pending = position, end, offset, after, last_ms, expected, before
             position, expected = end, after
         return self._end(pending, runs)
 
@@ -129,10 +123,10 @@ class HeaderWalk:
 
     def _told(self, pending: _Pending | None) -> bool:
         """Shows the epochs a batch that they have not seen. They do not change by it but for which is the last."""
-        if pending is None or pending.epochs is not None:
+        if pending is None or pending[-1] is not None:
             return True
         before = copy.copy(self.epochs)
-        if self.epochs.fault(self._headers.header(pending.start)) is None:
+        if self.epochs.fault(self._headers.header(pending[0])) is None:
             return True
         self.epochs = before
         return False
@@ -141,17 +135,18 @@ class HeaderWalk:
         """Back to before the pending batch."""
         if pending is None:
             return position
-        self.expected = pending.expected
-        if pending.epochs is not None:
-            self.epochs = pending.epochs
-        return pending.start
+        start, *_, self.expected, epochs = pending
+        if epochs is not None:
+            self.epochs = epochs
+        return start
 
     def _end(self, pending: _Pending | None, runs: Runs) -> int | None:
         """The last batch has none after it that would bear witness: its CRC is checked here."""
         if pending is None:
             return None
-        if self._headers.batch(pending.start, pending.end) is None or not self._told(pending):
-            return self._rewind(pending.start, pending)
-        runs.add(pending.start, pending.end, pending.first, pending.after, pending.last_ms)
-        self.expected = pending.after
+        start, end, first, after, last_ms, _, _ = pending
+        if self._headers.batch(start, end) is None or not self._told(pending):
+            return self._rewind(start, pending)
+        runs.add(start, end, first, after, last_ms)
+        self.expected = after
         return None

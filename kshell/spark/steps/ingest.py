@@ -1,22 +1,27 @@
-"""Slices of logs into rows of ``bronze/records``: planned before, read and decoded on the executors."""
+"""Slices of logs into rows of ``bronze/records``: planned before, read, decoded and written on the executors."""
 
 from __future__ import annotations
 
-import importlib
 import pickle
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as fn
 
 from kshell.commands.base.tables import Field
-from kshell.spark.decoding.decode import View
+from kshell.errors import KshellError
 from kshell.spark.files.pack import Slice
-from kshell.spark.options import Narrowing
-from kshell.spark.schemas import QUARANTINE, QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS, spark_schema
+from kshell.spark.schemas import QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS, spark_schema
 from kshell.spark.steps.few_rows import frame_of_batches
 from kshell.spark.steps.spread import spread
+from kshell.spark.steps.tasks import MADE, Made, Writing, decoded, quarantined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from kshell.spark.warehouse import Warehouse
+    from kshell.spark.warehouse.parts import Part
 
 Read = Callable[[bytes], Iterator[Any]]
 
@@ -27,8 +32,8 @@ _HERE = 2 << 20
 workers do anything."""
 _LEAST = 4 << 20
 """Bytes below which a task of its own does not pay: to start one costs as much as to read a megabyte, or two."""
-_PER_RECORD = 1 << 7
-"""What makes a row of a record costs about as much as so many bytes of it: twice what most records have (measured)."""
+_PER_RECORD = 1 << 5
+"""What makes a row of a record costs about as much as so many bytes of it, besides its own (measured: 38)."""
 
 
 def packed(slices: Sequence[Slice], parallelism: int) -> list[bytes]:
@@ -59,11 +64,44 @@ def joined(slices: Sequence[Slice]) -> tuple[Slice, ...]:
     return tuple(made)
 
 
-def records(spark: SparkSession, slices: Sequence[Slice], parallelism: int) -> DataFrame:
-    """The rows of the view ``records``, in the order of the slices; and for each thing that was found to be wrong while
-    they were read, a row whose ``type`` is null. Little is read here and now.
+class Taken(NamedTuple):
+    """What became of slices: rows that were written, and how many things were found to be wrong meanwhile."""
+
+    rows: int
+    found: int
+
+
+def append(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int, clusters: int) -> Taken:
+    """The rows of the view ``records`` into the table, in a step that was begun; about so many clusters have some.
+
+    Tasks write them as they decode them, where the warehouse's format and place allow it. Raises CommandError.
     """
-    return _read(spark, slices, parallelism, decoded, RECORD_FIELDS)
+    if warehouse.tables.takes_files:
+        return _written(warehouse, slices, parallelism)
+    seen, missing = Observation(), fn.col("type").isNull()
+    frame = _read(warehouse.spark, slices, parallelism, decoded, RECORD_FIELDS)
+    watched = frame.observe(seen, fn.count_if(missing).alias("found"))
+    return Taken(warehouse.append(RECORDS, watched.where(~missing), clusters), seen.get["found"])
+
+
+def _written(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) -> Taken:
+    pieces, found = packed(slices, parallelism), 0
+
+    def write(folder: str) -> Iterator[Part]:
+        nonlocal found
+        work = Writing(folder)
+        if _is_little(slices):
+            every: Iterable[Made | KshellError] = map(work.made, pieces)
+        else:
+            rows = spread(warehouse.spark, pieces, work, f"{MADE} binary").collect()
+            every = [pickle.loads(row[MADE]) for row in rows]
+        for made in every:
+            if isinstance(made, KshellError):
+                raise made
+            found += made.found
+            yield made.part
+
+    return Taken(warehouse.append_files(RECORDS, write), found)
 
 
 def findings(spark: SparkSession, slices: Sequence[Slice], parallelism: int) -> DataFrame:
@@ -75,23 +113,11 @@ def _read(
     spark: SparkSession, slices: Sequence[Slice], parallelism: int, work: Read, fields: Sequence[Field]
 ) -> DataFrame:
     pieces = packed(slices, parallelism)
-    if sum(piece.cost() for piece in slices) <= _HERE:
+    if _is_little(slices):
         return frame_of_batches(spark, fields, (batch for piece in pieces for batch in work(piece)))
     return spread(spark, pieces, work, spark_schema(fields))
 
 
-def decoded(piece: bytes) -> Iterator[Any]:
-    """Runs on the executors, or on the driver."""
-    view = View(RECORDS, RECORD_FIELDS, Narrowing())
-    yield from view.batches(pickle.loads(piece))
-    if view.found:
-        arrow: Any = importlib.import_module("pyarrow")
-        from kshell.commands.base.arrow_tables import schema
-
-        made = schema(arrow, RECORD_FIELDS)
-        yield arrow.record_batch([arrow.nulls(view.found, one.type) for one in made], schema=made)
-
-
-def quarantined(piece: bytes) -> Iterator[Any]:
-    """Runs on the executors, or on the driver."""
-    return View(QUARANTINE, QUARANTINE_FIELDS, Narrowing()).batches(pickle.loads(piece))
+def _is_little(slices: Sequence[Slice]) -> bool:
+    """Whether the driver reads them itself."""
+    return sum(piece.cost() for piece in slices) <= _HERE

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import Observation
 from pyspark.sql import functions as fn
 
 from kshell.errors import UnreadError
@@ -113,14 +112,13 @@ class Step:
         if not slices:
             return None
         self._told(0, 0, f"{RECORDS}: {sum(one.truth.size for one in self._fresh.values()) / 1e6:,.1f} MB")
-        cores, seen = self._parallelism(), Observation()
-        missing = fn.col("type").isNull()
-        frame = ingest.records(self._spark, slices, cores).observe(seen, fn.count_if(missing).alias("found"))
-        self.rows[RECORDS] = self._warehouse.append(RECORDS, frame.where(~missing), len(self._fresh))
-        if not (count := seen.get["found"]):
+        cores = self._parallelism()
+        taken = ingest.append(self._warehouse, slices, cores, len(self._fresh))
+        self.rows[RECORDS] = taken.rows
+        if not taken.found:
             return None
         found = ingest.findings(self._spark, slices, cores).localCheckpoint()  # the files may change meanwhile
-        if found.count() != count:
+        if found.count() != taken.found:
             raise UnreadError("the sources changed while they were read", hint=HINT)
         check(found)
         return found

@@ -15,7 +15,7 @@ Between ``begin`` and ``commit``, ``read`` gives what the step has written as we
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from kshell.errors import CommandError, KshellError, LeaseLostError, UsageError
@@ -27,19 +27,20 @@ from kshell.spark.warehouse.commits import (
     CLOSED,
     CURRENT,
     EVERY,
-    Batches,
     ClusterState,
     Commits,
     Parts,
     State,
     copied,
     difference,
+    replace,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kshell.spark.warehouse.parquet_tables import ParquetTables
+    from kshell.spark.warehouse.parquet_tables import ParquetTables, Written
+    from kshell.spark.warehouse.parts import Part
     from kshell.spark.warehouse.row_tables import RowTables
 
 _NONE: Mapping[str, Mapping[str, list[int]]] = {}
@@ -173,7 +174,13 @@ class Warehouse:
     def append(self, name: str, frame: DataFrame, clusters: int = 1) -> int:
         """Rows more; about so many clusters have some. Gives how many rows the step has written."""
         spec = self._own(name)
-        written = self.tables.write(spec, catalog.as_declared(spec, frame), self.step, clusters)
+        return self._appended(name, self.tables.write(spec, catalog.as_declared(spec, frame), self.step, clusters))
+
+    def append_files(self, name: str, write: Callable[[str], Iterable[Part]]) -> int:
+        """The same of files that ``write`` puts into a folder, where ``tables.takes_files``."""
+        return self._appended(name, cast("ParquetTables", self.tables).take(self._own(name), self.step, write))
+
+    def _appended(self, name: str, written: Written) -> int:
         held = self._parts.setdefault(name, {}).setdefault(ALL, {})
         for cluster in written.clusters.get(ALL, ()):
             held.setdefault(cluster, []).append(self.step)
@@ -196,7 +203,7 @@ class Warehouse:
             held.clear()
             held[EVERY] = [self.step]
         else:
-            self._replaced(held, clusters, written.clusters.get(ALL, frozenset()))
+            replace(held, clusters, written.clusters.get(ALL, ()), self.step)
         self._rows[name] = self._rows.get(name, 0) + written.rows  # other clusters may come later in a step
         return written.rows
 
@@ -212,7 +219,7 @@ class Warehouse:
             held.get(CLOSED, {}).pop(cluster, None)
         for cluster in written.clusters.get(CLOSED, ()):
             held.setdefault(CLOSED, {}).setdefault(cluster, []).append(self.step)
-        self._replaced(held.setdefault(CURRENT, {}), clusters, written.clusters.get(CURRENT, frozenset()))
+        replace(held.setdefault(CURRENT, {}), clusters, written.clusters.get(CURRENT, ()), self.step)
         self._rows[name] = written.rows
         return written.rows
 
@@ -291,9 +298,3 @@ class Warehouse:
     def _own(self, name: str) -> TableSpec:
         assert self.step, "rows are written within a step"
         return catalog.table(name)
-
-    def _replaced(self, held: Batches, clusters: Collection[str], written: Collection[str]) -> None:
-        assert set(written) <= set(clusters), "a step writes rows of the clusters that it is about"
-        for cluster in clusters:
-            held.pop(cluster, None)
-        held.update({cluster: [self.step] for cluster in written})

@@ -8,7 +8,7 @@ killed leaves such batches behind, and the next writer removes them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kshell.errors import CommandError, DataError, UsageError
@@ -135,6 +135,14 @@ class Commits:
 def copied(parts: Mapping[str, Mapping[str, Mapping[str, Iterable[int]]]]) -> Parts:
     """Parts that may be changed."""
     return _each(list, parts)
+
+
+def replace(held: Batches, clusters: Collection[str], written: Collection[str], step: int) -> None:
+    """Those clusters have the rows of a step instead of what they had; ``written``: those of them that have any."""
+    assert set(written) <= set(clusters), "a step writes rows of the clusters that it is about"
+    for cluster in clusters:
+        held.pop(cluster, None)
+    held.update({cluster: [step] for cluster in written})
 
 
 def difference(

@@ -6,6 +6,7 @@ Every step writes directories of its own, and readers are given the directories 
 from __future__ import annotations
 
 import importlib
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +17,7 @@ from kshell.sources.files import is_remote
 from kshell.spark.schemas import spark_schema
 from kshell.spark.warehouse.catalog import BATCH, CLUSTER, TableSpec
 from kshell.spark.warehouse.commits import ALL, CLOSED, CURRENT, EVERY, Commits
+from kshell.spark.warehouse.parts import Part, reveal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -110,6 +112,27 @@ class ParquetTables:
             writer = numbered.write.mode("append").options(**WRITING).partitionBy(*spec.split_by, BATCH)
             writer.parquet(root)
         return told()
+
+    @property
+    def takes_files(self) -> bool:
+        """Whether tasks may write files themselves: how to get into a store, its connector for Spark is told."""
+        return not is_remote(self._place)
+
+    def take(self, spec: TableSpec, step: int, write: Callable[[str], Iterable[Part]]) -> Written:
+        """A step's rows, which ``write`` puts as files into the folder that it is given. A lone directory is replaced.
+
+        Raises CommandError.
+        """
+        assert self.takes_files and not spec.split_by
+        [folder] = self.places(spec, {ALL: {EVERY: [step]}})
+        self._storage.remove(folder)
+        os.makedirs(folder)
+        parts = [part for part in write(folder) if part.rows]
+        reveal(folder, parts)
+        if not parts:
+            self._storage.remove(folder)
+        clusters = frozenset[str]().union(*(part.clusters for part in parts))
+        return Written(sum(part.rows for part in parts), {ALL: clusters})
 
     def remove(self, spec: TableSpec, gone: Mapping[str, Mapping[str, Iterable[int]]]) -> None:
         """Removes batches that nobody reads any more."""

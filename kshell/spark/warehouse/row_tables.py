@@ -31,6 +31,9 @@ class RowTables(ABC):
     Every method raises UsageError where the session lacks the format.
     """
 
+    takes_files = False
+    """Whether tasks may write files themselves: their transactions are the formats' own."""
+
     def __init__(self, spark: Callable[[], SparkSession], commits: Commits) -> None:
         self._given = spark
         self._place = commits.place

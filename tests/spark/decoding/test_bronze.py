@@ -10,7 +10,7 @@ from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import partitions
 from kshell.spark.options import parse
 from kshell.spark.schemas import RECORD_FIELDS
-from tests.builders import batch, control_batch, leader_change, value, write_log
+from tests.builders import batch, control_batch, leader_change, node_name, recorded, value, write_log
 from tests.spark.reading import rows
 
 pytest.importorskip("pyarrow")
@@ -40,6 +40,33 @@ def test_some_columns_in_another_order(tmp_path: Path) -> None:
         made = rows(tmp_path, columns=",".join(columns))
         assert made == [{name: row[name] for name in columns} for row in every]
         assert [tuple(row) for row in made] == [columns] * 121
+
+
+@pytest.mark.parametrize("node", recorded(), ids=node_name)
+def test_dictionaries_hold_the_same_texts(node: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    asked = parse({"path": str(node), "snapshots": "auto"})
+    slices = [piece for one in partitions(asked) for piece in one]
+    plain, compact = (
+        arrow.Table.from_batches(View("records", RECORD_FIELDS, asked.narrowing, dictionaries=is_).batches(slices))
+        for is_ in (False, True)
+    )
+    kinds = {one.name for one in compact.schema if arrow.types.is_dictionary(one.type)}
+    assert kinds == {"clusterId", "file", "type"}
+    assert compact.cast(plain.schema) == plain
+    assert plain.num_rows > 0
+
+
+def test_dictionaries_of_what_is_missing(tmp_path: Path) -> None:
+    """Of a directory that does not say whose it is, the cluster is null."""
+    arrow = pytest.importorskip("pyarrow")
+    write_log(tmp_path, batch([value("NO_OP")] * 3))
+    asked = parse({"path": str(tmp_path)})
+    (slices,) = partitions(asked)
+    (made,) = View("records", RECORD_FIELDS, asked.narrowing, dictionaries=True).batches(slices)
+    assert made.column("clusterId").null_count == 3
+    assert made.column("clusterId").cast(arrow.string()).to_pylist() == [None] * 3
+    assert made.column("type").to_pylist() == ["NO_OP_RECORD"] * 3
 
 
 def test_what_could_not_be_read_is_counted(tmp_path: Path) -> None:

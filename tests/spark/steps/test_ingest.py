@@ -59,9 +59,9 @@ def test_evenly_and_in_order(sizes: list[int], parallelism: int) -> None:
 def test_records_weigh_as_well_as_bytes(some: list[tuple[int, int]]) -> None:
     sizes, records = [size for size, _ in some], [count for _, count in some]
     made = tasks(slices(sizes, len(some), records=records), 2)
-    works = [sum(run.end - run.start + 128 * (run.after - run.first) for _, run in places(list(one))) for one in made]
-    assert sum(works) == sum(sizes) + 128 * sum(records)
-    most = max(size + 128 * count for size, count in some)
+    works = [sum(run.end - run.start + 32 * (run.after - run.first) for _, run in places(list(one))) for one in made]
+    assert sum(works) == sum(sizes) + 32 * sum(records)
+    most = max(size + 32 * count for size, count in some)
     assert max(works) - min(works) <= 2 * most + MB
 
 
@@ -69,7 +69,7 @@ def test_small_records_make_a_smaller_task() -> None:
     """As many bytes each, but twice as many records: what comes first has more of the bytes, and fewer records."""
     some = slices([MB] * 40, 40, records=[9_000] * 20 + [20_000] * 20)
     one, two = ([run for _, run in places(list(task))] for task in tasks(some, 2))
-    assert (len(one), len(two)) == (24, 16)
+    assert (len(one), len(two)) == (22, 18)
 
 
 def test_what_was_there_before_is_not_decoded_again() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import kshell
 import kshell.spark
-from kshell.errors import SourceError, SourcePermissionError
+from kshell.errors import CommandError, SourceError, SourcePermissionError
 from kshell.protocol.batches import write_batch
 from kshell.protocol.control import CONTROL_TYPES
 from kshell.sources.directory import DirectorySource
@@ -20,7 +20,7 @@ from kshell.sources.files import scan as scan_of_files
 from kshell.sources.points import Point, offset_at
 from kshell.spark.files.scan import find, spelled
 from kshell.spark.options import SLICE_BYTES
-from kshell.spark.steps import ingest, planning
+from kshell.spark.steps import ingest, planning, tasks
 from kshell.spark.steps.planning import NOW, again, clusters, truths
 from kshell.spark.steps.step import Summary, advance
 from kshell.spark.steps.unread import Failures
@@ -31,6 +31,7 @@ from kshell.spark.views.moment import Moment, moment_of
 from kshell.spark.views.named import named
 from kshell.spark.warehouse import Warehouse, catalog
 from kshell.spark.warehouse.commits import CURRENT, State
+from kshell.spark.warehouse.parquet_tables import ParquetTables
 from tests.builders import FIXTURES, batch, copy_of, node_name, recorded, value, write_log
 from tests.spark.damaging import spoil
 from tests.spark.reading import dumped
@@ -129,6 +130,39 @@ def check_past(warehouse: Warehouse, nodes: Mapping[str, Path], points: int) -> 
                 session = by_records(nodes[name], asked[name]) if table == "controllers" else shell
                 assert listed(found[name]) == told(session, table), (table, name, asked[name])
         checked += len(then)
+
+
+@pytest.mark.usefixtures("on_executors")
+def test_tasks_and_spark_write_the_same_records(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into a store Spark writes: its rows, and what was found to be wrong, are those that tasks write themselves."""
+    node, odd = EVERY["4.2.1-rolled-controller-3002"], tmp_path / "odd"
+    write_log(odd / METADATA_DIRECTORY, batch([value("NO_OP"), value("TOPIC")[:9], b"\x01\x02"] * 30))
+    spoilt = copy_of(FIXTURES / "4.3.1/broker-0", tmp_path / "spoilt")
+    spoil(sorted(spoilt.glob("*.log"))[-1])
+    found = []
+    for name, is_theirs in (("tasks", True), ("spark", False)):
+        monkeypatch.setattr(ParquetTables, "takes_files", is_theirs)
+        warehouse = Warehouse(spark, str(tmp_path / name))
+        with warehouse.writing():
+            summary = step(warehouse, node, spoilt, odd)
+        rows = warehouse.read("records").orderBy("file", "position", "offset").toArrow()
+        found.append((rows, summary.rows, summary.quarantine, len(list((tmp_path / name).rglob("batch=1/part-*")))))
+    (ours, *told, parts), (theirs, *expected, _) = found
+    assert ours.num_rows > 500
+    assert ours == theirs
+    assert told == expected
+    assert parts > 0
+
+
+@pytest.mark.usefixtures("on_executors")
+def test_what_keeps_a_task_from_writing_is_said(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "Writing", lambda folder: tasks.Writing(f"{folder}/gone"))
+    warehouse = Warehouse(spark, str(tmp_path))
+    with warehouse.writing(), pytest.raises(CommandError, match=r"batch=1/gone: .*No such file or directory"):
+        step(warehouse, EVERY["4.3.1-controller-3000"])
+    with Warehouse(spark, str(tmp_path)).writing():
+        pass
+    assert not list(tmp_path.rglob("part-*"))
 
 
 def test_as_of_a_time_is_what_the_shell_says_though_clocks_step_back(spark: Any, tmp_path: Path) -> None:

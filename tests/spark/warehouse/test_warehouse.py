@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kshell.commands.base import arrow_tables
 from kshell.commands.base.tables import Field
 from kshell.errors import CommandError, DataError, UsageError
 from kshell.spark.verbs.base.opened import Opened
@@ -16,6 +17,7 @@ from kshell.spark.warehouse import Warehouse, catalog
 from kshell.spark.warehouse.catalog import TableSpec
 from kshell.spark.warehouse.commits import ClusterState
 from kshell.spark.warehouse.parquet_tables import ParquetTables, escaped
+from kshell.spark.warehouse.parts import Part, write_part
 from kshell.spark.warehouse.storage import LocalStorage
 from tests.notebooks import sparks
 
@@ -109,6 +111,54 @@ def test_two_steps_and_a_cluster_that_begins_anew(spark: Any, tmp_path: Path) ->
     for name in ("bronze/log", "bronze/new", "gold/all"):
         plain = spark.read.parquet(str(tmp_path / name)).select("clusterId", "n")
         assert sorted(map(tuple, plain.collect())) == AFTER[name.partition("/")[2]]
+
+
+def written(folder: str, *values: tuple[str, int]) -> list[Part]:
+    """Those rows as a file of their own, and a file that nobody tells of."""
+    arrow = pytest.importorskip("pyarrow")
+    made = [{"clusterId": cluster, "n": n} for cluster, n in values]
+    every = [write_part(folder, _COLUMNS, arrow_tables.batches(arrow, _COLUMNS, made)) for _ in range(2)]
+    return every[:1]
+
+
+def test_files_that_tasks_have_written(spark: Any, tmp_path: Path) -> None:
+    warehouse = Warehouse(spark, str(tmp_path))
+    with warehouse.writing():
+        first(warehouse)
+        warehouse.begin()
+        assert warehouse.append_files("log", lambda folder: written(folder, (B, 7))) == 1
+        warehouse.retract("log")
+        assert warehouse.append_files("log", lambda folder: written(folder, (A, 2), (A, 3))) == 2
+        assert sorted(map(tuple, warehouse.read_batches("log", [2], [A, B]).collect())) == [(A, 2), (A, 3)]
+        warehouse.commit({A: ClusterState({"offset": 3})})
+        assert warehouse.state.rows["log"] == 2
+        assert content(warehouse)["log"] == [(A, 1), (A, 2), (A, 3), (B, 1), (ODD, 1)]
+        warehouse.begin()
+        assert warehouse.append_files("log", lambda folder: []) == 0
+        warehouse.commit({A: ClusterState({"offset": 4})})
+    assert content(Warehouse(spark, str(tmp_path)))["log"] == [(A, 1), (A, 2), (A, 3), (B, 1), (ODD, 1)]
+    assert {path.name for path in (tmp_path / "bronze/log").iterdir()} == {"batch=1", "batch=2"}
+    [file] = (tmp_path / "bronze/log/batch=2").iterdir()
+    assert file.name.startswith("part-")
+
+
+def test_a_writer_killed_while_tasks_write(spark: Any, tmp_path: Path) -> None:
+    warehouse = Warehouse(spark, str(tmp_path))
+    with warehouse.writing():
+        first(warehouse)
+    before = files(tmp_path)
+
+    def killed(folder: str) -> list[Part]:
+        written(folder, (A, 77))
+        raise KeyboardInterrupt
+
+    with warehouse.writing(), pytest.raises(KeyboardInterrupt):
+        warehouse.begin()
+        warehouse.append_files("log", killed)
+    assert files(tmp_path) != before
+    with Warehouse(spark, str(tmp_path)).writing():
+        pass
+    assert files(tmp_path) == before
 
 
 def test_a_reader_whose_tables_are_replaced_reads_the_newest(spark: Any, tmp_path: Path) -> None:

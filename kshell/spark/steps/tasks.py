@@ -1,0 +1,65 @@
+"""What a task does with the slices that it gets, on the executors, or on the driver if they are few. Free of Spark."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kshell.commands.base.arrow_tables import schema
+from kshell.errors import KshellError
+from kshell.spark.decoding.decode import View
+from kshell.spark.options import Narrowing
+from kshell.spark.schemas import QUARANTINE, QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS
+from kshell.spark.warehouse.parts import Part, write_part
+
+MADE = "made"
+"""The column of what :class:`Writing` gives."""
+
+
+class Made(NamedTuple):
+    """The file that was written of the slices, and how many things were found to be wrong in them."""
+
+    part: Part
+    found: int
+
+
+class Writing:
+    """Slices, pickled, as a file in that folder. Called, it gives what :meth:`made` does as a pickled value."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def __call__(self, piece: bytes) -> Iterator[Any]:
+        arrow: Any = importlib.import_module("pyarrow")
+        yield arrow.record_batch([arrow.array([pickle.dumps(self.made(piece))], type=arrow.binary())], names=[MADE])
+
+    def made(self, piece: bytes) -> Made | KshellError:
+        """What was made of them, or the error that there was: raised in a task, it would reach nobody as it is."""
+        view = _view(dictionaries=True)
+        try:
+            part = write_part(self._folder, RECORD_FIELDS, view.batches(pickle.loads(piece)))
+        except KshellError as error:
+            return error
+        return Made(part, view.found)
+
+
+def decoded(piece: bytes) -> Iterator[Any]:
+    """Runs on the executors, or on the driver. For each thing that was found to be wrong a row comes last whose columns
+    are null."""
+    view = _view()
+    yield from view.batches(pickle.loads(piece))
+    if view.found:
+        arrow: Any = importlib.import_module("pyarrow")
+        made = schema(arrow, RECORD_FIELDS)
+        yield arrow.record_batch([arrow.nulls(view.found, one.type) for one in made], schema=made)
+
+
+def quarantined(piece: bytes) -> Iterator[Any]:
+    """Runs on the executors, or on the driver."""
+    return View(QUARANTINE, QUARANTINE_FIELDS, Narrowing()).batches(pickle.loads(piece))
+
+
+def _view(*, dictionaries: bool = False) -> View:
+    return View(RECORDS, RECORD_FIELDS, Narrowing(), dictionaries=dictionaries)
