@@ -23,6 +23,8 @@ class Run(NamedTuple):
     last_ms: int = ANY_TIME
     """No record of it was written later, by the headers. When the earliest one was they do not say: clocks step back.
     """
+    last: int = -1
+    """The first byte of its last batch, if that was seen: a hint, which whoever shortens a run need not keep right."""
 
 
 class Finding(NamedTuple):
@@ -61,7 +63,7 @@ class Runs:
         self._made: list[Run] = []
         self.given = given
         self._cut = cut
-        self._start = self._end = self._first = self._after = self._last_ms = -1
+        self._start = self._end = self._first = self._after = self._last_ms = self._last = -1
         self._repeats = False
 
     def add(self, start: int, end: int, first: int, after: int, last_ms: int = ANY_TIME) -> None:
@@ -74,7 +76,7 @@ class Runs:
             self._last_ms = last_ms
         if not repeats:
             self.given = after
-        self._end, self._after = end, after
+        self._end, self._after, self._last = end, after, start
 
     def done(self) -> tuple[Run, ...]:
         """All of them, in the order in which they came."""
@@ -83,5 +85,7 @@ class Runs:
 
     def _flush(self) -> None:
         if self._end >= 0:
-            self._made.append(Run(self._start, self._end, self._first, self._after, self._repeats, self._last_ms))
+            self._made.append(
+                Run(self._start, self._end, self._first, self._after, self._repeats, self._last_ms, self._last)
+            )
         self._end = -1

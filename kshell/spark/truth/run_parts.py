@@ -93,12 +93,22 @@ def holding(path: str, run: Run, offset: int) -> At:
 
 def last_of(path: str, run: Run) -> At:
     """The last batch of a run."""
-    return _first(path, run, lambda one: one.end >= run.end)
+    return _hinted(path, run) or _first(path, run, lambda one: one.end >= run.end)
 
 
 def at_byte(path: str, run: Run, position: int) -> At:
     """The batch that holds a byte of the run."""
-    return _first(path, run, lambda one: one.end > position)
+    last = _hinted(path, run) if run.start <= run.last <= position else None
+    return last or _first(path, run, lambda one: one.end > position)
+
+
+def _hinted(path: str, run: Run) -> At | None:
+    """The last batch, where the hint of the run is right."""
+    if not run.start <= run.last < run.end:
+        return None
+    with _opened(path) as file:
+        batch = header_at(file, run.last)
+    return _placed(batch, run.last) if batch is not None and run.last + batch.size == run.end else None
 
 
 def since(path: str, run: Run, offset: int, *, inside: bool = False) -> Run | None:
