@@ -8,7 +8,7 @@ from kshell.sources.files import METADATA_DIRECTORY
 from kshell.spark.steps import ingest
 from tests.builders import batch, value, write_log
 
-_BATCHES, _RECORDS = 23, 100
+_BATCHES, _RECORDS = 45, 100
 
 
 def write_filler(directory: Path) -> Path:

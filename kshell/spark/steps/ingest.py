@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 Read = Callable[[bytes], Iterator[Any]]
 
 _TASK_BYTES = 64 << 20
-"""At most about so many bytes of files a task: four seconds of work, and little to do again where one fails."""
-_HERE = 2 << 20
-"""Bytes up to which the driver reads, as it has read their headers: a fifth of a second, which is what it costs to have
+"""At most about so many bytes of files a task: seconds of work, and little to do again where one fails."""
+_HERE = 4 << 20
+"""Bytes up to which the driver reads, as it has read their headers: a tenth of a second, which is what it costs to have
 workers do anything."""
 _LEAST = 4 << 20
 """Bytes below which a task of its own does not pay: to start one costs as much as to read a megabyte, or two."""
