@@ -30,10 +30,11 @@ def repeated(arrow: Any, values: Sequence[Any], places: Any, kind: Any) -> Any:
     """The value at each of those places, as an array of that type: of a dictionary's, each value is there once."""
     if not arrow.types.is_dictionary(kind):
         return arrow.array(values, type=kind).take(arrow.array(places))
-    missing = np.array([value is None for value in values], bool)
-    indices = arrow.array(places, type=kind.index_type, mask=missing[places] if missing.any() else None)
-    known = ["" if value is None else value for value in values]
-    return arrow.DictionaryArray.from_arrays(indices, arrow.array(known, type=kind.value_type))
+    codes = {value: code for code, value in enumerate(dict.fromkeys(values))}
+    coded = np.array([codes[value] for value in values], np.int32)[places]
+    mask = coded == codes[None] if None in codes else None
+    known = arrow.array(["" if value is None else value for value in codes], type=kind.value_type)
+    return arrow.DictionaryArray.from_arrays(arrow.array(coded, type=kind.index_type, mask=mask), known)
 
 
 class Rows:

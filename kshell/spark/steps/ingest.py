@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as fn
 
 from kshell.commands.base.tables import Field
-from kshell.errors import KshellError
+from kshell.errors import CommandError
 from kshell.spark.files.pack import Slice
 from kshell.spark.schemas import QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS, spark_schema
 from kshell.spark.steps.few_rows import frame_of_batches
 from kshell.spark.steps.spread import spread
-from kshell.spark.steps.tasks import MADE, Made, Writing, decoded, quarantined
+from kshell.spark.steps.tasks import MADE, Made, Writing, decoded, quarantined, refusal
+from kshell.spark.warehouse.parts import SHARED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from kshell.spark.warehouse import Warehouse
     from kshell.spark.warehouse.parts import Part
 
+_AS_SPARK = "org.apache.spark.sql.parquet.row.metadata"
+"""Where a file says what its columns are to Spark: with it they keep their comments."""
 Read = Callable[[bytes], Iterator[Any]]
 
 _TASK_BYTES = 64 << 20
@@ -89,19 +92,24 @@ def _written(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) ->
 
     def write(folder: str) -> Iterator[Part]:
         nonlocal found
-        work = Writing(folder)
-        if _is_little(slices):
-            every: Iterable[Made | KshellError] = map(work.made, pieces)
-        else:
-            rows = spread(warehouse.spark, pieces, work, f"{MADE} binary").collect()
-            every = [pickle.loads(row[MADE]) for row in rows]
+        work = Writing(folder, {_AS_SPARK: spark_schema(RECORD_FIELDS).json()})
+        every = map(work.made, pieces) if _is_little(slices) else _by_tasks(warehouse.spark, pieces, work)
         for made in every:
-            if isinstance(made, KshellError):
-                raise made
             found += made.found
             yield made.part
 
     return Taken(warehouse.append_files(RECORDS, write), found)
+
+
+def _by_tasks(spark: SparkSession, pieces: Sequence[bytes], work: Writing) -> Iterator[Made]:
+    try:
+        rows = spread(spark, pieces, work, f"{MADE} binary").collect()
+    except Exception as error:  # Spark's: raised in a task, ours reaches nobody as it is
+        said = refusal(str(error))
+        if said is None:
+            raise
+        raise CommandError(said, hint=SHARED) from error
+    return (pickle.loads(row[MADE]) for row in rows)
 
 
 def findings(spark: SparkSession, slices: Sequence[Slice], parallelism: int) -> DataFrame:

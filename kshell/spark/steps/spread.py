@@ -16,8 +16,9 @@ _TOGETHER = 2000
 def spread(
     spark: SparkSession, pieces: Sequence[bytes], work: Callable[[bytes], Iterable[Any]], schema: Any
 ) -> DataFrame:
-    """The rows that ``work`` makes of each piece, in the order of the pieces. ``work``: of a module, so that it travels
-    by name; it gives ``pyarrow.RecordBatch`` es of exactly ``schema`` (a StructType).
+    """The rows that ``work`` makes of each piece, in the order of the pieces. ``work``: of a module, or of a
+    class of one, so that it travels by name; it gives ``pyarrow.RecordBatch`` es of exactly ``schema`` (a StructType,
+    or as SQL spells it).
     """
     frames = [
         spark.range(0, len(part), 1, max(len(part), 1)).mapInArrow(Work(part, work), schema)

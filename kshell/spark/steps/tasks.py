@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import pickle
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kshell.commands.base.arrow_tables import schema
-from kshell.errors import KshellError
+from kshell.errors import CommandError
 from kshell.spark.decoding.decode import View
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import QUARANTINE, QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS
@@ -16,6 +17,8 @@ from kshell.spark.warehouse.parts import Part, write_part
 
 MADE = "made"
 """The column of what :class:`Writing` gives."""
+_REFUSED = re.compile(rf"^{re.escape(CommandError.__module__)}\.{CommandError.__name__}: (.+)$", re.MULTILINE)
+"""The line of an error in what Python prints of it."""
 
 
 class Made(NamedTuple):
@@ -26,23 +29,28 @@ class Made(NamedTuple):
 
 
 class Writing:
-    """Slices, pickled, as a file in that folder. Called, it gives what :meth:`made` does as a pickled value."""
+    """Slices, pickled, as a file in that folder, with what it says besides. Called, it gives what :meth:`made` does as
+    a pickled value."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, metadata: Mapping[str, str]) -> None:
         self._folder = folder
+        self._metadata = metadata
 
     def __call__(self, piece: bytes) -> Iterator[Any]:
         arrow: Any = importlib.import_module("pyarrow")
         yield arrow.record_batch([arrow.array([pickle.dumps(self.made(piece))], type=arrow.binary())], names=[MADE])
 
-    def made(self, piece: bytes) -> Made | KshellError:
-        """What was made of them, or the error that there was: raised in a task, it would reach nobody as it is."""
+    def made(self, piece: bytes) -> Made:
+        """What was made of them. Raises CommandError."""
         view = _view(dictionaries=True)
-        try:
-            part = write_part(self._folder, RECORD_FIELDS, view.batches(pickle.loads(piece)))
-        except KshellError as error:
-            return error
+        part = write_part(self._folder, RECORD_FIELDS, view.batches(pickle.loads(piece)), self._metadata)
         return Made(part, view.found)
+
+
+def refusal(failure: str) -> str | None:
+    """What kept a task from writing, out of what Spark says of its failure; ``None`` where it was something else."""
+    found = _REFUSED.search(failure)
+    return found[1] if found else None
 
 
 def decoded(piece: bytes) -> Iterator[Any]:

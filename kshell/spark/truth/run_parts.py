@@ -108,7 +108,9 @@ def _hinted(path: str, run: Run) -> At | None:
         return None
     with _opened(path) as file:
         batch = header_at(file, run.last)
-    return _placed(batch, run.last) if batch is not None and run.last + batch.size == run.end else None
+    if batch is None or (run.last + batch.size, batch.last_offset + 1) != (run.end, run.after):
+        return None
+    return _placed(batch, run.last)
 
 
 def since(path: str, run: Run, offset: int, *, inside: bool = False) -> Run | None:

@@ -33,7 +33,7 @@ from kshell.spark.warehouse.commits import (
     State,
     copied,
     difference,
-    replace,
+    put_instead,
 )
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class Warehouse:
             held.clear()
             held[EVERY] = [self.step]
         else:
-            replace(held, clusters, written.clusters.get(ALL, ()), self.step)
+            put_instead(held, clusters, written.clusters.get(ALL, ()), self.step)
         self._rows[name] = self._rows.get(name, 0) + written.rows  # other clusters may come later in a step
         return written.rows
 
@@ -219,7 +219,7 @@ class Warehouse:
             held.get(CLOSED, {}).pop(cluster, None)
         for cluster in written.clusters.get(CLOSED, ()):
             held.setdefault(CLOSED, {}).setdefault(cluster, []).append(self.step)
-        replace(held.setdefault(CURRENT, {}), clusters, written.clusters.get(CURRENT, ()), self.step)
+        put_instead(held.setdefault(CURRENT, {}), clusters, written.clusters.get(CURRENT, ()), self.step)
         self._rows[name] = written.rows
         return written.rows
 

@@ -137,7 +137,7 @@ def copied(parts: Mapping[str, Mapping[str, Mapping[str, Iterable[int]]]]) -> Pa
     return _each(list, parts)
 
 
-def replace(held: Batches, clusters: Collection[str], written: Collection[str], step: int) -> None:
+def put_instead(held: Batches, clusters: Collection[str], written: Collection[str], step: int) -> None:
     """Those clusters have the rows of a step instead of what they had; ``written``: those of them that have any."""
     assert set(written) <= set(clusters), "a step writes rows of the clusters that it is about"
     for cluster in clusters:

@@ -6,7 +6,6 @@ Every step writes directories of its own, and readers are given the directories 
 from __future__ import annotations
 
 import importlib
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +16,7 @@ from kshell.sources.files import is_remote
 from kshell.spark.schemas import spark_schema
 from kshell.spark.warehouse.catalog import BATCH, CLUSTER, TableSpec
 from kshell.spark.warehouse.commits import ALL, CLOSED, CURRENT, EVERY, Commits
-from kshell.spark.warehouse.parts import Part, reveal
+from kshell.spark.warehouse.parts import Part, prepare, reveal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -126,9 +125,9 @@ class ParquetTables:
         assert self.takes_files and not spec.split_by
         [folder] = self.places(spec, {ALL: {EVERY: [step]}})
         self._storage.remove(folder)
-        os.makedirs(folder)
-        parts = [part for part in write(folder) if part.rows]
-        reveal(folder, parts)
+        hidden = prepare(folder)
+        parts = [part for part in write(hidden) if part.rows]
+        reveal(hidden, parts)
         if not parts:
             self._storage.remove(folder)
         clusters = frozenset[str]().union(*(part.clusters for part in parts))

@@ -54,6 +54,9 @@ def test_dictionaries_hold_the_same_texts(node: Path) -> None:
     kinds = {one.name for one in compact.schema if arrow.types.is_dictionary(one.type)}
     assert kinds == {"clusterId", "file", "type"}
     assert compact.cast(plain.schema) == plain
+    for name in kinds:
+        values = [value for chunk in compact.column(name).chunks for value in chunk.dictionary.to_pylist()]
+        assert len(values) == sum(len(set(chunk.dictionary.to_pylist())) for chunk in compact.column(name).chunks)
     assert plain.num_rows > 0
 
 
