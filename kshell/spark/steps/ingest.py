@@ -10,13 +10,12 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as fn
 
 from kshell.commands.base.tables import Field
-from kshell.errors import CommandError
+from kshell.spark.failures import of_task
 from kshell.spark.files.pack import Slice
 from kshell.spark.schemas import QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS, spark_schema
 from kshell.spark.steps.few_rows import frame_of_batches
 from kshell.spark.steps.spread import spread
-from kshell.spark.steps.tasks import MADE, Made, Writing, decoded, quarantined, refusal
-from kshell.spark.warehouse.parts import SHARED
+from kshell.spark.steps.tasks import MADE, Made, Writing, decoded, quarantined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -104,11 +103,10 @@ def _written(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) ->
 def _by_tasks(spark: SparkSession, pieces: Sequence[bytes], work: Writing) -> Iterator[Made]:
     try:
         rows = spread(spark, pieces, work, f"{MADE} binary").collect()
-    except Exception as error:  # Spark's: raised in a task, ours reaches nobody as it is
-        said = refusal(str(error))
-        if said is None:
-            raise
-        raise CommandError(said, hint=SHARED) from error
+    except Exception as error:
+        if (known := of_task(error)) is not None:
+            raise known from error
+        raise
     return (pickle.loads(row[MADE]) for row in rows)
 
 

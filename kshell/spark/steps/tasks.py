@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib
 import pickle
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kshell.commands.base.arrow_tables import schema
-from kshell.errors import CommandError
 from kshell.spark.decoding.decode import View
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import QUARANTINE, QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS
@@ -17,8 +15,6 @@ from kshell.spark.warehouse.parts import Part, write_part
 
 MADE = "made"
 """The column of what :class:`Writing` gives."""
-_REFUSED = re.compile(rf"^{re.escape(CommandError.__module__)}\.{CommandError.__name__}: (.+)$", re.MULTILINE)
-"""The line of an error in what Python prints of it."""
 
 
 class Made(NamedTuple):
@@ -45,12 +41,6 @@ class Writing:
         view = _view(dictionaries=True)
         part = write_part(self._folder, RECORD_FIELDS, view.batches(pickle.loads(piece)), self._metadata)
         return Made(part, view.found)
-
-
-def refusal(failure: str) -> str | None:
-    """What kept a task from writing, out of what Spark says of its failure; ``None`` where it was something else."""
-    found = _REFUSED.search(failure)
-    return found[1] if found else None
 
 
 def decoded(piece: bytes) -> Iterator[Any]:
