@@ -7,7 +7,6 @@
         warehouse.begin()
         warehouse.append("records", frame)
         warehouse.commit({"4L6g3nShT-eMCtK--X86sw": ClusterState(reached)})
-    warehouse.read("records").count()
 
 Between ``begin`` and ``commit``, ``read`` gives what the step has written as well.
 """
