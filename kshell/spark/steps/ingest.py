@@ -10,12 +10,11 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as fn
 
 from kshell.commands.base.tables import Field
-from kshell.spark.failures import of_task
 from kshell.spark.files.pack import Slice
 from kshell.spark.schemas import QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS, spark_schema
 from kshell.spark.steps.few_rows import frame_of_batches
-from kshell.spark.steps.spread import spread
-from kshell.spark.steps.tasks import MADE, Made, Writing, decoded, quarantined
+from kshell.spark.steps.spread import gathered, spread
+from kshell.spark.steps.tasks import Writing, decoded, quarantined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -92,22 +91,12 @@ def _written(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) ->
     def write(folder: str) -> Iterator[Part]:
         nonlocal found
         work = Writing(folder, {_AS_SPARK: spark_schema(RECORD_FIELDS).json()})
-        every = map(work.made, pieces) if _is_little(slices) else _by_tasks(warehouse.spark, pieces, work)
+        every = map(work, pieces) if _is_little(slices) else gathered(warehouse.spark, pieces, work)
         for made in every:
             found += made.found
             yield made.part
 
     return Taken(warehouse.append_files(RECORDS, write), found)
-
-
-def _by_tasks(spark: SparkSession, pieces: Sequence[bytes], work: Writing) -> Iterator[Made]:
-    try:
-        rows = spread(spark, pieces, work, f"{MADE} binary").collect()
-    except Exception as error:
-        if (known := of_task(error)) is not None:
-            raise known from error
-        raise
-    return (pickle.loads(row[MADE]) for row in rows)
 
 
 def findings(spark: SparkSession, slices: Sequence[Slice], parallelism: int) -> DataFrame:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import pickle
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kshell.errors import DataError, KshellError, SourceError, UnreadError
 from kshell.sources.points import Point
@@ -29,7 +28,6 @@ _LITTLE = 1 << 20
 """Bytes of a cluster that are always compared there: about as long as a task takes to start."""
 LEAST_CUT, MOST_CUT = 1 << 20, 64 << 20
 _SLICES = 1 << 12
-_COLUMN = "truth"
 
 
 def clusters(
@@ -92,10 +90,10 @@ def _spread(spark: Callable[[], SparkSession], tasks: Sequence[_Task], told: Pro
     """The truths of those clusters, each by a task of its own."""
     if told is not None:
         told(0, 0, f"planning: {len(tasks)} clusters")
-    from kshell.spark.steps.spread import spread  # late: only many need it
+    from kshell.spark.steps.spread import gathered  # late: only many need it
 
-    rows = spread(spark(), [pickle.dumps(task) for task in tasks], planned, f"{_COLUMN} binary").collect()
-    return {task[0]: pickle.loads(row[_COLUMN]) for task, row in zip(tasks, rows, strict=True)}
+    found = gathered(spark(), [pickle.dumps(task) for task in tasks], planned)
+    return {task[0]: made for task, made in zip(tasks, found, strict=True)}
 
 
 def again(
@@ -167,12 +165,9 @@ def cut_of(copies: Sequence[Found]) -> int:
     return min(max(most // _SLICES, LEAST_CUT), MOST_CUT)
 
 
-def planned(task: bytes) -> Iterator[Any]:
-    """Runs on the executors: a truth, pickled; or the error that there was in place of it."""
-    arrow: Any = importlib.import_module("pyarrow")
-    made: _Made
+def planned(task: bytes) -> _Made:
+    """Runs on the executors: a truth, or the error that there was in place of it."""
     try:
-        made = _truth(*pickle.loads(task))
+        return _truth(*pickle.loads(task))
     except KshellError as error:
-        made = error
-    yield arrow.record_batch([arrow.array([pickle.dumps(made)], type=arrow.binary())], names=[_COLUMN])
+        return error

@@ -1,14 +1,20 @@
-"""Work for executors: one piece a task, rows as Arrow record batches. Classic sessions and Connect alike."""
+"""Work for executors, one piece a task: rows as Arrow record batches, or values. Classic sessions and Connect alike."""
 
 from __future__ import annotations
 
+import importlib
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kshell.spark.failures import of_task
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+T = TypeVar("T")
+_VALUE = "value"
 _TOGETHER = 2000
 """Pieces whose bytes travel together with each task's function: some hundred kilobytes."""
 
@@ -25,6 +31,30 @@ def spread(
         for part in (pieces[at : at + _TOGETHER] for at in range(0, len(pieces), _TOGETHER))
     ] or [spark.range(0, 0, 1, 1).mapInArrow(Work((), work), schema)]
     return reduce(lambda one, other: one.unionAll(other), frames)
+
+
+def gathered(spark: SparkSession, pieces: Sequence[bytes], work: Callable[[bytes], T]) -> list[T]:
+    """What ``work`` makes of each piece, in the order of the pieces: any values, pickled on their way here. Raises
+    CommandError for what is known to keep tasks from their work.
+    """
+    try:
+        rows = spread(spark, pieces, Pickled(work), f"{_VALUE} binary").collect()
+    except Exception as error:
+        if (known := of_task(error)) is not None:
+            raise known from error
+        raise
+    return [pickle.loads(row[_VALUE]) for row in rows]
+
+
+class Pickled:
+    """Work that makes one value of a piece, as work that makes rows: one row, which holds it."""
+
+    def __init__(self, work: Callable[[bytes], Any]) -> None:
+        self._work = work
+
+    def __call__(self, piece: bytes) -> Iterator[Any]:
+        arrow: Any = importlib.import_module("pyarrow")
+        yield arrow.record_batch([arrow.array([pickle.dumps(self._work(piece))], type=arrow.binary())], names=[_VALUE])
 
 
 class Work:

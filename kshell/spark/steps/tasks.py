@@ -13,9 +13,6 @@ from kshell.spark.options import Narrowing
 from kshell.spark.schemas import QUARANTINE, QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS
 from kshell.spark.warehouse.parts import Part, write_part
 
-MADE = "made"
-"""The column of what :class:`Writing` gives."""
-
 
 class Made(NamedTuple):
     """The file that was written of the slices, and how many things were found to be wrong in them."""
@@ -25,18 +22,13 @@ class Made(NamedTuple):
 
 
 class Writing:
-    """Slices, pickled, as a file in that folder, with what it says besides. Called, it gives what :meth:`made` does as
-    a pickled value."""
+    """Slices, pickled, as a file in that folder, with what it says besides."""
 
     def __init__(self, folder: str, metadata: Mapping[str, str]) -> None:
         self._folder = folder
         self._metadata = metadata
 
-    def __call__(self, piece: bytes) -> Iterator[Any]:
-        arrow: Any = importlib.import_module("pyarrow")
-        yield arrow.record_batch([arrow.array([pickle.dumps(self.made(piece))], type=arrow.binary())], names=[MADE])
-
-    def made(self, piece: bytes) -> Made:
+    def __call__(self, piece: bytes) -> Made:
         """What was made of them. Raises CommandError."""
         view = _view(dictionaries=True)
         part = write_part(self._folder, RECORD_FIELDS, view.batches(pickle.loads(piece)), self._metadata)

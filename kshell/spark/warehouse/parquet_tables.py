@@ -16,7 +16,7 @@ from kshell.sources.files import is_remote
 from kshell.spark.schemas import spark_schema
 from kshell.spark.warehouse.catalog import BATCH, CLUSTER, TableSpec
 from kshell.spark.warehouse.commits import ALL, CLOSED, CURRENT, EVERY, Commits
-from kshell.spark.warehouse.parts import Part, prepare, reveal
+from kshell.spark.warehouse.parts import CODEC, Part, prepare, reveal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 _ESCAPED = re.compile(r"[\x01-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
 """As Spark writes the values of partition columns (ExternalCatalogUtils.escapePathName)."""
 WRITING = {
-    # Of records, less than half the bytes of snappy (Spark's default) for the same time.
-    "compression": "zstd",
+    "compression": CODEC,
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",  # no _SUCCESS beside the data
 }
 _MANY = 8
