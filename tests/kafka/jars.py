@@ -19,18 +19,29 @@ from pathlib import Path
 
 from tests.kafka.runner import Ended, Gone, Runners
 
-LATEST = "4.3.1"
+LATEST = "4.4.0"
 """The release whose classes judge images and write large files."""
+
+LATEST_SHELL = "4.3.1"
+"""The newest release whose kafka-shell is published."""
 
 JAVA_SOURCES = Path(__file__).parent / "java"
 
 _SLF4J = "1.7.36"
-_ARTIFACTS = ("kafka_2.13", "kafka-shell", "kafka-tools")
+_ARTIFACTS = ("kafka_2.13", "kafka-tools")
+_CONNECT = ("connect-api", "connect-json", "connect-runtime", "connect-transforms")
+"""What kafka-tools names and no test runs; that of 4.4.0 does not resolve."""
+_WITHOUT_SHELL = ("4.4.0",)
+"""Releases of which no kafka-shell is published."""
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>kshell.tests</groupId><artifactId>kafka</artifactId><version>1</version><packaging>pom</packaging>
 <dependencies>{dependencies}</dependencies></project>
 """
-_DEPENDENCY = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>\n"
+_DEPENDENCY = (
+    "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>"
+    "<exclusions>{exclusions}</exclusions></dependency>\n"
+)
+_EXCLUSION = "<exclusion><groupId>org.apache.kafka</groupId><artifactId>{}</artifactId></exclusion>"
 
 RUNNERS = Runners()
 """Processes that wait for the next tool."""
@@ -80,10 +91,13 @@ def libs(version: str) -> Path:
             return target
         (root / version).mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=root / version) as work:
-            wanted = [("org.apache.kafka", artifact, version) for artifact in _ARTIFACTS]
+            artifacts = [*_ARTIFACTS, *(() if version in _WITHOUT_SHELL else ("kafka-shell",))]
+            wanted = [("org.apache.kafka", artifact, version) for artifact in artifacts]
             wanted.append(("org.slf4j", "slf4j-nop", _SLF4J))
+            exclusions = "".join(map(_EXCLUSION.format, _CONNECT))
+            dependencies = "".join(_DEPENDENCY.format(*coordinates, exclusions=exclusions) for coordinates in wanted)
             pom = Path(work, "pom.xml")
-            pom.write_text(_POM.format(dependencies="".join(_DEPENDENCY.format(*w) for w in wanted)))
+            pom.write_text(_POM.format(dependencies=dependencies))
             out = Path(work, "libs")
             done = subprocess.run(
                 [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={out}",

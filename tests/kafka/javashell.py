@@ -18,7 +18,7 @@ class Run(NamedTuple):
     output: str
 
 
-def run(file: Path, *command: str, version: str = jars.LATEST, timeout: float = 60) -> Run:
+def run(file: Path, *command: str, version: str = jars.LATEST_SHELL, timeout: float = 60) -> Run:
     """Run ``MetadataShell --snapshot FILE COMMAND`` as its start script would (its one-shot answers may be empty)."""
     main = "org.apache.kafka.shell.MetadataShell"
     line = [jars.program("java"), "-cp", f"{jars.libs(version)}/*", main, "--snapshot", str(file), *command]

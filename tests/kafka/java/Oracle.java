@@ -75,7 +75,7 @@ public class Oracle {
         delta = new MetadataDelta.Builder().setImage(image).build();
     }
 
-    /** The batches of a file that may be growing: FileRecords itself would trim it when closed. */
+    /** The batches of a file that may be growing: FileRecords itself trims it when closed, before 4.4. */
     private static class Batches implements Iterable<FileChannelRecordBatch>, AutoCloseable {
         private final FileRecords records;
 
@@ -90,7 +90,7 @@ public class Oracle {
 
         @Override
         public void close() throws IOException {
-            records.closeHandlers();
+            records.channel().close();
         }
     }
 
