@@ -196,6 +196,16 @@ KIP-1222 share-renew broker: Share consumers renew the lock of a record
     ShareFetch 2, ShareAcknowledge 2
 KIP-1226 share-lag broker: The lag of share groups
     DescribeShareGroupOffsets 1
+KIP-1242 peer-check any: Servers refuse clients that meant another cluster or another node
+    ApiVersions 5
+KIP-1276 acl-host-ranges broker: ACLs for hosts of an address range (CIDR)
+    @metadata.version 32
+KIP-1312 unregister-controller any: Registrations of controllers are removed
+    UnregisterController 0, @metadata.version 33
+KIP-1319 transactional-commits-by-topic-id broker: Transactions commit offsets by topic id
+    TxnOffsetCommit 6
+KIP-1331 streams-topologies broker: Members of streams groups describe their topology
+    StreamsGroupTopologyDescriptionUpdate 0, StreamsGroupHeartbeat 1, StreamsGroupDescribe 1
 """
 
 KINDS: dict[str, frozenset[str]] = {

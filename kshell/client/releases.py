@@ -1,4 +1,4 @@
-"""What servers of each Kafka release, 0.10.0 to 4.3, say of themselves in ApiVersions.
+"""What servers of each Kafka release, 0.10.0 to 4.4, say of themselves in ApiVersions.
 
 API versions come from Kafka's own classes (``releases_table.py``), supported features from real servers; both are held
 against running servers by ``tests/client/test_releases.py``. A release is named as people name it, without its patch
@@ -22,7 +22,7 @@ CONTROLLER = "controller"
 RELEASES: tuple[str, ...] = tuple(
     """
     0.10.0 0.10.1 0.10.2 0.11 1.0 1.1 2.0 2.1 2.2 2.3 2.4 2.5 2.6 2.7 2.8
-    3.0 3.1 3.2 3.3 3.4 3.5 3.6 3.7 3.8 3.9 4.0 4.1 4.2 4.3
+    3.0 3.1 3.2 3.3 3.4 3.5 3.6 3.7 3.8 3.9 4.0 4.1 4.2 4.3 4.4
     """.split()
 )
 """Oldest first."""
@@ -52,6 +52,8 @@ _LEVELS = """
      eligible.leader.replicas.version 0-1 share.version 0-1 streams.version 0-1
 4.3  metadata.version 7-30 kraft.version 0-1 transaction.version 0-2 group.version 0-1
      eligible.leader.replicas.version 0-1 share.version 0-1 streams.version 0-1
+4.4  metadata.version 7-33 kraft.version 0-1 transaction.version 0-2 group.version 0-1
+     eligible.leader.replicas.version 0-1 share.version 0-2 streams.version 0-1
 """
 
 _BEFORE_API_VERSIONS = """

@@ -2,7 +2,7 @@
 
 Generated; do not edit. Regenerate: ``python -m tests.tools.config_types`` (Java and Maven needed). The facts are read
 out of Kafka's own classes, of the releases
-3.3.2, 3.4.1, 3.5.2, 3.6.2, 3.7.2, 3.8.1, 3.9.2, 4.0.0, 4.1.1, 4.2.1, 4.3.1.
+3.3.2, 3.4.1, 3.5.2, 3.6.2, 3.7.2, 3.8.1, 3.9.2, 4.0.0, 4.1.1, 4.2.1, 4.3.1, 4.4.0.
 
 ``TABLE[resource type]`` is text: one word a key, ``key:TYPE:rules:default``. Rules are separated by ``|``, that of the
 newest release first: ``1..5`` (either end may be open), ``in:a,b`` (one of those), ``IN:a,b`` (in any case),
@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-NEWEST = "4.3"
+NEWEST = "4.4"
 
 
 class KnownType(NamedTuple):
@@ -68,13 +68,15 @@ TABLE: dict[str, str] = {
       delegation.token.expiry.time.ms:LONG:1..:86400000 delegation.token.master.key:PASSWORD::-
       delegation.token.max.lifetime.ms:LONG:1..:604800000 delegation.token.secret.key:PASSWORD::-
       delete.records.purgatory.purge.interval.requests:INT::1 delete.topic.enable:BOOLEAN::true
-      early.start.listeners:LIST::- eligible.leader.replicas.enable:BOOLEAN::false fetch.max.bytes:INT:1024..:57671680
+      early.start.listeners:LIST::- eligible.leader.replicas.enable:BOOLEAN::false
+      errors.deadletterqueue.auto.create.topics.enable:BOOLEAN::false
+      errors.deadletterqueue.topic.name.prefix:STRING::dlq. fetch.max.bytes:INT:1024..:57671680
       fetch.purgatory.purge.interval.requests:INT::1000 follower.fetch.last.tiered.offset.enable:BOOLEAN::false
       follower.replication.throttled.rate:LONG:0..:9223372036854775807
-      group.consumer.assignment.interval.ms:INT:0..:1000 group.consumer.assignors:LIST::uniform%2Crange
-      group.consumer.heartbeat.interval.ms:INT:1..:5000 group.consumer.max.assignment.interval.ms:INT:0..:15000
-      group.consumer.max.heartbeat.interval.ms:INT:1..:15000 group.consumer.max.session.timeout.ms:INT:1..:60000
-      group.consumer.max.size:INT:1..:2147483647
+      group.consumer.assignment.interval.ms:INT:0..:1000 group.consumer.assignor.offload.enable:BOOLEAN::true
+      group.consumer.assignors:LIST::uniform%2Crange group.consumer.heartbeat.interval.ms:INT:1..:5000
+      group.consumer.max.assignment.interval.ms:INT:0..:15000 group.consumer.max.heartbeat.interval.ms:INT:1..:15000
+      group.consumer.max.session.timeout.ms:INT:1..:60000 group.consumer.max.size:INT:1..:2147483647
       group.consumer.migration.policy:STRING:IN:BIDIRECTIONAL,DISABLED,DOWNGRADE,UPGRADE:bidirectional
       group.consumer.min.assignment.interval.ms:INT:0..:0 group.consumer.min.heartbeat.interval.ms:INT:1..:5000
       group.consumer.min.session.timeout.ms:INT:1..:45000 group.consumer.regex.refresh.interval.ms:INT:10000..:600000
@@ -84,11 +86,13 @@ TABLE: dict[str, str] = {
       group.coordinator.rebalance.protocols:LIST:list:classic,consumer,share,streams|list:classic,consumer,share|list:classic,consumer,share,unknown|list:classic,consumer,unknown|list:classic,consumer:classic%2Cconsumer%2Cstreams
       group.coordinator.threads:INT:1..:4 group.initial.rebalance.delay.ms:INT::3000
       group.max.session.timeout.ms:INT::1800000 group.max.size:INT:1..:2147483647 group.min.session.timeout.ms:INT::6000
-      group.share.assignment.interval.ms:INT:0..:1000 group.share.assignors:LIST::simple
-      group.share.delivery.count.limit:INT:2..10:5 group.share.enable:BOOLEAN::false
-      group.share.heartbeat.interval.ms:INT:1..:5000 group.share.initialize.retry.interval.ms:INT:1..:30000
-      group.share.max.assignment.interval.ms:INT:0..:15000 group.share.max.delivery.count.limit:INT:5..25:10
-      group.share.max.groups:SHORT:1..100:10 group.share.max.heartbeat.interval.ms:INT:1..:15000
+      group.share.assignment.interval.ms:INT:0..:1000 group.share.assignor.offload.enable:BOOLEAN::true
+      group.share.assignors:LIST::simple group.share.delivery.count.limit:INT:2..10:5
+      group.share.dlq.manager.class.name:STRING::org.apache.kafka.server.share.dlq.DefaultShareGroupDLQManager
+      group.share.enable:BOOLEAN::false group.share.heartbeat.interval.ms:INT:1..:5000
+      group.share.initialize.retry.interval.ms:INT:1..:30000 group.share.max.assignment.interval.ms:INT:0..:15000
+      group.share.max.delivery.count.limit:INT:5..25:10 group.share.max.groups:SHORT:1..100:10
+      group.share.max.heartbeat.interval.ms:INT:1..:15000
       group.share.max.partition.max.record.locks:INT:2000..10000:4000
       group.share.max.record.lock.duration.ms:INT:30000..3600000:60000 group.share.max.session.timeout.ms:INT:1..:60000
       group.share.max.share.sessions:INT:1..:2000 group.share.max.size:INT:1..1000|10..1000:200
@@ -98,19 +102,24 @@ TABLE: dict[str, str] = {
       group.share.partition.max.record.locks:INT:100..10000:2000
       group.share.persister.class.name:STRING::org.apache.kafka.server.share.persister.DefaultStatePersister
       group.share.record.lock.duration.ms:INT:1000..3600000|1000..60000:30000
-      group.share.session.timeout.ms:INT:1..:45000 group.streams.assignment.interval.ms:INT:0..:1000
-      group.streams.heartbeat.interval.ms:INT:1..:5000 group.streams.initial.rebalance.delay.ms:INT:0..:3000
-      group.streams.max.assignment.interval.ms:INT:0..:15000 group.streams.max.heartbeat.interval.ms:INT:1..:15000
-      group.streams.max.session.timeout.ms:INT:1..:60000 group.streams.max.size:INT:1..:2147483647
-      group.streams.max.standby.replicas:INT:0..:2 group.streams.min.assignment.interval.ms:INT:0..:0
+      group.share.session.timeout.ms:INT:1..:45000 group.streams.acceptable.recovery.lag:LONG:0..:10000
+      group.streams.assignment.interval.ms:INT:0..:1000 group.streams.assignor.offload.enable:BOOLEAN::true
+      group.streams.assignors:LIST::sticky group.streams.heartbeat.interval.ms:INT:1..:5000
+      group.streams.initial.rebalance.delay.ms:INT:0..:3000 group.streams.max.assignment.interval.ms:INT:0..:15000
+      group.streams.max.heartbeat.interval.ms:INT:1..:15000 group.streams.max.session.timeout.ms:INT:1..:60000
+      group.streams.max.size:INT:1..:2147483647 group.streams.max.standby.replicas:INT:0..:2
+      group.streams.max.warmup.replicas:INT:0..:20 group.streams.min.assignment.interval.ms:INT:0..:0
       group.streams.min.heartbeat.interval.ms:INT:1..:5000 group.streams.min.session.timeout.ms:INT:1..:45000
-      group.streams.num.standby.replicas:INT:0..:0 group.streams.session.timeout.ms:INT:1..:45000
-      initial.broker.registration.timeout.ms:INT::60000 inter.broker.listener.name:STRING::-
-      inter.broker.protocol.version:STRING::3.9-IV0 internal.metadata.delete.delay.millis:LONG::60000
-      internal.metadata.log.segment.bytes:INT::- internal.metadata.max.batch.size.in.bytes:INT::8388608
-      internal.metadata.max.fetch.size.in.bytes:INT::8388608 kafka.metrics.polling.interval.secs:INT:1..:10
-      kafka.metrics.reporters:LIST:: leader.imbalance.check.interval.seconds:LONG:1..:300
-      leader.imbalance.per.broker.percentage:INT::10 leader.replication.throttled.rate:LONG:0..:9223372036854775807
+      group.streams.min.task.offset.interval.ms:INT:1..:15000 group.streams.num.standby.replicas:INT:0..:0
+      group.streams.num.warmup.replicas:INT:0..:2 group.streams.rack.aware.assignment.tags:LIST::
+      group.streams.session.timeout.ms:INT:1..:45000 group.streams.task.offset.interval.ms:INT:1..:60000
+      group.streams.topology.description.plugin.class:CLASS::- initial.broker.registration.timeout.ms:INT::60000
+      inter.broker.listener.name:STRING::- inter.broker.protocol.version:STRING::3.9-IV0
+      internal.metadata.delete.delay.millis:LONG::60000 internal.metadata.log.segment.bytes:INT::-
+      internal.metadata.max.batch.size.in.bytes:INT::8388608 internal.metadata.max.fetch.size.in.bytes:INT::8388608
+      kafka.metrics.polling.interval.secs:INT:1..:10 kafka.metrics.reporters:LIST::
+      leader.imbalance.check.interval.seconds:LONG:1..:300 leader.imbalance.per.broker.percentage:INT::10
+      leader.replication.throttled.rate:LONG:0..:9223372036854775807
       listener.security.protocol.map:STRING::SASL_SSL%3ASASL_SSL%2CPLAINTEXT%3APLAINTEXT%2CSSL%3ASSL%2CSASL_PLAINTEXT%3ASASL_PLAINTEXT
       listeners:LIST::PLAINTEXT%3A%2F%2F%3A9092 log.cleaner.backoff.ms:LONG:0..:15000
       log.cleaner.dedupe.buffer.size:LONG::134217728 log.cleaner.delete.retention.ms:LONG:0..:86400000
@@ -130,12 +139,13 @@ TABLE: dict[str, str] = {
       log.message.timestamp.before.max.ms:LONG:0..:9223372036854775807
       log.message.timestamp.difference.max.ms:LONG:0..:9223372036854775807
       log.message.timestamp.type:STRING:in:CreateTime,LogAppendTime:CreateTime log.preallocate:BOOLEAN::false
-      log.retention.bytes:LONG::-1 log.retention.check.interval.ms:LONG:1..:300000 log.retention.hours:INT::168
-      log.retention.minutes:INT::- log.retention.ms:LONG::- log.roll.hours:INT:1..:168 log.roll.jitter.hours:INT:0..:0
-      log.roll.jitter.ms:LONG::- log.roll.ms:LONG::- log.segment.bytes:INT:1048576..|14..:1073741824
-      log.segment.delete.delay.ms:LONG:0..:60000 max.connection.creation.rate:INT:0..:2147483647
-      max.connections:INT:0..:2147483647 max.connections.per.ip:INT:0..:2147483647
-      max.connections.per.ip.overrides:STRING:: max.incremental.fetch.session.cache.slots:INT:0..:1000
+      log.remote.copy.lag.bytes:LONG:-1..:-1 log.remote.copy.lag.ms:LONG:-1..:0 log.retention.bytes:LONG::-1
+      log.retention.check.interval.ms:LONG:1..:300000 log.retention.hours:INT::168 log.retention.minutes:INT::-
+      log.retention.ms:LONG::- log.roll.hours:INT:1..:168 log.roll.jitter.hours:INT:0..:0 log.roll.jitter.ms:LONG::-
+      log.roll.ms:LONG::- log.segment.bytes:INT:1048576..|14..:1073741824 log.segment.delete.delay.ms:LONG:0..:60000
+      max.connection.creation.rate:INT:0..:2147483647 max.connections:INT:0..:2147483647
+      max.connections.per.ip:INT:0..:2147483647 max.connections.per.ip.overrides:STRING::
+      max.decompressed.message.bytes:INT:1..2147483639:2147483639 max.incremental.fetch.session.cache.slots:INT:0..:1000
       max.request.partition.size.limit:INT:1..:2000 message.max.bytes:INT:0..:1048588 metadata.log.dir:STRING::-
       metadata.log.max.record.bytes.between.snapshots:LONG:1..:20971520
       metadata.log.max.snapshot.interval.ms:LONG:0..:3600000 metadata.log.segment.bytes:INT:8388608..|12..:1073741824
@@ -192,7 +202,8 @@ TABLE: dict[str, str] = {
       sasl.login.refresh.min.period.seconds:SHORT::60 sasl.login.refresh.window.factor:DOUBLE::0.8
       sasl.login.refresh.window.jitter:DOUBLE::0.05 sasl.login.retry.backoff.max.ms:LONG::10000
       sasl.login.retry.backoff.ms:LONG::100 sasl.mechanism.controller.protocol:STRING::GSSAPI
-      sasl.mechanism.inter.broker.protocol:STRING::GSSAPI
+      sasl.mechanism.inter.broker.protocol:STRING::GSSAPI sasl.oauthbearer.allow.unverified.audience:BOOLEAN::false
+      sasl.oauthbearer.allow.unverified.issuer:BOOLEAN::false
       sasl.oauthbearer.assertion.algorithm:STRING:IN:ES256,RS256:RS256 sasl.oauthbearer.assertion.claim.aud:STRING::-
       sasl.oauthbearer.assertion.claim.exp.seconds:INT:0..86400:300 sasl.oauthbearer.assertion.claim.iss:STRING::-
       sasl.oauthbearer.assertion.claim.jti.include:BOOLEAN::false
@@ -257,32 +268,39 @@ TABLE: dict[str, str] = {
     "TOPIC": """
       cleanup.policy:LIST:list:compact,delete:delete compression.gzip.level:INT::-1 compression.lz4.level:INT:1..17:9
       compression.type:STRING:in:gzip,lz4,producer,snappy,uncompressed,zstd:producer
-      compression.zstd.level:INT:-131072..22:3 delete.retention.ms:LONG:0..:86400000 file.delete.delay.ms:LONG:0..:60000
+      compression.zstd.level:INT:-131072..22:3 delete.retention.ms:LONG:0..:86400000
+      errors.deadletterqueue.group.enable:BOOLEAN::false file.delete.delay.ms:LONG:0..:60000
       flush.messages:LONG:1..:9223372036854775807 flush.ms:LONG:0..:9223372036854775807
       follower.replication.throttled.replicas:LIST:: index.interval.bytes:INT:0..:4096 internal.segment.bytes:INT::-
       leader.replication.throttled.replicas:LIST:: local.retention.bytes:LONG:-2..:-2 local.retention.ms:LONG:-2..:-2
-      max.compaction.lag.ms:LONG:1..:9223372036854775807 max.message.bytes:INT:0..:1048588
-      message.downconversion.enable:BOOLEAN::true message.format.version:STRING::3.0-IV1
-      message.timestamp.after.max.ms:LONG:0..:3600000 message.timestamp.before.max.ms:LONG:0..:9223372036854775807
+      max.compaction.lag.ms:LONG:1..:9223372036854775807 max.decompressed.message.bytes:INT:1..2147483639:2147483639
+      max.message.bytes:INT:0..:1048588 message.downconversion.enable:BOOLEAN::true
+      message.format.version:STRING::3.0-IV1 message.timestamp.after.max.ms:LONG:0..:3600000
+      message.timestamp.before.max.ms:LONG:0..:9223372036854775807
       message.timestamp.difference.max.ms:LONG:0..:9223372036854775807
       message.timestamp.type:STRING:in:CreateTime,LogAppendTime:CreateTime min.cleanable.dirty.ratio:DOUBLE:0..1:0.5
       min.compaction.lag.ms:LONG:0..:0 min.insync.replicas:INT:1..:1 preallocate:BOOLEAN::false
-      remote.log.copy.disable:BOOLEAN::false remote.log.delete.on.disable:BOOLEAN::false
-      remote.storage.enable:BOOLEAN::false retention.bytes:LONG::-1 retention.ms:LONG:-1..:604800000
-      segment.bytes:INT:1048576..|14..:1073741824 segment.index.bytes:INT:4..:10485760 segment.jitter.ms:LONG:0..:0
-      segment.ms:LONG:1..:604800000 unclean.leader.election.enable:BOOLEAN::false
+      remote.copy.lag.bytes:LONG:-1..:-1 remote.copy.lag.ms:LONG:-1..:0 remote.log.copy.disable:BOOLEAN::false
+      remote.log.delete.on.disable:BOOLEAN::false remote.storage.enable:BOOLEAN::false retention.bytes:LONG::-1
+      retention.ms:LONG:-1..:604800000 segment.bytes:INT:1048576..|14..:1073741824 segment.index.bytes:INT:4..:10485760
+      segment.jitter.ms:LONG:0..:0 segment.ms:LONG:1..:604800000 unclean.leader.election.enable:BOOLEAN::false
     """,
     "GROUP": """
-      consumer.assignment.interval.ms:INT:0..:1000 consumer.heartbeat.interval.ms:INT:1..:5000
-      consumer.session.timeout.ms:INT:1..:45000 share.assignment.interval.ms:INT:0..:1000
+      consumer.assignment.interval.ms:INT:0..:1000 consumer.assignor.offload.enable:BOOLEAN::true
+      consumer.heartbeat.interval.ms:INT:1..:5000 consumer.session.timeout.ms:INT:1..:45000
+      errors.deadletterqueue.copy.record.enable:BOOLEAN::false errors.deadletterqueue.topic.name:STRING::
+      share.assignment.interval.ms:INT:0..:1000 share.assignor.offload.enable:BOOLEAN::true
       share.auto.offset.reset:STRING::latest share.delivery.count.limit:INT:2..:5
       share.heartbeat.interval.ms:INT:1..:5000
       share.isolation.level:STRING:in:read_committed,read_uncommitted:read_uncommitted
       share.partition.max.record.locks:INT:100..:2000 share.record.lock.duration.ms:INT:1000..:30000
       share.renew.acknowledge.enable:BOOLEAN::true share.session.timeout.ms:INT:1..:45000
-      streams.assignment.interval.ms:INT:0..:1000 streams.heartbeat.interval.ms:INT:1..:5000
-      streams.initial.rebalance.delay.ms:INT:0..:3000 streams.num.standby.replicas:INT:0..:0
-      streams.session.timeout.ms:INT:1..:45000
+      streams.acceptable.recovery.lag:LONG:0..:10000 streams.assignment.interval.ms:INT:0..:1000
+      streams.assignor.name:STRING::- streams.assignor.offload.enable:BOOLEAN::true
+      streams.heartbeat.interval.ms:INT:1..:5000 streams.initial.rebalance.delay.ms:INT:0..:3000
+      streams.num.standby.replicas:INT:0..:0 streams.num.warmup.replicas:INT:0..:2
+      streams.rack.aware.assignment.tags:LIST:: streams.session.timeout.ms:INT:1..:45000
+      streams.task.offset.interval.ms:INT:1..:60000
     """,
     "CLIENT_METRICS": """
       interval.ms:INT::300000 match:LIST:: metrics:LIST::

@@ -1,4 +1,4 @@
-"""Names of Kafka's APIs by key (``org.apache.kafka.common.protocol.ApiKeys``, up to release 4.3)."""
+"""Names of Kafka's APIs by key (``org.apache.kafka.common.protocol.ApiKeys``, up to release 4.4)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _TABLE = """
 79:ShareAcknowledge 80:AddRaftVoter 81:RemoveRaftVoter 82:UpdateRaftVoter 83:InitializeShareGroupState
 84:ReadShareGroupState 85:WriteShareGroupState 86:DeleteShareGroupState 87:ReadShareGroupStateSummary
 88:StreamsGroupHeartbeat 89:StreamsGroupDescribe 90:DescribeShareGroupOffsets 91:AlterShareGroupOffsets
-92:DeleteShareGroupOffsets
+92:DeleteShareGroupOffsets 93:StreamsGroupTopologyDescriptionUpdate 94:UnregisterController
 """
 
 API_NAMES: dict[int, str] = {int(key): name for key, _, name in (word.partition(":") for word in _TABLE.split())}
 
 
 def api_name(key: int) -> str:
-    """``"Fetch"``; a key that no release up to 4.3 has is ``"api 4711"``."""
+    """``"Fetch"``; a key that no release up to 4.4 has is ``"api 4711"``."""
     return API_NAMES.get(key, f"api {key}")

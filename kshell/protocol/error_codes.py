@@ -1,4 +1,4 @@
-"""Kafka's error codes (``org.apache.kafka.common.protocol.Errors``, release 4.3): number, name, whether it may pass."""
+"""Kafka's error codes (``org.apache.kafka.common.protocol.Errors``, release 4.4): number, name, whether it may pass."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ _TABLE = """
 123:INVALID_SHARE_SESSION_EPOCH* 124:FENCED_STATE_EPOCH 125:INVALID_VOTER_KEY 126:DUPLICATE_VOTER
 127:VOTER_NOT_FOUND 128:INVALID_REGULAR_EXPRESSION 129:REBOOTSTRAP_REQUIRED 130:STREAMS_INVALID_TOPOLOGY
 131:STREAMS_INVALID_TOPOLOGY_EPOCH 132:STREAMS_TOPOLOGY_FENCED 133:SHARE_SESSION_LIMIT_REACHED*
+134:GROUP_DELETION_FAILED 135:STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED 136:CONTROLLER_ID_NOT_REGISTERED
 """
 """``*``: a RetriableException in Kafka."""
 
@@ -56,7 +57,7 @@ def _codes() -> dict[int, tuple[str, bool]]:
 
 
 def error_name(code: int) -> str:
-    """``"NOT_CONTROLLER"``; a code that no release up to 4.3 has is ``"error code 999"``."""
+    """``"NOT_CONTROLLER"``; a code that no release up to 4.4 has is ``"error code 999"``."""
     return _codes().get(code, (f"error code {code}", False))[0]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.kafka import jars
 
-RELEASES = ("3.3.2", "3.4.1", "3.5.2", "3.6.2", "3.7.2", "3.8.1", "3.9.2", "4.0.0", "4.1.1", "4.2.1", "4.3.1")
+RELEASES = ("3.3.2", "3.4.1", "3.5.2", "3.6.2", "3.7.2", "3.8.1", "3.9.2", "4.0.0", "4.1.1", "4.2.1", "4.3.1", "4.4.0")
 TYPES = ("BROKER", "TOPIC", "GROUP", "CLIENT_METRICS")
 TARGET = Path(__file__).parents[2] / "kshell" / "metadata" / "config_keys.py"
 

@@ -7,11 +7,13 @@ from kshell.protocol.api import NEVER, api
 API_VERSIONS = api(
     "ApiVersions",
     18,
-    "0-4",
+    "0-5",
     flexible=3,
     request="""
   clientSoftwareName     string  3+
   clientSoftwareVersion  string  3+
+  clusterId              string? 5+ = null
+  nodeId                 int32   5+ = -1
 """,
     response="""
   errorCode               int16
