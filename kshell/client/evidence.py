@@ -44,10 +44,18 @@ def newer_apis(ranges: Mapping[int, Range]) -> list[str]:
 
 
 def newer_features(levels: Mapping[str, Range]) -> list[str]:
-    """Say that ``metadata.version`` is newer than every release of the table, if it is."""
-    top = releases.supported_features()[RELEASES[-1]][METADATA_VERSION][1]
-    _, level = levels.get(METADATA_VERSION, (0, 0))
-    return [f"{METADATA_VERSION} goes up to {level} ({top} in {RELEASES[-1]})"] if level > top else []
+    """Say which levels of features are newer than every release of the table, if there are any.
+
+    A feature's highest level rises with releases, and its lowest one rises where a release drops old levels.
+    """
+    said = []
+    for name, (lowest, highest) in releases.supported_features()[RELEASES[-1]].items():
+        low, high = levels.get(name, (lowest, highest))
+        if high > highest:
+            said.append(f"{name} goes up to {high} ({highest} in {RELEASES[-1]})")
+        elif lowest < low <= high:
+            said.append(f"{name} starts at {low} ({lowest} in {RELEASES[-1]})")
+    return said[:MOST]
 
 
 def gone(offer: Offer, ranges: Mapping[int, Range]) -> list[str]:

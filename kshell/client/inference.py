@@ -43,12 +43,17 @@ class Inference(NamedTuple):
 
     @property
     def text(self) -> str:
-        """``"4.1"``, ``"3.7\N{EN DASH}3.8"``, ``"4.3 or later"``, ``"unknown"``."""
+        """``"4.1"``, ``"3.7\N{EN DASH}3.8"``, ``"4.4 or later"``, ``"unknown"``."""
         if self.lowest is None:
             return "unknown"
         if self.highest is None:
             return f"{self.lowest} or later"
         return self.lowest if self.lowest == self.highest else f"{self.lowest}\N{EN DASH}{self.highest}"
+
+    @property
+    def bounds(self) -> tuple[str | None, str | None]:
+        """Both ends as they are shown: ``("3.7", "3.8")``; neither end of what is open above is a fact by itself."""
+        return (self.text, self.text) if self.highest is None and self.lowest else (self.lowest, self.highest)
 
 
 def infer(ranges: Mapping[int, Range], features: Mapping[str, Range], kind: str | None = None) -> Inference:
@@ -76,8 +81,10 @@ def infer(ranges: Mapping[int, Range], features: Mapping[str, Range], kind: str 
         return _contradicted(_best(matches), levels, odd)
     found = _names(chosen)
     exact = len(found) == 1 and not odd and any(rank == SAME and agrees(offer, levels) for offer, rank in chosen)
-    # Without the features of a release nothing bounds what later releases may still offer to a filter in between.
-    open_ended = found[-1] == LAST and not exact and METADATA_VERSION not in levels
+    # Without the features of a release nothing bounds what later releases may still offer to a filter in between; and
+    # a feature that no known release has may be one that a later release brought.
+    bounded = METADATA_VERSION in levels and features.keys() == levels.keys()
+    open_ended = found[-1] == LAST and not exact and not bounded
     said = evidence.sentences(chosen, usable, levels) + odd
     return _answer(chosen, (found[0], None if open_ended else found[-1]), said, exact=exact)
 
@@ -115,6 +122,22 @@ def raised(offer: Offer, levels: Mapping[str, Range]) -> bool:
     known = releases.supported_features().get(offer.release, {}) if offer.kraft else {}
     low, high = known.get(METADATA_VERSION, (0, -1))
     return levels.get(METADATA_VERSION, (-1, -1))[0] == low and high < levels[METADATA_VERSION][1]
+
+
+def registered_releases(supported: Mapping[str, Range]) -> tuple[str, str] | None:
+    """Return the lowest and the highest release whose servers register these levels, as ``Inference.bounds`` has them.
+
+    ``None`` without ``metadata.version``: the other features do not tell releases apart.
+    """
+    from kshell.client import evidence
+
+    if METADATA_VERSION not in supported:
+        return None
+    named = by_level(supported[METADATA_VERSION][1])
+    is_unheard_of = named[-1] == LAST and not supported.keys() <= _feature_names()
+    if is_unheard_of or evidence.newer_features(supported):
+        return f"{named[0]} or later", f"{named[-1]} or later"
+    return named[0], named[-1]
 
 
 def by_level(level: int) -> Sequence[str]:

@@ -11,6 +11,7 @@ from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.tables import Field
 from kshell.errors import EXIT_FAILED, EXIT_OK, UsageError
 from kshell.metadata.feature_levels import (
+    LATEST,
     METADATA_VERSION,
     default_levels,
     level_name,
@@ -48,7 +49,9 @@ _CHANGE = (
 _MAP = (
     *_LEVEL,
     _NAME,
-    Field("release", "string", "the first release whose servers support the level"),
+    Field(
+        "release", "string", "the first release whose servers support the level; null while none does but for testing"
+    ),
     Field("lastRelease", "string", "the last one, where later ones do not"),
     Field("metadataVersion", "string", "the metadata.version with which clusters have the level by default"),
     Field("needs", {"*": "int16"}, "levels of other features without which it cannot be finalized"),
@@ -249,7 +252,7 @@ def _is_in(span: Range, level: int) -> bool:
 def _complete_target(session: Session, typed: str) -> Iterable[str]:
     """Releases, then features with their levels."""
     named = dict.fromkeys((level_name(METADATA_VERSION, one.level) or "").partition("-")[0]
-                          for one in levels()[METADATA_VERSION][6:])  # fmt: skip
+                          for one in levels()[METADATA_VERSION][6:LATEST])  # fmt: skip
     return [*reversed(named), *(f"{name}={one.level}" for name, known in levels().items() for one in known)]
 
 
@@ -265,7 +268,7 @@ COMMAND = Command(
     flags=(
         Flag(
             ("--can-upgrade",),
-            "whether features can be raised to a release's levels (4.3), or to FEATURE=LEVEL",
+            "whether features can be raised to a release's levels (4.4), or to FEATURE=LEVEL",
             metavar="VERSION",
             repeat=True,
             complete=_complete_target,
@@ -289,7 +292,7 @@ COMMAND = Command(
         "minVersion and maxVersion are what all registered nodes share, highestVersion is what the newest supports:"
         " inTheWay are the nodes that support less, or not the finalized level. --can-upgrade and --can-downgrade"
         " answer as `kafka-features.sh upgrade --dry-run` and `downgrade --dry-run` do, for each feature: VERSION is a"
-        " release (4.3 means all its default levels), a metadata.version (4.3-IV0), or FEATURE=LEVEL (repeatable). The"
+        " release (4.4 means all its default levels), a metadata.version (4.3-IV0), or FEATURE=LEVEL (repeatable). The"
         " exit code is 1 unless all of it is possible; possible is null (unknown) where somebody's support is not"
         " known: controllers register from metadata.version 3.7-IV0 on, before that only a live source (-q) can ask"
         " them. kraft.version is part of the quorum. In the map, release is the first whose servers support the level,"

@@ -78,32 +78,29 @@ def _versions(session: Session, state: State) -> dict[str, Any]:
 
 def _release(session: Session, state: State) -> tuple[str | None, str | None, str]:
     """The releases that nodes run: of a live source by all that they offer, else by the levels that they registered."""
+    from kshell.client.inference import registered_releases
+    from kshell.commands.base.software import INFERRED, span
+
     nodes = session.source.nodes
     if nodes is not None and session.until is None:
-        inferred = _inferred(session, nodes)
-        if inferred is not None:
-            return (*inferred, "inferred")
-    from kshell.client.inference import by_level
-
-    known = [one.supported for one in state.standing.nodes if one.supported is not None]
-    tops = [supported[METADATA_VERSION][1] for supported in known if METADATA_VERSION in supported]
-    if not tops:
-        return None, None, "unknown"
-    return by_level(min(tops))[0], by_level(max(tops))[-1], "registered"
+        inferred = span(_inferred(session, nodes))
+        if inferred[0] is not None:
+            return (*inferred, INFERRED)
+    levels = [node.supported for node in state.standing.nodes if node.supported is not None]
+    registered = span(ends for ends in map(registered_releases, levels) if ends is not None)
+    return (*registered, "unknown" if registered[0] is None else "registered")
 
 
-def _inferred(session: Session, nodes: Nodes) -> tuple[str | None, str | None] | None:
+def _inferred(session: Session, nodes: Nodes) -> list[tuple[str | None, str | None]]:
+    """The ends of each node's range of releases; none where no node answers."""
     from kshell.client.inference import infer
     from kshell.commands.base.node_versions import survey
-    from kshell.commands.base.software import INFERRED, Software, span
 
     try:
         found = survey(session, nodes)
     except NodeError:
-        return None
-    told = [infer(one.ranges, one.supported, found.members[name].kind) for name, one in found.told.items()]
-    known = [Software(None, one.text, INFERRED, [], one.lowest, one.highest) for one in told if one.lowest is not None]
-    return span(known) if known else None
+        return []
+    return [infer(node.ranges, node.supported, found.members[name].kind).bounds for name, node in found.told.items()]
 
 
 def _quorum(session: Session, state: State) -> dict[str, Any]:
@@ -175,7 +172,8 @@ COMMAND = Command(
     description=(
         "Works on directories, on a quorum (-q), and on what brokers tell (-b); what a source does not know is null."
         " lowestRelease and highestRelease are the releases of the nodes' software: inferred from everything that the"
-        " nodes of a running cluster offer, or registered: from the highest metadata.version that each has registered."
+        " nodes of a running cluster offer, or registered: from the levels of features that each has registered. What"
+        " is newer than this kshell knows reads `4.4 or later`."
         " problems are the findings of health from warning up, by kind, each with how many there are and the first;"
         f" they do not change the exit code, which is health's business. {MIN_ISR}"
     ),

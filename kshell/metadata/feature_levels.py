@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from kshell.metadata.metadata_version import FEATURE, KRAFT_FEATURE, version_name
+from kshell.metadata.metadata_version import FEATURE, KRAFT_FEATURE, NEWEST_NAMED, version_name
 
 METADATA_VERSION = FEATURE
 KRAFT_VERSION = KRAFT_FEATURE
-LATEST = 30
-"""The newest metadata.version that a release has for production (4.3-IV0)."""
+LATEST = 33
+"""The newest metadata.version that a release has for production (4.4-IV2). Levels above it are for testing."""
 CONTROLLERS_REGISTER = 15
 """The metadata.version (3.7-IV0) from which on controllers register, and so tell what they support (KIP-919)."""
 
-_CHANGED = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23, 30})
+_CHANGED = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
 """Levels of metadata.version that brought record types or fields: a downgrade past one might lose metadata."""
 
 _LEVELS = """
@@ -30,6 +30,7 @@ transaction.version 2 4.0-IV2
 group.version 1 4.0-IV0
 eligible.leader.replicas.version 1 4.1-IV0 metadata.version=23
 share.version 1 4.2-IV0
+share.version 2 4.4-IV0
 streams.version 1 4.2-IV1
 """
 
@@ -50,7 +51,7 @@ class Level(NamedTuple):
 @cache
 def levels() -> dict[str, list[Level]]:
     """Every feature's levels, from 1 on, oldest first; metadata.version first."""
-    found = {METADATA_VERSION: [Level(METADATA_VERSION, number, number, {}) for number in range(1, LATEST + 1)]}
+    found = {METADATA_VERSION: [Level(METADATA_VERSION, number, number, {}) for number in range(1, NEWEST_NAMED + 1)]}
     for line in _LEVELS.strip().split("\n"):
         name, level, version, *needs = line.split()
         required = {feature: int(least) for feature, _, least in (need.partition("=") for need in needs)}
@@ -60,15 +61,18 @@ def levels() -> dict[str, list[Level]]:
 
 @cache
 def version_level(text: str) -> int | None:
-    """``"4.3-IV0"`` -> 30; a release (``"4.1"``, ``"4.1.1"``) means its newest; ``None``: no such metadata.version."""
+    """``"4.3-IV0"`` -> 30; a release (``"4.1"``, ``"4.1.1"``) means its newest for production.
+
+    ``None``: kshell knows no such metadata.version.
+    """
     match = _NAMED.fullmatch(text)
     if match is None:
         return None
-    names = {version_name(level): level for level in range(1, LATEST + 1)}
+    names = {version_name(level): level for level in range(1, NEWEST_NAMED + 1)}
     release = f"{match[1]}.{match[2]}-IV"
     if match[3] is not None:
         return names.get(release + match[3])
-    return max((level for name, level in names.items() if name.startswith(release)), default=None)
+    return max((level for name, level in names.items() if level <= LATEST and name.startswith(release)), default=None)
 
 
 def default_levels(version: int) -> dict[str, int]:
@@ -96,5 +100,10 @@ def shown(feature: str, level: int) -> str:
 
 
 def metadata_changed(version: int, target: int) -> list[int]:
-    """The levels above ``target``, up to ``version``, that brought new metadata."""
-    return [level for level in range(target + 1, version + 1) if level in _CHANGED or level > LATEST]
+    """The levels above ``target``, up to ``version``, that are known to have brought new metadata."""
+    return [level for level in range(target + 1, version + 1) if level in _CHANGED]
+
+
+def is_known(feature: str, level: int) -> bool:
+    """Whether kshell knows what a level of a feature brings and needs. Level 0 turns a feature off."""
+    return feature in levels() and (level == 0 or any(known.level == level for known in levels()[feature]))

@@ -9,11 +9,13 @@ from kshell.metadata.feature_levels import (
     CONTROLLERS_REGISTER,
     KRAFT_VERSION,
     METADATA_VERSION,
+    is_known,
     levels,
     metadata_changed,
     needs_of,
     shown,
 )
+from kshell.metadata.metadata_version import NEWEST_NAMED
 
 Range = tuple[int, int]
 BROKER, CONTROLLER = "broker", "controller"
@@ -90,6 +92,8 @@ def _check(standing: Standing, name: str, target: int, proposed: Mapping[str, in
         return Verdict(name, current, target, None, tuple(unknown), said)
     if target != current and all(one.kind != CONTROLLER for one in standing.nodes):
         return Verdict(name, current, target, None, (), "no controller is known, and controllers must support it, too")
+    if target != current and (doubt := _beyond_the_tables(standing, name, current, target)):
+        return Verdict(name, current, target, None, (), doubt)
     note = None
     if name == KRAFT_VERSION and target > current and not _handles_kraft(standing):
         note = "accepted, but controllers before 4.1 do not act on it: the quorum stays as it is"
@@ -122,9 +126,27 @@ def _handles_kraft(standing: Standing) -> bool:
 
 
 def _is_unheard_of(standing: Standing, name: str) -> bool:
-    """Whether the leader has never heard of a feature, and minds even for level 0: from 4.0 on it does."""
+    """Whether the leader has never heard of a feature, and minds even for level 0: from 4.0 on it does.
+
+    Of a leader that is newer than kshell nobody knows which features it has without supporting a level of them.
+    """
     supported = standing.leader_supports or {}
-    return supported.get(METADATA_VERSION, DISABLED)[1] > _KNOWS_KRAFT and name not in {*levels(), *supported}
+    top = supported.get(METADATA_VERSION, DISABLED)[1]
+    return _KNOWS_KRAFT < top <= NEWEST_NAMED and name not in {*levels(), *supported}
+
+
+def _beyond_the_tables(standing: Standing, name: str, current: int, target: int) -> str | None:
+    """Why kshell cannot judge a change that nothing known is against: it is about levels newer than its tables."""
+    if name != METADATA_VERSION:
+        if is_known(name, target):
+            return None
+        return f"this kshell does not know {name} {target}, nor what it needs"
+    if max(current, target) <= NEWEST_NAMED:
+        return None
+    newest = f"this kshell knows metadata.version up to {shown(name, NEWEST_NAMED)}"
+    if target > current:
+        return f"{newest}, and not what {target} needs"
+    return f"{newest}, and not whether levels above it brought new records or fields"
 
 
 def _is_conditional(standing: Standing) -> bool:

@@ -12,6 +12,10 @@ _NAMES = """
 """.split()
 
 
+NEWEST_NAMED = len(_NAMES)
+"""The highest level that kshell has a name for; a release may have it for testing only."""
+
+
 def version_name(level: int) -> str:
     """``30`` -> ``"4.3-IV0"``; a level of no known release says so: ``"unknown level 99"``."""
     return _NAMES[level - 1] if 1 <= level <= len(_NAMES) else f"unknown level {level}"

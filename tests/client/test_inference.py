@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell.client import releases
-from kshell.client.inference import Inference, by_level, infer
+from kshell.client.inference import Inference, by_level, infer, registered_releases
 from kshell.client.releases import BROKER, CONTROLLER, METADATA_VERSION, RELEASES, Offer, Range, position
 from kshell.protocol.apis import API_NAMES
 
@@ -183,41 +184,68 @@ def test_a_wrong_kind_matches_nothing() -> None:
 
 # Newer than the table, and not Kafka at all
 
-NEXT_BROKER = "ApiVersions 5, TxnOffsetCommit 6, DeleteGroups 3, StreamsGroupHeartbeat 1, StreamsGroupDescribe 1"
-"""The highest versions by which brokers of 4.4 differ from those of 4.3 (kafka-clients-4.4.0); keys 93, 94 are new."""
+LATEST = RELEASES[-1]
+LATER = f"{LATEST} or later"
+TOP = releases.supported_features()[LATEST][METADATA_VERSION][1]
 
 
 def next_broker() -> dict[int, Range]:
-    ranges = default(offer("4.3", BROKER))
-    for word in NEXT_BROKER.split(", "):
-        name, high = word.split(" ")
-        ranges[KEYS[name]] = (ranges[KEYS[name]][0], int(high))
-    return ranges | {93: (0, 0), 94: (0, 0)}
+    """What a broker of a release after the last one of the table may offer: higher versions, and APIs without names."""
+    ranges = default(offer(LATEST, BROKER))
+    for name in ("ApiVersions", "TxnOffsetCommit", "StreamsGroupDescribe"):
+        low, high = ranges[KEYS[name]]
+        ranges[KEYS[name]] = (low, high + 1)
+    return ranges | {releases.LAST_KEY + 1: (0, 0), releases.LAST_KEY + 2: (0, 3)}
 
 
 def test_a_release_after_the_last_one_of_the_table() -> None:
-    found = infer(next_broker(), {METADATA_VERSION: (7, 33)})
-    assert (found.text, found.exact, found.kind) == ("4.3 or later", False, BROKER)
-    assert found.evidence[0] == "ApiVersions goes up to 5 (after 4.3)"
+    found = infer(next_broker(), {METADATA_VERSION: (7, TOP + 14)})
+    assert (found.text, found.exact, found.kind) == (LATER, False, BROKER)
+    assert found.bounds == (LATER, LATER)
+    assert found.evidence[0] == "ApiVersions goes up to 6 (after 4.4)"
 
 
 def test_a_new_api_alone_is_later() -> None:
-    found = infer(default(offer("4.3", CONTROLLER)) | {94: (0, 0)}, features("4.3"))
-    assert (found.text, found.kind) == ("4.3 or later", CONTROLLER)
-    assert found.evidence[0] == "API 94 is offered (after 4.3)"
+    found = infer(default(offer(LATEST, CONTROLLER)) | {95: (0, 0)}, features(LATEST))
+    assert (found.text, found.kind) == (LATER, CONTROLLER)
+    assert found.evidence[0] == "API 95 is offered (after 4.4)"
 
 
 def test_a_newer_metadata_version_alone_is_later() -> None:
-    newer = features("4.3") | {METADATA_VERSION: (7, 33)}
-    assert infer(default(offer("4.3", CONTROLLER)), newer).text == "4.3 or later"
+    newer = features(LATEST) | {METADATA_VERSION: (7, TOP + 1)}
+    assert infer(default(offer(LATEST, CONTROLLER)), newer).text == LATER
     assert infer(default(offer("4.2", CONTROLLER)), newer).text == "4.2 or later"  # unstable levels can be switched on
 
 
+@pytest.mark.parametrize(
+    ("levels", "evidence"),
+    [
+        ({"share.version": (0, 3)}, "share.version goes up to 3 (2 in 4.4)"),
+        ({METADATA_VERSION: (15, TOP)}, "metadata.version starts at 15 (7 in 4.4)"),
+        ({"cluster.mirroring.version": (0, 1)}, "feature cluster.mirroring.version: not known to any Kafka up to 4.4"),
+    ],
+)
+def test_a_newer_level_or_feature_alone_is_later(levels: dict[str, Range], evidence: str) -> None:
+    found = infer(default(offer(LATEST, CONTROLLER)), features(LATEST) | levels)
+    assert (found.text, found.exact) == (LATER, False)
+    assert evidence in found.evidence
+    assert registered_releases(features(LATEST) | levels) == (LATER, LATER)
+
+
+def test_levels_that_are_registered_name_a_release() -> None:
+    for release, levels in releases.supported_features().items():
+        assert registered_releases(levels) == (release, release)
+    assert registered_releases({METADATA_VERSION: (7, 26)}) == ("4.0", "4.1")
+    assert registered_releases({METADATA_VERSION: (7, TOP + 14)}) == (LATER, LATER)
+    assert registered_releases(features("4.1") | {"vendor.feature": (0, 4)}) == ("4.1", "4.1")
+    assert registered_releases({"kraft.version": (0, 1)}) is None
+
+
 def test_something_new_beside_something_long_gone_is_no_kafka_we_know() -> None:
-    found = infer(default(offer("3.7", BROKER)) | {93: (0, 0)}, {})
+    found = infer(default(offer("3.7", BROKER)) | {95: (0, 0)}, {})
     assert found.text == "unknown"
-    assert found.evidence[0] == "API 93 is offered (after 4.3)"
-    assert any("(4 in 4.3)" in sentence for sentence in found.evidence)  # Fetch starts at 0
+    assert found.evidence[0] == "API 95 is offered (after 4.4)"
+    assert any("(4 in 4.4)" in sentence for sentence in found.evidence)  # Fetch starts at 0
 
 
 def test_a_fork_with_apis_of_its_own_is_named_but_not_exactly() -> None:
@@ -258,7 +286,7 @@ def test_unstable_features_raise_metadata_version() -> None:
 def test_a_metadata_version_between_releases() -> None:
     assert list(by_level(26)) == ["4.0", "4.1"]
     assert set(by_level(27)) == {"4.1"}
-    assert list(by_level(99)) == ["4.3"]
+    assert list(by_level(99)) == [LATEST]
 
 
 def test_apis_of_two_ages_are_unknown_and_both_are_named() -> None:

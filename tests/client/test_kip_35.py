@@ -22,6 +22,7 @@ from kshell.protocol.messages.quorum import DESCRIBE_QUORUM, FETCH
 from kshell.protocol.schema import Versions
 from tests.server import Node, Quorum, faults, settings
 
+NEWEST = API_VERSIONS.versions.high or 0
 ASK_QUORUM = {"topics": [{"topicName": "__cluster_metadata", "partitions": [{"partitionIndex": 0}]}]}
 
 
@@ -57,6 +58,13 @@ def test_the_client_names_itself(quorum: Quorum, node: Node) -> None:
     asked = quorum.asked[0]
     assert asked.client_id == "me"
     assert asked.body["clientSoftwareName"] == "kraft-shell"
+
+
+def test_the_client_means_whichever_node_answers(quorum: Quorum, node: Node) -> None:
+    """KIP-1242: an address may be that of any node, behind a load balancer too, so kshell names no cluster or node."""
+    dial(node)
+    assert quorum.asked[0].version == NEWEST
+    assert (quorum.asked[0].body["clusterId"], quorum.asked[0].body["nodeId"]) == (None, -1)
 
 
 def test_the_highest_common_version_is_used(node: Node) -> None:
@@ -96,7 +104,7 @@ def test_versions_that_a_caller_needs_bound_the_choice(node: Node) -> None:
 
 
 def test_excluded_versions_are_left_out(node: Node) -> None:
-    connection = dial(node, api_versions_exclude="DescribeQuorum:1-2,ApiVersions:4")
+    connection = dial(node, api_versions_exclude="DescribeQuorum:1-2,ApiVersions:4-5")
     assert connection.request(DESCRIBE_QUORUM, ASK_QUORUM).version == 0
     assert versions_asked(node) == [3]
     with pytest.raises(UnsupportedVersionError, match=r"without 0, 1, 2 \(api\.versions\.exclude\)"):
@@ -106,11 +114,11 @@ def test_excluded_versions_are_left_out(node: Node) -> None:
 # --- error 35 -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("high", [0, 1, 2, 3])
+@pytest.mark.parametrize("high", [0, 1, 2, 3, 4])
 def test_error_35_leads_to_the_highest_version_listed(node: Node, high: int) -> None:
     node.ranges[API_VERSIONS.key] = (0, high)
     connection = dial(node)
-    assert versions_asked(node) == [4, high]
+    assert versions_asked(node) == [NEWEST, high]
     assert node.connections == 1
     assert connection.versions.ranges[FETCH.key] == node.ranges[FETCH.key]
 
@@ -118,7 +126,7 @@ def test_error_35_leads_to_the_highest_version_listed(node: Node, high: int) -> 
 def test_error_35_does_not_lead_to_an_excluded_version(node: Node) -> None:
     node.ranges[API_VERSIONS.key] = (0, 3)
     dial(node, api_versions_exclude="ApiVersions:3")
-    assert versions_asked(node) == [4, 2]
+    assert versions_asked(node) == [NEWEST, 2]
     with pytest.raises(UnsupportedVersionError, match=r"api\.versions\.exclude leaves out the rest"):
         dial(node, api_versions_exclude="ApiVersions:0-3")
 
@@ -127,14 +135,14 @@ def test_error_35_without_a_list_leads_to_version_0(quorum: Quorum, node: Node) 
     quorum.lists_versions = False
     node.ranges[API_VERSIONS.key] = (0, 2)
     dial(node)
-    assert versions_asked(node) == [4, 0]
+    assert versions_asked(node) == [NEWEST, 0]
 
 
-@pytest.mark.parametrize("listed", [-3, 4, 32767])
+@pytest.mark.parametrize("listed", [-3, NEWEST, 32767])
 def test_a_list_that_makes_no_sense_still_ends(node: Node, listed: int) -> None:
     node.on("ApiVersions", faults.refuse_version(high=listed), times=1)
     dial(node)
-    assert versions_asked(node) == [4, 3 if listed > 0 else 0]
+    assert versions_asked(node) == [NEWEST, NEWEST - 1 if listed > 0 else 0]
 
 
 def test_error_35_again_is_an_error(node: Node) -> None:
@@ -150,22 +158,22 @@ def test_error_35_again_is_an_error(node: Node) -> None:
 def test_a_disconnect_is_retried_first(node: Node) -> None:
     node.on("ApiVersions", faults.hang_up, times=1)
     connection = dial(node)
-    assert versions_asked(node) == [4, 4]
+    assert versions_asked(node) == [NEWEST, NEWEST]
     assert connection.request(DESCRIBE_QUORUM, ASK_QUORUM).version == 2
 
 
-@pytest.mark.parametrize("known", [3, 2, 1, 0])
+@pytest.mark.parametrize("known", [4, 3, 2, 1, 0])
 def test_a_peer_that_hangs_up_on_newer_versions_is_asked_with_older_ones(node: Node, known: int) -> None:
-    node.on("ApiVersions", faults.hang_up, versions=range(known + 1, 5))
+    node.on("ApiVersions", faults.hang_up, versions=range(known + 1, NEWEST + 1))
     dial(node)
-    assert versions_asked(node) == [4, *range(4, known - 1, -1)]
+    assert versions_asked(node) == [NEWEST, *range(NEWEST, known - 1, -1)]
 
 
 def test_a_peer_that_always_hangs_up_may_want_tls_or_authentication(node: Node) -> None:
     node.on("ApiVersions", faults.hang_up)
     with pytest.raises(ConnectError) as caught:
         dial(node)
-    assert versions_asked(node) == [4, 4, 3, 2, 1, 0]
+    assert versions_asked(node) == [NEWEST, *range(NEWEST, -1, -1)]
     assert caught.value.hint is not None
     for word in ("TLS", "SASL", "security.protocol", "broker.version.fallback"):
         assert word in caught.value.hint
@@ -201,14 +209,14 @@ def test_a_peer_that_answers_slowly_is_not_taken_for_an_older_one(node: Node) ->
     node.on("ApiVersions", faults.slow(5))
     with pytest.raises(SourceTimeoutError):
         dial(node, request_timeout_ms="100")
-    assert versions_asked(node) == [4]
+    assert versions_asked(node) == [NEWEST]
 
 
 def test_a_refusal_of_another_kind_ends_the_handshake(node: Node) -> None:
     node.on("ApiVersions", faults.error(42))
     with pytest.raises(ServerError, match="INVALID_REQUEST"):
         dial(node)
-    assert versions_asked(node) == [4]
+    assert versions_asked(node) == [NEWEST]
 
 
 # --- the draft ----------------------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ from tests.kafka.node import HOST
 from tests.tools import releases as tool
 
 KEYS = {name: key for key, name in API_NAMES.items()}
-LIVE = ("3.3.2", "3.6.2", "3.9.2", "4.0.0", "4.1.1", "4.3.1")
-JARS = ("3.3.2", "3.4.1", "3.5.2", "3.6.2", "3.7.2", "3.8.1", "3.9.2", "4.0.0", "4.1.1", "4.2.1", "4.3.1")
+LIVE = ("3.3.2", "3.6.2", "3.9.2", "4.0.0", "4.1.1", "4.3.1", "4.4.0")
+JARS = ("3.3.2", "3.4.1", "3.5.2", "3.6.2", "3.7.2", "3.8.1", "3.9.2", "4.0.0", "4.1.1", "4.2.1", "4.3.1", "4.4.0")
 
 
 class Recorded(NamedTuple):
@@ -93,7 +93,7 @@ def test_a_recorded_server_with_unstable_versions_is_within_the_answer(one: Reco
     table = offer(one.version, one.server, True)
     assert default(table) | dict(table.unstable) == one.apis
     found = infer(one.apis, one.features)
-    wider = {"4.1.1": "4.1\N{EN DASH}4.2", "4.2.1": "4.2\N{EN DASH}4.3", "4.3.1": "4.3 or later"}
+    wider = {"4.1.1": "4.1\N{EN DASH}4.2", "4.2.1": "4.2\N{EN DASH}4.3"}
     assert found.text == wider.get(one.version, release_of(one.version))
     assert found.exact == (one.version == "3.6.2")  # where no unstable feature was on
 
@@ -137,7 +137,7 @@ def test_what_zookeeper_needed_is_not_offered_by_kraft_brokers() -> None:
 
 def test_what_a_broker_passes_on_is_offered_by_controllers() -> None:
     latest = offer(RELEASES[-1], CONTROLLER, True).ranges
-    assert len(releases.forwarded()) == 21
+    assert len(releases.forwarded()) == 22
     assert releases.forwarded() <= latest.keys()
 
 
@@ -153,7 +153,7 @@ def test_metadata_version_names_a_release_by_itself() -> None:
 @pytest.mark.parametrize(
     ("version", "release"),
     [("0.8.2.2", "0.8.2"), ("0.9.0", "0.9.0"), ("0.10.2.1", "0.10.2"), ("0.11.0.3", "0.11"), ("2.8", "2.8"),
-     ("3.9.2", "3.9"), ("4.3.1", "4.3")],
+     ("3.9.2", "3.9"), ("4.4.0", "4.4")],
 )  # fmt: skip
 def test_versions_with_and_without_their_patch(version: str, release: str) -> None:
     assert release_of(version) == release

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from kshell.client.releases import RELEASES
 from kshell.client.versions import NodeVersions
-from kshell.commands.base.software import Software, inferred, reported, span
+from kshell.commands.base.software import inferred, span
 from kshell.errors import SourceError
 from kshell.metadata.image import EMPTY
 from kshell.metadata.values import Provenance
@@ -150,21 +151,22 @@ def test_nothing_known_is_unknown() -> None:
 
 
 def test_the_span_compares_numbers() -> None:
-    some = [reported(None, "4.10.0"), reported(None, "4.9.1"), reported("x", None), reported(None, "trunk")]
-    assert span(some) == ("4.9.1", "4.10.0")
+    assert span([("4.10.0", "4.10.0"), ("4.9.1", "4.9.1"), (None, None), ("trunk", "trunk")]) == ("4.9.1", "4.10.0")
     assert span([]) == (None, None)
-    assert span([reported(None, "trunk")]) == (None, None)
-    assert span([Software(None, "3.7\u20133.8", "inferred", [], "3.7", "3.8"), reported(None, "3.7.2")]) == (
-        "3.7",
-        "3.8",
-    )
+    assert span([("trunk", "trunk")]) == (None, None)
+    assert span([("3.7", "3.8"), ("3.7.2", "3.7.2")]) == ("3.7", "3.8")
+
+
+def test_a_span_is_open_above_where_one_of_the_nodes_is() -> None:
+    assert span([("4.4", "4.4"), ("4.4 or later", "4.4 or later")]) == ("4.4", "4.4 or later")
+    assert span([("3.5 or later", "3.5 or later"), ("4.2", "4.2")]) == ("3.5 or later", "4.2 or later")
 
 
 def test_a_release_after_the_last_known_one_is_open_above() -> None:
-    ranges = ranges_of("broker", "4.3")
+    ranges = ranges_of("broker", RELEASES[-1])
     newer = {key: (low, high + (key == 1)) for key, (low, high) in ranges.items()}
     told = inferred(NodeVersions(newer))
-    assert (told.lowest, told.highest) == ("4.3", "4.3 or later")
+    assert (told.lowest, told.highest) == ("4.4 or later", "4.4 or later")
 
 
 def test_an_image_without_brokers_is_no_rows(sample: Session) -> None:

@@ -174,12 +174,12 @@ def test_a_feature_that_nobody_knows_by_who_leads(top: int, lowered: bool) -> No
 
 class TestLive:
     def test_controllers_that_do_not_register_are_asked(self) -> None:
-        """Before 3.7 nobody tells the ids of those that do not lead; these say that they support 7 to 30."""
+        """Before 3.7 nobody tells the ids of those that do not lead; these say that they support 7 to 33."""
         with Quorum(controllers=2, brokers=1, release="3.6") as quorum:
-            quorum.append(level(13), broker(101, features=supporting(31)[:1]))
+            quorum.append(level(13), broker(101, features=supporting(34)[:1]))
             session = Session(quorum.keep(QuorumSource(quorum.bootstrap, settings())))
             assert verdicts(session, "features --can-upgrade metadata.version=14")[METADATA] == (True, [], None)
-            refused = verdicts(session, "features --can-upgrade metadata.version=31")[METADATA]
+            refused = verdicts(session, "features --can-upgrade metadata.version=34")[METADATA]
             assert refused[:2] == (False, ["controller 1", f"controller {quorum.controllers[1].address}"])
 
     def test_one_that_does_not_answer_is_unknown(self) -> None:
@@ -195,7 +195,7 @@ class TestLive:
         with Quorum(controllers=2, brokers=1) as quorum:
             session = Session(quorum.keep(BrokerSource(quorum.bootstrap_servers, settings())))
             assert [row["feature"] for row in rows(session, "features")] == [METADATA, "kraft.version"]
-            assert set(verdicts(session, "features --can-upgrade metadata.version=31")[METADATA][1]) >= {
+            assert set(verdicts(session, "features --can-upgrade metadata.version=34")[METADATA][1]) >= {
                 "controller 1", "controller 2",
             }  # fmt: skip
 

@@ -106,7 +106,7 @@ class TestLive:
                 "leaderId": 1, "leaderEpoch": quorum.epoch, "highWatermark": quorum.log.high_watermark,
                 "voters": [1, 2, 3], "observers": [101], "maxLag": 7,
             }  # fmt: skip
-            assert (told["versions"]["highestRelease"], told["versions"]["releaseSource"]) == ("4.3", "inferred")
+            assert (told["versions"]["highestRelease"], told["versions"]["releaseSource"]) == ("4.4", "inferred")
 
     def test_brokers(self) -> None:
         """What they do not tell is null."""

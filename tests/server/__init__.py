@@ -2,7 +2,7 @@
 
 ::
 
-    with Quorum(controllers=3, release="4.3") as quorum:
+    with Quorum(controllers=3, release="4.4") as quorum:
         quorum.append(value("TOPIC", name="orders", topicId=uuid(1)))
         source = QuorumSource(quorum.bootstrap, settings())
         ...

@@ -60,9 +60,14 @@ def _api_versions(node: Node, version: int, request: Message, session: Session) 
         ],
         "brokerSoftwareName": name,
         "brokerSoftwareVersion": number,
-        "supportedFeatures": [{"name": "metadata.version", "minVersion": 7, "maxVersion": 30}],
+        "supportedFeatures": [
+            {"name": name, "minVersion": low, "maxVersion": high} for name, (low, high) in node.quorum.supported.items()
+        ],
         "finalizedFeaturesEpoch": node.quorum.log.high_watermark,
-        "finalizedFeatures": [{"name": "metadata.version", "maxVersionLevel": 30, "minVersionLevel": 7}],
+        "finalizedFeatures": [
+            {"name": name, "maxVersionLevel": level, "minVersionLevel": level}
+            for name, level in node.quorum.finalized.items()
+        ],
     }
 
 

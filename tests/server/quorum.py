@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
-from kshell.client.releases import offers
+from kshell.client.releases import RELEASES, offers, supported_features
 from kshell.protocol.api import Api
 from kshell.protocol.decoder import Message
 from kshell.protocol.messages.drafts import DIALECTS
@@ -50,7 +50,7 @@ class Quorum:
         controllers: int = 1,
         brokers: int = 0,
         *,
-        release: str = "4.3",
+        release: str = RELEASES[-1],
         dialects: Sequence[str] = (),
         users: dict[str, str] | None = None,
         log: Log | None = None,
@@ -70,6 +70,9 @@ class Quorum:
         self._cut_at: int | None = None
         self._cut_resets = False
         self.software: dict[int, tuple[str | None, str | None]] = {}
+        self.supported = {"metadata.version": supported_features()[RELEASES[-1]]["metadata.version"]}
+        """Feature -> the levels that every node says it supports, whatever its release."""
+        self.finalized = {"metadata.version": 30}
         self.configs: dict[tuple[int, str], list[dict[str, Any]]] = {}
         """(resource type, name) -> DescribeConfigsResourceResult; IncrementalAlterConfigs sets values here."""
         self.bodies: dict[str, Message] = {}

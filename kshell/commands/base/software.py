@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 REPORTED, INFERRED, UNKNOWN = "reported", "inferred", "unknown"
 _LONGEST = 256
 """Characters of a name or version that are kept."""
+_OR_LATER = " or later"
 _NUMBERS = re.compile(r"v?(\d{1,9}(?:\.\d{1,9}){0,5})", re.ASCII)
 
 
@@ -39,7 +40,7 @@ def add_software(session: Session, rows: list[dict[str, Any]]) -> None:
     nodes = live_nodes(session, "brokers --software")
     members = own_members(nodes) if nodes.kind == "broker" else other_members(session, nodes)
     found = dict(zip((member.id for member in members), _ask_all(nodes, members), strict=True))
-    lowest, highest = span(found.values())
+    lowest, highest = span((software.lowest, software.highest) for software in found.values())
     for row in rows:
         told = found.get(row["id"], Software(None, None, UNKNOWN, ["its address is not known"]))
         row |= {
@@ -90,16 +91,21 @@ def inferred(versions: NodeVersions) -> Software:
     found = infer(versions.ranges, versions.supported, "broker")
     if found.lowest is None:
         return Software(None, None, UNKNOWN, found.evidence)
-    highest = found.highest or f"{found.lowest} or later"
-    return Software(None, found.text, INFERRED, found.evidence, found.lowest, highest)
+    return Software(None, found.text, INFERRED, found.evidence, *found.bounds)
 
 
-def span(found: Iterable[Software]) -> tuple[str | None, str | None]:
-    """The lowest and the highest version of a cluster, among those that begin with a number."""
-    told = list(found)
-    lows = [(numbers, one.lowest) for one in told if one.lowest and (numbers := _numbers(one.lowest))]
-    highs = [(numbers, one.highest) for one in told if one.highest and (numbers := _numbers(one.highest))]
-    return (min(lows)[1] if lows else None), (max(highs)[1] if highs else None)
+def span(bounds: Iterable[tuple[str | None, str | None]]) -> tuple[str | None, str | None]:
+    """The lowest and the highest version of a cluster, of its nodes' bounds that begin with a number.
+
+    One bound that is open above leaves the cluster's highest version open as well.
+    """
+    known = list(bounds)
+    lows = [(numbers, low) for low, _ in known if low and (numbers := _numbers(low))]
+    highs = [(numbers, high) for _, high in known if high and (numbers := _numbers(high))]
+    lowest, highest = min(lows, default=((), None))[1], max(highs, default=((), None))[1]
+    if highest is not None and any(high.endswith(_OR_LATER) for _, high in highs):
+        highest = highest.removesuffix(_OR_LATER) + _OR_LATER
+    return lowest, highest
 
 
 def _numbers(version: str) -> tuple[int, ...] | None:
