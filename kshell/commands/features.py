@@ -49,9 +49,7 @@ _CHANGE = (
 _MAP = (
     *_LEVEL,
     _NAME,
-    Field(
-        "release", "string", "the first release whose servers support the level; null while none does but for testing"
-    ),
+    Field("release", "string", "the first release whose servers support the level; null: none does yet"),
     Field("lastRelease", "string", "the last one, where later ones do not"),
     Field("metadataVersion", "string", "the metadata.version with which clusters have the level by default"),
     Field("needs", {"*": "int16"}, "levels of other features without which it cannot be finalized"),

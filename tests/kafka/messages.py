@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+from functools import cache
 from typing import Any
 
 from tests.kafka import jars
@@ -48,6 +49,7 @@ def without_comments(text: str) -> str:
     return _COMMENT.sub(lambda match: match[1] or "", text)
 
 
+@cache
 def _read(version: str, artifact: str, folder: str, kind: str) -> dict[str, Message]:
     found = {}
     with zipfile.ZipFile(jars.libs(version) / f"{artifact}-{version}.jar") as jar:

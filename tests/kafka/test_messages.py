@@ -15,7 +15,9 @@ def test_comments_go_and_strings_stay() -> None:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize(("version", "records", "control"), [("3.3.2", 19, 3), ("3.9.2", 25, 5), ("4.3.1", 26, 5)])
+@pytest.mark.parametrize(
+    ("version", "records", "control"), [("3.3.2", 19, 3), ("3.9.2", 25, 5), ("4.3.1", 26, 5), ("4.4.0", 27, 5)]
+)
 def test_definitions_of_a_release(version: str, records: int, control: int) -> None:
     jars.require(version)
     metadata = messages.metadata_records(version)

@@ -7,7 +7,8 @@ import java.util.TreeMap;
  * Prints what this release's classes know of features, one level a line, separated by tabs:
  * feature, level, name or "-", the metadata.version level that it comes with, "true" if metadata changed (of
  * metadata.version only), the levels of other features that it needs ("name=level,..." or "-").
- * The last line is "#production", the newest metadata.version for production.
+ * Then "#supported", a feature, and the lowest and the highest level that a server supports, a line each; the last line is
+ * "#production", the newest metadata.version for production.
  */
 public class FeatureLevels {
     public static void main(String[] args) throws Exception {
@@ -24,6 +25,7 @@ public class FeatureLevels {
                 continue;
             }
         }
+        supported();
         System.out.println("#production\t" + version.getMethod("featureLevel").invoke(production(version)));
     }
 
@@ -53,6 +55,24 @@ public class FeatureLevels {
             }
         }
         throw new IllegalStateException("no latest version");
+    }
+
+    private static void supported() throws Exception {
+        Class<?> quorum = Class.forName("org.apache.kafka.controller.QuorumFeatures");
+        Map<?, ?> ranges = null;
+        for (String name : new String[] {"defaultSupportedFeatureMap", "defaultFeatureMap"}) {
+            for (Method method : quorum.getMethods()) {
+                if (ranges == null && method.getName().equals(name)) {
+                    boolean plain = method.getParameterCount() == 0;
+                    ranges = (Map<?, ?>) (plain ? method.invoke(null) : method.invoke(null, false));
+                }
+            }
+        }
+        for (Map.Entry<?, ?> one : new TreeMap<>(ranges).entrySet()) {
+            Object range = one.getValue();
+            System.out.println("#supported\t" + one.getKey() + "\t" + range.getClass().getMethod("min").invoke(range)
+                + "\t" + range.getClass().getMethod("max").invoke(range));
+        }
     }
 
     @SuppressWarnings("unchecked")
