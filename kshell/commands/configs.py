@@ -23,7 +23,7 @@ _CHECKED = typed(
 _CHECK = "check"
 _TELLS_TYPES = 3
 """The version of DescribeConfigs that tells types (KIP-569)."""
-_BY_TABLES = "judged by what Kafka 3.3 to 4.3 define"
+_BY_TABLES = "judged by what Kafka 3.3 to 4.4 define"
 
 
 def run(session: Session, args: Any) -> Result:
@@ -175,7 +175,7 @@ COMMAND = Command(
         "A directory holds what was set; a running cluster (-q, -b) is asked for the rest: types, synonyms (where else"
         " the value may come from), what is sensitive or read-only, documentation. A broker is asked about itself;"
         " controllers answer from Kafka 3.7 on, and before that types are UNKNOWN. Sensitive values, and those of keys"
-        " that no Kafka from 3.3 to 4.3 defines, are redacted. The ACL that is needed is DESCRIBE_CONFIGS on the topic"
+        " that no Kafka from 3.3 to 4.4 defines, are redacted. The ACL that is needed is DESCRIBE_CONFIGS on the topic"
         " or group, else on CLUSTER:kafka-cluster. configs check changes nothing and asks no node to: it judges by type"
         " and by the valid values that are known, and ends with 1 when a value would not be taken."
     ),

@@ -167,7 +167,7 @@ def _level(word: str, name: str, text: str) -> int:
 
 
 def _hint() -> str:
-    return "such as 4.3, 4.3-IV0 or transaction.version=2; features map lists all"
+    return "such as 4.4, 4.4-IV2 or transaction.version=2; features map lists all"
 
 
 def _change(found: Standing, targets: Mapping[str, int], *, upgrade: bool) -> list[dict[str, Any]]:
@@ -290,10 +290,10 @@ COMMAND = Command(
         "minVersion and maxVersion are what all registered nodes share, highestVersion is what the newest supports:"
         " inTheWay are the nodes that support less, or not the finalized level. --can-upgrade and --can-downgrade"
         " answer as `kafka-features.sh upgrade --dry-run` and `downgrade --dry-run` do, for each feature: VERSION is a"
-        " release (4.4 means all its default levels), a metadata.version (4.3-IV0), or FEATURE=LEVEL (repeatable). The"
-        " exit code is 1 unless all of it is possible; possible is null (unknown) where somebody's support is not"
-        " known: controllers register from metadata.version 3.7-IV0 on, before that only a live source (-q) can ask"
-        " them. kraft.version is part of the quorum. In the map, release is the first whose servers support the level,"
+        " release (4.4 means all its default levels), a metadata.version (4.4-IV2), or FEATURE=LEVEL (repeatable). The"
+        " exit code is 1 unless all of it is possible; possible is null (unknown) where a level is newer than this kshell,"
+        " and where somebody's support is not known: controllers register from metadata.version 3.7-IV0 on, before that"
+        " only a live source (-q) can ask them. kraft.version is part of the quorum. In the map, release is the first whose servers support the level,"
         " lastRelease the last one, and metadataVersion what has it by default."
     ),
     needs_source=False,

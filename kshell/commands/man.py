@@ -57,7 +57,7 @@ COMMAND = Command(
     description=(
         "man COMMAND prints the command's page. man config NAME tells a config's type, default, valid values and"
         " synonyms: of a running cluster (-q, -b) as a node of it says, with Kafka's documentation; else as Kafka's own"
-        " definitions of 3.3 to 4.3 have it. A config that several types of resources have gets a part for each."
+        " definitions of 3.3 to 4.4 have it. A config that several types of resources have gets a part for each."
     ),
     needs_source=False,
 )

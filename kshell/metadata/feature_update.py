@@ -92,7 +92,7 @@ def _check(standing: Standing, name: str, target: int, proposed: Mapping[str, in
         return Verdict(name, current, target, None, tuple(unknown), said)
     if target != current and all(one.kind != CONTROLLER for one in standing.nodes):
         return Verdict(name, current, target, None, (), "no controller is known, and controllers must support it, too")
-    if target != current and (doubt := _beyond_the_tables(standing, name, current, target)):
+    if doubt := _beyond_the_tables(standing, name, current, target):
         return Verdict(name, current, target, None, (), doubt)
     note = None
     if name == KRAFT_VERSION and target > current and not _handles_kraft(standing):
@@ -131,22 +131,32 @@ def _is_unheard_of(standing: Standing, name: str) -> bool:
     Of a leader that is newer than kshell nobody knows which features it has without supporting a level of them.
     """
     supported = standing.leader_supports or {}
-    top = supported.get(METADATA_VERSION, DISABLED)[1]
-    return _KNOWS_KRAFT < top <= NEWEST_NAMED and name not in {*levels(), *supported}
+    knows_features = supported.get(METADATA_VERSION, DISABLED)[1] > _KNOWS_KRAFT
+    return knows_features and not _leader_is_newer(standing) and name not in {*levels(), *supported}
+
+
+def _leader_is_newer(standing: Standing) -> bool:
+    """Whether the active controller supports a metadata.version that kshell has no name for."""
+    return (standing.leader_supports or {}).get(METADATA_VERSION, DISABLED)[1] > NEWEST_NAMED
 
 
 def _beyond_the_tables(standing: Standing, name: str, current: int, target: int) -> str | None:
     """Why kshell cannot judge a change that nothing known is against: it is about levels newer than its tables."""
-    if name != METADATA_VERSION:
-        if is_known(name, target):
+    if name == METADATA_VERSION:
+        if target == current or max(current, target) <= NEWEST_NAMED:
             return None
-        return f"this kshell does not know {name} {target}, nor what it needs"
-    if max(current, target) <= NEWEST_NAMED:
-        return None
-    newest = f"this kshell knows metadata.version up to {shown(name, NEWEST_NAMED)}"
-    if target > current:
-        return f"{newest}, and not what {target} needs"
-    return f"{newest}, and not whether levels above it brought new records or fields"
+        newest = f"this kshell knows metadata.version up to {shown(name, NEWEST_NAMED)}"
+        if target > current:
+            return f"{newest}, and not what {target} needs"
+        return f"{newest}, and not whether levels above it brought new records or fields"
+    if name in levels():
+        unknown = [level for level in (target, current) if not is_known(name, level)]
+        if target == current or not unknown:
+            return None
+        return f"this kshell does not know {name} {unknown[0]}, nor what the change needs"
+    is_settled = target in (0, current) and not _leader_is_newer(standing)
+    is_supported = target == current and name in (standing.leader_supports or {})
+    return None if is_settled or is_supported else f"this kshell does not know {name}, nor what the change needs"
 
 
 def _is_conditional(standing: Standing) -> bool:

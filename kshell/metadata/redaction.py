@@ -1,7 +1,7 @@
 """Secrets: the one place that decides what is shown.
 
 Fields declared ``secret`` are hidden. A config's value follows its key, after a ``listener.name.…`` prefix is stripped:
-keys that some release from 3.3 to 4.3 defines as passwords, and keys that no release defines for that resource type,
+keys that some release from 3.3 to 4.4 defines as passwords, and keys that no release defines for that resource type,
 are hidden (the "Normal" policy of Kafka's ``MetadataNodeRedactionCriteria``).
 """
 

@@ -99,7 +99,7 @@ def test_a_recorded_server_with_unstable_versions_is_within_the_answer(one: Reco
 
 def test_recorded_servers_are_many_releases_of_every_kind() -> None:
     servers = {(one.server, one.version) for one in RECORDED}
-    assert Counter(server for server, _ in servers) == {"zookeeper broker": 11, BROKER: 14, CONTROLLER: 15}
+    assert Counter(server for server, _ in servers) == {"zookeeper broker": 11, BROKER: 15, CONTROLLER: 16}
 
 
 # The table itself
@@ -186,7 +186,10 @@ def test_the_table_is_what_kafkas_own_classes_say(version: str) -> None:
 
 def ask(port: int, version: int) -> tuple[dict[int, Range], dict[str, Range]] | None:
     """ApiVersions over a bare socket: ranges and supported features; ``None``: the version is not supported."""
-    request = struct.pack(">hhih", 18, version, 7, 1) + b"x" + (b"\0\2k\0021\0" if version >= 3 else b"")
+    request = struct.pack(">hhih", 18, version, 7, 1) + b"x"
+    if version >= 3:
+        no_cluster_no_node = b"\0" + struct.pack(">i", -1) if version >= 5 else b""
+        request += b"\0\2k\0021" + no_cluster_no_node + b"\0"
     with socket.create_connection((HOST, port), 30) as server:
         server.sendall(struct.pack(">i", len(request)) + request)
         stream = server.makefile("rb")
@@ -227,7 +230,7 @@ def test_a_running_server_is_as_the_table_has_it_and_is_named(version: str) -> N
     with Cluster(version) as cluster:
         for kind, node in ((CONTROLLER, cluster.controllers[0]), (BROKER, cluster.brokers[0])):
             table = default(offer(version, kind, True))
-            for asked in (0, 3, 4):
+            for asked in (0, 3, 4, 5):
                 answer = ask(node.port, asked)
                 if asked > table[KEYS["ApiVersions"]][1]:
                     assert answer is None

@@ -129,7 +129,9 @@ PLANTED: dict[str, Planted] = {
     "evenVoters": Planted("/quorum/voters", (controller(14),), {"voters": (11, 12, 13, 14)}, "4 voters (11,12,13,14)"),
     "featureUnsupported": Planted("/image/features", (older(3),), evidence="broker 3 supports 7 to 29"),
     "mixedSoftware": Planted("/image/cluster", (level(29), older(3)), evidence="29 (4.2-IV1): broker 3"),
-    "featureBehind": Planted("/image/features/metadataVersion", (level(29),), evidence="30 (4.3-IV0) is possible"),
+    "featureBehind": Planted(
+        "/image/features/metadataVersion", (level(29),), evidence="all nodes support 30 (4.3-IV0)"
+    ),
     "noSnapshot": Planted("/snapshots", how={"snapshot_before": None, "later": 7 * HOUR}, evidence="none, after 7 h"),
     "noSnapshotYet": Planted("/snapshots", how={"snapshot_before": None}),
     "oldSnapshot": Planted("/snapshots", how={"snapshot_before": 7 * HOUR}, evidence="7 h older"),

@@ -31,7 +31,7 @@ def page(session: Session, name: str) -> Result:
     told = dict(_told(session, name))
     found = {kind: _facts(kind, name, told.get(kind)) for kind in KINDS if kind in told or known_key(kind, name)}
     if not found:
-        raise CommandError(f"{name}: no such config", hint=_near(name))
+        raise CommandError(f"{name}: no Kafka from 3.3 to {NEWEST} has such a config", hint=_near(name))
     if not any(one["from"] == "node" for one in found.values()):
         session.remarks.append(f"this is what Kafka 3.3 to {NEWEST} define; a running cluster (-q, -b) documents it")
     sections = [Section(kind if len(found) > 1 else "", kind, facts) for kind, facts in found.items()]

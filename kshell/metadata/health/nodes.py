@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kshell.metadata.families.topics import TOPICS
-from kshell.metadata.feature_levels import CONTROLLERS_REGISTER, METADATA_VERSION, shown
+from kshell.metadata.feature_levels import CONTROLLERS_REGISTER, METADATA_VERSION, is_known, level_name, shown
 from kshell.metadata.health.check import (
     CRITICAL,
     ERROR,
@@ -216,19 +216,23 @@ def mixed_software(state: State) -> Iterator[Found]:
     "featureBehind",
     INFO,
     "all nodes support a higher metadata.version than is finalized",
-    "when nobody wants to go back to the old software: kafka-features.sh upgrade --metadata {version}",
+    "when nobody wants to go back to the old software: kafka-features.sh upgrade {option} {level}",
 )
 def feature_behind(state: State) -> Iterator[Found]:
     """Only metadata.version: other features may be left off on purpose."""
     level = state.standing.finalized.get(METADATA_VERSION, 0)
     top = min((high for _, high in _ranges(state, METADATA_VERSION).values()), default=0)
     if 0 < level < top:
-        known = shown(METADATA_VERSION, top)
-        words = {"version": known.partition("(")[2].rstrip(")") or top}
+        # A level that is newer than kshell has a name in the cluster's own release, and its number everywhere.
+        is_named = is_known(METADATA_VERSION, top)
+        name = level_name(METADATA_VERSION, top)
         yield Found(
             "/image/features/metadataVersion",
-            f"{shown(METADATA_VERSION, level)} is finalized, {known} is possible",
-            words,
+            f"{shown(METADATA_VERSION, level)} is finalized, all nodes support {shown(METADATA_VERSION, top)}",
+            {
+                "option": "--metadata" if is_named else "--feature",
+                "level": str(name) if is_named else f"{METADATA_VERSION}={top}",
+            },
         )
 
 
