@@ -291,10 +291,11 @@ COMMAND = Command(
         " inTheWay are the nodes that support less, or not the finalized level. --can-upgrade and --can-downgrade"
         " answer as `kafka-features.sh upgrade --dry-run` and `downgrade --dry-run` do, for each feature: VERSION is a"
         " release (4.4 means all its default levels), a metadata.version (4.4-IV2), or FEATURE=LEVEL (repeatable). The"
-        " exit code is 1 unless all of it is possible; possible is null (unknown) where a level is newer than this kshell,"
-        " and where somebody's support is not known: controllers register from metadata.version 3.7-IV0 on, before that"
-        " only a live source (-q) can ask them. kraft.version is part of the quorum. In the map, release is the first whose servers support the level,"
-        " lastRelease the last one, and metadataVersion what has it by default."
+        " exit code is 1 unless all of it is possible; possible is null (unknown) where a level is newer than this"
+        " kshell, and where somebody's support is not known: controllers register from metadata.version 3.7-IV0 on,"
+        " before that only a live source (-q) can ask them. kraft.version is part of the quorum. In the map, release is"
+        " the first whose servers support the level, lastRelease the last one, and metadataVersion what has it by"
+        " default."
     ),
     needs_source=False,
 )

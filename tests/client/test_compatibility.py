@@ -170,7 +170,8 @@ FIRST = {
     "consumer-groups": "3.8", "elr": "3.8", "tiered-offsets": "3.9", "feature-levels-of-0": "3.9",
     "transactions-v2": "4.0", "fenced-brokers": "4.0", "group-id-not-found": "4.0", "share-groups": "4.1",
     "config-resources": "4.1", "streams-groups": "4.2", "pending-upload-offsets": "4.2", "share-lag": "4.2",
-    "cordoned-log-dirs": "4.3",
+    "cordoned-log-dirs": "4.3", "peer-check": "4.4", "unregister-controller": "4.4",
+    "transactional-commits-by-topic-id": "4.4", "streams-topologies": "4.4",
 }  # fmt: skip
 """Feature -> the first release whose brokers offer its APIs, as Kafka's release notes have it."""
 
@@ -178,6 +179,7 @@ FIRST_AT_CONTROLLERS = {
     "quorum": "2.8", "snapshot-fetch": "2.8", "quorum-timestamps": "3.3", "feature-upgrades": "3.3",
     "isr-broker-epochs": "3.5", "jbod": "3.7", "controller-admin": "3.7", "config-docs": "3.7", "loggers": "3.7",
     "dynamic-quorum": "3.9", "pre-vote": "4.0", "fenced-brokers": "4.0", "fetch-high-watermark": "4.1",
+    "peer-check": "4.4", "unregister-controller": "4.4",
 }  # fmt: skip
 
 

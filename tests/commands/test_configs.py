@@ -381,7 +381,7 @@ class TestManConfig:
             "isSensitive": False,
             "isReadOnly": None,
             "documentation": None,
-            "from": "Kafka 4.3",
+            "from": "Kafka 4.4",
         }
         assert "a running cluster" in sample.remarks[0]
 
@@ -414,7 +414,7 @@ class TestManConfig:
     def test_a_node_that_tells_nothing(self, quorum: Quorum) -> None:
         session = at_brokers(quorum, api_versions_exclude="DescribeConfigs:0-9")
         facts = sections(session, "man config retention.ms")[""]
-        assert facts["from"] == "Kafka 4.3"
+        assert facts["from"] == "Kafka 4.4"
         assert session.remarks
 
 
