@@ -33,7 +33,7 @@ def but_for(have: Declared, field: str, kind: str, key: str) -> Declared:
     """One config key less, in one of the tables that are by resource type."""
     table = getattr(have, field)
     kept = without(table[kind], key) if isinstance(table[kind], Mapping) else set(table[kind]) - {key}
-    return have._replace(**{field: {**table, kind: kept}})
+    return Declared(**(have._asdict() | {field: {**table, kind: kept}}))
 
 
 def edited(schema: Schema, *, versions: str | None = None, line: str = "") -> Schema:
