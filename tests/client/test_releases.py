@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-import struct
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +17,7 @@ from kshell.errors import UsageError
 from kshell.protocol.apis import API_NAMES
 from tests.kafka import comparison, jars
 from tests.kafka.cluster import Cluster
-from tests.kafka.node import HOST
+from tests.tools.record_versions import ask
 
 KEYS = {name: key for key, name in API_NAMES.items()}
 LIVE = ("3.3.2", "3.6.2", "3.9.2", "4.0.0", "4.1.1", "4.3.1", "4.4.0")
@@ -99,7 +97,7 @@ def test_a_recorded_server_with_unstable_versions_is_within_the_answer(one: Reco
 
 def test_recorded_servers_are_many_releases_of_every_kind() -> None:
     servers = {(one.server, one.version) for one in RECORDED}
-    assert Counter(server for server, _ in servers) == {"zookeeper broker": 11, BROKER: 15, CONTROLLER: 16}
+    assert Counter(server for server, _ in servers) == {"zookeeper broker": 11, BROKER: 14, CONTROLLER: 15}
 
 
 # The table itself
@@ -182,44 +180,6 @@ def test_brokers_before_apiversions_do_not_offer_it() -> None:
 def test_the_table_is_what_kafkas_own_classes_say(version: str) -> None:
     jars.require(version)
     assert list(comparison.api_ranges(comparison.declared(), version)) == []
-
-
-def ask(port: int, version: int) -> tuple[dict[int, Range], dict[str, Range]] | None:
-    """ApiVersions over a bare socket: ranges and supported features; ``None``: the version is not supported."""
-    request = struct.pack(">hhih", 18, version, 7, 1) + b"x"
-    if version >= 3:
-        no_cluster_no_node = b"\0" + struct.pack(">i", -1) if version >= 5 else b""
-        request += b"\0\2k\0021" + no_cluster_no_node + b"\0"
-    with socket.create_connection((HOST, port), 30) as server:
-        server.sendall(struct.pack(">i", len(request)) + request)
-        stream = server.makefile("rb")
-        frame = stream.read(struct.unpack(">i", stream.read(4))[0])
-    correlation, error = struct.unpack_from(">ih", frame)
-    assert correlation == 7
-    if error == 35:
-        return None
-    assert error == 0
-    if version < 3:
-        count, at, step = struct.unpack_from(">i", frame, 6)[0], 10, 6
-    else:
-        count, at, step = frame[6] - 1, 7, 7  # fewer than 127 APIs: a length of one byte; no tags in an entry
-    spans = [struct.unpack_from(">hhh", frame, at + i * step) for i in range(count)]
-    ranges = {key: (low, high) for key, low, high in spans}
-    return ranges, _supported(frame[at + count * step + 4 :]) if version >= 3 else {}
-
-
-def _supported(tags: bytes) -> dict[str, Range]:
-    """Tag 0, whose size may take more than one byte: an array of (name, lowest, highest), each length in one byte."""
-    if tags[0] == 0 or tags[1] != 0:
-        return {}
-    at = 2 + next(i for i, byte in enumerate(tags[2:]) if byte < 128) + 1
-    count, at = tags[at] - 1, at + 1
-    features = {}
-    for _ in range(count):
-        end = at + tags[at]
-        features[tags[at + 1 : end].decode()] = struct.unpack_from(">hh", tags, end)
-        at = end + 5
-    return features
 
 
 @pytest.mark.live
