@@ -1,8 +1,8 @@
 """Record what real servers of a release answer to ApiVersions: ``python -m tests.tools.record_versions VERSION``.
 
-Starts a broker and a controller on the loopback address, as they come and with unstable APIs and features switched on, and
-adds their answers to ``tests/client/recorded_versions.jsonl``, which ``tests/client/test_releases.py`` holds against the
-table of releases.
+Starts a broker and a controller on the loopback address, as they come and with unstable APIs and features switched on,
+and adds their answers to ``tests/client/recorded_versions.jsonl``: ``tests/client/test_releases.py`` holds them against
+the table of releases.
 """
 
 from __future__ import annotations
