@@ -66,9 +66,9 @@ def control(number: int, /, **data: Any) -> Pair:
     return control_key(number), encode(CONTROL_TYPES[number].schema, data.get("version", 0), data)
 
 
-def leader_change(leader: int = 1, version: int = 0) -> Pair:
+def leader_change(leader: int = 1, version: int = 0, voters: Iterable[int] = ()) -> Pair:
     """The control record that opens an epoch."""
-    return control(2, version=version, leaderId=leader)
+    return control(2, version=version, leaderId=leader, voters=[{"voterId": number} for number in voters])
 
 
 def batch(values: Iterable[bytes], base_offset: int = 0, epoch: int = 1, **more: Any) -> bytes:

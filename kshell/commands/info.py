@@ -47,7 +47,7 @@ def run(session: Session, args: Any) -> Result:
         Section("log", "Log", offsets),
         Section("segments", "Segments", _segments(listing, log)),
         Section("snapshots", "Snapshots", _snapshots(snapshots)),
-        Section("epochs", "Epochs", _epochs(listing, log)),
+        Section("epochs", "Epochs", _epochs(session, listing, log)),
         Section("commit", "Commit status", _commit(session, snapshots, offsets)),
         Section("records", "Records in the log", type_rows(log.types)),
     ]
@@ -125,12 +125,12 @@ def _counts(image: Image) -> dict[str, int]:
 
 
 def _quorum(session: Session, loaded: Loaded | None, listing: Listing) -> dict[str, Any]:
-    if session.source.is_live and loaded is not None:
+    if session.source.is_live and loaded is not None and session.until is None:
         facts = session.source.quorum(loaded)
         told = {"leaderId": facts["leaderId"][1], "leaderEpoch": facts["leaderEpoch"][1]}
         return told | {"voters": [_replica(fact[1]) for fact in facts["voters"].values()]}
-    state = quorum_state(listing)
     if loaded is None:
+        state = quorum_state(listing) if session.until is None else {}
         return {"leaderId": state.get("leaderId"), "leaderEpoch": state.get("leaderEpoch"), "voters": []}
     known = describe.quorum(loaded)
     return {
@@ -204,9 +204,10 @@ def _snapshots(snapshots: list[SnapshotSurvey]) -> Rows:
     return _table(_SNAPSHOTS, rows, ("endOffset", "epoch", "lastContainedTimeMs", "file"))
 
 
-def _epochs(listing: Listing, log: LogSurvey) -> Rows:
+def _epochs(session: Session, listing: Listing, log: LogSurvey) -> Rows:
     """What ``leader-epoch-checkpoint`` says, beside the first record that was read of each epoch."""
-    stated = dict(leader_epochs(listing))
+    until = session.until
+    stated = {epoch: start for epoch, start in leader_epochs(listing) if until is None or start <= until}
     rows = [
         {"epoch": epoch, "startOffset": stated.get(epoch), "firstRecordOffset": log.epochs.get(epoch)}
         for epoch in sorted(stated.keys() | log.epochs.keys())

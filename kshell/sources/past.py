@@ -173,6 +173,7 @@ class _Recorded:
             open_transaction=history.open_transaction(offset),
             damage=list(self.stepped_over),
             notes=[],
+            until=offset,
         )
         add_notes(loaded)
         return loaded

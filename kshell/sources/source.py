@@ -32,6 +32,8 @@ class Loaded(NamedTuple):
     open_transaction: int | None
     damage: list[DataError]
     notes: list[str]
+    until: int | None = None
+    """The offset that was asked for; ``None`` for the newest state. Files beside the log describe only the latter."""
 
 
 class Following(NamedTuple):
