@@ -27,6 +27,7 @@ from kshell.commands.base.walk import one_line
 from kshell.metadata.records import decode_value
 from kshell.protocol.batches import RawRecord
 from kshell.session import Session
+from kshell.sources.points import Since
 from kshell.sources.records import LogRecord, Records, Wanted, log_records
 from kshell.tree.concerns import Concern
 from kshell.tree.paths import Segments
@@ -58,7 +59,7 @@ class _Search:
         self._where: Callable[[Row], bool] | None = args.where
         self._noop = args.noop or NO_OP in self._types
         self._newest_first, self._count = args.newest_first, args.count
-        self._start = 0 if args.since is None else _offset(session, args.since)
+        self._since = _since(session, args.since)
         ends = [] if args.until is None else [_offset(session, args.until)]
         ends += [] if session.until is None else [session.until]
         self._until = min(ends) if ends else None
@@ -70,11 +71,11 @@ class _Search:
         concern = None if self._place is None else Concern(self._place)
         wanted = concern or (None if named else self._wanted())
         records = log_records(
-            session.source, start=self._start, until=self._until, wanted=wanted, progress=session.progress
+            session.source, start=self._since.offset, until=self._until, wanted=wanted, progress=session.progress
         )
         found: Found = ((record, []) for record in records)
         if named or concern is not None:
-            found = with_paths(session, records, self._start, concern)
+            found = with_paths(session, records, self._since.offset, concern)
         rows = self._matching(found)
         if self._newest_first:
             rows = reversed(deque(rows, self._count))
@@ -100,6 +101,8 @@ class _Search:
             name = record.decoded.name
             if (types and name not in types) or (name == NO_OP and not self._noop):
                 continue
+            if not self._since.includes(record.offset, record.timestamp):
+                continue
             near = paths if place is None else [path for path in paths if is_under(path, place)]
             if place is not None and not near:
                 continue
@@ -113,8 +116,16 @@ def _not_no_op(raw: RawRecord, control: bool) -> bool:
     return control or (value[:3] != _NO_OP_HEAD and decode_value(value).name != NO_OP)
 
 
+def _since(session: Session, point: str | None) -> Since:
+    """Where to begin; nothing of the log is from after now."""
+    if point is None:
+        return Since(0)
+    since = session.since(point)
+    return since if since is not None else Since(session.source.load().log_end_offset or 0)
+
+
 def _offset(session: Session, point: str) -> int:
-    """The offset of a point; now is the end."""
+    """The offset of the last record to show; now is the end."""
     offset = session.offset_of(point)
     return offset if offset is not None else (session.source.load().log_end_offset or 1) - 1
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,19 @@ from kshell.metadata.delta import Touch
 from kshell.session import Session
 from kshell.sources.files import METADATA_DIRECTORY
 from kshell.tree.touched import paths
-from tests.builders import FIXTURES, batch, control_batch, copy_of, leader_change, recorded, uuid, value, write_log
+from tests.builders import (
+    FIXTURES,
+    TIME,
+    batch,
+    control_batch,
+    copy_of,
+    leader_change,
+    recorded,
+    timed_batch,
+    uuid,
+    value,
+    write_log,
+)
 from tests.commands.shell import lines, opened, rows, run
 
 NO_OP = "NO_OP_RECORD"
@@ -193,3 +207,67 @@ def test_a_condition_chooses_records_by_what_they_hold(sample: Session) -> None:
     with pytest.raises(UsageError) as raised:
         run(sample, "log --where 'path == x'")
     assert "timestampMs" in (raised.value.hint or "")
+
+
+def written_at(base_offset: int, *times: int, append: bool = False) -> bytes:
+    """A batch of configs of topic t, each record written at its own time (milliseconds after TIME)."""
+    records = [value("CONFIG", resourceType=2, resourceName="t", name="retention.ms", value=str(at)) for at in times]
+    return timed_batch(records, [TIME + at for at in times], base_offset, append=append)
+
+
+def iso_at(milliseconds: int) -> str:
+    """A point in time as somebody writes it."""
+    return datetime.fromtimestamp((TIME + milliseconds) / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+@pytest.fixture
+def clocks(tmp_path: Path) -> Session:
+    """Offsets 0 to 9. The clock went back at offset 3 to 4; the broker's clock wrote offsets 8 and 9 at 6 s."""
+    write_log(
+        tmp_path,
+        written_at(0, 0, 1000),
+        written_at(2, 3000, 500, 2000),
+        written_at(5, 4000, 4000, 4001),
+        written_at(8, 5000, 6000, append=True),
+    )
+    return opened(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("since", "expected"),
+    [
+        (-5000, range(10)),
+        (0, range(10)),
+        (1, range(1, 10)),
+        (1000, [1, 2, 4, 5, 6, 7, 8, 9]),
+        (1001, [2, 4, 5, 6, 7, 8, 9]),
+        (3000, [2, 5, 6, 7, 8, 9]),
+        (4000, range(5, 10)),
+        (4001, range(7, 10)),
+        (5500, [8, 9]),
+        (6000, [8, 9]),
+        (6001, []),
+        (10**9, []),
+    ],
+)
+@pytest.mark.parametrize("command", ["log", "log /image/configs/TOPIC:t", "log -r"])
+def test_since_a_time_shows_nothing_from_before_it(
+    clocks: Session, command: str, since: int, expected: Sequence[int]
+) -> None:
+    answer = rows(clocks, f"{command} --since {iso_at(since)}")
+    assert sorted(row["offset"] for row in answer) == list(expected)
+    assert all(row["timestampMs"] >= TIME + since for row in answer)
+
+
+def test_since_a_while_ago_has_no_answer_when_nothing_happened(clocks: Session) -> None:
+    assert offsets(clocks, "log --since -10m") == offsets(clocks, "log --since now") == []
+    assert lines(clocks, "log --since -10m") == []
+
+
+def test_since_a_mark_begins_with_its_record(clocks: Session) -> None:
+    run(clocks, "mark here 7")
+    assert offsets(clocks, "log --since @here") == offsets(clocks, "log --since 7") == [7, 8, 9]
+
+
+def test_follow_since_a_time_shows_nothing_from_before_it(clocks: Session) -> None:
+    assert offsets(clocks, f"follow --since {iso_at(3000)} --count 6") == [2, 5, 6, 7, 8, 9]
