@@ -97,7 +97,11 @@ def _rows(one: Told, first: Since | None, last: int) -> Iterator[Row]:
         if begun is not None and begun.value is not None and (first is None or _is_after(change, first)):
             yield _row(topic, number, begun, begun.value, change)
         begun = change
-    if begun is not None and begun.value is not None and (first is None or first.offset <= last or first.time_ms is not None):
+    if (
+        begun is not None
+        and begun.value is not None
+        and (first is None or first.offset <= last or first.time_ms is not None)
+    ):
         yield _row(topic, number, begun, begun.value, None)
 
 

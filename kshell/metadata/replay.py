@@ -153,9 +153,11 @@ class Replayer:
             if isinstance(found, TopicRun):
                 origin = Origin(batch.base_offset + found.delta, batch.base_timestamp, TOPIC.name, 0, place)
                 name = found.name.decode("utf-8", "surrogateescape")
-                create(self._delta, name, Uuid(found.topic_id), origin).add_run(run)
-            else:
-                self._run(Uuid(found.topic_id), run)
+                try:
+                    create(self._delta, name, Uuid(found.topic_id), origin)
+                except ReplayError as error:
+                    self.problems.append(Problem(origin, str(error), False))
+            self._run(Uuid(found.topic_id), run)
 
     def _run(self, topic_id: Uuid, run: Run) -> None:
         try:
