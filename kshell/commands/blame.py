@@ -58,12 +58,12 @@ def _blame(session: Session) -> tuple[Blame, list[DataError]]:
         raise CommandError(
             "the log cannot be replayed from its start", hint="`info` says why; `stat` knows the last record of a value"
         )
-    history, facts = known
+    history = known[0]
     until = history.log.end - 1 if session.until is None else session.until
     if until < history.log.start - 1:
         _ = session.loaded
         raise CommandError(f"offset {until} is before the log's start: what wrote the values is not known")
-    return Blame(history, facts, until, session.redaction), past.damage
+    return Blame(history, until, session.redaction), past.damage
 
 
 def _columns(rows: list[Row]) -> tuple[Column, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kshell.commands.base.info_records import problem_rows, type_rows
 from kshell.commands.base.result import Column, Report, Result, Rows, Section
+from kshell.commands.base.snapshot_slips import slips
 from kshell.commands.base.spec import Command, Example
 from kshell.errors import EXIT_DATA, EXIT_OK, DataError
 from kshell.metadata.families.features import ZK_MIGRATION
@@ -54,7 +55,7 @@ def run(session: Session, args: Any) -> Result:
     if inside is not None:
         title = f"Records in snapshot {describe.snapshot_id(inside.file)}"
         sections.append(Section("snapshotRecords", title, type_rows(inside.types)))
-    problems = problem_rows(loaded, failure, log, snapshots, inside)
+    problems = problem_rows(loaded, failure, log, snapshots, inside, slips(session) if loaded else [])
     faulty = bool(list(problems))
     sections.append(Section("problems", "Problems" if faulty else "Problems: none", problems))
     damaged = failure is not None or log.damage or any(found.damage for found in snapshots)
@@ -248,7 +249,8 @@ COMMAND = Command(
     ),
     description=(
         "Reads the whole log and every snapshot, checks them, and counts. Records of unknown types and versions,"
-        " unknown tags, skipped records and damage are listed under problems. log.startOffset is where the log begins"
+        " unknown tags, skipped records and damage are listed under problems, and so is what a snapshot holds otherwise"
+        " than the log before it (Kafka can keep the configs of a topic that was removed while the node was away). log.startOffset is where the log begins"
         " as far as Kafka is concerned; the first segment may hold older records, from log.firstOffset on."
         " Works where no image can be made, and then says why."
     ),

@@ -24,7 +24,6 @@ from kshell.metadata.redaction import Redaction
 from kshell.metadata.values import Entry, Origin, Provenance, plain
 from kshell.protocol.primitives import Uuid
 from kshell.sources.describe import snapshot_named_by
-from kshell.sources.snapshot import SnapshotFacts
 from kshell.tree.difference import PROVENANCE
 from kshell.tree.image import image_directory, iso
 from kshell.tree.node import Leaf, StaticDirectory
@@ -61,9 +60,8 @@ class _Setter(NamedTuple):
 class Blame:
     """Finds the records behind the leaves of one image."""
 
-    def __init__(self, history: History, facts: SnapshotFacts | None, until: int, redaction: Redaction) -> None:
+    def __init__(self, history: History, until: int, redaction: Redaction) -> None:
         self._history = history
-        self._facts = facts
         self._until = until
         self._redaction = redaction
         self._image: Image = history.at(until)
@@ -163,9 +161,9 @@ class Blame:
         origin = setter.origin
         row |= {"type": origin.record_type, "version": origin.version}
         if origin.place.in_snapshot:
-            facts = self._facts
+            snapshot = self._history.snapshot_provenance(origin.place.file)
             return row | {
-                "notLaterThan": facts.end_offset - 1 if facts is not None else None,
+                "notLaterThan": snapshot.offset if snapshot.offset >= 0 else None,
                 "snapshot": snapshot_named_by(origin.place.file),
             }
         return row | {
