@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kshell.commands.base.arguments import count
-from kshell.commands.base.history_records import COLUMNS, NO_OP, place_of, row_at, touched_paths, what, when
+from kshell.commands.base.history_records import COLUMNS, NO_OP, Touched, place_of, row_at, touched_paths, what, when
 from kshell.commands.base.record_types import TYPE_FLAG
 from kshell.commands.base.result import Result, Row, Rows
 from kshell.commands.base.spec import Arg, Command, Example, Flag
@@ -63,14 +63,14 @@ class _Events:
         self._session = session
         self._place = place
         self._types = types
-        self._tracker = Tracker(EMPTY)
+        self._tracker = Tracker(EMPTY, keeps_old=True)
 
     def rows(self, since: Since | None) -> Iterator[Row]:
         """From a point on; ``None``: from now on."""
         session = self._session
         start = None if since is None else since.offset
         if start is None and session.until is None:
-            self._tracker = Tracker(session.image)
+            self._tracker = Tracker(session.image, keeps_old=True)
             start = session.loaded.log_end_offset
         else:
             start = (session.until or 0) + 1 if start is None else start
@@ -86,7 +86,8 @@ class _Events:
         if start <= 0:
             return
         try:
-            self._tracker = Tracker(self._session.source.load(until=start - 1, progress=self._session.progress).image)
+            before = self._session.source.load(until=start - 1, progress=self._session.progress).image
+            self._tracker = Tracker(before, keeps_old=True)
         except DataError:
             if self._place is not None:
                 raise
@@ -102,11 +103,11 @@ class _Events:
             if since.includes(raw.offset, raw.timestamp) and self._is_wanted(decoded.name, touched):
                 yield row_at(self._session, record, next(iter(touched), None))
 
-    def _is_wanted(self, name: str, touched: list[Segments]) -> bool:
+    def _is_wanted(self, name: str, touched: list[Touched]) -> bool:
         if self._types and name not in self._types:
             return False
         place = self._place
-        return place is None or any(is_under(path, place) for path in touched)
+        return place is None or any(is_under(one.path, place) for one in touched)
 
 
 def _line(row: Row) -> str:

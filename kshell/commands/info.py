@@ -15,6 +15,7 @@ from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
 from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import Image, families
 from kshell.metadata.metadata_version import FEATURE, version_name
+from kshell.metadata.readable import ZK_MIGRATION_STATES
 from kshell.session import Session
 from kshell.sources import describe
 from kshell.sources.beside import bootstrap_file, leader_epochs, meta_properties, quorum_state
@@ -23,7 +24,6 @@ from kshell.sources.source import Loaded
 from kshell.sources.survey import LogSurvey, SegmentSurvey, SnapshotSurvey, survey_log, survey_snapshot
 from kshell.tree.image import iso, provenance
 
-_ZK_STATES = {0: "NONE", 1: "PRE_MIGRATION", 2: "MIGRATION", 3: "POST_MIGRATION"}
 _SEGMENTS = ("baseOffset", "endOffset", "sizeBytes", "batches", "epochs", "lastTime")
 _SNAPSHOTS = ("id", "sizeBytes", "complete", "records", "lastContainedTime", "damage")
 
@@ -112,7 +112,7 @@ def _image(loaded: Loaded) -> dict[str, Any]:
     }
     state = image[ZK_MIGRATION].get(ZK_MIGRATION)
     if state is not None:
-        facts["zkMigrationState"] = _ZK_STATES.get(state.value, state.value)
+        facts["zkMigrationState"] = ZK_MIGRATION_STATES.get(state.value, state.value)
     return facts
 
 
@@ -250,8 +250,8 @@ COMMAND = Command(
     description=(
         "Reads the whole log and every snapshot, checks them, and counts. Records of unknown types and versions,"
         " unknown tags, skipped records and damage are listed under problems, and so is what a snapshot holds otherwise"
-        " than the log before it (Kafka can keep the configs of a topic that was removed while the node was away). log.startOffset is where the log begins"
-        " as far as Kafka is concerned; the first segment may hold older records, from log.firstOffset on."
-        " Works where no image can be made, and then says why."
+        " than the log before it (Kafka can keep the configs of a topic that was created and removed while the node was"
+        " away). log.startOffset is where the log begins as far as Kafka is concerned; the first segment may hold older"
+        " records, from log.firstOffset on. Works where no image can be made, and then says why."
     ),
 )

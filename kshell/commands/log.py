@@ -12,6 +12,7 @@ from kshell.commands.base.history_records import (
     COLUMNS,
     FIELDS,
     NO_OP,
+    Touched,
     conclude,
     place_of,
     row_at,
@@ -24,17 +25,17 @@ from kshell.commands.base.result import Result, Row, Rows
 from kshell.commands.base.selection import where_flag
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.walk import one_line
+from kshell.metadata.readable import readable
 from kshell.metadata.records import decode_value
 from kshell.protocol.batches import RawRecord
 from kshell.session import Session
 from kshell.sources.points import Since
 from kshell.sources.records import LogRecord, Records, Wanted, log_records
 from kshell.tree.concerns import Concern
-from kshell.tree.paths import Segments
 from kshell.tree.touched import is_under
 
 _NO_OP_HEAD = b"\x01\x14\x00"
-Found = Iterator[tuple[LogRecord, list[Segments]]]
+Found = Iterator[tuple[LogRecord, list[Touched]]]
 
 
 def run(session: Session, args: Any) -> Result:
@@ -75,7 +76,7 @@ class _Search:
         )
         found: Found = ((record, []) for record in records)
         if named or concern is not None:
-            found = with_paths(session, records, self._since.offset, concern)
+            found = with_paths(session, records, self._since.offset, concern, values=named)
         rows = self._matching(found)
         if self._newest_first:
             rows = reversed(deque(rows, self._count))
@@ -97,18 +98,24 @@ class _Search:
 
     def _matching(self, found: Found) -> Iterator[Row]:
         place, types, grep, where = self._place, self._types, self._grep, self._where
-        for record, paths in found:
+        for record, touched in found:
             name = record.decoded.name
             if (types and name not in types) or (name == NO_OP and not self._noop):
                 continue
             if not self._since.includes(record.offset, record.timestamp):
                 continue
-            near = paths if place is None else [path for path in paths if is_under(path, place)]
+            near = touched if place is None else [one for one in touched if is_under(one.path, place)]
             if place is not None and not near:
                 continue
             row = row_at(self._session, record, next(iter(near), None))
-            if (grep is None or grep(f"{name} {one_line(row['data'])}")) and (where is None or where(row)):
+            if (grep is None or _matches(grep, row)) and (where is None or where(row)):
                 yield row
+
+
+def _matches(grep: Callable[[str], object], row: Row) -> bool:
+    """Whether a pattern is in a record as the one or the other format shows it: with Kafka's numbers, or its names."""
+    name, data = row["type"], row["data"]
+    return bool(grep(f"{name} {one_line(data)}") or grep(f"{name} {one_line(readable(name, data))}"))
 
 
 def _not_no_op(raw: RawRecord, control: bool) -> bool:
@@ -158,7 +165,9 @@ COMMAND = Command(
         Example("log --grep payments --until 100", "records that mention something"),
     ),
     description=(
-        "The rows are those of dump, oldest first; text also names the path that a record touches. NoOp records, which"
+        "The rows are those of dump, oldest first. Text also names the path that a record touches, says Kafka's names"
+        " in place of its numbers (TOPIC for resourceType 2), and ends with what the record changed: `1000 -> 2000`."
+        " What stood there is what the log's records say, from its start or from the snapshot that it begins with. NoOp records, which"
         " change nothing, are left out unless --noop is given. A path may be of something that is gone by now."
         " Records say what changed and when, never who changed it. The history starts where the log starts: what"
         " is only in a snapshot happened before that. Records of a metadata transaction are shown where they are"

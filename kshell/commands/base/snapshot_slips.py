@@ -52,7 +52,9 @@ def slips_between(older: Session, newer: Session) -> list[Slip]:
     loaded = older.loaded
     end = newer.image.provenance.offset
     try:
-        return list(_slips(checkpoints.compare_between(newer.loaded.listing, loaded.image, loaded.open_transaction, end)))
+        return list(
+            _slips(checkpoints.compare_between(newer.loaded.listing, loaded.image, loaded.open_transaction, end))
+        )
     except DataError:
         return []
 

@@ -291,8 +291,8 @@ def old_snapshot(state: State) -> Iterator[Found]:
     "snapshotDisagrees",
     WARNING,
     "a snapshot holds what the log before it does not say: the node that wrote it shows, and uses, what others do not",
-    "compare with another node's directory (`diff THIS OTHER`): where that one agrees with the log, stop this node, move"
-    " its __cluster_metadata-0 away and start it, one node at a time: it fetches everything from the leader",
+    "compare with another node's directory (`diff THIS OTHER`): where that one agrees with the log, stop this node,"
+    " move its __cluster_metadata-0 away and start it, one node at a time: it fetches everything from the leader",
 )
 def snapshot_disagrees(state: State) -> Iterator[Found]:
     """Kafka keeps, for one, the configs of a topic that came and went while a node was away."""
