@@ -39,11 +39,36 @@ _POOLS: dict[str, SearchStrategy[Any]] = {
 }
 """Few values of each type, so that records meet the same keys again and again."""
 COMMANDS = (
-    "find / --values", "log", "log --noop -r", "log /image/topics/byName/a", "log /image/configs", "dump",
-    "blame /image",    "diff 0 now", "diff 0 now --stat", "health", "status", "info", "timeline --all", "topics", "partitions", "brokers",
-    "controllers", "configs", "acls", "quotas", "users", "tokens", "features", "registrations", "skew", "ls -l /image",
-    "stat /image/topics", "quorum", "grep a /image",
-)  # fmt: skip
+    "find / --values",
+    "log",
+    "log --noop -r",
+    "log /image/topics/byName/a",
+    "log /image/configs",
+    "dump",
+    "blame /image",
+    "diff 0 now",
+    "diff 0 now --stat",
+    "health",
+    "status",
+    "info",
+    "timeline --all",
+    "topics",
+    "partitions",
+    "brokers",
+    "controllers",
+    "configs",
+    "acls",
+    "quotas",
+    "users",
+    "tokens",
+    "features",
+    "registrations",
+    "skew",
+    "ls -l /image",
+    "stat /image/topics",
+    "quorum",
+    "grep a /image",
+)
 
 
 def of_field(field: Field, version: int) -> SearchStrategy[Any]:

@@ -130,9 +130,8 @@ def with_paths(
 ) -> Iterator[tuple[LogRecord, list[Touched]]]:
     """Each record with the places of the tree that it touches, and (``values``) what stood there.
 
-    Raises DataError where what came before is not known.
-
-    Without a ``concern``, places that only an image can tell are left out then.
+    Raises DataError where what came before is not known; without a ``concern``, places that only an image can tell are
+    left out then.
 
     ``records`` must hold every record from ``start`` on, or every one that ``concern`` says yes to. Those before the
     oldest snapshot that the log joins are told by what that snapshot knows: their topics have names only if they are
