@@ -8,7 +8,8 @@ from typing import Any
 
 from kshell.commands.base.arguments import count
 from kshell.commands.base.history_blame import FIELDS, Blame, Removed
-from kshell.commands.base.history_diff import ADDED, REMOVED
+from kshell.commands.base.history_diff import ADDED, CHANGED, REMOVED
+from kshell.commands.base.history_records import changed_parts
 from kshell.commands.base.result import Column, Result, Row, Rows
 from kshell.commands.base.selection import where_flag
 from kshell.commands.base.spec import Arg, Command, Example, Flag
@@ -22,7 +23,8 @@ from kshell.tree.image import iso
 from kshell.tree.paths import HOME, join, split
 
 _LIMIT = 1000
-_PEOPLE = tuple(Column(name) for name in ("field", "value", "offset", "time", "record"))
+_OF_LEAF = (*(Column(name) for name in ("field", "value", "offset", "time", "record")), Column("old", wide=True))
+_OF_DIRECTORY = tuple(map(Column, ("path", "offset", "time", "record", "value", "old", "change", "changes")))
 
 
 def run(session: Session, args: Any) -> Result:
@@ -47,7 +49,11 @@ def run(session: Session, args: Any) -> Result:
             session.remarks.append(f"only the first {args.limit} leaves of {join(place)}: --limit N shows more")
     code = EXIT_DATA if damage else EXIT_OK
     result = Rows(columns(FIELDS), rows, exit_code=code)
-    result.for_people = Rows(_columns(rows), [_shown(row) for row in rows], exit_code=code)
+    shown = [_shown(row) for row in rows]
+    if leaf is not None:
+        result.for_people = Rows(_OF_LEAF, shown, exit_code=code)
+    else:
+        result.for_people = Rows(_OF_DIRECTORY, shown, "lines", line=_line, exit_code=code)
     return result
 
 
@@ -85,13 +91,14 @@ def _blame(session: Session) -> tuple[Blame, list[DataError]]:
     return Blame(history, until, session.redaction), past.damage
 
 
-def _columns(rows: list[Row]) -> tuple[Column, ...]:
-    whole = any(row["field"] is None for row in rows)
-    return (Column("path"), *_PEOPLE[2:], Column("value"), Column("old")) if whole else (*_PEOPLE, Column("old"))
-
-
 def _shown(row: Row) -> Row:
-    shown = row | {"value": one_line(row["value"]), "old": None if row["change"] == ADDED else one_line(row["old"])}
+    """A row as people read it: values on one line, the record in words, and what changed."""
+    shown: dict[str, Any] = {
+        **row,
+        "value": one_line(row["value"]),
+        "old": None if row["change"] == ADDED else one_line(row["old"]),
+        "changes": ", ".join(changed_parts(row["old"], row["value"])) if row["change"] == CHANGED else "",
+    }
     if row["change"] == REMOVED:
         shown["value"] = None
     if row["snapshot"] is not None or row["notLaterThan"] is not None:
@@ -102,7 +109,16 @@ def _shown(row: Row) -> Row:
         return shown
     record = (row["type"] or "the last record") if row["offset"] is not None else "by no record"
     removed = " (removed)" if row["change"] == REMOVED else ""
-    return shown | {"record": f"{record}{removed}", "time": iso(row["timestampMs"] or -1)}
+    return {**shown, "record": f"{record}{removed}", "time": iso(row["timestampMs"] or -1)}
+
+
+def _line(row: Row) -> str:
+    """A leaf of a directory: its record, its path, its value, and what that was before."""
+    head = f"{'' if row['offset'] is None else row['offset']:>6} {row['time'] or ''} {row['record'] or ''}".rstrip()
+    if row["change"] == REMOVED:
+        return f"{head} {row['path']} was {row['old']}"
+    change = f": {row['changes']}" if row["changes"] else ""
+    return f"{head} {row['path']} {row['value']}{change}"
 
 
 COMMAND = Command(
@@ -129,11 +145,11 @@ COMMAND = Command(
     description=(
         "Of a leaf, a row for each field; of a directory, a row for each leaf, and after them one for each config,"
         " quota, ACL and the like that is gone (change is removed, old is what it was). The record is the one that last"
-        " changed the value: one that sets again what stands there already is not it. old is what stood there before."
-        " offset is the record's own; effectiveOffset is where it took effect: the end of its metadata transaction,"
-        " else the same (of what a transaction removed, both are its end). A record says what and when, never who. History"
-        " starts where the log starts: of what came before, and of what a snapshot holds and the log before it does not"
-        " say, only the snapshot is known, and the value is not later than its last offset (notLaterThan). The whole"
-        " log is read once."
+        " changed the value: one that sets again what stands there already is not it. old is what stood there before;"
+        " text shows it of a directory, and with -o wide of a leaf. offset is the record's own; effectiveOffset is"
+        " where it took effect: the end of its metadata transaction, else the same (of what a transaction removed, both"
+        " are its end). A record says what and when, never who. History starts where the log starts: of what came"
+        " before, and of what a snapshot holds and the log before it does not say, only the snapshot is known, and the"
+        " value is not later than its last offset (notLaterThan). The whole log is read once."
     ),
 )

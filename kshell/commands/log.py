@@ -169,8 +169,8 @@ COMMAND = Command(
         " in place of its numbers (TOPIC for resourceType 2), and ends with what the record changed: `1000 -> 2000`."
         " What stood there is what the log's records say, from its start or from the snapshot that it begins with. NoOp"
         " records, which change nothing, are left out unless --noop is given. A path may be of something that is gone"
-        " by now. Records say what changed and when, never who changed it. The history starts where the log starts: what"
-        " is only in a snapshot happened before that. Records of a metadata transaction are shown where they are"
+        " by now. Records say what changed and when, never who changed it. The history starts where the log starts:"
+        " what is only in a snapshot happened before that. Records of a metadata transaction are shown where they are"
         " written; they took effect at its end, if it was not aborted."
     ),
 )

@@ -257,10 +257,11 @@ class TestRemoved:
 
     def test_text_shows_values_and_what_was_removed(self, tmp_path: Path) -> None:
         session = history_of(tmp_path, config("1000"), config("2000"), config("5", "segment.ms"), config(None))
-        header, kept, removed = lines(session, "blame /image/configs/TOPIC:t")
-        assert header.split() == ["path", "offset", "time", "record", "value", "old"]
-        assert kept.split()[-2:] == ["5", "-"]
-        assert removed.split()[-2:] == ["-", "2000"] and "CONFIG_RECORD (removed)" in removed
+        kept, removed = lines(session, "blame /image/configs/TOPIC:t")
+        time = "2023-11-14T22:13:20.000Z"
+        assert kept == f"     3 {time} CONFIG_RECORD /image/configs/TOPIC:t/segment.ms 5"
+        assert removed == f"     4 {time} CONFIG_RECORD (removed) {self.PATH} was 2000"
+        assert lines(session, "blame /image/configs --as-of 2")[0].endswith(f"{self.PATH} 2000: 1000 -> 2000")
 
 
 def test_the_value_before_is_told(tmp_path: Path) -> None:

@@ -66,8 +66,8 @@ def row_at(session: Session, record: LogRecord, touched: Touched | None) -> Row:
     """The same with where the tree shows what the record touches and what changed there, for people."""
     row = row_of(session, record)
     if touched is None:
-        return row | {"path": None, "change": ""}
-    return row | {"path": join(touched.path), "change": _change(session, touched)}
+        return {**row, "path": None, "change": ""}
+    return {**row, "path": join(touched.path), "change": _change(session, touched)}
 
 
 def _change(session: Session, touched: Touched) -> str:
