@@ -146,6 +146,16 @@ def test_blame_names_the_snapshot_where_no_record_says_it(leaked: Path) -> None:
     assert (row["value"], row["snapshot"], row["offset"]) == ("2", None, 10)
 
 
+def test_blame_names_the_snapshot_that_lost_a_user(tmp_path: Path) -> None:
+    directory = write(
+        tmp_path, snapshot([VERSION, topic("stays", 1), partition(0), partition(1), config("stays", "2")])
+    )
+    (row,) = rows(opened(directory), "blame /image/scram")
+    assert (row["change"], row["snapshot"], row["notLaterThan"], row["offset"]) == ("removed", "12-1", 11, None)
+    assert row["path"] == "/image/scram/SCRAM-SHA-256/alice" and row["old"]["iterations"] == 4096
+    assert row["old"]["storedKey"] == "[redacted]"
+
+
 def test_the_newest_state_and_as_of_have_the_leaked_config_from_the_snapshot_on(leaked: Path) -> None:
     shell = opened(leaked)
     for offset, there in ((7, True), (8, False), (10, False), (11, True), (12, True), (13, True), (14, False)):

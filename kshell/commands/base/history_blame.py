@@ -14,6 +14,7 @@ from kshell.commands.base.history_diff import ADDED, CHANGED, REMOVED
 from kshell.commands.base.result import Row
 from kshell.commands.base.tables import Field
 from kshell.commands.base.walk import walk
+from kshell.metadata.checkpoint import ONLY_LOG, Disagreement
 from kshell.metadata.delta import Touch
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.history import History
@@ -170,14 +171,14 @@ class Blame:
             base = (base or {}).get(key)
         old = next((entry for _, entry in versions), base)
         if old is not None:
-            yield Removed(path, effective, self._shown(family, keys, family.plain(old.value)), self._passed(effective))
+            snapshot = self._passed(Touch(family.name, keys), effective)
+            yield Removed(path, effective, self._shown(family, keys, family.plain(old.value)), snapshot)
 
-    def _passed(self, offset: int) -> str | None:
-        """The file of the snapshot that ends with an offset, if it was passed there with another state."""
-        passed = (
-            one.file for one in self._history.checkpoints if one.provenance.offset == offset and one.disagreements
-        )
-        return next(passed, None)
+    def _passed(self, touch: Touch, offset: int) -> str | None:
+        """The file of the snapshot that ends with an offset, if it did not hold what the log before it said."""
+        missing = Disagreement(touch, ONLY_LOG)
+        passed = (one for one in self._history.checkpoints if one.provenance.offset == offset)
+        return next((one.file for one in passed if missing in one.disagreements), None)
 
     def row_of_removal(self, removed: Removed, record: LogRecord | None) -> Row:
         """One row; ``record`` is the one at the offset at which it took effect."""
