@@ -110,6 +110,8 @@ class Session(Journey):
         if most is not None and sum(segment.size for segment in self.loaded.listing.segments) > most:
             return origin
         older = walk(self._from_oldest.root, segments)
+        if isinstance(older, Leaf) and isinstance(node, Leaf) and older.value() != node.value():
+            return origin  # the snapshot and the log before it disagree
         found = older.origin() if isinstance(older, Directory | Leaf) else None
         return origin if found is None or found.place.in_snapshot else found
 

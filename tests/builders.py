@@ -14,10 +14,10 @@ from kshell.metadata.families.quorum import QUORUM
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.records import RecordType, encode_value, record_types
 from kshell.metadata.replay import Replayer
-from kshell.protocol.batches import Batch, read_header, write_batch
+from kshell.protocol.batches import APPEND_TIME_BIT, Batch, read_header, write_batch
 from kshell.protocol.control import CONTROL_TYPES, control_key
 from kshell.protocol.encoder import encode
-from kshell.protocol.primitives import Uuid
+from kshell.protocol.primitives import Uuid, write_varint
 from kshell.sources.files import METADATA_DIRECTORY
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -66,14 +66,26 @@ def control(number: int, /, **data: Any) -> Pair:
     return control_key(number), encode(CONTROL_TYPES[number].schema, data.get("version", 0), data)
 
 
-def leader_change(leader: int = 1, version: int = 0) -> Pair:
+def leader_change(leader: int = 1, version: int = 0, voters: Iterable[int] = ()) -> Pair:
     """The control record that opens an epoch."""
-    return control(2, version=version, leaderId=leader)
+    return control(2, version=version, leaderId=leader, voters=[{"voterId": number} for number in voters])
 
 
 def batch(values: Iterable[bytes], base_offset: int = 0, epoch: int = 1, **more: Any) -> bytes:
     """A batch of metadata records."""
     return write_batch([(None, one) for one in values], base_offset=base_offset, epoch=epoch, timestamp=TIME, **more)
+
+
+def timed_batch(values: Sequence[bytes], times: Sequence[int], base_offset: int = 0, *, append: bool = False) -> bytes:
+    """A batch whose records were written at times of their own, or (``append``) by the broker's clock at the last."""
+    body = b""
+    for index, (one, at) in enumerate(zip(values, times, strict=True)):
+        record = b"\x00" + write_varint(at - times[0]) + write_varint(index) + b"\x01" + write_varint(len(one)) + one
+        record += b"\x00"
+        body += write_varint(len(record)) + record
+    attributes = APPEND_TIME_BIT if append else 0
+    head = struct.pack(">hiqqqhii", attributes, len(values) - 1, times[0], max(times), -1, -1, -1, len(values))
+    return sealed(struct.pack(">qiibI", base_offset, len(head + body) + 9, 1, 2, 0) + head + body)
 
 
 def sealed(raw: bytes | bytearray) -> bytes:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
 from kshell.commands.base.arguments import count
-from kshell.commands.base.history_blame import FIELDS, Blame
+from kshell.commands.base.history_blame import FIELDS, Blame, Removed
+from kshell.commands.base.history_diff import ADDED, CHANGED, REMOVED
+from kshell.commands.base.history_records import changed_parts
 from kshell.commands.base.result import Column, Result, Row, Rows
 from kshell.commands.base.selection import where_flag
 from kshell.commands.base.spec import Arg, Command, Example, Flag
@@ -14,12 +17,14 @@ from kshell.commands.base.tables import columns
 from kshell.commands.base.walk import one_line
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, DataError, UsageError
 from kshell.session import Session
+from kshell.sources.records import LogRecord, log_records
 from kshell.tree.globs import is_glob, unescape
 from kshell.tree.image import iso
 from kshell.tree.paths import HOME, join, split
 
 _LIMIT = 1000
-_PEOPLE = tuple(Column(name) for name in ("field", "value", "offset", "time", "record"))
+_OF_LEAF = (*(Column(name) for name in ("field", "value", "offset", "time", "record")), Column("old", wide=True))
+_OF_DIRECTORY = tuple(map(Column, ("path", "offset", "time", "record", "value", "old", "change", "changes")))
 
 
 def run(session: Session, args: Any) -> Result:
@@ -31,20 +36,40 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError(f"{join(place)}: blame knows what is below {join(HOME)}", hint="`log` knows of the quorum")
     blame, damage = _blame(session)
     session.remarks[:] = [error.message for error in damage]
-    leaves = blame.leaves(place)
-    first = list(islice(leaves, 2))
-    if len(first) == 1 and first[0][0] == place:
-        rows = list(filter(args.where, blame.fields(*first[0])))
+    leaf = blame.leaf(place)
+    if leaf is not None:
+        rows = list(filter(args.where, blame.fields(place, leaf)))
     else:
-        every = (blame.whole(*one) for one in chain(first, leaves))
+        removed = blame.removed(place)
+        leaves = () if removed and not blame.exists(place) else blame.leaves(place)
+        every = chain((blame.whole(*one) for one in leaves), _removals(session, blame, removed))
         rows = list(islice(filter(args.where, every), args.limit + 1))
         if len(rows) > args.limit:
             rows.pop()
             session.remarks.append(f"only the first {args.limit} leaves of {join(place)}: --limit N shows more")
     code = EXIT_DATA if damage else EXIT_OK
     result = Rows(columns(FIELDS), rows, exit_code=code)
-    result.for_people = Rows(_columns(rows), [_shown(row) for row in rows], exit_code=code)
+    shown = [_shown(row) for row in rows]
+    if leaf is not None:
+        result.for_people = Rows(_OF_LEAF, shown, exit_code=code)
+    else:
+        result.for_people = Rows(_OF_DIRECTORY, shown, "lines", line=_line, exit_code=code)
     return result
+
+
+def _removals(session: Session, blame: Blame, removed: list[Removed]) -> Iterator[Row]:
+    """A row for each entry that is gone. The records that removed them are read in one walk over the log."""
+    offsets = {one.effective for one in removed if one.snapshot is None}
+    if not removed:
+        return
+    records: dict[int, LogRecord] = {}
+    if offsets:
+        found = log_records(
+            session.source, start=min(offsets), until=max(offsets), wanted=lambda raw, control: raw.offset in offsets
+        )
+        records = {record.offset: record for record in found}
+    for one in removed:
+        yield blame.row_of_removal(one, records.get(one.effective))
 
 
 def _blame(session: Session) -> tuple[Blame, list[DataError]]:
@@ -58,26 +83,42 @@ def _blame(session: Session) -> tuple[Blame, list[DataError]]:
         raise CommandError(
             "the log cannot be replayed from its start", hint="`info` says why; `stat` knows the last record of a value"
         )
-    history, facts = known
+    history = known[0]
     until = history.log.end - 1 if session.until is None else session.until
     if until < history.log.start - 1:
         _ = session.loaded
         raise CommandError(f"offset {until} is before the log's start: what wrote the values is not known")
-    return Blame(history, facts, until, session.redaction), past.damage
-
-
-def _columns(rows: list[Row]) -> tuple[Column, ...]:
-    whole = any(row["field"] is None for row in rows)
-    return (Column("path"), Column("value", wide=True), *_PEOPLE[2:]) if whole else _PEOPLE
+    return Blame(history, until, session.redaction), past.damage
 
 
 def _shown(row: Row) -> Row:
+    """A row as people read it: values on one line, the record in words, and what changed."""
+    shown: dict[str, Any] = {
+        **row,
+        "value": one_line(row["value"]),
+        "old": None if row["change"] == ADDED else one_line(row["old"]),
+        "changes": ", ".join(changed_parts(row["old"], row["value"])) if row["change"] == CHANGED else "",
+    }
+    if row["change"] == REMOVED:
+        shown["value"] = None
     if row["snapshot"] is not None or row["notLaterThan"] is not None:
-        when = f"not later than offset {row['notLaterThan']}"
-        record = f"in snapshot {row['snapshot']}" if row["snapshot"] else None
-        return {**row, "value": one_line(row["value"]), "time": when, "record": record}
+        shown["time"] = f"not later than offset {row['notLaterThan']}"
+        absent = "not in" if row["change"] == REMOVED else "in"
+        shown["record"] = f"{absent} snapshot {row['snapshot']}" if row["snapshot"] else None
+        shown["old"] = one_line(row["old"]) if row["change"] == REMOVED else None
+        return shown
     record = (row["type"] or "the last record") if row["offset"] is not None else "by no record"
-    return {**row, "value": one_line(row["value"]), "record": record, "time": iso(row["timestampMs"] or -1)}
+    removed = " (removed)" if row["change"] == REMOVED else ""
+    return {**shown, "record": f"{record}{removed}", "time": iso(row["timestampMs"] or -1)}
+
+
+def _line(row: Row) -> str:
+    """A leaf of a directory: its record, its path, its value, and what that was before."""
+    head = f"{'' if row['offset'] is None else row['offset']:>6} {row['time'] or ''} {row['record'] or ''}".rstrip()
+    if row["change"] == REMOVED:
+        return f"{head} {row['path']} was {row['old']}"
+    change = f": {row['changes']}" if row["changes"] else ""
+    return f"{head} {row['path']} {row['value']}{change}"
 
 
 COMMAND = Command(
@@ -102,10 +143,13 @@ COMMAND = Command(
         Example("blame /image/cluster/brokers/3 -o json", "for a program"),
     ),
     description=(
-        "Of a leaf, a row for each field; of a directory, a row for each leaf. The record is the one that last changed"
-        " the value: one that sets again what stands there already is not it. offset is the record's own;"
-        " effectiveOffset is where it took effect: the end of its metadata transaction, else the same. A record says"
-        " what and when, never who. History starts where the log starts: of what came before, only a snapshot is left,"
-        " and the value is not later than its last offset (notLaterThan). The whole log is read once."
+        "Of a leaf, a row for each field; of a directory, a row for each leaf, and after them one for each config,"
+        " quota, ACL and the like that is gone (change is removed, old is what it was). The record is the one that last"
+        " changed the value: one that sets again what stands there already is not it. old is what stood there before;"
+        " text shows it of a directory, and with -o wide of a leaf. offset is the record's own; effectiveOffset is"
+        " where it took effect: the end of its metadata transaction, else the same (of what a transaction removed, both"
+        " are its end). A record says what and when, never who. History starts where the log starts: of what came"
+        " before, and of what a snapshot holds and the log before it does not say, only the snapshot is known, and the"
+        " value is not later than its last offset (notLaterThan). The whole log is read once."
     ),
 )

@@ -10,6 +10,7 @@ from kshell.commands.as_of import complete_point
 from kshell.commands.base.history_diff import ADDED, BY_ID, CHANGED, Comparison, counts, is_double
 from kshell.commands.base.result import Column, Difference, Page, Result, Row, Rows, Text, Value
 from kshell.commands.base.selection import where_flag
+from kshell.commands.base.snapshot_slips import sentences, slips_between
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.tables import Field, columns
 from kshell.commands.base.walk import one_line
@@ -48,7 +49,7 @@ def run(session: Session, args: Any) -> Result:
         if not comparison.exists():
             raise NoSuchPathError(f"{join(place)}: no such path in either")
         result = _result(args, comparison, place)
-        _remark(session, old, new)
+        _remark(session, old, new, place)
         result.exit_code = max(result.exit_code, old.exit_code(), new.exit_code())
         return result
     finally:
@@ -137,14 +138,17 @@ def _operand(session: Session, word: str) -> Session:
     return Session(source, show_secrets=session.redaction.show_secrets, progress=session.progress)
 
 
-def _remark(session: Session, old: Session, new: Session) -> None:
-    """What a person should know of either side."""
+def _remark(session: Session, old: Session, new: Session, place: Segments) -> None:
+    """What a person should know of either side, and of a snapshot between them."""
     said: list[str] = []
     for one in dict.fromkeys((old, new)):
         words = [*one.problems(), *(note for note in one.loaded.notes)]
         known = one.source is session.source
         said += [text if known or one.source.name in text else f"{one.source.name}: {text}" for text in words]
     said += [f"not compared: {join(path)}, which one of both does not know" for path in untold(old.image, new.image)]
+    if old.source is new.source and new.source.has_log:
+        older, newer = sorted((old, new), key=lambda one: one.image.provenance.offset)
+        said += sentences(slips_between(older, newer), place)
     session.remarks[:] = said
 
 

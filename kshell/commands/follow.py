@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kshell.commands.base.arguments import count
-from kshell.commands.base.history_records import COLUMNS, NO_OP, place_of, row_at, touched_paths, what, when
+from kshell.commands.base.history_records import COLUMNS, NO_OP, Touched, place_of, row_at, touched_paths, what, when
 from kshell.commands.base.record_types import TYPE_FLAG
 from kshell.commands.base.result import Result, Row, Rows
 from kshell.commands.base.spec import Arg, Command, Example, Flag
@@ -17,6 +17,7 @@ from kshell.metadata.tracking import Tracker
 from kshell.protocol.batches import iter_records
 from kshell.session import Session
 from kshell.sources.log import FileBatch
+from kshell.sources.points import Since
 from kshell.sources.records import LogRecord
 from kshell.tree.paths import Segments, join, resolve, walk
 from kshell.tree.touched import is_under
@@ -25,8 +26,7 @@ from kshell.tree.touched import is_under
 def run(session: Session, args: Any) -> Result:
     """Rows without end, unless ``--count`` says how many."""
     events = _Events(session, _place(session, args.path), frozenset(args.type or ()))
-    start = None if args.since is None else session.offset_of(args.since)
-    rows = events.rows(start)
+    rows = events.rows(None if args.since is None else session.since(args.since))
     if args.count is not None:
         rows = _some(rows, args.count)
     result = Rows(COLUMNS, rows, "lines", line=_line, live=True)
@@ -63,20 +63,21 @@ class _Events:
         self._session = session
         self._place = place
         self._types = types
-        self._tracker = Tracker(EMPTY)
+        self._tracker = Tracker(EMPTY, keeps_old=True)
 
-    def rows(self, start: int | None) -> Iterator[Row]:
-        """From offset ``start`` on; ``None``: from now on."""
+    def rows(self, since: Since | None) -> Iterator[Row]:
+        """From a point on; ``None``: from now on."""
         session = self._session
+        start = None if since is None else since.offset
         if start is None and session.until is None:
-            self._tracker = Tracker(session.image)
+            self._tracker = Tracker(session.image, keeps_old=True)
             start = session.loaded.log_end_offset
         else:
             start = (session.until or 0) + 1 if start is None else start
             self._knows_what_is_before(start)
         for found in session.source.follow(start):
             if found is not None:
-                yield from self._batch(found, start or 0)
+                yield from self._batch(found, since or Since(start or 0))
             elif session.announce is not None:
                 session.announce()
 
@@ -85,27 +86,28 @@ class _Events:
         if start <= 0:
             return
         try:
-            self._tracker = Tracker(self._session.source.load(until=start - 1, progress=self._session.progress).image)
+            before = self._session.source.load(until=start - 1, progress=self._session.progress).image
+            self._tracker = Tracker(before, keeps_old=True)
         except DataError:
             if self._place is not None:
                 raise
 
-    def _batch(self, found: FileBatch, start: int) -> Iterator[Row]:
+    def _batch(self, found: FileBatch, since: Since) -> Iterator[Row]:
         file, batch = found
         for raw in iter_records(batch):
-            if raw.offset < start:
+            if raw.offset < since.offset:
                 continue
             decoded = decode_record(raw, control=batch.is_control)
             record = LogRecord(raw.offset, batch.epoch, raw.timestamp, decoded, file, batch.position)
             touched = touched_paths(self._tracker, record)
-            if self._is_wanted(decoded.name, touched):
+            if since.includes(raw.offset, raw.timestamp) and self._is_wanted(decoded.name, touched):
                 yield row_at(self._session, record, next(iter(touched), None))
 
-    def _is_wanted(self, name: str, touched: list[Segments]) -> bool:
+    def _is_wanted(self, name: str, touched: list[Touched]) -> bool:
         if self._types and name not in self._types:
             return False
         place = self._place
-        return place is None or any(is_under(path, place) for path in touched)
+        return place is None or any(is_under(one.path, place) for one in touched)
 
 
 def _line(row: Row) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kshell.commands.base.info_records import problem_rows, type_rows
 from kshell.commands.base.result import Column, Report, Result, Rows, Section
+from kshell.commands.base.snapshot_slips import slips
 from kshell.commands.base.spec import Command, Example
 from kshell.errors import EXIT_DATA, EXIT_OK, DataError
 from kshell.metadata.families.features import ZK_MIGRATION
@@ -14,6 +15,7 @@ from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
 from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import Image, families
 from kshell.metadata.metadata_version import FEATURE, version_name
+from kshell.metadata.readable import ZK_MIGRATION_STATES
 from kshell.session import Session
 from kshell.sources import describe
 from kshell.sources.beside import bootstrap_file, leader_epochs, meta_properties, quorum_state
@@ -22,7 +24,6 @@ from kshell.sources.source import Loaded
 from kshell.sources.survey import LogSurvey, SegmentSurvey, SnapshotSurvey, survey_log, survey_snapshot
 from kshell.tree.image import iso, provenance
 
-_ZK_STATES = {0: "NONE", 1: "PRE_MIGRATION", 2: "MIGRATION", 3: "POST_MIGRATION"}
 _SEGMENTS = ("baseOffset", "endOffset", "sizeBytes", "batches", "epochs", "lastTime")
 _SNAPSHOTS = ("id", "sizeBytes", "complete", "records", "lastContainedTime", "damage")
 
@@ -47,14 +48,14 @@ def run(session: Session, args: Any) -> Result:
         Section("log", "Log", offsets),
         Section("segments", "Segments", _segments(listing, log)),
         Section("snapshots", "Snapshots", _snapshots(snapshots)),
-        Section("epochs", "Epochs", _epochs(listing, log)),
+        Section("epochs", "Epochs", _epochs(session, listing, log)),
         Section("commit", "Commit status", _commit(session, snapshots, offsets)),
         Section("records", "Records in the log", type_rows(log.types)),
     ]
     if inside is not None:
         title = f"Records in snapshot {describe.snapshot_id(inside.file)}"
         sections.append(Section("snapshotRecords", title, type_rows(inside.types)))
-    problems = problem_rows(loaded, failure, log, snapshots, inside)
+    problems = problem_rows(loaded, failure, log, snapshots, inside, slips(session) if loaded else [])
     faulty = bool(list(problems))
     sections.append(Section("problems", "Problems" if faulty else "Problems: none", problems))
     damaged = failure is not None or log.damage or any(found.damage for found in snapshots)
@@ -111,7 +112,7 @@ def _image(loaded: Loaded) -> dict[str, Any]:
     }
     state = image[ZK_MIGRATION].get(ZK_MIGRATION)
     if state is not None:
-        facts["zkMigrationState"] = _ZK_STATES.get(state.value, state.value)
+        facts["zkMigrationState"] = ZK_MIGRATION_STATES.get(state.value, state.value)
     return facts
 
 
@@ -125,12 +126,12 @@ def _counts(image: Image) -> dict[str, int]:
 
 
 def _quorum(session: Session, loaded: Loaded | None, listing: Listing) -> dict[str, Any]:
-    if session.source.is_live and loaded is not None:
+    if session.source.is_live and loaded is not None and session.until is None:
         facts = session.source.quorum(loaded)
         told = {"leaderId": facts["leaderId"][1], "leaderEpoch": facts["leaderEpoch"][1]}
         return told | {"voters": [_replica(fact[1]) for fact in facts["voters"].values()]}
-    state = quorum_state(listing)
     if loaded is None:
+        state = quorum_state(listing) if session.until is None else {}
         return {"leaderId": state.get("leaderId"), "leaderEpoch": state.get("leaderEpoch"), "voters": []}
     known = describe.quorum(loaded)
     return {
@@ -204,9 +205,10 @@ def _snapshots(snapshots: list[SnapshotSurvey]) -> Rows:
     return _table(_SNAPSHOTS, rows, ("endOffset", "epoch", "lastContainedTimeMs", "file"))
 
 
-def _epochs(listing: Listing, log: LogSurvey) -> Rows:
+def _epochs(session: Session, listing: Listing, log: LogSurvey) -> Rows:
     """What ``leader-epoch-checkpoint`` says, beside the first record that was read of each epoch."""
-    stated = dict(leader_epochs(listing))
+    until = session.until
+    stated = {epoch: start for epoch, start in leader_epochs(listing) if until is None or start <= until}
     rows = [
         {"epoch": epoch, "startOffset": stated.get(epoch), "firstRecordOffset": log.epochs.get(epoch)}
         for epoch in sorted(stated.keys() | log.epochs.keys())
@@ -247,8 +249,9 @@ COMMAND = Command(
     ),
     description=(
         "Reads the whole log and every snapshot, checks them, and counts. Records of unknown types and versions,"
-        " unknown tags, skipped records and damage are listed under problems. log.startOffset is where the log begins"
-        " as far as Kafka is concerned; the first segment may hold older records, from log.firstOffset on."
-        " Works where no image can be made, and then says why."
+        " unknown tags, skipped records and damage are listed under problems, and so is what a snapshot holds otherwise"
+        " than the log before it (Kafka can keep the configs of a topic that was created and removed while the node was"
+        " away). log.startOffset is where the log begins as far as Kafka is concerned; the first segment may hold older"
+        " records, from log.firstOffset on. Works where no image can be made, and then says why."
     ),
 )

@@ -12,6 +12,7 @@ from kshell.commands.base.history_records import (
     COLUMNS,
     FIELDS,
     NO_OP,
+    Touched,
     conclude,
     place_of,
     row_at,
@@ -24,16 +25,17 @@ from kshell.commands.base.result import Result, Row, Rows
 from kshell.commands.base.selection import where_flag
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.walk import one_line
+from kshell.metadata.readable import readable
 from kshell.metadata.records import decode_value
 from kshell.protocol.batches import RawRecord
 from kshell.session import Session
+from kshell.sources.points import Since
 from kshell.sources.records import LogRecord, Records, Wanted, log_records
 from kshell.tree.concerns import Concern
-from kshell.tree.paths import Segments
 from kshell.tree.touched import is_under
 
 _NO_OP_HEAD = b"\x01\x14\x00"
-Found = Iterator[tuple[LogRecord, list[Segments]]]
+Found = Iterator[tuple[LogRecord, list[Touched]]]
 
 
 def run(session: Session, args: Any) -> Result:
@@ -58,7 +60,7 @@ class _Search:
         self._where: Callable[[Row], bool] | None = args.where
         self._noop = args.noop or NO_OP in self._types
         self._newest_first, self._count = args.newest_first, args.count
-        self._start = 0 if args.since is None else _offset(session, args.since)
+        self._since = _since(session, args.since)
         ends = [] if args.until is None else [_offset(session, args.until)]
         ends += [] if session.until is None else [session.until]
         self._until = min(ends) if ends else None
@@ -70,11 +72,11 @@ class _Search:
         concern = None if self._place is None else Concern(self._place)
         wanted = concern or (None if named else self._wanted())
         records = log_records(
-            session.source, start=self._start, until=self._until, wanted=wanted, progress=session.progress
+            session.source, start=self._since.offset, until=self._until, wanted=wanted, progress=session.progress
         )
         found: Found = ((record, []) for record in records)
         if named or concern is not None:
-            found = with_paths(session, records, self._start, concern)
+            found = with_paths(session, records, self._since.offset, concern, values=named)
         rows = self._matching(found)
         if self._newest_first:
             rows = reversed(deque(rows, self._count))
@@ -96,16 +98,24 @@ class _Search:
 
     def _matching(self, found: Found) -> Iterator[Row]:
         place, types, grep, where = self._place, self._types, self._grep, self._where
-        for record, paths in found:
+        for record, touched in found:
             name = record.decoded.name
             if (types and name not in types) or (name == NO_OP and not self._noop):
                 continue
-            near = paths if place is None else [path for path in paths if is_under(path, place)]
+            if not self._since.includes(record.offset, record.timestamp):
+                continue
+            near = touched if place is None else [one for one in touched if is_under(one.path, place)]
             if place is not None and not near:
                 continue
             row = row_at(self._session, record, next(iter(near), None))
-            if (grep is None or grep(f"{name} {one_line(row['data'])}")) and (where is None or where(row)):
+            if (grep is None or _matches(grep, row)) and (where is None or where(row)):
                 yield row
+
+
+def _matches(grep: Callable[[str], object], row: Row) -> bool:
+    """Whether a pattern is in a record as the one or the other format shows it: with Kafka's numbers, or its names."""
+    name, data = row["type"], row["data"]
+    return bool(grep(f"{name} {one_line(data)}") or grep(f"{name} {one_line(readable(name, data))}"))
 
 
 def _not_no_op(raw: RawRecord, control: bool) -> bool:
@@ -113,8 +123,16 @@ def _not_no_op(raw: RawRecord, control: bool) -> bool:
     return control or (value[:3] != _NO_OP_HEAD and decode_value(value).name != NO_OP)
 
 
+def _since(session: Session, point: str | None) -> Since:
+    """Where to begin; nothing of the log is from after now."""
+    if point is None:
+        return Since(0)
+    since = session.since(point)
+    return since if since is not None else Since(session.source.load().log_end_offset or 0)
+
+
 def _offset(session: Session, point: str) -> int:
-    """The offset of a point; now is the end."""
+    """The offset of the last record to show; now is the end."""
     offset = session.offset_of(point)
     return offset if offset is not None else (session.source.load().log_end_offset or 1) - 1
 
@@ -147,10 +165,12 @@ COMMAND = Command(
         Example("log --grep payments --until 100", "records that mention something"),
     ),
     description=(
-        "The rows are those of dump, oldest first; text also names the path that a record touches. NoOp records, which"
-        " change nothing, are left out unless --noop is given. A path may be of something that is gone by now."
-        " Records say what changed and when, never who changed it. The history starts where the log starts: what"
-        " is only in a snapshot happened before that. Records of a metadata transaction are shown where they are"
+        "The rows are those of dump, oldest first. Text also names the path that a record touches, says Kafka's names"
+        " in place of its numbers (TOPIC for resourceType 2), and ends with what the record changed: `1000 -> 2000`."
+        " What stood there is what the log's records say, from its start or from the snapshot that it begins with. NoOp"
+        " records, which change nothing, are left out unless --noop is given. A path may be of something that is gone"
+        " by now. Records say what changed and when, never who changed it. The history starts where the log starts:"
+        " what is only in a snapshot happened before that. Records of a metadata transaction are shown where they are"
         " written; they took effect at its end, if it was not aborted."
     ),
 )

@@ -160,6 +160,7 @@ COMMAND = Command(
         " lastCaughtUpTimestamp as ages by the leader's clock, -o wide and every other format as Kafka has them (epoch"
         " milliseconds). What nobody told is null or empty: endpoints and directory ids below 3.9, the cluster's id at"
         " controllers below 3.7. A directory, and a moment (--as-of), know leader, epoch and voters; the high watermark"
-        " and observers are not in the log."
+        " and observers are not in the log. As of a point, the leader is the one that the log names: null where the"
+        " LeaderChange record of its epoch is deleted."
     ),
 )

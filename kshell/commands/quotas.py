@@ -31,7 +31,8 @@ COMMAND = Command(
     ),
     description=(
         "An entity is a user, a client id, both together, or an address; what it does not have is null, and <default>"
-        " is every one that has no limit of its own. The column entity (-o wide) is Kafka's own form, where null is the"
-        " default: a user who is really called <default> reads so there only."
+        " is every one that has no limit of its own. A user, a client id or an address that is really called <default>"
+        " reads %3Cdefault>, as in the tree's paths. The column entity (-o wide) is Kafka's own form: there null is the"
+        " default, and every name is exact."
     ),
 )

@@ -18,6 +18,7 @@ from kshell.metadata.names import sort_key
 from kshell.metadata.partial import is_untold, known
 from kshell.metadata.partitions import Partition
 from kshell.metadata.story import Held, Partitions
+from kshell.sources.points import Since
 from kshell.tree.image import iso
 
 if TYPE_CHECKING:
@@ -86,18 +87,27 @@ def _shape(value: Partition | None) -> tuple[Any, ...] | None:
     return None if value is None else (value.leader, tuple(sorted(told(value.isr))), value.replicas)
 
 
-def _rows(one: Told, first: int | None, last: int) -> Iterator[Row]:
+def _rows(one: Told, first: Since | None, last: int) -> Iterator[Row]:
     """One partition's stretches, oldest first; the last one is open: its end is null unless the topic was deleted."""
     topic, number, held = one
     begun: Held[Partition] | None = None
     for change in held:
         if begun is not None and _shape(change.value) == _shape(begun.value):
             continue
-        if begun is not None and begun.value is not None and (first is None or change.offset > first):
+        if begun is not None and begun.value is not None and (first is None or _is_after(change, first)):
             yield _row(topic, number, begun, begun.value, change)
         begun = change
-    if begun is not None and begun.value is not None and (first is None or first <= last):
+    if (
+        begun is not None
+        and begun.value is not None
+        and (first is None or first.offset <= last or first.time_ms is not None)
+    ):
         yield _row(topic, number, begun, begun.value, None)
+
+
+def _is_after(end: Held[Partition], since: Since) -> bool:
+    """Whether a stretch that a record ended lasted beyond a point."""
+    return end.time > since.time_ms if since.time_ms is not None else end.offset > since.offset
 
 
 def _row(topic: str, number: int, begun: Held[Partition], value: Partition, end: Held[Partition] | None) -> Row:
@@ -118,7 +128,7 @@ def _row(topic: str, number: int, begun: Held[Partition], value: Partition, end:
 
 
 def _plot(
-    session: Session, story: Story, rows: Iterator[Row], first: int | None, width: int, *, plain: bool
+    session: Session, story: Story, rows: Iterator[Row], first: Since | None, width: int, *, plain: bool
 ) -> list[list[str]]:
     assert story.chronicle is not None
     end = story.end()[1]
@@ -137,7 +147,7 @@ def _plot(
         session.remarks.append(story.reach)
     begin = min(span.start for lane in lanes.values() for span in lane.spans)
     if first is not None:
-        begin = max(begin, story.chronicle.time_of(first))
+        begin = max(begin, story.chronicle.time_of(first.offset) if first.time_ms is None else first.time_ms)
     return draw(list(lanes.values()), begin, max(begin, end), width, plain=plain)
 
 

@@ -17,6 +17,7 @@ from kshell.metadata.names import encode_name
 from kshell.metadata.partition_state import effective_min_isr, problems, state
 from kshell.metadata.story import Held, Partitions
 from kshell.metadata.values import plain
+from kshell.sources.points import Since
 from kshell.tree.image import iso
 from kshell.tree.paths import join
 
@@ -83,12 +84,12 @@ def until(session: Session, point: str | None) -> Session:
     return session if then.until is None or (shown is not None and shown <= then.until) else then
 
 
-def since(session: Session, story: Story, point: str | None) -> int | None:
-    """The offset of a point; now is after the end."""
+def since(session: Session, story: Story, point: str | None) -> Since | None:
+    """Where to begin; now is after the end."""
     if point is None:
         return None
-    offset = session.offset_of(point)
-    return story.end()[0] + 1 if offset is None else offset
+    begin = session.since(point)
+    return Since(story.end()[0] + 1) if begin is None else begin
 
 
 def _earlier(story: Story, topic: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kshell.metadata.image import Image
+from kshell.metadata.partitions import Topic
 from kshell.metadata.values import Entry, Origin, Provenance
 
 
@@ -20,10 +21,14 @@ class Touch(NamedTuple):
 
 
 class Delta:
-    """Mutable; made from an image, gives the next one with :meth:`apply`. ``touched`` collects, once it is a list."""
+    """Mutable; made from an image, gives the next one with :meth:`apply`.
+
+    ``touched`` collects what is changed once it is a list, and ``old`` the values from before once it is a dictionary.
+    """
 
     def __init__(self, image: Image) -> None:
         self.touched: list[Touch] | None = None
+        self.old: dict[Touch, Any] | None = None
         self._tables: dict[str, Any] = dict(image.tables)
         self._owned: set[str] = set()
         self._owned_inner: set[tuple[str, Any]] = set()
@@ -60,7 +65,20 @@ class Delta:
     def touch(self, family: str, *keys: Any) -> None:
         """Notes what is being changed. The methods below do it themselves."""
         if self.touched is not None:
-            self.touched.append(Touch(family, keys))
+            touch = Touch(family, keys)
+            self.touched.append(touch)
+            if self.old is not None and touch not in self.old:
+                self.old[touch] = self.value(touch)
+
+    def value(self, touch: Touch) -> Any:
+        """What stands at the keys of a touch now; ``None`` for nothing, and for what is no value but a table."""
+        entry: Any = self.peek(touch.family)
+        for key in touch.keys:
+            if isinstance(entry, Topic):  # its keys are its id, its name, and a partition
+                entry = entry.partition(key) if isinstance(key, int) else entry
+            else:
+                entry = None if entry is None else entry.get(key)
+        return entry.value if isinstance(entry, Entry) else None
 
     def put(self, family: str, key: Any, value: Any, origin: Origin) -> None:
         """Sets one entry."""

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import EMPTY, Image, Table
 from kshell.metadata.log_index import LogIndex
@@ -29,6 +30,8 @@ class History:
         self.base = base
         self.log = LogIndex(start)
         self.problems: list[Problem] = []
+        self.checkpoints: list[PassedCheckpoint] = []
+        """The snapshots whose log was replayed, in order; from its end on, each is what holds."""
         self._values = PackedValues(self.log)
         self._cells: dict[str, Cells] = {}
         """Family -> what its keys held."""
@@ -62,6 +65,11 @@ class History:
     def problems_at(self, offset: int) -> list[Problem]:
         """The records up to an offset that are not in its image."""
         return self.problems[: bisect_right(self._problems_at, offset)]
+
+    def snapshot_provenance(self, file: str) -> Provenance:
+        """Where a snapshot of that name ends: one that was passed, or the one that the log begins with."""
+        passed = (one.provenance for one in self.checkpoints if one.file == file)
+        return next(passed, self.base.provenance)
 
     def note_state(self, offset: int, begun: int | None, problems: list[Problem]) -> None:
         """After each record: the transaction that is open now, and the problems so far."""
@@ -238,12 +246,22 @@ class Recorder(Replayer):
     def __init__(self, base: Image = EMPTY, start: int = 0) -> None:
         super().__init__(base)
         self.history = History(base, start)
+        self.history.checkpoints = self.checkpoints
+        self._passed = EMPTY
+        """The snapshot that was passed last."""
         self._delta.touched = []
 
     def log_batch(self, batch: Batch, file: str, start: int = 0) -> None:
         """As a replayer does. Raises DecodeError before the first record."""
         self.history.log.batch(batch, file)
         super().log_batch(batch, file, start)
+
+    def pass_checkpoint(self, checkpoint: Checkpoint, snapshot: Image) -> None:
+        """As a replayer does; what the snapshot holds otherwise holds from its last offset on."""
+        self._passed = snapshot
+        self.history.log.effective = checkpoint.end_offset - 1
+        super().pass_checkpoint(checkpoint, snapshot)
+        self._note(checkpoint.end_offset - 1)
 
     def _log_record(self, raw: RawRecord, place: Place) -> None:
         log = self.history.log
@@ -286,9 +304,8 @@ class Recorder(Replayer):
         history, topic_id = self.history, keys[0]
         topic: Topic | None = self._delta.peek(TOPICS).get(topic_id)
         if topic is not None and not isinstance(topic, RecordedTopic):
-            before: Topic | None = history.base[TOPICS].get(topic_id)
-            if before is not None and before.origin is not topic.origin:
-                before = None
+            candidates: list[Topic | None] = [image[TOPICS].get(topic_id) for image in (self._passed, history.base)]
+            before = next((one for one in candidates if one is not None and one.origin is topic.origin), None)
             recorded = RecordedTopic(topic.name, topic.id, topic.origin, history.log, before)
             for number, entry in topic.changes():
                 if before is None or before.partition(number) is not entry:

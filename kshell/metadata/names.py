@@ -13,6 +13,8 @@ EMPTY = "<empty>"
 _PLACEHOLDERS = (DEFAULT, EMPTY)
 
 _UNSAFE = "[\x00-\x1f\x7f-\x9f/%\ud800-\udfff]"
+LIKE_DEFAULT = r"^%(25)*3Cdefault>$"
+"""Names that read like the encoding of a name that reads like the default entity; a pattern for Java, too."""
 _ESCAPED = rb"%([0-9A-Fa-f]{2})"
 
 
@@ -36,6 +38,17 @@ def encode_entity(name: str | None) -> str:
     if name is None:
         return DEFAULT
     return encode_name(name).replace("(", "%28").replace(")", "%29")
+
+
+def entity_name(name: str | None) -> str:
+    """A name of a quota entity in a table: itself, or :data:`DEFAULT` for the default entity.
+
+    A name that reads like that is percent-encoded as in paths, and so is every name that could be taken for its
+    encoding: two entities never look alike.
+    """
+    if name is None:
+        return DEFAULT
+    return encode_name(name) if name == DEFAULT or re.fullmatch(LIKE_DEFAULT, name) else name
 
 
 def decode_name(segment: str) -> str:

@@ -90,6 +90,11 @@ class RecordedTopic(_Rows):
         return self._newest
 
     @property
+    def base(self) -> Topic | None:
+        """The topic as a snapshot has it, from which the rows go on."""
+        return self._base
+
+    @property
     def rows(self) -> int:
         """How many rows there are."""
         return len(self._rows) // ROW.size

@@ -5,8 +5,11 @@ What does not fit is never merged by guess: it is skipped and listed as a :class
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint, take_over
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.quorum import control
 from kshell.metadata.families.topics import TOPIC, create, writable
@@ -19,6 +22,8 @@ from kshell.protocol.framing import Framer, OddRecord, Span, TopicRun, iter_valu
 from kshell.protocol.primitives import Uuid
 
 _BEGIN, _END, _ABORT = 23, 24, 25
+_NEVER = 1 << 63
+"""After every offset."""
 
 
 class Problem(NamedTuple):
@@ -40,6 +45,10 @@ class Replayer:
         self._framer = Framer()
         self._held: list[tuple[RawRecord, Place]] | None = None
         self._before_transaction = base.provenance
+        self._expected: deque[Checkpoint] = deque()
+        self._due = _NEVER
+        self.checkpoints: list[PassedCheckpoint] = []
+        """The snapshots that were passed."""
         self.problems: list[Problem] = []
         """Grows after loading, too: a snapshot's partitions are decoded when they are looked at."""
         self._report = _reporter(self.problems)
@@ -65,6 +74,8 @@ class Replayer:
                 continue
             if self._until is not None and raw.offset > self._until:
                 return
+            if raw.offset >= self._due:
+                self.pass_due_checkpoints(raw.offset)
             if batch.is_control:
                 self._control(raw, place)
             else:
@@ -130,6 +141,35 @@ class Replayer:
         elif decoded.data is not None:
             control(self._delta, decoded.name, decoded.data, origin)
 
+    # --- snapshots inside the log --------------------------------------------------------------------------------
+
+    def expect(self, checkpoints: Iterable[Checkpoint]) -> None:
+        """The snapshots that the replay comes by, in the order of their ends."""
+        self._expected = deque(checkpoints)
+        self._set_due()
+
+    def pass_due_checkpoints(self, offset: int) -> None:
+        """Pass the snapshots that end at an offset or before it, once every record before that offset is replayed."""
+        while self._due <= offset:
+            checkpoint = self._expected.popleft()
+            self._set_due()
+            snapshot = checkpoint.load()
+            if snapshot is not None:
+                self.pass_checkpoint(checkpoint, snapshot)
+
+    def pass_checkpoint(self, checkpoint: Checkpoint, snapshot: Image) -> None:
+        """Go on from a snapshot: where it and the log disagree, the snapshot holds.
+
+        No snapshot is written inside a metadata transaction, so one that is open belongs to a log of another history.
+        """
+        self._held = None
+        self._provenance = snapshot.provenance
+        differences = take_over(self._delta, snapshot)
+        self.checkpoints.append(PassedCheckpoint(checkpoint.file, snapshot.provenance, differences))
+
+    def _set_due(self) -> None:
+        self._due = self._expected[0].end_offset if self._expected else _NEVER
+
     # --- a snapshot ----------------------------------------------------------------------------------------------
 
     def snapshot_batch(self, batch: Batch, file: str) -> None:
@@ -153,9 +193,11 @@ class Replayer:
             if isinstance(found, TopicRun):
                 origin = Origin(batch.base_offset + found.delta, batch.base_timestamp, TOPIC.name, 0, place)
                 name = found.name.decode("utf-8", "surrogateescape")
-                create(self._delta, name, Uuid(found.topic_id), origin).add_run(run)
-            else:
-                self._run(Uuid(found.topic_id), run)
+                try:
+                    create(self._delta, name, Uuid(found.topic_id), origin)
+                except ReplayError as error:
+                    self.problems.append(Problem(origin, str(error), False))
+            self._run(Uuid(found.topic_id), run)
 
     def _run(self, topic_id: Uuid, run: Run) -> None:
         try:

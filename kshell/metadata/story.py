@@ -6,7 +6,7 @@ Records say what and when, never who. What a log begins with is known from a sna
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from kshell.metadata.families.cluster import BROKERS, Broker
 from kshell.metadata.families.topics import NAMES, TOPICS
@@ -79,7 +79,7 @@ class Chronicle:
         for number in () if base is None else base.partition_ids() if only is None else (only,):
             entry = None if base is None else base.partition(number)
             if entry is not None and isinstance(entry.value, Partition):
-                found[number] = [self._in_snapshot(entry.value)]
+                found[number] = [self._in_snapshot(entry)]
         for number, since, entry in () if recorded is None else self._versions(recorded, only):
             found.setdefault(number, []).append(self._written(entry, since))
         if gone is not None:
@@ -88,11 +88,11 @@ class Chronicle:
         return found
 
     def _topic(self, topic_id: Uuid) -> tuple[Topic | None, RecordedTopic | None, int | None]:
-        """(what the log began with, what was recorded since, the offset at which it was deleted)."""
+        """(what a snapshot began it with, what was recorded since, the offset at which it was deleted)."""
         versions = list(self._history.versions(TOPICS, (topic_id,), self.until))
         recorded = next((held for _, held in versions if isinstance(held, RecordedTopic)), None)
         gone = next((since for since, held in versions if held is None), None)
-        return self._history.base[TOPICS].get(topic_id), recorded, gone
+        return self._history.base[TOPICS].get(topic_id) if recorded is None else recorded.base, recorded, gone
 
     def _versions(self, recorded: RecordedTopic, only: int | None) -> Iterator[tuple[int, int, Entry[Partition]]]:
         if only is None:
@@ -103,7 +103,7 @@ class Chronicle:
     def broker(self, broker_id: int) -> Brokers:
         """A broker's registrations, oldest first; ``None`` from where it was unregistered."""
         base: Entry[Broker] | None = self._history.base[BROKERS.name].get(broker_id)
-        found: Brokers = [] if base is None else [self._in_snapshot(base.value)]
+        found: Brokers = [] if base is None else [self._in_snapshot(base)]
         for since, entry in reversed(list(self._history.versions(BROKERS.name, (broker_id,), self.until))):
             if entry is None:
                 found.append(self._gone(since, "UNREGISTER_BROKER_RECORD"))
@@ -124,13 +124,14 @@ class Chronicle:
         log = self._history.log
         return log.timestamp(max(log.start, min(offset, log.end - 1))) if log.end > log.start else self.end()[1]
 
-    def _in_snapshot(self, value: T) -> Held[T]:
-        last = self._history.base.provenance
-        return Held(value, IN_SNAPSHOT, last.offset, last.timestamp, None)
+    def _in_snapshot(self, entry: Entry[Any], since: int = IN_SNAPSHOT) -> Held[Any]:
+        last = self._history.snapshot_provenance(entry.origin.place.file)
+        return Held(entry.value, since, last.offset, last.timestamp, None)
 
-    @staticmethod
-    def _written(entry: Entry[T], since: int) -> Held[T]:
+    def _written(self, entry: Entry[T], since: int) -> Held[T]:
         origin = entry.origin
+        if origin.place.in_snapshot:  # no record says it: a snapshot that was passed
+            return self._in_snapshot(entry, since)
         return Held(entry.value, since, origin.offset, origin.timestamp, origin.record_type)
 
     def _gone(self, since: int, record_type: str) -> Held[T]:

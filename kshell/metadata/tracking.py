@@ -22,7 +22,9 @@ class Tracker:
     follows an aborted one meets the image from before it.
     """
 
-    def __init__(self, image: Image) -> None:
+    def __init__(self, image: Image, *, keeps_old: bool = False) -> None:
+        """``keeps_old``: whether :meth:`values` will be asked for."""
+        self._keeps_old = keeps_old
         self._delta = Delta(image)
         self._before_transaction: Image | None = None
 
@@ -37,6 +39,7 @@ class Tracker:
         if decoded.data is None:
             return []
         self._delta.touched = []
+        self._delta.old = {} if self._keeps_old else None
         try:
             if decoded.type is not None:
                 decoded.type.replay(self._delta, decoded.data, origin)
@@ -45,6 +48,10 @@ class Tracker:
         except ReplayError:
             return []
         return self._delta.touched
+
+    def values(self, touch: Touch) -> tuple[object, object]:
+        """What the last record found where it touched, and what it left there; ``None`` for nothing."""
+        return (self._delta.old or {}).get(touch), self._delta.value(touch)
 
     def _mark(self, name: str) -> None:
         """Acts on a transaction's marker, one that cannot be decoded too, as the replayer does."""

@@ -25,6 +25,7 @@ from kshell.sources.source import Loaded, Source
 
 if TYPE_CHECKING:
     from kshell.client.settings import Settings
+    from kshell.sources.points import Since
 
 _ONLY_NOW = "brokers tell only what is now, and no records"
 _HOW = "the metadata log has its past: -q for the controllers, -d for a directory"
@@ -118,6 +119,11 @@ class BrokerSource(Source):
         moment = parse_point(point)
         if moment.time_ms is not None or moment.offset is not None:
             raise SourceError(_ONLY_NOW, hint=_HOW)
+        return None
+
+    def since(self, point: str) -> Since | None:
+        """As :meth:`offset_of`."""
+        self.offset_of(point)
         return None
 
     def quorum(self, loaded: Loaded) -> dict[str, Any]:

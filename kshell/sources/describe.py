@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import Any
 
-from kshell.metadata.families.quorum import KRAFT_VERSION, LEADER, QUORUM, VOTERS
-from kshell.metadata.records import decode_value
+from kshell.metadata.families.quorum import KRAFT_VERSION, LEADER, LEADER_CHANGE, QUORUM, VOTERS
+from kshell.metadata.records import decode_record, decode_value
 from kshell.metadata.redaction import Redaction, record_plain
 from kshell.metadata.replay import Problem
-from kshell.metadata.values import Entry
+from kshell.metadata.values import Entry, Origin, Place
+from kshell.protocol.batches import iter_records
+from kshell.protocol.decoder import Message
+from kshell.protocol.primitives import DecodeError
 from kshell.sources.beside import leader_epochs, quorum_state
 from kshell.sources.files import Listing, Segment, SnapshotFile
+from kshell.sources.log import LogReader
 from kshell.sources.source import Loaded
 
 NOT_AVAILABLE = "not available from a directory"
@@ -18,12 +24,10 @@ NOT_AVAILABLE = "not available from a directory"
 
 def quorum(loaded: Loaded) -> dict[str, Any]:
     """``/quorum``: what the control records and ``quorum-state`` say; the high watermark is not on disk."""
-    table = loaded.image[QUORUM]
-    state = quorum_state(loaded.listing)
-    version: Entry[int] | None = table.get(KRAFT_VERSION)
+    version: Entry[int] | None = loaded.image[QUORUM].get(KRAFT_VERSION)
     return {
         "leaderId": ("quorum", leader_id(loaded), None),
-        "leaderEpoch": ("quorum", state.get("leaderEpoch", loaded.image.provenance.epoch), None),
+        "leaderEpoch": ("quorum", leader_epoch(loaded), None),
         "highWatermark": ("quorum", NOT_AVAILABLE, None),
         "kraftVersion": ("quorum", version.value if version else 0, version.origin if version else None),
         "voters": {str(voter["voterId"]): ("voter", voter, None) for voter in voters(loaded)},
@@ -32,25 +36,81 @@ def quorum(loaded: Loaded) -> dict[str, Any]:
 
 
 def leader_id(loaded: Loaded) -> int | None:
-    """The leader that ``quorum-state`` names, else the one of the last LeaderChange record; ``None`` if neither."""
-    stated = quorum_state(loaded.listing).get("leaderId")
-    change: Entry[dict[str, Any]] | None = loaded.image[QUORUM].get(LEADER)
+    """The leader of the newest state by ``quorum-state``, of any other by the LeaderChange record of its epoch.
+
+    ``None`` where neither is there: a snapshot holds no LeaderChange, and the log before it may be deleted.
+    """
+    stated = _state(loaded).get("leaderId")
     if isinstance(stated, int):
         return stated
-    return change.value["leaderId"] if change else None
+    change = leader_change(loaded)
+    leader: int | None = None if change is None else change.value["leaderId"]
+    return leader
+
+
+def leader_epoch(loaded: Loaded) -> int:
+    """The epoch of the newest state by ``quorum-state``, of any other that of its last record."""
+    stated = _state(loaded).get("leaderEpoch")
+    return stated if isinstance(stated, int) else _last_epoch(loaded)
 
 
 def voters(loaded: Loaded) -> list[dict[str, Any]]:
     """The voters: of the last KRaftVoters record, else of the last LeaderChange, else of ``quorum-state``."""
-    table = loaded.image[QUORUM]
-    entry = table.get(VOTERS)
+    entry = loaded.image[QUORUM].get(VOTERS)
     if entry is not None:
         return [record_plain(voter) for voter in entry.value]
-    change = table.get(LEADER)
+    change = leader_change(loaded)
     if change is not None:
         return [record_plain(voter) for voter in change.value["voters"]]
-    stated = quorum_state(loaded.listing).get("currentVoters", [])
+    stated = _state(loaded).get("currentVoters", [])
     return [voter for voter in stated if isinstance(voter, dict) and "voterId" in voter]
+
+
+def _state(loaded: Loaded) -> dict[str, Any]:
+    """``quorum-state`` where it describes what was loaded: it tells the present alone."""
+    return quorum_state(loaded.listing) if loaded.until is None else {}
+
+
+def _last_epoch(loaded: Loaded) -> int:
+    """The epoch of the last record, control records included."""
+    change: Entry[Message] | None = loaded.image[QUORUM].get(LEADER)
+    epoch = loaded.image.provenance.epoch
+    return epoch if change is None else max(epoch, change.origin.place.epoch)
+
+
+def leader_change(loaded: Loaded) -> Entry[Message] | None:
+    """The LeaderChange record that opened the epoch of the last record.
+
+    It is looked for in the log before the snapshot, too, which holds no such record.
+    """
+    change: Entry[Message] | None = loaded.image[QUORUM].get(LEADER)
+    if change is None and loaded.snapshot is not None:
+        change = _change_before(loaded.listing, loaded.snapshot.end_offset)
+    if change is None or (loaded.until is not None and change.origin.place.epoch < _last_epoch(loaded)):
+        return None
+    return change
+
+
+def _change_before(listing: Listing, end: int) -> Entry[Message] | None:
+    """The last LeaderChange record before an offset: newest segment first, so one segment is read as a rule."""
+    for segment in reversed(listing.segments):
+        if segment.base_offset is None or segment.base_offset >= end:
+            continue
+        change: Entry[Message] | None = None
+        reader = LogReader(listing._replace(segments=(segment,)), until=end - 1, resume=True)
+        for file, batch in reader:
+            if not batch.is_control:
+                continue
+            with contextlib.suppress(DecodeError):  # `verify` and `info` are for what is malformed
+                for raw in iter_records(batch):
+                    decoded = decode_record(raw, control=True)
+                    if decoded.name == LEADER_CHANGE and decoded.data is not None and raw.offset < end:
+                        place = Place(os.path.basename(file), batch.position, batch.epoch, False)
+                        origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
+                        change = Entry(decoded.data, origin)
+        if change is not None:
+            return change
+    return None
 
 
 def snapshots(listing: Listing) -> dict[str, Any]:

@@ -126,6 +126,7 @@ def _load(listing: Listing, until: int | None, progress: Progress | None, from_o
         open_transaction=replayer.open_transaction,
         damage=damage + reader.damage,
         notes=[],
+        until=until,
     )
     add_notes(loaded)
     return loaded

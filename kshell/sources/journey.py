@@ -12,6 +12,7 @@ from kshell.sources.source import Loaded, Source
 if TYPE_CHECKING:
     from kshell.sources.marks import Marks
     from kshell.sources.past import Past
+    from kshell.sources.points import Since
 
 
 class Journey:
@@ -79,6 +80,17 @@ class Journey:
             if found is not None:
                 return found
         return self.source.offset_of(point)
+
+    def since(self, point: str) -> Since | None:
+        """What ``--since POINT`` begins with; ``None`` for now. A mark's own record is not from before the mark.
+
+        Raises UsageError, DataError.
+        """
+        if point.startswith("@"):
+            from kshell.sources.points import Since
+
+            return Since(self.marks.get(point[1:]).offset)
+        return self.source.since(point)
 
     @property
     def marks(self) -> Marks:

@@ -15,6 +15,7 @@ from kshell.metadata.replay import Replayer
 from kshell.protocol.batches import Batch
 from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import Torn
+from kshell.sources import checkpoints
 from kshell.sources.directory import ATTEMPTS, PAUSE, add_notes, before_the_log, without_collector
 from kshell.sources.files import Listing
 from kshell.sources.log import LogReader, Progress
@@ -40,6 +41,11 @@ class Past:
         """All that the log tells up to now, and the snapshot that it begins with. Raises KshellError."""
         recorded = self.recorded(progress)
         return None if recorded is None else (recorded.history, recorded.facts)
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the log was replayed already."""
+        return self._recorded is not None
 
     @property
     def damage(self) -> list[DataError]:
@@ -105,6 +111,9 @@ class _Recorded:
         self.torn: tuple[str, Torn] | None = None
         self._base: Replayer = base
         self._recorder = Recorder(base.image(), self.facts.end_offset if self.facts else 0)
+        self._passed: list[SnapshotFacts] = []
+        """The snapshots that the replay came by."""
+        self._recorder.expect(checkpoints.to_pass(self.listing, self.history.log.start, self._passed))
         if self.joined:
             self._read(progress)
 
@@ -120,6 +129,10 @@ class _Recorded:
         starts = [segment.base_offset or 0 for segment in listing.segments]
         if not self.joined or self.damage or not starts or starts[0] > self.history.log.end:
             return False
+        if set(checkpoints.inside(listing, self.history.log.start, self.history.log.end)).difference(
+            self.listing.snapshots
+        ):
+            return False  # a snapshot inside what was replayed
         self.listing = listing
         with without_collector():
             return self._read(progress)
@@ -138,6 +151,7 @@ class _Recorded:
                 if not self._take(batch, file, end, reader):
                     break
         self.torn = reader.torn
+        self._recorder.pass_due_checkpoints(self.history.log.end)
         self.stepped_over += reader.damage[: before or 0]
         self.damage += reader.damage[before or 0 :]
         return True
@@ -165,7 +179,7 @@ class _Recorded:
         loaded = Loaded(
             image=image,
             listing=self.listing,
-            snapshot=self.facts,
+            snapshot=next((one for one in reversed(self._passed) if one.end_offset - 1 <= offset), self.facts),
             log_end_offset=end if end > log.start else None,
             last_timestamp=log.timestamp(end - 1) if end > log.start else image.provenance.timestamp,
             problems=self._base.problems + problems if problems else self._base.problems,
@@ -173,6 +187,7 @@ class _Recorded:
             open_transaction=history.open_transaction(offset),
             damage=list(self.stepped_over),
             notes=[],
+            until=offset,
         )
         add_notes(loaded)
         return loaded

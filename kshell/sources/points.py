@@ -29,6 +29,21 @@ class Point(NamedTuple):
     time_ms: int | None = None
 
 
+class Since(NamedTuple):
+    """Where the records begin that somebody asked for with ``--since``.
+
+    Clocks of controllers differ, so a record after ``offset`` may have been written before ``time_ms``: its own time
+    decides.
+    """
+
+    offset: int
+    time_ms: int | None = None
+
+    def includes(self, offset: int, timestamp: int) -> bool:
+        """Whether a record with that offset and time (epoch milliseconds) is not from before the point."""
+        return offset >= self.offset and (self.time_ms is None or timestamp >= self.time_ms)
+
+
 def parse_point(text: str) -> Point:
     """Raises UsageError when ``text`` is no point. A time without a zone is UTC."""
     if text == "now":
@@ -90,6 +105,19 @@ def offset_at(listing: Listing, time_ms: int) -> int:
     if told is not None:
         raise IncompleteLogError(f"nothing is known of {_iso(time_ms)}: {told}", hint=reach(listing))
     return last
+
+
+def first_offset_since(listing: Listing, time_ms: int) -> int:
+    """The base offset of the first batch with a record written at that time or later; the log's end if none has.
+
+    A time before the log's first record gives that record: the log holds nothing older. Raises DataError.
+    """
+    end = 0
+    for _, batch in LogReader(listing, 0, resume=True):
+        if batch.max_timestamp >= time_ms:
+            return batch.base_offset
+        end = batch.last_offset + 1
+    return end
 
 
 def _ends_after(file: SnapshotFile, offset: int) -> bool:

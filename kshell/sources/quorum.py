@@ -82,7 +82,9 @@ class QuorumSource(Source):
             return self._held.has_news
 
     def quorum(self, loaded: Loaded) -> dict[str, Any]:
-        """``/quorum``, with what the controllers themselves say of voters and observers."""
+        """``/quorum``, with what the controllers themselves say of voters and observers; they say it of now alone."""
+        if loaded.until is not None:
+            return super().quorum(loaded)
         from kshell.sources.quorum_facts import quorum
 
         return quorum(self, loaded)

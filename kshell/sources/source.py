@@ -16,6 +16,7 @@ from kshell.sources.snapshot import SnapshotFacts
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
+    from kshell.sources.points import Since
 
 
 class Loaded(NamedTuple):
@@ -32,6 +33,8 @@ class Loaded(NamedTuple):
     open_transaction: int | None
     damage: list[DataError]
     notes: list[str]
+    until: int | None = None
+    """The offset that was asked for; ``None`` for the newest state. Files beside the log describe only the latter."""
 
 
 class Following(NamedTuple):
@@ -77,6 +80,15 @@ class Source(ABC):
 
         moment = parse_point(point)
         return offset_at(self.listing(whole=True), moment.time_ms) if moment.time_ms is not None else moment.offset
+
+    def since(self, point: str) -> Since | None:
+        """The first record that is not from before ``point``; ``None`` for now. Raises UsageError, DataError."""
+        from kshell.sources.points import Since, first_offset_since, parse_point
+
+        moment = parse_point(point)
+        if moment.time_ms is not None:
+            return Since(first_offset_since(self.listing(whole=True), moment.time_ms), moment.time_ms)
+        return None if moment.offset is None else Since(moment.offset)
 
     def quorum(self, loaded: Loaded) -> dict[str, Any]:
         """``/quorum`` as nested facts: (type, value, origin) or a dictionary of them."""

@@ -99,11 +99,12 @@ def write(
     voters: Sequence[int] = (11, 12, 13),
     snapshot_before: int | None = HOUR,
     later: int = 0,
+    kept: Sequence[bytes] = (),
 ) -> Path:
     """The healthy records (but for some, by their place) and what comes after them, as a directory.
 
     A snapshot of the healthy ones was written ``snapshot_before`` milliseconds before the last record (``None``: there
-    is none), which is ``later`` than all others.
+    is none), which is ``later`` than all others. It holds what is ``kept``, too, which no record says.
     """
     base = [record for at, record in enumerate(records()) if at not in without]
     leader = control(2, version=0, leaderId=11, voters=[{"voterId": number} for number in voters])
@@ -118,6 +119,6 @@ def write(
     builders.write_log(directory, control_batch([leader]), builders.batch(base, 1), last)
     if snapshot_before is not None:
         taken = builders.TIME + later - snapshot_before
-        raw = builders.snapshot(base, timestamp=taken)
+        raw = builders.snapshot([*base, *kept], timestamp=taken)
         builders.write_snapshot(directory, raw, at)
     return directory

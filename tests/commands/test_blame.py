@@ -52,7 +52,7 @@ def test_agrees_with_a_search_over_every_offset(node: Path) -> None:
     session = Session(source, show_secrets=True)
     found = past.history()
     assert found is not None
-    blame = Blame(*found, end - 1, session.redaction)
+    blame = Blame(found[0], end - 1, session.redaction)
     told = [row for path, leaf in blame.leaves(("image",)) for row in blame.fields(path, leaf)]
     assert {(row["path"], row["field"]) for row in told} == before.keys()
     assert len(told) > 1000
@@ -190,3 +190,81 @@ def test_a_condition_chooses_rows_before_the_limit(sample: Session) -> None:
     found = rows(sample, "blame /image/topics/byName/orders/0 --where 'field in [isr, leader]'")
     assert [row["field"] for row in found] == ["isr", "leader"]
     assert len(lines(sample, "blame /image/topics/byName/orders/0 --where 'field in [isr, leader]'")) == 3
+
+
+def history_of(tmp_path: Path, *records: bytes) -> Session:
+    """A log with a record in each batch, from offset 1 on."""
+    parts = [batch([one], offset) for offset, one in enumerate(records, 1)]
+    write_log(tmp_path, control_batch([leader_change()]), *parts)
+    return opened(tmp_path)
+
+
+def config(text: str | None, name: str = "retention.ms", topic: str = "t") -> bytes:
+    return value("CONFIG", resourceType=2, resourceName=topic, name=name, value=text)
+
+
+class TestRemoved:
+    PATH = "/image/configs/TOPIC:t/retention.ms"
+
+    def test_a_config_that_was_deleted_is_a_row(self, tmp_path: Path) -> None:
+        session = history_of(tmp_path, config("1000"), config("2000"), config("1", "segment.ms"), config(None))
+        for line in ("blame /image/configs/TOPIC:t", "blame /image/configs", "blame /image"):
+            (row,) = [row for row in rows(session, line) if row["path"] == self.PATH]
+            assert (row["change"], row["value"], row["old"]) == ("removed", None, "2000")
+            assert (row["offset"], row["type"], row["effectiveOffset"]) == (4, "CONFIG_RECORD", 4)
+        (row,) = rows(session, f"blame {self.PATH}")
+        assert (row["offset"], row["old"]) == (4, "2000")
+
+    def test_what_went_with_its_topic_names_that_record(self, tmp_path: Path) -> None:
+        made, gone = value("TOPIC", name="t", topicId=uuid(1)), value("REMOVE_TOPIC", topicId=uuid(1))
+        session = history_of(tmp_path, made, config("1000"), gone)
+        (row,) = rows(session, "blame /image/configs/TOPIC:t")
+        assert (row["path"], row["type"], row["offset"], row["old"]) == (self.PATH, "REMOVE_TOPIC_RECORD", 3, "1000")
+
+    def test_as_of_before_it_was_deleted_it_is_there(self, tmp_path: Path) -> None:
+        session = history_of(tmp_path, config("1000"), config(None), config("3000"))
+        assert [row["change"] for row in rows(session, f"blame {self.PATH} --as-of 1")] == ["added"]
+        assert [row["change"] for row in rows(session, f"blame {self.PATH} --as-of 2")] == ["removed"]
+        (row,) = rows(session, f"blame {self.PATH}")
+        assert (row["change"], row["value"], row["old"], row["offset"]) == ("added", "3000", None, 3)
+
+    def test_a_secret_stays_one(self, tmp_path: Path) -> None:
+        session = history_of(tmp_path, config("canary", "no.such.key"), config(None, "no.such.key"))
+        (row,) = rows(session, "blame /image/configs")
+        assert row["old"] == "[redacted]"
+        assert "canary" not in "".join(lines(session, "blame /image/configs"))
+
+    def test_what_never_was_there_is_no_path(self, tmp_path: Path) -> None:
+        session = history_of(tmp_path, config("1000"))
+        with pytest.raises(NoSuchPathError):
+            rows(session, "blame /image/configs/TOPIC:other")
+
+    def test_of_every_family(self, tmp_path: Path) -> None:
+        acl = value(
+            "ACCESS_CONTROL_ENTRY", id=uuid(1), resourceType=2, resourceName="t", patternType=3, principal="User:a",
+            host="*", operation=3, permissionType=3,
+        )  # fmt: skip
+        quota = {"entity": [{"entityType": "user", "entityName": "a"}], "key": "producer_byte_rate", "value": 1.0}
+        session = history_of(
+            tmp_path, acl, value("REMOVE_ACCESS_CONTROL_ENTRY", id=uuid(1)),
+            value("CLIENT_QUOTA", remove=False, **quota), value("CLIENT_QUOTA", remove=True, **quota),
+        )  # fmt: skip
+        gone = [row for row in rows(session, "blame /image") if row["change"] == "removed"]
+        assert [(row["offset"], row["path"]) for row in gone] == [
+            (2, f"/image/acls/byId/{uuid(1)}"), (4, "/image/clientQuotas/user(a)/producer_byte_rate"),
+        ]  # fmt: skip
+        assert gone[0]["old"]["principal"] == "User:a" and gone[1]["old"] == 1.0
+
+    def test_text_shows_values_and_what_was_removed(self, tmp_path: Path) -> None:
+        session = history_of(tmp_path, config("1000"), config("2000"), config("5", "segment.ms"), config(None))
+        kept, removed = lines(session, "blame /image/configs/TOPIC:t")
+        time = "2023-11-14T22:13:20.000Z"
+        assert kept == f"     3 {time} CONFIG_RECORD /image/configs/TOPIC:t/segment.ms 5"
+        assert removed == f"     4 {time} CONFIG_RECORD (removed) {self.PATH} was 2000"
+        assert lines(session, "blame /image/configs --as-of 2")[0].endswith(f"{self.PATH} 2000: 1000 -> 2000")
+
+
+def test_the_value_before_is_told(tmp_path: Path) -> None:
+    session = history_of(tmp_path, config("1000"), config("2000"), config("2000"))
+    (row,) = rows(session, "blame /image/configs/TOPIC:t/retention.ms")
+    assert (row["offset"], row["change"], row["old"], row["value"]) == (2, "changed", "1000", "2000")

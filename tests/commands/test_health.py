@@ -140,6 +140,11 @@ PLANTED: dict[str, Planted] = {
     "leftOverThrottle": Planted(
         "/image/configs/BROKER:1", (config(4, "1", "follower.replication.throttled.rate", "1000"),)
     ),
+    "snapshotDisagrees": Planted(
+        "/image/configs/TOPIC:gone/retention.ms",
+        how={"kept": (config(2, "gone", "retention.ms", "1"),)},
+        evidence="only in the snapshot",
+    ),
     "wideOpenAcl": Planted(f"/image/acls/byId/{uuid(50)}", (acl(50, resourceName="*", principal="User:*"),)),
     "orphanedAcl": Planted(f"/image/acls/byId/{uuid(51)}", (acl(51, resourceName="gone"),), evidence="TOPIC:gone"),
     "orphanedQuota": Planted("/image/clientQuotas/user(bob)", (quota("bob"),), evidence="user bob"),

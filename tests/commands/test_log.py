@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,19 @@ from kshell.metadata.delta import Touch
 from kshell.session import Session
 from kshell.sources.files import METADATA_DIRECTORY
 from kshell.tree.touched import paths
-from tests.builders import FIXTURES, batch, control_batch, copy_of, leader_change, recorded, uuid, value, write_log
+from tests.builders import (
+    FIXTURES,
+    TIME,
+    batch,
+    control_batch,
+    copy_of,
+    leader_change,
+    recorded,
+    timed_batch,
+    uuid,
+    value,
+    write_log,
+)
 from tests.commands.shell import lines, opened, rows, run
 
 NO_OP = "NO_OP_RECORD"
@@ -193,3 +207,157 @@ def test_a_condition_chooses_records_by_what_they_hold(sample: Session) -> None:
     with pytest.raises(UsageError) as raised:
         run(sample, "log --where 'path == x'")
     assert "timestampMs" in (raised.value.hint or "")
+
+
+def written_at(base_offset: int, *times: int, append: bool = False) -> bytes:
+    """A batch of configs of topic t, each record written at its own time (milliseconds after TIME)."""
+    records = [value("CONFIG", resourceType=2, resourceName="t", name="retention.ms", value=str(at)) for at in times]
+    return timed_batch(records, [TIME + at for at in times], base_offset, append=append)
+
+
+def iso_at(milliseconds: int) -> str:
+    """A point in time as somebody writes it."""
+    return datetime.fromtimestamp((TIME + milliseconds) / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+@pytest.fixture
+def clocks(tmp_path: Path) -> Session:
+    """Offsets 0 to 9. The clock went back at offset 3 to 4; the broker's clock wrote offsets 8 and 9 at 6 s."""
+    write_log(
+        tmp_path,
+        written_at(0, 0, 1000),
+        written_at(2, 3000, 500, 2000),
+        written_at(5, 4000, 4000, 4001),
+        written_at(8, 5000, 6000, append=True),
+    )
+    return opened(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("since", "expected"),
+    [
+        (-5000, range(10)),
+        (0, range(10)),
+        (1, range(1, 10)),
+        (1000, [1, 2, 4, 5, 6, 7, 8, 9]),
+        (1001, [2, 4, 5, 6, 7, 8, 9]),
+        (3000, [2, 5, 6, 7, 8, 9]),
+        (4000, range(5, 10)),
+        (4001, range(7, 10)),
+        (5500, [8, 9]),
+        (6000, [8, 9]),
+        (6001, []),
+        (10**9, []),
+    ],
+)
+@pytest.mark.parametrize("command", ["log", "log /image/configs/TOPIC:t", "log -r"])
+def test_since_a_time_shows_nothing_from_before_it(
+    clocks: Session, command: str, since: int, expected: Sequence[int]
+) -> None:
+    answer = rows(clocks, f"{command} --since {iso_at(since)}")
+    assert sorted(row["offset"] for row in answer) == list(expected)
+    assert all(row["timestampMs"] >= TIME + since for row in answer)
+
+
+def test_since_a_while_ago_has_no_answer_when_nothing_happened(clocks: Session) -> None:
+    assert offsets(clocks, "log --since -10m") == offsets(clocks, "log --since now") == []
+    assert lines(clocks, "log --since -10m") == []
+
+
+def test_since_a_mark_begins_with_its_record(clocks: Session) -> None:
+    run(clocks, "mark here 7")
+    assert offsets(clocks, "log --since @here") == offsets(clocks, "log --since 7") == [7, 8, 9]
+
+
+def test_follow_since_a_time_shows_nothing_from_before_it(clocks: Session) -> None:
+    assert offsets(clocks, f"follow --since {iso_at(3000)} --count 6") == [2, 5, 6, 7, 8, 9]
+
+
+class TestReadable:
+    """Text for people: Kafka's names, and what stood there before. Other formats stay Kafka's data."""
+
+    @pytest.fixture
+    def session(self, tmp_path: Path) -> Session:
+        acl = value(
+            "ACCESS_CONTROL_ENTRY", id=uuid(9), resourceType=2, resourceName="t", patternType=4, principal="User:a",
+            host="*", operation=3, permissionType=2,
+        )  # fmt: skip
+        credential = {"name": "alice", "salt": b"s", "storedKey": b"k", "serverKey": b"v"}
+        partition = value(
+            "PARTITION", 1, partitionId=0, topicId=uuid(1), replicas=[1, 2], isr=[1, 2], leader=1, leaderEpoch=0,
+            partitionEpoch=0, directories=[uuid(3), uuid(3)],
+        )  # fmt: skip
+        point = {"name": "P", "host": "h", "port": 9092, "securityProtocol": 1}
+        feature = {"name": "metadata.version", "minSupportedVersion": 7, "maxSupportedVersion": 29}
+        records = [
+            value("FEATURE_LEVEL", name="metadata.version", featureLevel=25),
+            value("FEATURE_LEVEL", name="metadata.version", featureLevel=26),
+            value("TOPIC", name="t", topicId=uuid(1)),
+            partition,
+            value("PARTITION_CHANGE", partitionId=0, topicId=uuid(1), leader=2, isr=[2], leaderRecoveryState=1),
+            value("CONFIG", resourceType=2, resourceName="t", name="retention.ms", value="1000"),
+            value("CONFIG", resourceType=2, resourceName="t", name="retention.ms", value="2000"),
+            value("CONFIG", resourceType=2, resourceName="t", name="retention.ms", value=None),
+            acl,
+            value("REMOVE_ACCESS_CONTROL_ENTRY", id=uuid(9)),
+            value("USER_SCRAM_CREDENTIAL", mechanism=1, iterations=4096, **credential),
+            value("USER_SCRAM_CREDENTIAL", mechanism=1, iterations=8192, **credential),
+            value("CONFIG", resourceType=2, resourceName="t", name="no.such.key", value="canary-1"),
+            value("CONFIG", resourceType=2, resourceName="t", name="no.such.key", value="canary-2"),
+            value(
+                "REGISTER_BROKER", brokerId=1, brokerEpoch=7, incarnationId=uuid(4), endPoints=[point],
+                features=[feature], rack=None, fenced=True,
+            ),
+            value("BROKER_REGISTRATION_CHANGE", brokerId=1, brokerEpoch=7, fenced=-1),
+            value("CONFIG", resourceType=99, resourceName="t", name="k", value="v"),
+        ]  # fmt: skip
+        write_log(tmp_path, control_batch([leader_change()]), *(batch([one], at) for at, one in enumerate(records, 1)))
+        return opened(tmp_path)
+
+    EXPECTED = (
+        (1, '"featureLevel":"4.0-IV3"}'),
+        (2, '"featureLevel":"4.1-IV0"}: 4.0-IV3 -> 4.1-IV0'),
+        (5, '"leaderRecoveryState":"RECOVERING"}: isr [1,2] -> [2], leader 1 -> 2,'),
+        (6, '{"resourceType":"TOPIC","resourceName":"t","name":"retention.ms","value":"1000"}'),
+        (7, '"value":"2000"}: 1000 -> 2000'),
+        (8, '"value":null}: removed, was 2000'),
+        (9, '"resourceType":"TOPIC","resourceName":"t","patternType":"PREFIXED","principal":"User:a"'),
+        (9, '"operation":"READ","permissionType":"DENY"}'),
+        (10, ': removed, was {"resourceType":"TOPIC","resourceName":"t","patternType":"PREFIXED","principal":"User:a"'),
+        (11, '"mechanism":"SCRAM-SHA-256"'),
+        (12, ": iterations 4096 -> 8192"),
+        (14, ": [redacted] -> [redacted]"),
+        (15, '"securityProtocol":"SSL"'),
+        (15, '"minSupportedVersion":"3.3-IV3","maxSupportedVersion":"4.2-IV1"'),
+        (16, '"fenced":"UNFENCE"}: fenced true -> false'),
+        (17, '"resourceType":99'),
+    )
+
+    @pytest.mark.parametrize(("offset", "text"), EXPECTED)
+    def test_names_and_what_changed(self, session: Session, offset: int, text: str) -> None:
+        line = next(line for line in lines(session, "log") if line.split()[0] == str(offset))
+        assert text in line
+
+    def test_a_path_and_a_later_start_know_what_was_before(self, session: Session) -> None:
+        (line,) = lines(session, "log /image/configs/TOPIC:t/retention.ms --since 7 --until 7")
+        assert line.endswith(": 1000 -> 2000")
+        (line,) = lines(session, "log --since 7 --until 7")
+        assert line.endswith(": 1000 -> 2000")
+        assert lines(session, "follow --since 7 --count 1")[0].endswith(": 1000 -> 2000")
+
+    def test_secrets_stay_secret(self, session: Session) -> None:
+        assert "canary" not in "\n".join(lines(session, "log"))
+        assert ": canary-1 -> canary-2" in "\n".join(lines(opened_with_secrets(session), "log"))
+
+    def test_other_formats_are_kafkas_data(self, session: Session) -> None:
+        assert shown(session, "log --noop") == rows(session, "dump")
+        (row,) = rows(session, "log --since 6 --until 6")
+        assert row["data"]["resourceType"] == 2
+        assert "path" not in [column.name for column in run(session, "log").columns]  # type: ignore[attr-defined]
+
+    def test_grep_finds_both_ways_of_saying_it(self, session: Session) -> None:
+        assert offsets(session, "log --grep PREFIXED") == offsets(session, "log --grep '\"patternType\":4'") == [9]
+
+
+def opened_with_secrets(session: Session) -> Session:
+    return opened(session.source.path, show_secrets=True)

@@ -257,17 +257,51 @@ class TestTopics:
 
 
 class TestQuotas:
-    def test_the_default_is_not_a_user_of_that_name(self, tmp_path: Path) -> None:
-        def quota(name: str | None) -> bytes:
-            entity = [{"entityType": "user", "entityName": name}]
-            return value("CLIENT_QUOTA", entity=entity, key="producer_byte_rate", value=1.5, remove=False)
+    NAMES = (None, "<default>", "%3Cdefault>", "%253Cdefault>", "%3cdefault>", "50%", "a/b", "")
+    SHOWN = ("<default>", "%3Cdefault>", "%253Cdefault>", "%25253Cdefault>", "%3cdefault>", "50%", "a/b", "")
 
-        found = rows(cluster.cluster(tmp_path, quota(None), quota("<default>")), "quotas")
-        assert sorted((row["user"], row["entity"]["user"] is None) for row in found) == [
-            ("<default>", False),
-            ("<default>", True),
+    @pytest.fixture(params=["user", "client-id", "ip"])
+    def kind(self, request: pytest.FixtureRequest) -> str:
+        return str(request.param)
+
+    @pytest.fixture
+    def limits(self, tmp_path: Path, kind: str) -> Session:
+        """One limit for each name: its number."""
+        records = [
+            value(
+                "CLIENT_QUOTA",
+                entity=[{"entityType": kind, "entityName": name}],
+                key="producer_byte_rate",
+                value=float(number),
+                remove=False,
+            )
+            for number, name in enumerate(self.NAMES)
         ]
-        assert len({row["name"] for row in found}) == 2
+        return cluster.cluster(tmp_path, *records)
+
+    def test_the_default_never_reads_like_a_name(self, limits: Session, kind: str) -> None:
+        column = {"client-id": "clientId"}.get(kind, kind)
+        by_value = {row["value"]: row for row in rows(limits, "quotas")}
+        assert tuple(by_value[number][column] for number in range(len(self.NAMES))) == self.SHOWN
+        assert [by_value[number]["entity"][kind] for number in range(len(self.NAMES))] == list(self.NAMES)
+
+    @pytest.mark.parametrize("output", ["text", "json", "jsonl", "yaml", "csv", "tsv", "markdown", "html"])
+    def test_in_no_format(self, limits: Session, kind: str, output: str) -> None:
+        column = {"client-id": "clientId"}.get(kind, kind)
+        whole = "".join(render(run(limits, f"quotas --columns {column},value --sort value"), output))
+        printed = {
+            "".join(render(run(limits, f"quotas --columns {column} --where 'value == {number}'"), output))
+            for number in range(len(self.NAMES))
+        }
+        assert len(printed) == len(self.NAMES)
+        assert "3Cdefault" in whole
+
+    def test_conditions_and_paths(self, limits: Session, kind: str) -> None:
+        column = {"client-id": "clientId"}.get(kind, kind)
+        for number, shown in enumerate(self.SHOWN):
+            assert [row["value"] for row in rows(limits, f"quotas --where \"{column} == '{shown}'\"")] == [number]
+        paths = [row["name"] for row in rows(limits, "quotas")]
+        assert len(set(paths)) == len(self.NAMES)
 
 
 class TestBrokers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -333,3 +334,12 @@ def test_the_page_shows_what_is_said(lost: Session) -> None:
     for block in blocks:
         line, _, shown = block.partition("\n")
         assert shown.splitlines() == lines(lost, line)
+
+
+def test_since_a_time_shows_no_event_from_before_it(lost: Session) -> None:
+    every = sections(lost, "why orders-eu-0")["events"]
+    for moment in (every[3]["timeMs"], every[3]["timeMs"] + 1):
+        point = datetime.fromtimestamp(moment / 1000, UTC).isoformat(timespec="milliseconds")
+        expected = [row["offset"] for row in every if row["timeMs"] >= moment]
+        assert [offset for offset, *_ in events(lost, f"why orders-eu-0 --since {point}")] == expected
+        assert 0 < len(expected) < len(every)

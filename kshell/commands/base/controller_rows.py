@@ -26,7 +26,7 @@ def _of_image(session: Session, nodes: Nodes | None) -> dict[int, dict[str, Any]
     loaded = session.loaded
     leader = describe.leader_id(loaded)
     rows: dict[int, dict[str, Any]] = {voter["voterId"]: _voter(voter) for voter in describe.voters(loaded)}
-    if nodes is not None:
+    if nodes is not None and loaded.until is None:
         rows |= _asked(session, nodes)
     if leader is not None and leader >= 0:
         rows.setdefault(leader, {"listeners": None})
@@ -34,7 +34,7 @@ def _of_image(session: Session, nodes: Nodes | None) -> dict[int, dict[str, Any]
     for node_id, entry in session.image["controllers"].items():
         rows[node_id] = plain(entry.value)
     for node_id, row in rows.items():
-        known = nodes.known.get(node_id) if nodes is not None else None
+        known = nodes.known.get(node_id) if nodes is not None and loaded.until is None else None
         row |= {"id": node_id, "isLeader": node_id == leader, "address": name_of(*known.address) if known else None}
         if row["address"] is None and row["listeners"]:
             row["address"] = name_of(row["listeners"][0]["host"], row["listeners"][0]["port"])

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.feature_standing import standing
-from kshell.metadata.health.check import SnapshotAge, State
+from kshell.metadata.checkpoint import ONLY_LOG
+from kshell.metadata.health.check import SnapshotAge, SnapshotSlip, State
 from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.partial import MISSING
 from kshell.sources import describe
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _CHECKED = ("acls", "clientQuotas", "scram", "delegationToken", "configs", "topics")
 """The parts of an image that checks look at; brokers may refuse each."""
+_REPLAYED = 64 << 20
+"""Bytes of log that are replayed at most, to compare a snapshot with them."""
 _HEAD = 1 << 16
 """Bytes of a log that hold its first batch's header for sure."""
 
@@ -42,6 +45,7 @@ def state_of(session: Session, least: MinIsr) -> State:
         voters=voters,
         quorum=told,
         snapshots=_told_snapshots(session, loaded) if session.source.is_live else _snapshots(session, loaded),
+        slips=_slips(session, loaded),
         is_partial=not session.source.has_log,
     )
 
@@ -100,6 +104,27 @@ def _snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
     first = _first_timestamp(listing.segments[0].path)
     size = sum(one.size for one in listing.segments)
     return SnapshotAge(used, loaded.last_timestamp if first is None else first, loaded.last_timestamp, size)
+
+
+def _slips(session: Session, loaded: Loaded) -> tuple[SnapshotSlip, ...]:
+    """What a snapshot brought and the log did not, as far as it is shown still. A long log is not replayed for it."""
+    from kshell.commands.base.snapshot_slips import slips
+    from kshell.sources.checkpoints import log_before
+    from kshell.tree.paths import join, walk
+
+    if session.source.is_live or not session.source.has_log:
+        return ()
+    size = log_before(loaded.listing)
+    if size > _REPLAYED and not (session.past is not None and session.past.is_recorded):
+        session.remarks.append(
+            f"not checked: whether snapshots agree with the {size >> 20} MiB of log before them; `info` compares them"
+        )
+        return ()
+    return tuple(
+        SnapshotSlip(join(slip.path), slip.snapshot, slip.what)
+        for slip in slips(session)
+        if (walk(session.root, slip.path) is None) == (slip.what == ONLY_LOG)
+    )
 
 
 def _first_timestamp(path: str) -> int | None:

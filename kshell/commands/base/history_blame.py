@@ -10,13 +10,16 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from kshell.commands.base.history_diff import ADDED, CHANGED, REMOVED
 from kshell.commands.base.result import Row
 from kshell.commands.base.tables import Field
 from kshell.commands.base.walk import walk
+from kshell.metadata.checkpoint import ONLY_LOG, Disagreement
 from kshell.metadata.delta import Touch
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.history import History
 from kshell.metadata.image import Family, Image, families
+from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.metadata.names import decode_name
 from kshell.metadata.partitions import Topic
 from kshell.metadata.recorded_topics import RecordedTopic
@@ -24,12 +27,13 @@ from kshell.metadata.redaction import Redaction
 from kshell.metadata.values import Entry, Origin, Provenance, plain
 from kshell.protocol.primitives import Uuid
 from kshell.sources.describe import snapshot_named_by
-from kshell.sources.snapshot import SnapshotFacts
+from kshell.sources.records import LogRecord
 from kshell.tree.difference import PROVENANCE
 from kshell.tree.image import image_directory, iso
-from kshell.tree.node import Leaf, StaticDirectory
+from kshell.tree.node import Directory, Leaf, StaticDirectory
 from kshell.tree.paths import Segments, join, resolve
-from kshell.tree.touched import paths
+from kshell.tree.paths import walk as node_at
+from kshell.tree.touched import is_under, paths
 
 FIELDS = (
     Field("path", "string", "of the leaf"),
@@ -44,6 +48,8 @@ FIELDS = (
     Field("effectiveOffset", "int64", "from where on it holds: later than offset in a metadata transaction"),
     Field("notLaterThan", "int64", "where only a snapshot has it: the last offset that the snapshot covers"),
     Field("snapshot", "string", "that snapshot"),
+    Field("change", "string", "added, changed or removed, by that record; null where only a snapshot has it"),
+    Field("old", "json", "what the value was before; null if it was not there"),
 )
 _NAMES = tuple(field.name for field in FIELDS)
 _TOPIC_FACTS = ("id", "name")
@@ -52,27 +58,49 @@ Version = tuple[int, Any, Origin]
 
 
 class _Setter(NamedTuple):
-    """The oldest version of a run of equal ones."""
+    """The oldest version of a run of equal ones, and the value before them (``None`` for nothing, or unknown)."""
 
     effective: int
     origin: Origin
+    old: Any = None
+    was_there: bool = False
+    """Whether there was a value before; of one that was there, a field may be null."""
+
+
+class Removed(NamedTuple):
+    """An entry that is gone: the offset from which on, what it was, and the snapshot that did not have it."""
+
+    path: Segments
+    effective: int
+    old: Any
+    snapshot: str | None
 
 
 class Blame:
     """Finds the records behind the leaves of one image."""
 
-    def __init__(self, history: History, facts: SnapshotFacts | None, until: int, redaction: Redaction) -> None:
+    def __init__(self, history: History, until: int, redaction: Redaction) -> None:
         self._history = history
-        self._facts = facts
         self._until = until
         self._redaction = redaction
         self._image: Image = history.at(until)
         self._places: dict[str, dict[Segments, tuple[Any, ...]]] = {}
 
+    def _root(self) -> Directory:
+        return StaticDirectory({"image": lambda: image_directory(self._image, self._redaction)})
+
+    def exists(self, place: Segments) -> bool:
+        """Whether anything is at a place."""
+        return node_at(self._root(), place) is not None
+
+    def leaf(self, place: Segments) -> Leaf | None:
+        """The leaf at a place; ``None`` for a directory, and where nothing is."""
+        node = node_at(self._root(), place)
+        return node if isinstance(node, Leaf) else None
+
     def leaves(self, place: Segments) -> Iterator[tuple[Segments, Leaf]]:
         """The leaves at a place or below it. Raises NoSuchPathError."""
-        root = StaticDirectory({"image": lambda: image_directory(self._image, self._redaction)})
-        found = walk(place, resolve(root, place))
+        found = walk(place, resolve(self._root(), place))
         return ((path, leaf) for path, leaf in found if isinstance(leaf, Leaf))
 
     def fields(self, path: Segments, leaf: Leaf) -> Iterator[Row]:
@@ -101,11 +129,73 @@ class Blame:
         if path[:2] == ("image", "topics"):
             yield from self._topic_versions(*path[2:5])
             return
+        family, keys = self._entry(path)
+        if family is not None:
+            yield from self._entry_versions(family, keys)
+
+    def _entry(self, path: Segments) -> tuple[Family | None, tuple[Any, ...]]:
+        """The family and the keys of the entry at a path; no family for what is in none, such as topics."""
         for family in families().values():
             if path[: 1 + len(family.path)] == ("image", *family.path):
                 keys = self._keys(family).get(path)
                 if keys is not None:
-                    yield from self._entry_versions(family, keys)
+                    return family, keys
+        return None, ()
+
+    # --- what is gone --------------------------------------------------------------------------------------------
+
+    def removed(self, place: Segments) -> list[Removed]:
+        """The entries at a place or below it that the log knew and that are gone, the last removed last.
+
+        Topics are no entries: `log` tells of them.
+        """
+        removals: list[Removed] = []
+        for family in families().values():
+            if not is_under(("image", *family.path), place):
+                continue
+            present = self._keys(family).values()
+            gone = self._history.keys(family.name, self._until).difference(present)
+            for keys in gone:
+                (path, *_) = paths(Touch(family.name, keys)) or [()]
+                if path[: len(place)] == place:
+                    removals += self._removal(family, keys, path)
+        return sorted(removals, key=lambda one: (one.effective, one.path))
+
+    def _removal(self, family: Family, keys: tuple[Any, ...], path: Segments) -> Iterator[Removed]:
+        versions = self._history.versions(family.name, keys, self._until)
+        effective, present = next(versions, (-1, None))
+        if effective < 0 or present is not None:
+            return
+        base: Any = self._history.base[family.name]
+        for key in keys:
+            base = (base or {}).get(key)
+        old = next((entry for _, entry in versions), base)
+        if old is not None:
+            snapshot = self._passed(Touch(family.name, keys), effective)
+            yield Removed(path, effective, self._shown(family, keys, family.plain(old.value)), snapshot)
+
+    def _passed(self, touch: Touch, offset: int) -> str | None:
+        """The file of the snapshot that ends with an offset, if it did not hold what the log before it said."""
+        missing = Disagreement(touch, ONLY_LOG)
+        passed = (one for one in self._history.checkpoints if one.provenance.offset == offset)
+        return next((one.file for one in passed if missing in one.disagreements), None)
+
+    def row_of_removal(self, removed: Removed, record: LogRecord | None) -> Row:
+        """One row; ``record`` is the one at the offset at which it took effect."""
+        row = dict.fromkeys(_NAMES) | {"path": join(removed.path), "change": REMOVED, "old": removed.old}
+        if removed.snapshot is not None:
+            return row | {"notLaterThan": removed.effective, "snapshot": snapshot_named_by(removed.snapshot)}
+        log = self._history.log
+        time_ms = log.timestamp(removed.effective)
+        return row | {
+            "offset": removed.effective,
+            "epoch": log.place(removed.effective).epoch,
+            "timestampMs": time_ms,
+            "time": iso(time_ms),
+            "type": None if record is None else record.decoded.name,
+            "version": None if record is None else record.decoded.version,
+            "effectiveOffset": removed.effective,
+        }
 
     def _keys(self, family: Family) -> dict[Segments, tuple[Any, ...]]:
         if family.name not in self._places:
@@ -163,9 +253,9 @@ class Blame:
         origin = setter.origin
         row |= {"type": origin.record_type, "version": origin.version}
         if origin.place.in_snapshot:
-            facts = self._facts
+            snapshot = self._history.snapshot_provenance(origin.place.file)
             return row | {
-                "notLaterThan": facts.end_offset - 1 if facts is not None else None,
+                "notLaterThan": snapshot.offset if snapshot.offset >= 0 else None,
                 "snapshot": snapshot_named_by(origin.place.file),
             }
         return row | {
@@ -174,7 +264,26 @@ class Blame:
             "timestampMs": origin.timestamp,
             "time": iso(origin.timestamp),
             "effectiveOffset": setter.effective,
+            "change": CHANGED if setter.was_there else ADDED,
+            "old": self._redacted(path, field, setter.old),
         }
+
+    def _redacted(self, path: Segments, field: str | None, old: Any) -> Any:
+        """A value from before, with what is secret in it hidden."""
+        family, keys = self._entry(path)
+        if family is None or old is None:
+            return old
+        if field is not None:
+            return self._redaction.fields({field: old}, family.secret)[field]
+        return self._shown(family, keys, old)
+
+    def _shown(self, family: Family, keys: tuple[Any, ...], value: Any) -> Any:
+        """A plain value of a family as the tree shows it."""
+        if (family.name, keys) == ("features", (FEATURE,)):
+            return version_name(value)
+        if family.config_key is not None:
+            return self._redaction.config(*family.config_key(keys), value)
+        return self._redaction.fields(value, family.secret)
 
     def _provenance(self, field: str, value: Any) -> Row:
         """The first offset from where on the field of the provenance is what it is."""
@@ -218,5 +327,5 @@ def _last_change(versions: Iterator[Version] | list[Version]) -> _Setter | None:
         elif together:
             set_back = set_back or value != present
         else:
-            break
+            return found._replace(old=value, was_there=True) if found is not None else None
     return found

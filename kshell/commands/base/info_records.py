@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from kshell.commands.base.result import Row, Rows, typed
+from kshell.commands.base.snapshot_slips import Slip
 from kshell.errors import DataError
 from kshell.sources.source import Loaded
 from kshell.sources.survey import LogSurvey, SnapshotSurvey, Types
+from kshell.tree.paths import join
 
 _COLUMNS = typed("type:string version:int16 count:int64 undecoded:int64 unknownTags:int64")
 
@@ -35,6 +37,7 @@ def problem_rows(
     log: LogSurvey,
     snapshots: list[SnapshotSurvey],
     inside: SnapshotSurvey | None,
+    slips: list[Slip],
 ) -> Rows:
     """Everything that is not as it should be, the worst first; what a person is only told of comes last."""
     damage = [failure, *log.damage, *(found.damage for found in snapshots), *(loaded.damage if loaded else ())]
@@ -43,6 +46,10 @@ def problem_rows(
     rows += _of_types(log.types, "log")
     rows += _of_types(inside.types, f"snapshot {inside.file.end_offset}-{inside.file.epoch}") if inside else []
     rows += _skipped(loaded)
+    rows += [
+        _row("disagreement", place=f"snapshot {slip.snapshot}", reason=f"{join(slip.path)}: {slip.what}")
+        for slip in slips
+    ]
     if log.torn is not None:
         path, torn = log.torn
         reason = f"{path}: byte {torn.position}: {torn.reason}; normal while a server writes"

@@ -13,6 +13,7 @@ from kshell.metadata.partitions import Partition
 from kshell.metadata.story import Held, Partitions, runs
 from kshell.metadata.values import plain
 from kshell.protocol.primitives import Uuid
+from kshell.sources.points import Since
 from kshell.tree.image import iso
 
 COLUMNS = typed(
@@ -145,7 +146,7 @@ def told_directories(broker: Broker) -> tuple[Uuid, ...]:
 # --- together --------------------------------------------------------------------------------------------------------
 
 
-def event_rows(story: Story, held: Partitions, since: int | None) -> list[Row]:
+def event_rows(story: Story, held: Partitions, since: Since | None) -> list[Row]:
     """The events of a partition and of the brokers that had it then, with the partition's state after each."""
     brokers = sorted({broker for one in held if one.value is not None for broker in everyone(one.value)})
     told_of = [event for broker in brokers for event in broker_events(broker, story.broker(broker))]
@@ -159,7 +160,7 @@ def event_rows(story: Story, held: Partitions, since: int | None) -> list[Row]:
             state = event.at.value
         if _order(event.at) < first or (event.broker is not None and not _concerns(event.broker, before)):
             continue
-        if since is None or event.at.since >= since or event.at.since == STATE:
+        if since is None or event.at.since == STATE or since.includes(event.at.since, event.at.time):
             rows.append(_row(event, state))
     return rows
 

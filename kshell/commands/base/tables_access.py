@@ -9,7 +9,7 @@ from kshell.commands.base.result import Row
 from kshell.commands.base.tables import Field, Table, Wanted, table
 from kshell.metadata.families.quotas import Entity, entity_segment
 from kshell.metadata.image import Image, families
-from kshell.metadata.names import DEFAULT, sort_key
+from kshell.metadata.names import entity_name, sort_key
 from kshell.metadata.partial import known
 from kshell.protocol.primitives import Uuid
 
@@ -28,7 +28,11 @@ _ACL_FIELDS = (
 )
 _ACL_ORDER = ("resourceType", "resourceName", "patternType", "principal", "operation", "id")
 _QUOTA_FIELDS = (
-    Field("user", "string", "the user's name, <default> for the default user; null if the entity has no user"),
+    Field(
+        "user",
+        "string",
+        "the user's name, <default> for the default user (a user of that name: %3Cdefault>); null if it has no user",
+    ),
     Field("clientId", "string", "the client id, likewise"),
     Field("ip", "string", "the address, likewise"),
     Field("key", "string", "what is limited: producer_byte_rate, …"),
@@ -72,7 +76,7 @@ def quota_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
 
 
 def _parts(entity: Entity) -> dict[str, Any]:
-    named = {kind: DEFAULT if name is None else name for kind, name in entity}
+    named = {kind: entity_name(name) for kind, name in entity}
     return {"user": named.get("user"), "clientId": named.get("client-id"), "ip": named.get("ip")}
 
 

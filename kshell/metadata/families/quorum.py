@@ -10,6 +10,7 @@ from typing import Any
 from kshell.metadata.delta import Delta
 from kshell.metadata.values import Origin
 
+LEADER_CHANGE = "LEADER_CHANGE"
 LEADER = "leader"
 KRAFT_VERSION = "kraftVersion"
 VOTERS = "voters"
@@ -19,7 +20,7 @@ QUORUM = "quorum"
 
 def control(delta: Delta, name: str, data: dict[str, Any], origin: Origin) -> None:
     """Keeps what a control record of the named kind says."""
-    if name == "LEADER_CHANGE":
+    if name == LEADER_CHANGE:
         delta.put(QUORUM, LEADER, data, origin)
     elif name == "KRAFT_VERSION":
         delta.put(QUORUM, KRAFT_VERSION, data["kRaftVersion"], origin)

@@ -28,7 +28,13 @@ def writable(delta: Delta, topic_id: Uuid) -> Topic:
 
 
 def create(delta: Delta, name: str, topic_id: Uuid, origin: Origin) -> Topic:
-    """A new topic, without partitions."""
+    """A new topic, without partitions. Raises ReplayError for the id of a topic that has another name.
+
+    Kafka's own image then keeps the old name beside the new one, for a topic that nobody can remove any more.
+    """
+    present: Topic | None = delta.peek(TOPICS).get(topic_id)
+    if present is not None and present.name != name:
+        raise ReplayError(f"the topic id {topic_id} is that of topic {present.name}")
     delta.touch(TOPICS, topic_id, name)
     delta.owns(TOPICS, topic_id)
     made = delta.table(TOPICS)[topic_id] = Topic(name, topic_id, origin)

@@ -38,6 +38,14 @@ class SnapshotAge(NamedTuple):
     """Whether the leader of a running quorum told: one that has none after some minutes has lost none."""
 
 
+class SnapshotSlip(NamedTuple):
+    """A value that a snapshot holds otherwise than the log before it, and that is shown so."""
+
+    path: str
+    snapshot: str
+    what: str
+
+
 class State(NamedTuple):
     """What checks look at. ``now`` is the moment that the state is of (epoch milliseconds), ``None`` if not known."""
 
@@ -50,6 +58,7 @@ class State(NamedTuple):
     """What a live quorum says of itself (DescribeQuorum); ``None`` where nobody was asked."""
     snapshots: SnapshotAge | None = None
     """``None`` where a source does not know its files."""
+    slips: tuple[SnapshotSlip, ...] = ()
     is_partial: bool = False
     """Whether brokers told the image: what they leave out is not missing."""
 

@@ -291,6 +291,19 @@ def old_snapshot(state: State) -> Iterator[Found]:
         )
 
 
+@check(
+    "snapshotDisagrees",
+    WARNING,
+    "a snapshot holds what the log before it does not say: the node that wrote it shows, and uses, what others do not",
+    "compare with another node's directory (`diff THIS OTHER`): where that one agrees with the log, stop this node,"
+    " move its __cluster_metadata-0 away and start it, one node at a time: it fetches everything from the leader",
+)
+def snapshot_disagrees(state: State) -> Iterator[Found]:
+    """Kafka keeps, for one, the configs of a topic that came and went while a node was away."""
+    for slip in state.slips:
+        yield Found(slip.path, f"snapshot {slip.snapshot}: {slip.what}")
+
+
 def _span(milliseconds: int) -> str:
     hours = milliseconds / 3600_000
     if hours < 1:

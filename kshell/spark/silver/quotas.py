@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kshell.metadata.names import DEFAULT
+from kshell.metadata.names import DEFAULT, LIKE_DEFAULT
 from kshell.spark.silver.base.declare import of_the_shell, silver
 
 if TYPE_CHECKING:
@@ -41,10 +41,15 @@ def versions(events: DataFrame, before: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def _of(kind: str) -> Column:
+    """A name in the entity, as :func:`kshell.metadata.names.entity_name`."""
     from pyspark.sql import functions as fn
 
-    named = fn.coalesce(fn.element_at("entity", kind), fn.lit(DEFAULT))
-    return fn.when(fn.array_contains(fn.map_keys("entity"), kind), named)
+    from kshell.spark.silver.base import payload
+
+    name = fn.element_at("entity", kind)
+    ambiguous = (name == DEFAULT) | name.rlike(LIKE_DEFAULT)
+    shown = fn.when(name.isNull(), fn.lit(DEFAULT)).when(ambiguous, payload.path_name(name, _UNSAFE)).otherwise(name)
+    return fn.when(fn.array_contains(fn.map_keys("entity"), kind), shown)
 
 
 def _segment(entity: Column) -> Column:

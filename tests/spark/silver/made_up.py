@@ -146,7 +146,7 @@ def _registration_change(chosen: random.Random) -> bytes:
 
 def _quota(chosen: random.Random) -> bytes:
     kinds = chosen.sample(("user", "client-id", "ip", "odd(kind"), chosen.randint(1, 2))
-    names = (None, "", "u/1", "a(b)", "<default>", "..", "ü\x85")
+    names = (None, "", "u/1", "a(b)", "<default>", "%3Cdefault>", "..", "ü\x85")
     entity = [{"entityType": kind, "entityName": chosen.choice(names)} for kind in kinds]
     return value(
         "CLIENT_QUOTA", entity=entity, key=chosen.choice("kl"), value=chosen.choice((1.0, 2.5)),

@@ -1,0 +1,139 @@
+"""Where a snapshot and the log before it disagree, and how a replay goes on: with the snapshot.
+
+Both describe the same offset, and mostly they agree. But a node that was away replays what it missed as one
+``MetadataDelta``, and Kafka's deltas lose an order there: a topic that was created, configured and removed within one
+leaves its configs in the image, and in every snapshot that the node writes from then on. What the node shows is its
+snapshot and the log after it, so a replay that passes a snapshot takes over what that holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from kshell.metadata.delta import Delta, Touch
+from kshell.metadata.families.topics import NAMES, TOPICS
+from kshell.metadata.image import Image, Table, families
+from kshell.metadata.partitions import Topic
+from kshell.metadata.records import Undecoded
+from kshell.metadata.values import Entry, Provenance
+
+ONLY_LOG, ONLY_SNAPSHOT, OTHER_VALUE = "only in the log", "only in the snapshot", "another value in the snapshot"
+
+
+class Checkpoint(NamedTuple):
+    """A snapshot that a replay of the log comes by."""
+
+    end_offset: int
+    file: str
+    """Its name, as the origins of its values have it."""
+    load: Callable[[], Image | None]
+    """Its image; ``None`` for a damaged one."""
+
+
+class Disagreement(NamedTuple):
+    """A value that is not the same in a snapshot and in the log before it."""
+
+    touch: Touch
+    what: str
+    """One of :data:`ONLY_LOG`, :data:`ONLY_SNAPSHOT`, :data:`OTHER_VALUE`."""
+
+
+class PassedCheckpoint(NamedTuple):
+    """A snapshot that was compared with the log before it."""
+
+    file: str
+    provenance: Provenance
+    disagreements: list[Disagreement]
+
+
+def take_over(delta: Delta, snapshot: Image) -> list[Disagreement]:
+    """Change a replay's state to what a snapshot of the same offset holds.
+
+    Args:
+        delta: the log's records up to the snapshot's end. What is changed is touched, as a record would do it.
+        snapshot: the image of the snapshot alone.
+
+    Returns:
+        Every difference; an empty list for nodes that replayed all that the log says.
+    """
+    differences = list(_topics(delta, snapshot))
+    for name in families():
+        differences += _table(delta, name, snapshot[name])
+    return differences
+
+
+def _what(here: object, there: object) -> str:
+    if here is None:
+        return ONLY_SNAPSHOT
+    return ONLY_LOG if there is None else OTHER_VALUE
+
+
+def _table(delta: Delta, family: str, snapshot: Table) -> list[Disagreement]:
+    differences: list[Disagreement] = []
+    for key in list(_union(delta.peek(family), snapshot)):
+        here, there = delta.peek(family).get(key), snapshot.get(key)
+        if isinstance(here or there, Entry):
+            if here != there:
+                _set(delta, family, key, there)
+                differences.append(Disagreement(Touch(family, (key,)), _what(here, there)))
+            continue
+        below, above = here or {}, there or {}
+        for name in list(_union(below, above)):
+            if below.get(name) != above.get(name):
+                differences.append(Disagreement(Touch(family, (key, name)), _what(below.get(name), above.get(name))))
+                _set_inner(delta, family, key, name, above.get(name))
+    return differences
+
+
+def _set(delta: Delta, family: str, key: Any, entry: Entry[Any] | None) -> None:
+    if entry is None:
+        delta.drop(family, key)
+    else:
+        delta.put(family, key, entry.value, entry.origin)
+
+
+def _set_inner(delta: Delta, family: str, key: Any, name: Any, entry: Entry[Any] | None) -> None:
+    if entry is None:
+        delta.drop_inner(family, key, name)
+    else:
+        delta.put_inner(family, key, name, entry.value, entry.origin)
+
+
+def _topics(delta: Delta, snapshot: Image) -> Iterator[Disagreement]:
+    """A topic that differs becomes the snapshot's own, with all its partitions."""
+    for topic_id in list(_union(delta.peek(TOPICS), snapshot[TOPICS])):
+        here: Topic | None = delta.peek(TOPICS).get(topic_id)
+        there: Topic | None = snapshot[TOPICS].get(topic_id)
+        if here is not None and there is not None and _is_same(here, there):
+            continue
+        if here is not None and (there is None or there.name != here.name):
+            yield Disagreement(Touch(TOPICS, (topic_id, here.name)), ONLY_LOG)
+            _drop_topic(delta, here)
+        elif here is not None and there is not None:
+            for number in here.differing(there):
+                mine, theirs = here.partition(number), there.partition(number)
+                if theirs is None or not isinstance(theirs.value, Undecoded):  # what is newer than kshell is no slip
+                    yield Disagreement(Touch(TOPICS, (topic_id, here.name, number)), _what(mine, theirs))
+        if there is not None:
+            if here is None or there.name != here.name:
+                yield Disagreement(Touch(TOPICS, (topic_id, there.name)), ONLY_SNAPSHOT)
+            delta.touch(TOPICS, topic_id, there.name)
+            delta.table(TOPICS)[topic_id] = there.copy()
+            delta.table(NAMES)[there.name] = topic_id
+
+
+def _is_same(here: Topic, there: Topic) -> bool:
+    return here.name == there.name and (here.is_same(there) or here.scan() == there.scan())
+
+
+def _drop_topic(delta: Delta, topic: Topic) -> None:
+    delta.touch(TOPICS, topic.id, topic.name)
+    delta.drop(TOPICS, topic.id)
+    if delta.peek(NAMES).get(topic.name) == topic.id:
+        delta.drop(NAMES, topic.name)
+
+
+def _union(mine: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> Iterable[Any]:
+    yield from mine
+    yield from (key for key in theirs if key not in mine)

@@ -1,0 +1,79 @@
+"""A record's fields for people: Kafka's names in place of its numbers. `dump`, JSON and the like keep the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kshell.metadata.families import acls, configs, scram
+from kshell.metadata.metadata_version import FEATURE, version_name
+from kshell.metadata.partitions import RECOVERY_STATES
+from kshell.metadata.values import SECURITY_PROTOCOLS
+
+ZK_MIGRATION_STATES = {0: "NONE", 1: "PRE_MIGRATION", 2: "MIGRATION", 3: "POST_MIGRATION"}
+_FENCING = {-1: "UNFENCE", 0: "NONE", 1: "FENCE"}
+_SHUTDOWN = {0: "NONE", 1: "IN_CONTROLLED_SHUTDOWN"}
+_NAMES: dict[str, dict[str, dict[int, str]]] = {
+    "CONFIG_RECORD": {"resourceType": configs.RESOURCE_TYPES},
+    "ACCESS_CONTROL_ENTRY_RECORD": {
+        "resourceType": acls.RESOURCE_TYPES,
+        "patternType": acls.PATTERN_TYPES,
+        "operation": acls.OPERATIONS,
+        "permissionType": acls.PERMISSION_TYPES,
+    },
+    "USER_SCRAM_CREDENTIAL_RECORD": {"mechanism": scram.MECHANISMS},
+    "REMOVE_USER_SCRAM_CREDENTIAL_RECORD": {"mechanism": scram.MECHANISMS},
+    "PARTITION_RECORD": {"leaderRecoveryState": RECOVERY_STATES},
+    "PARTITION_CHANGE_RECORD": {"leaderRecoveryState": RECOVERY_STATES},
+    "BROKER_REGISTRATION_CHANGE_RECORD": {"fenced": _FENCING, "inControlledShutdown": _SHUTDOWN},
+    "ZK_MIGRATION_STATE_RECORD": {"zkMigrationState": ZK_MIGRATION_STATES},
+}
+"""Record type -> field -> Kafka's names of its values."""
+
+
+def readable(record_type: str, data: Any) -> Any:
+    """Return the printed fields of a record with names where Kafka has them; other values are unchanged.
+
+    Args:
+        record_type: ``CONFIG_RECORD`` and the like.
+        data: what ``dump`` prints of it; not changed.
+    """
+    if not isinstance(data, dict) or "undecoded" in data:
+        return data
+    names = _NAMES.get(record_type, {})
+    named = {field: _name(names.get(field), value) for field, value in data.items()}
+    special = _SPECIAL.get(record_type)
+    return named if special is None else special(named)
+
+
+def _name(names: dict[int, str] | None, value: Any) -> Any:
+    return value if names is None or not isinstance(value, int) else names.get(value, value)
+
+
+def _feature_level(data: dict[str, Any]) -> dict[str, Any]:
+    """Only levels of metadata.version have names."""
+    if data.get("name") != FEATURE or not isinstance(data.get("featureLevel"), int):
+        return data
+    return data | {"featureLevel": version_name(data["featureLevel"])}
+
+
+def _registration(data: dict[str, Any]) -> dict[str, Any]:
+    """Of a broker or a controller: its listeners' protocols, and the metadata versions that it supports."""
+    points = [
+        point | {"securityProtocol": _name(SECURITY_PROTOCOLS, point.get("securityProtocol"))}
+        for point in data.get("endPoints", ())
+    ]
+    features = [
+        feature | {field: version_name(feature[field]) for field in ("minSupportedVersion", "maxSupportedVersion")}
+        if feature.get("name") == FEATURE
+        else feature
+        for feature in data.get("features", ())
+    ]
+    return data | {"endPoints": points, "features": features}
+
+
+_SPECIAL: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "FEATURE_LEVEL_RECORD": _feature_level,
+    "REGISTER_BROKER_RECORD": _registration,
+    "REGISTER_CONTROLLER_RECORD": _registration,
+}
