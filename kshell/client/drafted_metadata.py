@@ -21,7 +21,9 @@ _DIRECT = Versions(13, None)
 _FLAGS = {True: "--bootstrap-controllers", False: "--bootstrap-servers"}
 
 
-def metadata(connection: Connection, *, direct: bool, topics: Sequence[str] | None = (), timeout: float | None = None) -> Message:
+def metadata(
+    connection: Connection, *, direct: bool, topics: Sequence[str] | None = (), timeout: float | None = None
+) -> Message:
     """The body of a Metadata answer: asked of a controller (``direct``) or of a broker.
 
     ``topics``: ``None`` for all, none by default. Raises UnsupportedVersionError where a controller is asked and the

@@ -215,9 +215,7 @@ class Nodes:
         while len(self.known) > _MOST_NAMED:
             self.known.pop(next(iter(self.known)))
 
-    def describe(
-        self, connection: Connection, *, fenced: bool = False, timeout: float | None = None
-    ) -> Message | None:
+    def describe(self, connection: Connection, *, fenced: bool = False, timeout: float | None = None) -> Message | None:
         """DescribeCluster at a node; ``None`` where that says nothing of this kind. Learns nodes and cluster id.
 
         With ``fenced``, brokers that are registered and fenced are listed too, where the node can (KIP-1073).

@@ -67,7 +67,9 @@ def post(
         with context_of(tls).wrap_socket(plain, server_hostname=server_name(host)) as connection:
             stream = _Stream(connection, min(end, time.monotonic() + read))
             exchange = _Connection(host, port, stream)
-            target = quote(parts.path or "/", safe=_IN_URL) + (f"?{quote(parts.query, safe=_IN_URL)}" * bool(parts.query))
+            target = quote(parts.path or "/", safe=_IN_URL) + (
+                f"?{quote(parts.query, safe=_IN_URL)}" * bool(parts.query)
+            )
             exchange.request("POST", target, body, dict(headers))
             response = exchange.getresponse()
             stream.most = stream.taken + MOST_BYTES

@@ -197,7 +197,9 @@ def _until_expiry(token: str) -> float | None:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except (ValueError, RecursionError):
         return None
-    expiry = _seconds(claims.get("exp")) if isinstance(claims, dict) and not isinstance(claims.get("exp"), str) else None
+    expiry = (
+        _seconds(claims.get("exp")) if isinstance(claims, dict) and not isinstance(claims.get("exp"), str) else None
+    )
     return None if expiry is None else expiry - time.time()
 
 

@@ -204,7 +204,6 @@ def requests_for_two(endpoint: Endpoint, answer: bytes) -> int:
     return len(endpoint.requests)
 
 
-
 def raw(parts: Callable[[], Iterable[bytes]], pause: float = 0.0) -> Answer:
     """Bytes in place of an HTTP answer, one part after another."""
 
@@ -303,7 +302,16 @@ class TestEndpoint:
 
     @pytest.mark.parametrize(
         ("lifetime", "until"),
-        [(100, 80), (359, 287.2), (400, 100), (600, 300), (1500, 1200), (3600, 2880), (86400, 69120), (2592000, 2073600)],
+        [
+            (100, 80),
+            (359, 287.2),
+            (400, 100),
+            (600, 300),
+            (1500, 1200),
+            (3600, 2880),
+            (86400, 69120),
+            (2592000, 2073600),
+        ],
     )
     def test_a_token_is_renewed_when_java_would(
         self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, lifetime: int, until: float
@@ -366,7 +374,10 @@ class TestEndpoint:
             (reply(200, b"[1"), "without an access_token"),
             (reply(200, b'{"access_token": 1}'), "without an access_token"),
             (reply(200, b'{"access_token": "a b"}'), "no bearer token"),
-            (reply(200, b'{"access_token": "' + b"a" * (1 << 21) + b'"}'), "the answer is too large for one with a token"),
+            (
+                reply(200, b'{"access_token": "' + b"a" * (1 << 21) + b'"}'),
+                "the answer is too large for one with a token",
+            ),
         ],
     )
     def test_answers_that_are_no_token(self, endpoint: Endpoint, answer: Answer, reason: str) -> None:
