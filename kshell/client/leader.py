@@ -192,10 +192,9 @@ class _Search:
             reason = f"controller {self._id} leads (epoch {self._epoch}), and none of these addresses is its: {there}"
             return ConnectError(f"controller {self._id}", reason, hint="name every controller in the list")
         hint = "do most voters run? default.api.timeout.ms sets how long to wait"
-        silent = (
-            f", and no answer comes from {', '.join(dict.fromkeys(self._round.silent))}" if self._round.silent else ""
-        )
-        return SourceTimeoutError(there, f"no controller leads the quorum: an election goes on{silent}", hint=hint)
+        silent = ", ".join(dict.fromkeys(self._round.silent))
+        more = f", and no answer comes from {silent}" if silent else ""
+        return SourceTimeoutError(there, f"no controller leads the quorum: an election goes on{more}", hint=hint)
 
     def _contradiction(self) -> SourceTimeoutError | None:
         """What controllers say of themselves and one another that cannot be, if there is such a thing."""

@@ -117,7 +117,8 @@ class _Emitter:
         self.most_elements = most_elements
         self.lines: list[str] = []
         self.names: dict[str, Any] = {
-            "text": _text if most_elements is None else _kafkas_text, "spend": _spend, "blob": _blob, "count": _count, "null": _null, "tag_end": _tag_end, "keep_tag": _keep_tag,
+            "text": _text if most_elements is None else _kafkas_text, "blob": _blob, "count": _count, "null": _null,
+            "spend": _spend, "tag_end": _tag_end, "keep_tag": _keep_tag,
             "uvarint": read_uvarint, "unpack": struct.unpack_from, "Uuid": Uuid,
         }  # fmt: skip
         self.serial = 0

@@ -19,6 +19,8 @@ from kshell.protocol.decoder import Message
 from tests.server import Quorum, faults, settings
 
 TIMEOUT = 0.8
+SLACK = 3.0
+"""More seconds for a machine that is busy."""
 
 
 @contextlib.contextmanager
@@ -56,7 +58,7 @@ def refusal(port: int, made: Settings) -> NodeError:
     begin = time.monotonic()
     with pytest.raises(NodeError) as caught:
         connect("127.0.0.1", port, made)
-    assert time.monotonic() - begin < TIMEOUT + 0.8
+    assert time.monotonic() - begin < TIMEOUT + SLACK
     assert f"127.0.0.1:{port}" in caught.value.node
     return caught.value
 
@@ -104,7 +106,7 @@ def test_a_peer_that_reads_a_byte_now_and_then_ends_at_the_deadline() -> None:
         begin = time.monotonic()
         with pytest.raises(SourceTimeoutError):
             transport.send(bytes(64 << 20), begin + TIMEOUT)
-        assert time.monotonic() - begin < TIMEOUT + 0.8
+        assert time.monotonic() - begin < TIMEOUT + SLACK
         over.set()
 
 
@@ -152,7 +154,7 @@ def test_a_token_command_that_hangs_costs_the_deadline() -> None:
         begin = time.monotonic()
         with pytest.raises(AuthenticationError, match="did not end within"):
             connect("127.0.0.1", quorum.leader.port, settings(**made), timeout=TIMEOUT)
-        assert time.monotonic() - begin < TIMEOUT + 0.8
+        assert time.monotonic() - begin < TIMEOUT + SLACK
 
 
 def test_a_refusal_as_long_as_a_frame_is_cut() -> None:

@@ -1,6 +1,6 @@
 """A client in a process of its own, with a limit on its memory; what it answered, how long it took, how much it held.
 
-``python -m tests.server.guarded quorum|brokers HOST:PORT,… KEY=VALUE …`` loads the image once and prints one JSON object.
+``python -m tests.server.guarded quorum|brokers HOST:PORT,… KEY=VALUE …`` loads the image once and prints a JSON object.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def test_a_snapshot_that_trickles_ends(quorum: Quorum) -> None:
     quorum.on("FetchSnapshot", faults.slow(0.2))
     nodes = quorum.keep(Nodes(CONTROLLER, addresses(quorum.bootstrap), settings()))
     begin = time.monotonic()
-    with pytest.raises(SourceTimeoutError, match="comes too slowly: .* of 5000"):
+    with pytest.raises(SourceTimeoutError, match=r"comes too slowly: .* of 5000"):
         Downloader().get(nodes.any(), quorum.epoch, SnapshotId(31, 1), quorum.cluster_id, timeout=1.0)
     assert time.monotonic() - begin < 2
 

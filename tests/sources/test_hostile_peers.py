@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kshell.client.leader import find_leader
+from kshell.client.leader import Leader, find_leader
 from kshell.client.nodes import BROKER, CONTROLLER, Nodes
 from kshell.client.observe import TOPIC_ID
 from kshell.client.settings import addresses
@@ -20,6 +20,7 @@ from kshell.metadata.delta import Delta
 from kshell.metadata.image import EMPTY
 from kshell.protocol.decoder import Message
 from kshell.sources.broker_topics import topics
+from kshell.sources.history import older_log
 from kshell.sources.quorum import QuorumSource
 from kshell.sources.quorum_facts import describe_quorum
 from tests import builders
@@ -27,10 +28,12 @@ from tests.builders import uuid, value
 from tests.server import Node, Quorum, faults, guarded, settings
 from tests.server.faults import Fault, Reply
 
-TIMEOUT = 1.0
+TIMEOUT = 1.5
 """Seconds of ``default.api.timeout.ms``."""
+SLACK = 3.0
+"""More seconds for a machine that is busy; who does not heed the deadline takes 8 or more."""
 KAFKAS = {
-    "default_api_timeout_ms": "1000",
+    "default_api_timeout_ms": "1500",
     "request_timeout_ms": "30000",
     "socket_connection_setup_timeout_ms": "10000",
     "reconnect_backoff_ms": "50",
@@ -63,7 +66,7 @@ def failure_of(call: Callable[[], object], quorum: Quorum, *, seconds: float = T
     before, begin = len(quorum.asked), time.monotonic()
     with pytest.raises(KshellError) as caught:
         call()
-    assert time.monotonic() - begin < seconds + 0.7
+    assert time.monotonic() - begin < seconds + SLACK
     assert len(quorum.asked) - before < MOST_QUESTIONS
     return caught.value
 
@@ -169,12 +172,12 @@ def test_a_controller_that_hangs_costs_no_more_than_the_deadline(quorum: Quorum,
 
 def test_a_cluster_of_a_million_nodes_is_not_believed(quorum: Quorum) -> None:
     def spoil(body: Message) -> None:
-        body["brokers"] = [{"brokerId": i, "host": "h", "port": 1, "rack": None} for i in range(20_000)]
+        body["brokers"] = [{"brokerId": i, "host": "h", "port": 1, "rack": None} for i in range(10_001)]
 
     quorum.on("DescribeCluster", faults.change(spoil))
-    error = failure_of(source_of(quorum).load, quorum)
+    error = failure_of(source_of(quorum, default_api_timeout_ms="30000").load, quorum, seconds=20)
     assert isinstance(error, ProtocolError)
-    assert "20,000 controllers" in error.reason
+    assert "10,001 controllers" in error.reason
     assert error.api == "DescribeCluster"
 
 
@@ -280,29 +283,18 @@ def test_an_older_log_whose_epoch_is_never_right(quorum: Quorum) -> None:
     """At the log's start the epoch must be that of a snapshot that the leader does not name."""
     quorum.append(value("TOPIC", name="a", topicId=uuid(1)))
     quorum.snapshot([value("TOPIC", name="a", topicId=uuid(1))])
-    source = source_of(quorum)
+    source = source_of(quorum, default_api_timeout_ms="10000")
     source.load()
     quorum.append(value("TOPIC", name="b", topicId=uuid(2)))
     quorum.epoch = 1 << 30
-    quorum.on(
-        "Fetch",
-        answers(lambda asked: partition(logStartOffset=asked["fetchOffset"], snapshotId={"endOffset": 2, "epoch": 1 << 30})),
-    )  # fmt: skip
-    leader = find_leader_at(quorum, 1 << 30)
-    from kshell.sources.history import older_log
-
-    source.observer.leader = leader
+    named = {"endOffset": 2, "epoch": 1 << 30}
+    quorum.on("Fetch", answers(lambda asked: partition(logStartOffset=asked["fetchOffset"], snapshotId=named)))
+    source.observer.leader = Leader(quorum.leader_id, 1 << 30, ("127.0.0.1", quorum.leader.port))
     before, begin = len(quorum.asked), time.monotonic()
-    with pytest.raises(KshellError):
+    with pytest.raises(ProtocolError, match="no epoch fits where its log starts, of 1000"):
         older_log(source.observer, source.nodes, 1, 2)
-    assert time.monotonic() - begin < 3
+    assert time.monotonic() - begin < 10
     assert len(quorum.asked) - before < 1100
-
-
-def find_leader_at(quorum: Quorum, epoch: int) -> Any:
-    from kshell.client.leader import Leader
-
-    return Leader(quorum.leader_id, epoch, ("127.0.0.1", quorum.leader.port))
 
 
 # --- what is asked of the whole cluster ---------------------------------------------------------------------------

@@ -31,10 +31,17 @@ class Mechanism(Protocol):
 
 
 def mechanism(settings: Settings, node: str, tls: bool, timeout: float | None = None) -> Mechanism:
-    """The mechanism that the settings choose, for one node (``host:port``); ``tls``: is the connection encrypted.
+    """The mechanism that the settings choose.
 
-    ``timeout``: seconds in which a token must be here, where that is less than ``request.timeout.ms``. Raises UsageError where SASL is not configured, or PLAIN would send a password over a connection that is not
-    encrypted and nobody allowed that.
+    Args:
+        settings: which mechanism, and whom to be.
+        node: for messages, ``host:port``.
+        tls: whether the connection is encrypted.
+        timeout: seconds in which a token must be here, where that is less than ``request.timeout.ms``.
+
+    Raises:
+        UsageError: SASL is not configured, or PLAIN would send a password over a connection that is not encrypted and
+            nobody allowed that.
     """
     chosen = settings.sasl
     if chosen is None:

@@ -67,17 +67,15 @@ def post(
         with context_of(tls).wrap_socket(plain, server_hostname=server_name(host)) as connection:
             stream = _Stream(connection, min(end, time.monotonic() + read))
             exchange = _Connection(host, port, stream)
-            target = quote(parts.path or "/", safe=_IN_URL) + (
-                f"?{quote(parts.query, safe=_IN_URL)}" * bool(parts.query)
-            )
-            exchange.request("POST", target, body, dict(headers))
+            target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+            exchange.request("POST", quote(target, safe=_IN_URL), body, dict(headers))
             response = exchange.getresponse()
             stream.most = stream.taken + MOST_BYTES
             found = bytearray()
             while part := response.read1(1 << 16):
                 found += part
             if response.length:
-                raise http.client.IncompleteRead(bytes(), response.length)
+                raise http.client.IncompleteRead(b"", response.length)
             return Response(response.status, bytes(found))
 
 

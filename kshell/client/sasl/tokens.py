@@ -163,10 +163,11 @@ def _access_token(endpoint: str, node: str, status: int, text: bytes) -> tuple[s
         raise AuthenticationError(
             node, f"{place} answered {status}{said}", hint="check the client's id, secret and scope"
         )
-    token = found.get("access_token") if isinstance(found, dict) else None
+    found = found if isinstance(found, dict) else {}
+    token = found.get("access_token")
     if not isinstance(token, str):
         raise AuthenticationError(node, f"{place} answered without an access_token")
-    return token, _lifetime(found["expires_in"] if "expires_in" in found else None, token)
+    return token, _lifetime(found.get("expires_in"), token)
 
 
 def _lifetime(expires_in: object, token: str) -> float:
@@ -197,9 +198,8 @@ def _until_expiry(token: str) -> float | None:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except (ValueError, RecursionError):
         return None
-    expiry = (
-        _seconds(claims.get("exp")) if isinstance(claims, dict) and not isinstance(claims.get("exp"), str) else None
-    )
+    claim = claims.get("exp") if isinstance(claims, dict) else None
+    expiry = None if isinstance(claim, str) else _seconds(claim)
     return None if expiry is None else expiry - time.time()
 
 

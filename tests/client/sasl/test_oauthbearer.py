@@ -415,7 +415,7 @@ class TestEndpoint:
         begin = time.monotonic()
         with pytest.raises(AuthenticationError, match=reason) as raised:
             first_of(made)
-        assert time.monotonic() - begin < 1.6
+        assert time.monotonic() - begin < 4
         assert raised.value.node == NODE
         assert "the token endpoint https://localhost:" in raised.value.reason
 
@@ -438,7 +438,7 @@ class TestEndpoint:
             begin = time.monotonic()
             with pytest.raises(AuthenticationError, match="no whole answer in time"):
                 first_of(made)
-            assert time.monotonic() - begin < 1.6
+            assert time.monotonic() - begin < 4
 
     def test_its_certificate_is_checked(self, endpoint: Endpoint) -> None:
         for made in (
