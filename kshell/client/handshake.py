@@ -81,7 +81,7 @@ def _open(host: str, port: int, settings: Settings, deadline: float) -> Connecti
     return Connection(
         SocketTransport(host, port, soon, settings),
         client_id=settings.client_id,
-        timeout=settings.request_timeout,
+        timeout=min(settings.request_timeout, settings.api_timeout),
         excluded=settings.excluded,
         overlay=overlay(settings.dialects),
     )

@@ -103,16 +103,16 @@ class _Search:
     def round(self) -> Leader | None:
         """Asks every address, and again once the epoch is known. Raises NodeError for what waiting does not mend."""
         before, self._round = self._round, _Round()
-        leader = self._asked_round(self._round)
+        leader = self._ask_all(self._round)
         if leader is None and not self._left and (before.claims or before.failure):
             self._round = before  # the deadline cut this one short: the one before says more
         return leader
 
-    def _asked_round(self, now: _Round) -> Leader | None:
+    def _ask_all(self, current: _Round) -> Leader | None:
         try:
             self._nodes.any(timeout=self._left)
         except (ConnectError, SourceTimeoutError) as error:
-            now.failure = error
+            current.failure = error
             return None
         times: Counter[Address] = Counter()
         asked: set[tuple[Address, int]] = set()
@@ -124,26 +124,27 @@ class _Search:
                 continue
             asked.add((address, epoch))
             times[address] += 1
+            current.claims.pop(address, None)
             try:
                 answer = self._ask(address, epoch)
             except (ConnectError, SourceTimeoutError) as error:
-                now.silent.append(name_of(*address))
-                if self._left or not (now.claims or now.failure):  # what the deadline cut short is no news
-                    now.failure = error
+                current.silent.append(name_of(*address))
+                if self._left or not (current.claims or current.failure):  # what the deadline cut short is no news
+                    current.failure = error
                 continue
             except ServerError as error:
                 if not may_pass(error.code):
                     raise
-                now.failure = error
+                current.failure = error
                 continue
             if answer.error == 0:
                 return self._served(address, epoch, answer)
             if answer.error not in EPOCH_CODES:
-                now.failure = failure(answer.node, answer.error, FETCH.name)
+                current.failure = failure(answer.node, answer.error, FETCH.name)
                 if not may_pass(answer.error):
-                    raise now.failure
+                    raise current.failure
             else:
-                now.claims[address] = _Claim(answer.node, answer.leader_id, answer.leader_epoch, epoch)
+                current.claims[address] = _Claim(answer.node, answer.leader_id, answer.leader_epoch, epoch)
             if self._learn(answer):
                 waiting = self._addresses()
         return None
@@ -151,9 +152,8 @@ class _Search:
     def _ask(self, address: Address, epoch: int) -> Answered:
         connection = self._nodes.at(address, timeout=self._left)
         timeout = min(connection.patience, self._left)
-        return fetch(
-            connection, Position(epoch), self._nodes.cluster_id, max_bytes=_SMALL, timeout=timeout
-        ).quorum  # fmt: skip
+        position, cluster_id = Position(epoch), self._nodes.cluster_id
+        return fetch(connection, position, cluster_id, max_bytes=_SMALL, timeout=timeout).quorum
 
     def _addresses(self) -> list[Address]:
         """All of them, the leader's first where it is known."""
@@ -203,7 +203,7 @@ class _Search:
             theirs = None if named is None else self._round.claims.get(named.address)
             if claim.leader_id < 0:
                 continue
-            if named is not None and named.address == address:
+            if named is not None and named.address == address and claim.asked_epoch > 0:
                 reason = f"names itself (controller {claim.leader_id}) as the leader, and refuses to serve"
                 return _contradictory(claim.node, f"{reason} epoch {claim.asked_epoch}")
             if theirs is not None and theirs.leader_id not in (-1, claim.leader_id):

@@ -254,9 +254,7 @@ class Observer:
     def _snapshot(self, answer: Fetched, connection: Connection) -> Step:
         assert answer.snapshot is not None
         before = self.committed
-        settings = self.nodes.settings
-        timeout = min(settings.request_timeout, settings.api_timeout)
-        file = self.downloader.get(connection, self.epoch, answer.snapshot, self.nodes.cluster_id, timeout=timeout)
+        file = self.downloader.get(connection, self.epoch, answer.snapshot, self.nodes.cluster_id)
         if file is None:  # the next fetch names another; but not at once, for ever
             self.trouble = ConnectError(connection.node, "the snapshot is gone again", api=FETCH_SNAPSHOT.name)
             return Step()

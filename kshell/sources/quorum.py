@@ -33,7 +33,6 @@ _WAIT = 0.5
 """Seconds that a leader may keep a question when there is nothing new."""
 _PAUSE = 0.1
 """The same, while we wait for what must come: the high watermark after an election."""
-
 _MOST_RESTARTS = 4
 """How often all may be begun anew before the end is reached: with a snapshot, after which a newer one may be needed."""
 
