@@ -347,7 +347,7 @@ class TestEndpoint:
     ) -> None:
         claims = {} if expiry is None else {"exp": time.time() + expiry if isinstance(expiry, int) else expiry}
         middle = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
-        answer = {"access_token": f"eyJhbGciOiJub25lIn0.{middle}.c2ln"}
+        answer: dict[str, object] = {"access_token": f"eyJhbGciOiJub25lIn0.{middle}.c2ln"}
         answer |= {} if lifetime is None else {"expires_in": lifetime}
         assert requests_for_two(endpoint, json.dumps(answer).encode()) == (1 if kept else 2)
 
