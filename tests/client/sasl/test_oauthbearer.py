@@ -235,7 +235,7 @@ ENDLESS: dict[str, tuple[Answer, str]] = {
     ),
     "chunks without an end": (
         raw(lambda: chain([OK + b"Transfer-Encoding: chunked\r\n\r\n"], repeat(b"1\r\n \r\n"))),
-        "too large|in time",
+        "too large",
     ),
     "chunks in drops": (
         raw(lambda: chain([OK + b"Transfer-Encoding: chunked\r\n\r\n"], repeat(b"1\r\n \r\n")), 0.05),
@@ -411,11 +411,12 @@ class TestEndpoint:
     @pytest.mark.parametrize("case", ENDLESS)
     def test_an_answer_that_does_not_end_costs_the_deadline_at_most(self, endpoint: Endpoint, case: str) -> None:
         endpoint.answer, reason = ENDLESS[case]
-        made = endpoint.settings(request_timeout_ms="800", sasl_login_read_timeout_ms="60000")
+        seconds = 0.8 if "in time" in reason else 20  # what is too large ends long before
+        made = endpoint.settings(request_timeout_ms=f"{seconds * 1000:.0f}", sasl_login_read_timeout_ms="60000")
         begin = time.monotonic()
         with pytest.raises(AuthenticationError, match=reason) as raised:
             first_of(made)
-        assert time.monotonic() - begin < 4
+        assert time.monotonic() - begin < seconds + 3
         assert raised.value.node == NODE
         assert "the token endpoint https://localhost:" in raised.value.reason
 
