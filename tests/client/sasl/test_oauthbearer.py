@@ -234,7 +234,7 @@ ENDLESS: dict[str, tuple[Answer, str]] = {
         "too large",
     ),
     "chunks without an end": (
-        raw(lambda: chain([OK + b"Transfer-Encoding: chunked\r\n\r\n"], repeat(b"1\r\n \r\n"))),
+        raw(lambda: chain([OK + b"Transfer-Encoding: chunked\r\n\r\n"], repeat(b"400\r\n%1024s\r\n" % b" "))),
         "too large",
     ),
     "chunks in drops": (
