@@ -121,14 +121,23 @@ class SourcePermissionError(SourceError):
     """The operating system does not let this user read a file of the source."""
 
 
+_LONGEST_REASON = 8000
+
+
+def _shortened(text: str) -> str:
+    left_out = len(text) - _LONGEST_REASON
+    return text if left_out <= 0 else f"{text[:_LONGEST_REASON]}… ({left_out} more characters)"
+
+
 class NodeError(SourceError):
     """Base of what goes wrong at one node; ``node`` is its ``host:port`` (or its id and that), ``api`` what was asked.
 
-    The reason may quote what a server said; whoever prints it escapes it.
+    The reason may quote what a server said; whoever prints it escapes it. What is longer than anybody reads is cut.
     """
 
     def __init__(self, node: str, reason: str, *, api: str | None = None, hint: str | None = None) -> None:
         what = f"{api}: " if api else ""
+        reason, hint = _shortened(reason), hint and _shortened(hint)
         super().__init__(f"{node}: {what}{reason}", hint=hint)
         self.node = node
         self.api = api

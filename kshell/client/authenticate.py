@@ -26,8 +26,8 @@ _MOST_STEPS = 16
 
 def authenticate(connection: Connection, settings: Settings, deadline: float) -> None:
     """Proves who we are. Raises NodeError: AuthenticationError when either side does not believe the other."""
-    made = mechanism(settings, connection.node, settings.tls is not None)
     left = min(connection.timeout, max(deadline - time.monotonic(), 0.0))
+    made = mechanism(settings, connection.node, settings.tls is not None, left)
     answer = connection.request(SASL_HANDSHAKE, {"mechanism": made.name}, needed=_FRAMED, timeout=left).body
     if answer["errorCode"]:
         raise _refused(connection.node, made.name, answer)

@@ -23,6 +23,11 @@ class Backoff:
         """Whether the deadline has passed."""
         return time.monotonic() >= self._deadline
 
+    @property
+    def left(self) -> float:
+        """The seconds to the deadline."""
+        return max(self._deadline - time.monotonic(), 0.0)
+
     def next(self) -> float:
         """The seconds to wait now."""
         wait = min(self._most, self._first * _FACTOR**self._times)

@@ -21,7 +21,9 @@ _DIRECT = Versions(13, None)
 _FLAGS = {True: "--bootstrap-controllers", False: "--bootstrap-servers"}
 
 
-def metadata(connection: Connection, *, direct: bool, topics: Sequence[str] | None = ()) -> Message:
+def metadata(
+    connection: Connection, *, direct: bool, topics: Sequence[str] | None = (), timeout: float | None = None
+) -> Message:
     """The body of a Metadata answer: asked of a controller (``direct``) or of a broker.
 
     ``topics``: ``None`` for all, none by default. Raises UnsupportedVersionError where a controller is asked and the
@@ -32,7 +34,7 @@ def metadata(connection: Connection, *, direct: bool, topics: Sequence[str] | No
         "allowAutoTopicCreation": False,  # the default on the wire is true, and controllers refuse it
         "directToKRaftControllerQuorum": direct,
     }
-    body = connection.request(METADATA, wanted, needed=_DIRECT if direct else None).body
+    body = connection.request(METADATA, wanted, needed=_DIRECT if direct else None, timeout=timeout).body
     if bool(body.get("fromKRaftController")) != direct:
         raise _wrong_kind(connection, direct)
     for topic in body["topics"]:
@@ -41,9 +43,9 @@ def metadata(connection: Connection, *, direct: bool, topics: Sequence[str] | No
     return body
 
 
-def description(connection: Connection, *, direct: bool) -> Message:
+def description(connection: Connection, *, direct: bool, timeout: float | None = None) -> Message:
     """What :func:`metadata` tells of the cluster, as a body of DescribeCluster. Raises NodeError."""
-    body = metadata(connection, direct=direct)
+    body = metadata(connection, direct=direct, timeout=timeout)
     nodes = [{**{k: node[k] for k in ("host", "port", "rack")}, "brokerId": node["nodeId"]} for node in body["brokers"]]
     # Below version 2 brokers do not tell their cluster, so it is not compared.
     return {

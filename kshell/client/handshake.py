@@ -81,7 +81,7 @@ def _open(host: str, port: int, settings: Settings, deadline: float) -> Connecti
     return Connection(
         SocketTransport(host, port, soon, settings),
         client_id=settings.client_id,
-        timeout=settings.request_timeout,
+        timeout=min(settings.request_timeout, settings.api_timeout),
         excluded=settings.excluded,
         overlay=overlay(settings.dialects),
     )
@@ -134,7 +134,7 @@ def _refused(api: Api, version: int, frame: bytes) -> int | None:
     if error != _UNSUPPORTED_VERSION or version == 0:
         return None
     try:
-        body, _ = decoder(API_VERSIONS.response, 0)(frame, _HEADER)
+        body, _ = decoder(API_VERSIONS.response, 0, API_VERSIONS.most_elements)(frame, _HEADER)
     except DecodeError:
         return 0
     return of_response(body).ranges.get(API_VERSIONS.key, (0, 0))[1]

@@ -3,11 +3,15 @@
 A Fetch with epoch 0 is refused with the leader's id and epoch. Where that leader listens comes from the same answer
 (from 3.9 on), from DescribeCluster (3.7), from what the log registers, or from trying: a Fetch with the right epoch is
 served by the leader alone.
+
+Nothing that a controller says of another one is believed for longer than a round, and a round asks a bounded number of
+questions: controllers that name one another for ever, or new ones with each answer, cost the time that was given.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import NamedTuple
 
 from kshell.client.address import Address, name_of
@@ -20,6 +24,10 @@ from kshell.protocol.messages.quorum import FETCH
 
 _SMALL = 1 << 10
 """Bytes of records that a question about the leader may bring along."""
+_MOST_TIMES = 2
+"""Questions to one address in a round: the second one with the epoch that the first, or another node's answer, told."""
+_MOST_NEW = 16
+"""Questions in a round beyond those to the addresses that were given: to controllers that were named."""
 
 
 class Leader(NamedTuple):
@@ -30,76 +38,122 @@ class Leader(NamedTuple):
     address: Address
 
 
-def find_leader(nodes: Nodes, *, timeout: float, known_epoch: int = 0) -> Leader:
-    """Asks until an election has ended, for ``timeout`` seconds at most. Raises NodeError.
+def find_leader(nodes: Nodes, *, timeout: float, known_epoch: int = 0, once: bool = False) -> Leader:
+    """Ask until an election has ended.
 
-    An answer from before ``known_epoch`` is not believed: that node has missed an election.
+    Args:
+        nodes: whom to ask.
+        timeout: seconds for all of it.
+        known_epoch: an answer from before this epoch is not believed; that node has missed an election.
+        once: make one round and leave it to the caller when to ask again.
+
+    Raises:
+        NodeError: no leader was found in time, or a node refuses in a way that waiting does not mend.
     """
     settings = nodes.settings
-    backoff = Backoff(settings.retry_backoff, settings.retry_backoff_max, time.monotonic() + timeout)
-    search = _Search(nodes, known_epoch)
+    deadline = time.monotonic() + timeout
+    backoff = Backoff(settings.retry_backoff, settings.retry_backoff_max, deadline)
+    search = _Search(nodes, known_epoch, deadline)
     while True:
-        found = search.round()
-        if found is not None:
-            return found
-        if backoff.is_over:
+        leader = search.round()
+        if leader is not None:
+            return leader
+        if once or backoff.is_over:
             raise search.failed()
         backoff.wait()
+
+
+class _Claim(NamedTuple):
+    """Whom a node that does not lead names as the leader."""
+
+    node: str
+    leader_id: int
+    epoch: int
+    asked_epoch: int
+    """The epoch of the question."""
+
+
+class _Round:
+    """What the questions of one round brought, where they did not find the leader."""
+
+    def __init__(self) -> None:
+        self.failure: NodeError | None = None
+        """The latest."""
+        self.silent: list[str] = []
+        """Who did not answer."""
+        self.claims: dict[Address, _Claim] = {}
+        """Each node's latest claim."""
 
 
 class _Search:
     """What one search has learnt."""
 
-    def __init__(self, nodes: Nodes, known_epoch: int) -> None:
+    def __init__(self, nodes: Nodes, known_epoch: int, deadline: float) -> None:
         self._nodes = nodes
+        self._deadline = deadline
         self._id = -1
         self._epoch = max(known_epoch, 0)
-        self._last: NodeError | None = None
-        self._silent: list[str] = []
-        """Who did not answer in the last round."""
-        self._answered = False
-        """Whether somebody did, and said that it is not the leader."""
+        self._round = _Round()
+
+    @property
+    def _left(self) -> float:
+        """Seconds to the deadline."""
+        return max(self._deadline - time.monotonic(), 0.0)
 
     def round(self) -> Leader | None:
         """Asks every address, and again once the epoch is known. Raises NodeError for what waiting does not mend."""
-        asked: set[tuple[Address, int]] = set()
-        self._last, self._silent, self._answered = None, [], False
+        before, self._round = self._round, _Round()
+        leader = self._ask_all(self._round)
+        if leader is None and not self._left and (before.claims or before.failure):
+            self._round = before  # the deadline cut this one short: the one before says more
+        return leader
+
+    def _ask_all(self, current: _Round) -> Leader | None:
         try:
-            self._nodes.any()
+            self._nodes.any(timeout=self._left)
         except (ConnectError, SourceTimeoutError) as error:
-            self._last = error
+            current.failure = error
             return None
+        times: Counter[Address] = Counter()
+        asked: set[tuple[Address, int]] = set()
+        most = _MOST_TIMES * len(self._nodes.bootstrap) + _MOST_NEW
         waiting = self._addresses()
-        while waiting:
-            address = waiting.pop(0)
-            epoch = self._epoch
-            if (address, epoch) in asked:
+        while waiting and len(asked) < most and (self._left or not asked):
+            address, epoch = waiting.pop(0), self._epoch
+            if (address, epoch) in asked or times[address] == _MOST_TIMES:
                 continue
             asked.add((address, epoch))
+            times[address] += 1
+            current.claims.pop(address, None)
             try:
-                connection = self._nodes.at(address)
-                at, cluster = Position(epoch), self._nodes.cluster_id
-                answer = fetch(connection, at, cluster, max_bytes=_SMALL, timeout=connection.patience).quorum
+                answer = self._ask(address, epoch)
             except (ConnectError, SourceTimeoutError) as error:
-                self._last = error
-                self._silent.append(name_of(*address))
+                current.silent.append(name_of(*address))
+                if self._left or not (current.claims or current.failure):  # what the deadline cut short is no news
+                    current.failure = error
                 continue
             except ServerError as error:
                 if not may_pass(error.code):
                     raise
-                self._last = error
+                current.failure = error
                 continue
             if answer.error == 0:
                 return self._served(address, epoch, answer)
             if answer.error not in EPOCH_CODES:
-                self._last = failure(connection.node, answer.error, FETCH.name)
+                current.failure = failure(answer.node, answer.error, FETCH.name)
                 if not may_pass(answer.error):
-                    raise self._last
+                    raise current.failure
             else:
-                self._answered = True
+                current.claims[address] = _Claim(answer.node, answer.leader_id, answer.leader_epoch, epoch)
             if self._learn(answer):
                 waiting = self._addresses()
         return None
+
+    def _ask(self, address: Address, epoch: int) -> Answered:
+        connection = self._nodes.at(address, timeout=self._left)
+        timeout = min(connection.patience, self._left)
+        position, cluster_id = Position(epoch), self._nodes.cluster_id
+        return fetch(connection, position, cluster_id, max_bytes=_SMALL, timeout=timeout).quorum
 
     def _addresses(self) -> list[Address]:
         """All of them, the leader's first where it is known."""
@@ -108,8 +162,9 @@ class _Search:
 
     def _learn(self, answer: Answered) -> bool:
         """Whether the answer told of a leader that was not known."""
-        for node_id, address in answer.endpoints.items():
-            self._nodes.known[node_id] = Node(node_id, address)
+        endpoint = answer.endpoints.get(answer.leader_id)
+        if endpoint is not None:
+            self._nodes.learn(Node(answer.leader_id, endpoint))
         if (answer.leader_epoch, answer.leader_id) <= (self._epoch, self._id):
             return False
         self._id, self._epoch = answer.leader_id, answer.leader_epoch
@@ -119,18 +174,53 @@ class _Search:
         """The node at ``address`` serves a Fetch of that epoch: it leads, and says its id."""
         self._id = answer.leader_id if answer.leader_id >= 0 else self._id
         if self._id >= 0:
-            self._nodes.known[self._id] = Node(self._id, address)
+            self._nodes.learn(Node(self._id, address))
         return Leader(self._id, epoch, address)
+
+    # --- why there is none ---------------------------------------------------------------------------------------
 
     def failed(self) -> NodeError:
         """Why no leader was found."""
+        contradiction = self._contradiction()
+        if contradiction is not None:
+            return contradiction
         there = ", ".join(name_of(*address) for address in self._nodes.addresses())
-        is_leaderless = self._answered and self._id < 0
-        if self._last is not None and not is_leaderless:
-            return self._last
+        is_leaderless = bool(self._round.claims) and self._id < 0
+        if self._round.failure is not None and not is_leaderless:
+            return self._round.failure
         if self._id >= 0:
             reason = f"controller {self._id} leads (epoch {self._epoch}), and none of these addresses is its: {there}"
             return ConnectError(f"controller {self._id}", reason, hint="name every controller in the list")
         hint = "do most voters run? default.api.timeout.ms sets how long to wait"
-        silent = f", and no answer comes from {', '.join(dict.fromkeys(self._silent))}" if self._silent else ""
-        return SourceTimeoutError(there, f"no controller leads the quorum: an election goes on{silent}", hint=hint)
+        silent = ", ".join(dict.fromkeys(self._round.silent))
+        more = f", and no answer comes from {silent}" if silent else ""
+        return SourceTimeoutError(there, f"no controller leads the quorum: an election goes on{more}", hint=hint)
+
+    def _contradiction(self) -> SourceTimeoutError | None:
+        """What controllers say of themselves and one another that cannot be, if there is such a thing."""
+        for address, claim in self._round.claims.items():
+            named = self._nodes.known.get(claim.leader_id)
+            theirs = None if named is None else self._round.claims.get(named.address)
+            if claim.leader_id < 0:
+                continue
+            if named is not None and named.address == address and claim.asked_epoch > 0:
+                reason = f"names itself (controller {claim.leader_id}) as the leader, and refuses to serve"
+                return _contradictory(claim.node, f"{reason} epoch {claim.asked_epoch}")
+            if theirs is not None and theirs.leader_id not in (-1, claim.leader_id):
+                epochs = f"(epochs {claim.epoch} and {theirs.epoch})"
+                back = self._nodes.known.get(theirs.leader_id)
+                if back is not None and back.address == address:
+                    reason = f"controllers {claim.node} and {theirs.node} each name the other as leader {epochs}"
+                else:
+                    reason = f"{claim.node} names controller {claim.leader_id} as leader, and that one ({theirs.node})"
+                    reason += f" names controller {theirs.leader_id} {epochs}"
+                return _contradictory(f"{claim.node}, {theirs.node}", reason)
+            if theirs is None and 0 < claim.asked_epoch < claim.epoch:
+                reason = "names a later epoch each time it is asked with the one that it named"
+                return _contradictory(claim.node, f"{reason} (now {claim.epoch}, led by controller {claim.leader_id})")
+        return None
+
+
+def _contradictory(node: str, reason: str) -> SourceTimeoutError:
+    hint = "an election passes; if this stays, are these addresses the controllers' own? Their logs may say more"
+    return SourceTimeoutError(node, reason, api=FETCH.name, hint=hint)

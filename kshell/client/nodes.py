@@ -7,8 +7,10 @@ kind is an error, for the whole list is then suspect. The first cluster id that 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.client import codes
@@ -21,6 +23,7 @@ from kshell.errors import (
     ClusterIdError,
     ConnectError,
     NodeError,
+    ProtocolError,
     ServerError,
     SourceTimeoutError,
     UnsupportedVersionError,
@@ -39,6 +42,12 @@ FIRST_CONTACT = 1.0
 _ENDPOINT_TYPES = {BROKER: 1, CONTROLLER: 2}
 _FLAGS = {BROKER: "--bootstrap-servers", CONTROLLER: "--bootstrap-controllers"}
 _WITH_TYPE = Versions(1, None)
+_MOST_OPEN = 256
+"""Connections that are kept; the oldest is closed for one more."""
+_MOST_NAMED = 256
+"""Controllers that answers named in passing. A real cluster has fewer than ten."""
+_MOST_NODES = 10_000
+"""Nodes of one cluster that are believed in: each of them may be asked, over a connection of its own."""
 _DRAFTED = "kip-919-draft"
 
 
@@ -78,24 +87,30 @@ class Nodes:
 
     # --- connections ---------------------------------------------------------------------------------------------
 
-    def dial(self, address: Address) -> Connection:
-        """A new connection, the caller's own, to a node of the right kind and cluster. Raises NodeError."""
-        connection = connect(*address, self.settings, timeout=self.settings.connect_timeout)
+    def dial(self, address: Address, *, timeout: float = inf) -> Connection:
+        """A new connection, the caller's own, to a node of the right kind and cluster. Raises NodeError.
+
+        Args:
+            address: where the node listens.
+            timeout: seconds for all of it, where that is less than ``socket.connection.setup.timeout.ms`` allows.
+        """
+        deadline = time.monotonic() + timeout
+        connection = connect(*address, self.settings, timeout=_left(deadline, self.settings.connect_timeout))
         self.was_reached = True
         try:
-            self._admit(connection)
+            self._admit(connection, _left(deadline, connection.patience))
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def at(self, address: Address) -> Connection:
-        """The connection to an address, kept for later. Raises NodeError."""
+    def at(self, address: Address, *, timeout: float = inf) -> Connection:
+        """The connection to an address, kept for later; ``timeout`` as in :meth:`dial`. Raises NodeError."""
         kept = self._kept(address)
         if kept is not None:
             return kept
         try:
-            made = self.dial(address)  # without the lock: close() must not wait for it
+            made = self.dial(address, timeout=timeout)  # without the lock: close() must not wait for it
         except SourceTimeoutError:
             self._silent.add(address)
             raise
@@ -118,26 +133,42 @@ class Nodes:
             if kept is not None and kept.is_usable():
                 return kept
             if made is not None:
+                self._open.pop(address, None)
                 self._open[address] = made
+                while len(self._open) > _MOST_OPEN:
+                    self._open.pop(next(iter(self._open))).close()
             return made
 
-    def any(self) -> Connection:
-        """A connection to the first node that can be reached. Raises NodeError when none can."""
+    def any(self, *, timeout: float = inf) -> Connection:
+        """A connection to the first node that can be reached; ``timeout`` is in seconds.
+
+        Raises NodeError when none can.
+        """
         with self._lock:
             kept = list(self._open.values())
         usable = next((connection for connection in kept if connection.is_usable()), None)
-        return usable or first([partial(self.at, address) for address in self.addresses()], unreachable)
+        if usable is not None:
+            return usable
+        deadline = time.monotonic() + timeout
 
-    def reachable(self) -> Iterator[Connection]:
+        def attempt(address: Address) -> Connection:
+            return self.at(address, timeout=_left(deadline))
+
+        return first([partial(attempt, address) for address in self.addresses()], unreachable)
+
+    def reachable(self, *, timeout: float = inf) -> Iterator[Connection]:
         """Every node of the list, then those that the cluster told of, as far as they can be reached.
+
+        ``timeout``: seconds for all of them; those that are left then count as not reachable.
 
         Raises NodeError when no node can, and at once for what no other node would mend.
         """
+        deadline = time.monotonic() + timeout
         failures: list[NodeError] = []
         found = False
         for address in self.addresses():
             try:
-                connection = self.at(address)
+                connection = self.at(address, timeout=_left(deadline))
             except (ConnectError, SourceTimeoutError) as error:
                 failures.append(error)
                 continue
@@ -177,15 +208,26 @@ class Nodes:
             raise ConnectError(f"node {node_id}", reason, hint=f"known {self.kind}s: {there}")
         return self.at(found.address)
 
-    def describe(self, connection: Connection, *, fenced: bool = False) -> Message | None:
+    def learn(self, node: Node) -> None:
+        """Adds a node that an answer named in passing. Of too many the ones that were named first are forgotten."""
+        self.known.pop(node.id, None)
+        self.known[node.id] = node
+        while len(self.known) > _MOST_NAMED:
+            self.known.pop(next(iter(self.known)))
+
+    def describe(self, connection: Connection, *, fenced: bool = False, timeout: float | None = None) -> Message | None:
         """DescribeCluster at a node; ``None`` where that says nothing of this kind. Learns nodes and cluster id.
 
         With ``fenced``, brokers that are registered and fenced are listed too, where the node can (KIP-1073).
         Raises NodeError.
         """
-        body = self._described(connection, fenced)
+        body = self._described(connection, fenced, timeout)
         if body is None:
             return None
+        if len(body["brokers"]) > _MOST_NODES:
+            connection.close()
+            reason = f"the answer names {len(body['brokers']):,} {self.kind}s, and no cluster has more than"
+            raise ProtocolError(connection.node, f"{reason} {_MOST_NODES:,}", api=DESCRIBE_CLUSTER.name)
         self._pin(connection, body["clusterId"])
         if self.kind == CONTROLLER:
             self.controller_id = body["controllerId"]
@@ -194,16 +236,16 @@ class Nodes:
             self.known = {node.id: node for node in told}  # who left is forgotten
         return body
 
-    def _described(self, connection: Connection, fenced: bool) -> Message | None:
+    def _described(self, connection: Connection, fenced: bool, timeout: float | None) -> Message | None:
         if _DRAFTED in self.settings.dialects:
             from kshell.client.drafted_metadata import description
 
-            return description(connection, direct=self.kind == CONTROLLER)
+            return description(connection, direct=self.kind == CONTROLLER, timeout=timeout)
         if not connection.offers(DESCRIBE_CLUSTER, 0 if self.kind == BROKER else 1):
             return None
         wanted = {"endpointType": _ENDPOINT_TYPES[self.kind], "includeFencedBrokers": fenced}
         needed = None if self.kind == BROKER else _WITH_TYPE
-        body = connection.request(DESCRIBE_CLUSTER, wanted, needed=needed).body
+        body = connection.request(DESCRIBE_CLUSTER, wanted, needed=needed, timeout=timeout).body
         code = body["errorCode"]
         if code in (codes.MISMATCHED_ENDPOINT_TYPE, codes.UNSUPPORTED_ENDPOINT_TYPE):
             raise self._wrong_kind(connection)
@@ -213,15 +255,15 @@ class Nodes:
             raise codes.failure(connection.node, code, DESCRIBE_CLUSTER.name, body["errorMessage"])
         return body
 
-    def _admit(self, connection: Connection) -> None:
+    def _admit(self, connection: Connection, timeout: float) -> None:
         """Raises WrongEndpointError, ClusterIdError. A cluster that does not say its id stays unknown."""
         if _DRAFTED in self.settings.dialects:
-            self.describe(connection)  # the draft's own answer says what kind of node gave it
+            self.describe(connection, timeout=timeout)  # the draft's own answer says what kind of node gave it
             return
         if connection.versions.assumed is None and connection.versions.is_broker != (self.kind == BROKER):
             raise self._wrong_kind(connection)
         try:
-            self.describe(connection)
+            self.describe(connection, timeout=timeout)
         except UnsupportedVersionError:
             return  # versions were excluded
         except (AuthorizationError, ServerError) as error:
@@ -244,6 +286,11 @@ class Nodes:
         reason = f"this is a {is_a}, and {_FLAGS[self.kind]} takes {self.kind}s"
         hint = f"use {_FLAGS[is_a]} for it, or give the address of a {self.kind}'s listener"
         return WrongEndpointError(connection.node, reason, hint=hint)
+
+
+def _left(deadline: float, most: float = inf) -> float:
+    """The seconds to ``deadline``, ``most`` at the most."""
+    return min(most, max(deadline - time.monotonic(), 0.0))
 
 
 def unreachable(failures: list[NodeError]) -> NodeError:

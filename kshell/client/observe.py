@@ -109,10 +109,19 @@ def fetch(
         found["highWatermark"],
         found["logStartOffset"],
         (diverging["epoch"], diverging["endOffset"]) if diverging and diverging["epoch"] >= 0 else None,
-        SnapshotId(snapshot["endOffset"], snapshot["epoch"]) if snapshot and snapshot["endOffset"] >= 0 else None,
+        _snapshot_id(connection, snapshot) if snapshot and snapshot["endOffset"] >= 0 else None,
         found["records"] or b"",
         version,
     )
+
+
+def _snapshot_id(connection: Connection, claim: dict[str, Any]) -> SnapshotId:
+    """Raises ProtocolError for an epoch that no leader has."""
+    if claim["epoch"] < 0:
+        connection.close()
+        reason = f"a snapshot of epoch {claim['epoch']} is named (end offset {claim['endOffset']})"
+        raise ProtocolError(connection.node, reason, api=FETCH.name)
+    return SnapshotId(claim["endOffset"], claim["epoch"])
 
 
 def fetch_snapshot(
@@ -123,6 +132,7 @@ def fetch_snapshot(
     cluster_id: str | None,
     *,
     max_bytes: int = MAX_BYTES,
+    timeout: float | None = None,
 ) -> Piece:
     """Asks for a part of a snapshot. Raises NodeError; error codes of the partition are in the answer."""
     wanted = {
@@ -138,7 +148,7 @@ def fetch_snapshot(
     }
     if cluster_id is not None:
         message["clusterId"] = cluster_id
-    _, body = connection.request(FETCH_SNAPSHOT, message)
+    _, body = connection.request(FETCH_SNAPSHOT, message, timeout=timeout)
     if body["errorCode"]:
         raise failure(connection.node, body["errorCode"], FETCH_SNAPSHOT.name)
     found = _only_partition(connection, body["topics"], FETCH_SNAPSHOT.name)

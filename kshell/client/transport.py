@@ -59,9 +59,11 @@ class SocketTransport:
 
     def send(self, frame: bytes, deadline: float) -> None:
         """Raises ConnectError, SourceTimeoutError."""
+        rest = memoryview(struct.pack(">i", len(frame)) + frame)
         try:
-            self._socket.settimeout(_left(deadline))
-            self._socket.sendall(struct.pack(">i", len(frame)) + frame)
+            while rest:  # not sendall: inside TLS it gives each of its writes the whole time again
+                self._socket.settimeout(_left(deadline))
+                rest = rest[self._socket.send(rest) :]
         except OSError as error:
             raise self._failed(error) from None
 
@@ -131,17 +133,39 @@ def _left(deadline: float) -> float:
     return left
 
 
+def open_socket(host: str, port: int, deadline: float) -> socket.socket:
+    """A TCP connection to one of the addresses that the name has. Raises OSError, ValueError, OverflowError.
+
+    The addresses share the time up to ``deadline``: one that does not answer leaves its part to the next.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    failure: OSError = TimeoutError()
+    for number, (family, kind, protocol, _, address) in enumerate(found):
+        made = socket.socket(family, kind, protocol)
+        try:
+            made.settimeout(_left(deadline) / (len(found) - number))
+            made.connect(address)
+        except BaseException as error:
+            made.close()
+            if not isinstance(error, OSError):
+                raise
+            failure = error
+        else:
+            return made
+    raise failure
+
+
 def _connected(host: str, port: int, node: str, deadline: float) -> socket.socket:
     """Tries each address that the name has. Raises ConnectError, SourceTimeoutError."""
     try:
-        made = socket.create_connection((host, port), _left(deadline))
+        made = open_socket(host, port, deadline)
     except socket.gaierror as error:
         hint = "is the host name right, and can this machine resolve it?"
         raise ConnectError(node, f"the name cannot be resolved: {error.strerror}", hint=hint) from None
     except TimeoutError:
         hint = "is the port open to this machine? socket.connection.setup.timeout.ms sets how long to wait"
         raise SourceTimeoutError(node, "no connection in time", hint=hint) from None
-    except (OSError, UnicodeError) as error:
+    except (OSError, ValueError, OverflowError) as error:  # the latter two: a name or a port that cannot be
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise ConnectError(node, f"cannot be reached: {reason}", hint="does a node listen there?") from None
     with contextlib.suppress(OSError):  # the peer may be gone again; the first read says so

@@ -29,6 +29,8 @@ class Api(NamedTuple):
     key: int
     request: Schema
     response: Schema
+    most_elements: int = 500_000
+    """Elements that all arrays of a response may have together: a limit on the memory that a peer can make us take."""
 
     @property
     def versions(self) -> Versions:
@@ -40,13 +42,23 @@ class Api(NamedTuple):
         return version >= self.request.flexible
 
 
-def api(name: str, key: int, versions: str, *, flexible: int, request: str, response: str) -> Api:
+def api(
+    name: str,
+    key: int,
+    versions: str,
+    *,
+    flexible: int,
+    request: str,
+    response: str,
+    most_elements: int = 500_000,
+) -> Api:
     """Declares an API; the texts are as in :mod:`kshell.protocol.schema`."""
     return Api(
         name,
         key,
         Schema(f"{name}Request", versions, request, flexible=flexible),
         Schema(f"{name}Response", versions, response, flexible=flexible),
+        most_elements,
     )
 
 
@@ -74,7 +86,7 @@ def decode_response(api: Api, version: int, frame: bytes) -> tuple[int, Message]
         raise DecodeError("the answer ends inside its header", len(frame))
     if api.is_flexible(version) and api.key != API_VERSIONS_KEY:
         pos = _skip_tags(frame, pos)
-    return correlation_of(frame), decode(api.response, version, frame, pos)
+    return correlation_of(frame), decode(api.response, version, frame, pos, most_elements=api.most_elements)
 
 
 def correlation_of(frame: bytes) -> int:

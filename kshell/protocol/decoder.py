@@ -25,26 +25,34 @@ _FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I",
 _SIZES = {"b": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "d": 8, "?": 1, "16s": 16}
 
 
-def decode(schema: Schema, version: int, buf: bytes, pos: int = 0) -> Message:
+def decode(schema: Schema, version: int, buf: bytes, pos: int = 0, *, most_elements: int | None = None) -> Message:
     """The message that fills ``buf`` from ``pos`` to its end. Raises :class:`DecodeError`; left-over bytes are one."""
-    message, end = decoder(schema, version)(buf, pos)
+    message, end = decoder(schema, version, most_elements)(buf, pos)
     if end != len(buf):
         raise DecodeError(f"{len(buf) - end} bytes too many after a {schema.name} v{version}", end)
     return message
 
 
-def decoder(schema: Schema, version: int) -> Decoder:
-    """The decoder of ``schema`` at ``version``: (buffer, position) -> (message, position after it)."""
-    key = (schema, version)
+def decoder(schema: Schema, version: int, most_elements: int | None = None) -> Decoder:
+    """The decoder of ``schema`` at ``version``: (buffer, position) -> (message, position after it).
+
+    ``most_elements``: how many elements all arrays of a message may have together, and unknown tagged fields with them.
+    An element of a byte or two on the wire takes hundreds in memory, so for what strangers send the bytes alone are no
+    bound. With that limit a string may also be no longer than Kafka's own reader takes.
+    """
+    key = (schema, version, most_elements)
     made = _made.get(key)
     if made is None:
         if version not in schema.versions:
             raise ValueError(f"{schema.name} has no version {version}, only {schema.versions}")
-        made = _made[key] = _guard(_Emitter(version, version >= schema.flexible).function(schema.fields))
+        emitter = _Emitter(version, version >= schema.flexible, most_elements)
+        made = _made[key] = _guard(emitter.function(schema.fields))
     return made
 
 
-_made: dict[tuple[Schema, int], Decoder] = {}
+_made: dict[tuple[Schema, int, int | None], Decoder] = {}
+_LONGEST_STRING = 0x7FFF
+"""Bytes; Kafka's generated readers refuse more, though the length of a compact string could say so."""
 
 
 def _guard(raw: Decoder) -> Decoder:
@@ -61,6 +69,18 @@ def _text(buf: bytes, pos: int, length: int) -> str:
     if length < 0 or pos + length > len(buf):
         raise DecodeError(f"a string of {length} bytes runs past the end", pos)
     return buf[pos : pos + length].decode("utf-8", "surrogateescape")
+
+
+def _kafkas_text(buf: bytes, pos: int, length: int) -> str:
+    if length > _LONGEST_STRING:
+        raise DecodeError(f"a string of {length} bytes is longer than Kafka's may be", pos)
+    return _text(buf, pos, length)
+
+
+def _spend(pos: int, left: int, count: int) -> int:
+    if count > left:
+        raise DecodeError("the message has more elements than any that Kafka sends", pos)
+    return left - count
 
 
 def _blob(buf: bytes, pos: int, length: int) -> bytes:
@@ -91,18 +111,22 @@ def _keep_tag(out: Message, tag: int, data: bytes) -> None:
 class _Emitter:
     """Writes the source of one decoder. ``b`` is the buffer, ``p`` the position, throughout."""
 
-    def __init__(self, version: int, flexible: bool) -> None:
+    def __init__(self, version: int, flexible: bool, most_elements: int | None) -> None:
         self.version = version
         self.flexible = flexible
+        self.most_elements = most_elements
         self.lines: list[str] = []
         self.names: dict[str, Any] = {
-            "text": _text, "blob": _blob, "count": _count, "null": _null, "tag_end": _tag_end, "keep_tag": _keep_tag,
+            "text": _text if most_elements is None else _kafkas_text, "blob": _blob, "count": _count, "null": _null,
+            "spend": _spend, "tag_end": _tag_end, "keep_tag": _keep_tag,
             "uvarint": read_uvarint, "unpack": struct.unpack_from, "Uuid": Uuid,
         }  # fmt: skip
         self.serial = 0
 
     def function(self, fields: tuple[Field, ...]) -> Decoder:
         self.lines = ["def decode(b, p):"]
+        if self.most_elements is not None:
+            self.emit(1, f"l = {self.most_elements}")
         result = self.struct(fields, 1)
         self.emit(1, f"return {result}, p")
         exec("\n".join(self.lines), self.names)  # the text is made from our own declarations only
@@ -111,6 +135,11 @@ class _Emitter:
 
     def emit(self, depth: int, line: str) -> None:
         self.lines.append("    " * depth + line)
+
+    def spend(self, depth: int, count: str) -> None:
+        """Emits that so many elements are taken off what is left (``l``), where there is a limit."""
+        if self.most_elements is not None:
+            self.emit(depth, f"l = spend(p, l, {count})")
 
     def fresh(self, prefix: str) -> str:
         self.serial += 1
@@ -189,6 +218,7 @@ class _Emitter:
         name = self.fresh("v")
         self.emit(depth, f"if {size} < 0: {name} = {'None' if field.nullable else 'null(p)'}")
         self.emit(depth, "else:")
+        self.spend(depth + 1, size)
         if field.type in _FIXED:
             code = _FIXED[field.type]
             self.emit(depth + 1, f"count(b, p, {size}, {_SIZES[code]})")
@@ -207,6 +237,7 @@ class _Emitter:
         count, tag, size, end = (self.fresh(prefix) for prefix in "ctze")
         self.emit(depth, f"{count} = b[p]; p += 1")
         self.emit(depth, f"if {count} > 127: {count}, p = uvarint(b, p - 1)")
+        self.spend(depth, count)
         self.emit(depth, f"for _ in range({count}):")
         for name in (tag, size):
             self.emit(depth + 1, f"{name} = b[p]; p += 1")

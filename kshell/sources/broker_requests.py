@@ -34,23 +34,33 @@ def ask(nodes: Nodes, api: Api, message: Message, needed: Versions | None = None
     """What any node answers. Asks again, elsewhere if need be, until ``default.api.timeout.ms``. Raises NodeError."""
     settings = nodes.settings
     backoff = Backoff(settings.retry_backoff, settings.retry_backoff_max, time.monotonic() + settings.api_timeout)
+    failure: NodeError | None = None
     while True:
         try:
-            told = ask_at(nodes.any(), api, message, needed)
+            connection = nodes.any(timeout=backoff.left)
+            told = ask_at(connection, api, message, needed, timeout=min(connection.timeout, backoff.left))
             code = told.body.get("errorCode", 0)
             if not code:
                 return told
-            failure: NodeError = codes.failure(told.node, code, api.name, told.body.get("errorMessage"))
+            failure = codes.failure(told.node, code, api.name, told.body.get("errorMessage"))
             if not is_retriable(code):
                 raise failure
         except (ConnectError, SourceTimeoutError) as error:
-            failure = error
+            if failure is None or backoff.left:  # what the deadline cut short is no news
+                failure = error
         if backoff.is_over:
             raise failure
         backoff.wait()
 
 
-def ask_at(connection: Connection, api: Api, message: Message, needed: Versions | None = None) -> Told:
+def ask_at(
+    connection: Connection,
+    api: Api,
+    message: Message,
+    needed: Versions | None = None,
+    *,
+    timeout: float | None = None,
+) -> Told:
     """What one node answers, its error code included. Raises NodeError."""
-    answer = connection.request(api, message, needed=needed)
+    answer = connection.request(api, message, needed=needed, timeout=timeout)
     return Told(answer.body, told_by(connection.node, api.name, answer.version))

@@ -24,6 +24,8 @@ from kshell.sources.broker_requests import Told, ask
 
 _PAGE = 2000
 """Partitions in one answer: what a broker gives at most by default."""
+_MOST_PAGES = 20_000
+"""Of which a broker fills each: forty million partitions are more than any cluster has."""
 _WITH_IDS = Versions(10, None)
 _LISTENER_NOT_FOUND = 72
 """The leader has no listener of the name that this broker was asked at: who it is stays unknown."""
@@ -70,7 +72,7 @@ def _pages(nodes: Nodes, size: int = _PAGE) -> Iterator[tuple[Told, dict[str, An
         yield from ((told, topic) for topic in told.body["topics"])
         return
     cursor: dict[str, Any] | None = None
-    while True:
+    for _ in range(_MOST_PAGES):
         told = ask(nodes, DESCRIBE_TOPIC_PARTITIONS, {"topics": [], "responsePartitionLimit": size, "cursor": cursor})
         yield from ((told, topic) for topic in told.body["topics"])
         after = told.body["nextCursor"]
@@ -79,7 +81,11 @@ def _pages(nodes: Nodes, size: int = _PAGE) -> Iterator[tuple[Told, dict[str, An
         if cursor is not None and _place(after) <= _place(cursor):
             reason = "the next page begins where the last one did"
             raise ProtocolError(told.node, reason, api=DESCRIBE_TOPIC_PARTITIONS.name)
+        if not told.body["topics"]:
+            reason = "a page is empty, and another one is said to follow"
+            raise ProtocolError(told.node, reason, api=DESCRIBE_TOPIC_PARTITIONS.name)
         cursor = after
+    raise ProtocolError(told.node, f"there is no end after {_MOST_PAGES:,} pages", api=DESCRIBE_TOPIC_PARTITIONS.name)
 
 
 def any_topic(nodes: Nodes) -> str | None:

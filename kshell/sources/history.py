@@ -10,11 +10,15 @@ from kshell.client.leader import Leader, find_leader
 from kshell.client.nodes import Nodes
 from kshell.client.observe import Position, fetch
 from kshell.client.settings import Settings
-from kshell.errors import ConnectError, IncompleteLogError, ServerError, SourceTimeoutError
+from kshell.errors import ConnectError, IncompleteLogError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.protocol.messages.quorum import FETCH
 from kshell.protocol.verify import Chain, RisingEpochs
 from kshell.sources.mirror import Mirror
 from kshell.sources.observer import Observer
+
+_MOST_EPOCHS = 1000
+"""Epochs to ask with at the log's start: elections between the oldest snapshot and the newest."""
+_AGAIN = "look at the newest state in place of an older one, or read the leader's directory"
 
 
 def older_log(observer: Observer, nodes: Nodes, start: int, end: int) -> Mirror:
@@ -29,8 +33,8 @@ def older_log(observer: Observer, nodes: Nodes, start: int, end: int) -> Mirror:
     while not search.is_over:
         try:
             if leader is None:
-                leader = find_leader(nodes, timeout=nodes.settings.api_timeout, known_epoch=observer.epoch)
-            search.ask(leader)
+                leader = find_leader(nodes, timeout=backoff.left, known_epoch=observer.epoch)
+            search.ask(leader, backoff.left)
         except (ConnectError, SourceTimeoutError, ServerError) as error:
             if backoff.is_over or (isinstance(error, ServerError) and not may_pass(error.code)):
                 raise
@@ -60,16 +64,22 @@ class _Search:
         self._end = end
         self._epoch: int | None = None
         """Asked with in place of the leader's own."""
+        self._guesses = 0
         self._chain = Chain(RisingEpochs(), None)
 
-    def ask(self, leader: Leader) -> None:
+    def ask(self, leader: Leader, timeout: float) -> None:
         """One question. Raises NodeError, IncompleteLogError for what is gone, CorruptDataError."""
-        connection = self._nodes.at(leader.address)
+        connection = self._nodes.at(leader.address, timeout=timeout)
         epoch = leader.epoch if self._epoch is None else self._epoch
-        answer = fetch(connection, Position(leader.epoch, self.position, epoch), self._nodes.cluster_id)
+        at = Position(leader.epoch, self.position, epoch)
+        answer = fetch(connection, at, self._nodes.cluster_id, timeout=min(connection.timeout, timeout))
         if answer.quorum.error:
             raise failure(connection.node, answer.quorum.error, FETCH.name)
         if answer.snapshot is not None and self.position == answer.log_start and epoch > 0:
+            self._guesses += 1
+            if self._guesses > _MOST_EPOCHS:
+                reason = f"no epoch fits where its log starts, of {_MOST_EPOCHS} that were asked with"
+                raise ProtocolError(connection.node, reason, api=FETCH.name, hint=_AGAIN)
             self._epoch = min(epoch - 1, answer.snapshot.epoch)  # the newest one's; the oldest's is not above it
             return
         if answer.snapshot is not None or not answer.records:

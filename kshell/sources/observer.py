@@ -7,9 +7,11 @@ hands out may not be committed yet: batches wait here until the high watermark h
 from __future__ import annotations
 
 import time
+from math import inf
 from typing import NamedTuple
 
 from kshell.client import codes
+from kshell.client.address import name_of
 from kshell.client.backoff import Backoff
 from kshell.client.connection import Connection
 from kshell.client.leader import Leader, find_leader
@@ -30,6 +32,20 @@ _HURRY = 0.005
 """The wait while batches are here whose commit is not known: before 4.1 a moved high watermark ends no wait."""
 _KNOWS_WATERMARK = 18
 """From this version of Fetch on a moved high watermark ends the wait (KIP-1166)."""
+_EMPTY_ANSWERS = 3
+"""Answers in a row that come at once and bring nothing committed, before we pause: a batch and its commit take two."""
+_AT_ONCE = 0.05
+"""Seconds: an answer that took so long was waited for, whatever the wait that was asked for."""
+_CALM = 60.0
+"""Seconds without a new beginning, after which the next one needs no pause."""
+_MOST_PENDING = 64 << 20
+"""Bytes of batches that may wait here for their commit; more is not taken from the leader until some were committed.
+
+A leader that is well has few of them; one that was elected just now may hand out its log before it knows what is
+committed.
+"""
+_BATCH_COST = 400
+"""Bytes that a batch takes here beside its own."""
 
 
 class Step(NamedTuple):
@@ -48,6 +64,8 @@ class Observer:
     """``committed`` is the offset after the last batch that was given; ``high_watermark`` is -1 until it is known.
 
     ``trouble`` is why the last question failed, ``None`` when it did not; ``silent_since`` when trouble began.
+    ``restarts`` counts how often all was begun anew: by a snapshot, or because committed records were taken back.
+    ``deadline``, by the monotonic clock, is for whoever waits for a step: no question and no pause passes it.
     """
 
     def __init__(self, nodes: Nodes) -> None:
@@ -59,10 +77,17 @@ class Observer:
         self.committed = 0
         self.trouble: NodeError | None = None
         self.silent_since: float | None = None
+        self.restarts = 0
+        self.deadline = inf
         self.downloader = Downloader()
         self._connection: Connection | None = None
         self._committed_epoch = 0
         self._pending: list[Batch] = []
+        self._costs: list[int] = []
+        """Bytes that each pending batch keeps in memory."""
+        self._empty_answers = 0
+        self._restarted_at = -inf
+        self._asked_at = -inf
         self._chain = Chain(RisingEpochs(), None)
         self._max_bytes = MAX_BYTES
         self._version = 0
@@ -70,6 +95,7 @@ class Observer:
         """Damaged answers one after another: the first is asked for again, over another connection."""
         settings = nodes.settings
         self._backoff = Backoff(settings.reconnect_backoff, settings.reconnect_backoff_max)
+        self._restart_backoff = Backoff(settings.reconnect_backoff, settings.reconnect_backoff_max)
 
     # --- one question --------------------------------------------------------------------------------------------
 
@@ -78,6 +104,7 @@ class Observer:
 
         Errors that pass (elections, nodes that restart) are not raised: they are ``trouble``, after a pause.
         """
+        began = self._asked_at = time.monotonic()
         try:
             connection = self._to_leader()
             step = self._settle(self._fetch(connection, wait), connection)
@@ -98,10 +125,43 @@ class Observer:
         self._damaged = 0
         if self.trouble is None:
             self.silent_since = None
-            self._backoff.reset()
+            self._pace(step, wait, time.monotonic() - began)
         else:
             self._failed(self.trouble)
         return step
+
+    def _pace(self, step: Step, wait: float, took: float) -> None:
+        """Pauses, longer each time, for a leader that keeps us busy with answers that bring nothing."""
+        if step.snapshot is not None or step.lost is not None:
+            now = time.monotonic()
+            if now - self._restarted_at > _CALM:
+                self._restart_backoff.reset()
+            else:
+                self._pause(self._restart_backoff)
+            self._restarted_at = now
+            self.restarts += 1
+        elif step.batches or took >= max(wait / 2, _AT_ONCE):
+            self._empty_answers = 0
+            self._backoff.reset()
+        else:
+            self._empty_answers += 1
+            if self._empty_answers > _EMPTY_ANSWERS:
+                self._pause(self._backoff)
+
+    def _pause(self, backoff: Backoff) -> None:
+        time.sleep(min(backoff.next(), self._left))
+
+    @property
+    def _left(self) -> float:
+        """Seconds to the deadline."""
+        return max(self.deadline - time.monotonic(), 0.0)
+
+    def unsteady(self) -> ProtocolError:
+        """The error for a leader with which all is begun anew again and again."""
+        node = name_of(*self.leader.address) if self.leader is not None else "quorum"
+        reason = "the leader names another snapshot, or takes committed records back, again and again"
+        hint = "did two controllers lead at once, or was a data directory replaced? The controllers' logs say more"
+        return ProtocolError(node, reason, api=FETCH.name, hint=hint)
 
     def stalled(self, source: str, end: int) -> SourceTimeoutError:
         """The error for a leader that answers, and brings nothing though offset ``end`` is not the last."""
@@ -120,10 +180,11 @@ class Observer:
         if self._connection is not None and self._connection.is_usable():
             return self._connection
         if self.leader is None:
-            self.leader = find_leader(self.nodes, timeout=0.0, known_epoch=self.epoch)
+            timeout = min(self.nodes.settings.api_timeout, self._left)
+            self.leader = find_leader(self.nodes, timeout=timeout, known_epoch=self.epoch, once=True)
             self.epoch = self.leader.epoch
         try:
-            self._connection = self.nodes.dial(self.leader.address)
+            self._connection = self.nodes.dial(self.leader.address, timeout=self._left)
         except (ConnectError, SourceTimeoutError):
             self.leader = None
             raise
@@ -132,6 +193,7 @@ class Observer:
     def _fetch(self, connection: Connection, wait: float) -> Fetched:
         if self._pending and self._version < _KNOWS_WATERMARK:
             wait = min(wait, _HURRY)
+        wait = min(wait, self._left / 2)
         last = self._pending[-1] if self._pending else None
         at = Position(
             self.epoch,
@@ -139,7 +201,7 @@ class Observer:
             last.epoch if last else self._committed_epoch,
             self.high_watermark,
         )
-        timeout = min(wait + _GRACE, self.nodes.settings.request_timeout)
+        timeout = min(wait + _GRACE, self.nodes.settings.request_timeout, self._left)
         answer = fetch(
             connection, at, self.nodes.cluster_id, wait=wait, max_bytes=self._max_bytes, timeout=timeout
         )  # fmt: skip
@@ -148,12 +210,19 @@ class Observer:
 
     def _failed(self, error: NodeError) -> None:
         """Remembers the trouble, lets go of the leader, and pauses."""
-        self.trouble = error
+        if not self._was_cut_short(error):
+            self.trouble = error
         if self.silent_since is None:
             self.silent_since = time.monotonic()
         self.close()
         self.leader = None
-        self._backoff.wait()
+        self._pause(self._backoff)
+
+    def _was_cut_short(self, error: NodeError) -> bool:
+        """Whether the deadline came soon after the question: then what was known before says more."""
+        if self._left or not isinstance(error, SourceTimeoutError):
+            return False
+        return time.monotonic() - self._asked_at < self.nodes.settings.api_timeout / 2
 
     # --- what an answer means ------------------------------------------------------------------------------------
 
@@ -199,7 +268,7 @@ class Observer:
         """Drops what the leader does not have. Committed records never go; if they do, all is begun anew."""
         keep = [batch for batch in self._pending if batch.epoch <= epoch and batch.last_offset < end_offset]
         if len(keep) < len(self._pending):
-            self._pending = keep
+            self._pending, self._costs = keep, self._costs[: len(keep)]
             self._chain = Chain(RisingEpochs(), keep[-1].last_offset + 1 if keep else self.committed)
             return Step()
         return self._begin_anew(f"committed records from offset {end_offset} on are not what they were")
@@ -217,24 +286,28 @@ class Observer:
 
     def _restart(self, offset: int, epoch: int) -> None:
         self.committed, self._committed_epoch = offset, epoch
-        self._pending = []
+        self._pending, self._costs = [], []
         self._chain = Chain(RisingEpochs(), offset)
 
     def _take(self, records: bytes, node: str) -> None:
         """Verifies batches and lets them wait. The last may be cut: then it comes again, whole."""
-        if not records:
+        if not records or sum(self._costs) >= _MOST_PENDING:
             return
-        chain, taken = self._chain, 0
+        chain, taken, size = self._chain, 0, 0
         try:
             for batch in chain.walk(records, node):
                 if batch.epoch > self.epoch:  # no CRC covers it, and we would ask with it
                     reason = f"the batch has epoch {batch.epoch}, the leader's is {self.epoch}"
                     raise CorruptDataError(node, batch.position, reason)
                 self._pending.append(batch)
+                self._costs.append(batch.size + _BATCH_COST)
                 taken += 1
+                size = batch.end
         except CorruptDataError:
             self._chain = Chain(RisingEpochs(), self._next_offset())
             raise
+        if taken:
+            self._costs[-1] += len(records) - size  # a batch keeps the whole answer in memory, its cut end, too
         if chain.torn is None:
             self._max_bytes = MAX_BYTES
         elif not taken:
@@ -256,5 +329,6 @@ class Observer:
         if not count:
             return ()
         done, self._pending = tuple(self._pending[:count]), self._pending[count:]
+        del self._costs[:count]
         self.committed, self._committed_epoch = done[-1].last_offset + 1, done[-1].epoch
         return done

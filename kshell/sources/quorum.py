@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from kshell.client.address import name_of
@@ -32,6 +33,8 @@ _WAIT = 0.5
 """Seconds that a leader may keep a question when there is nothing new."""
 _PAUSE = 0.1
 """The same, while we wait for what must come: the high watermark after an election."""
+_MOST_RESTARTS = 4
+"""How often all may be begun anew before the end is reached: with a snapshot, after which a newer one may be needed."""
 
 
 class QuorumSource(Source):
@@ -121,22 +124,37 @@ class QuorumSource(Source):
             self._thread.start()
 
     def catch_up(self, progress: Progress | None = None) -> None:
-        """Until everything is here that was committed when the leader was first asked. Raises NodeError, DataError."""
+        """Until everything is here that was committed when the leader was first asked. Raises NodeError, DataError.
+
+        Whatever a leader does, it ends: every question ends at ``default.api.timeout.ms`` after the last record that
+        came, and all may be begun anew a few times only.
+        """
+        try:
+            self._catch_up(progress)
+        finally:
+            self.observer.deadline = inf
+
+    def _catch_up(self, progress: Progress | None) -> None:
         self.observer.downloader.progress = progress
         observer, follows = self.observer, self._thread is not None
         target = observer.high_watermark if follows else -1
-        end, wait, since = -1, 0.0, time.monotonic()
+        restarts = last_restart = observer.restarts
+        end, wait, since = self._held.end, 0.0, time.monotonic()
         while not 0 <= target <= self._held.end:
-            if time.monotonic() - since > self.nodes.settings.api_timeout:
-                raise observer.stalled(self.name, self._held.end)
+            if time.monotonic() - since >= self.nodes.settings.api_timeout:
+                raise observer.trouble or observer.stalled(self.name, self._held.end)
+            if not follows:
+                observer.deadline = since + self.nodes.settings.api_timeout
             self.advance(_WAIT if follows else wait)
+            if observer.restarts - restarts > _MOST_RESTARTS:
+                raise observer.unsteady()
             if progress is not None and observer.trouble is not None:
                 progress(0, 0, f"waiting for a leader: {observer.trouble.message}")
             if follows or (target < 0 and observer.trouble is None):
                 target = observer.high_watermark
             wait = _PAUSE
-            if self._held.end != end:
-                end, wait, since = self._held.end, 0.0, time.monotonic()
+            if self._held.end > end or observer.restarts != last_restart:
+                end, wait, since, last_restart = self._held.end, 0.0, time.monotonic(), observer.restarts
 
     def advance(self, wait: float = _WAIT) -> None:
         """One question to the leader, or a wait for the thread that asks. Raises NodeError after a long silence."""

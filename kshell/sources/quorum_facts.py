@@ -49,11 +49,11 @@ def describe_quorum(nodes: Nodes) -> dict[str, Any]:
     begun = time.monotonic()
     while not backoff.is_over:
         try:
-            body, node = _ask(nodes)
+            body, node = _ask(nodes, backoff)
         except (ConnectError, SourceTimeoutError) as error:
             if not nodes.was_reached and time.monotonic() - begun > FIRST_CONTACT:
                 raise
-            failure = error
+            failure = error if failure is None or backoff.left else failure
             nodes.controller_id = -1  # it may be the leader that went: the others know the next one
         else:
             partitions = [partition for topic in body["topics"] for partition in topic["partitions"]]
@@ -73,33 +73,33 @@ def describe_quorum(nodes: Nodes) -> dict[str, Any]:
     raise failure
 
 
-def _ask(nodes: Nodes) -> tuple[dict[str, Any], str]:
+def _ask(nodes: Nodes, limit: Backoff) -> tuple[dict[str, Any], str]:
     """One DescribeQuorum, at the leader where we talk to controllers: others refuse without a hint."""
-    connection = nodes.any()
+    connection = nodes.any(timeout=limit.left)
     if nodes.kind == CONTROLLER:
         known = nodes.known.get(nodes.controller_id)
         if known is None:
-            return _ask_each(nodes)
-        connection = nodes.at(known.address)
-    return _asked(connection), connection.node
+            return _ask_each(nodes, limit)
+        connection = nodes.at(known.address, timeout=limit.left)
+    return _asked(connection, limit), connection.node
 
 
-def _ask_each(nodes: Nodes) -> tuple[dict[str, Any], str]:
+def _ask_each(nodes: Nodes, limit: Backoff) -> tuple[dict[str, Any], str]:
     """Where nobody may name the leader: it is the one that does not refuse. That needs DESCRIBE alone.
 
     Only a leader that is not in the list is searched for with Fetch, which needs CLUSTER_ACTION.
     """
-    for connection in nodes.reachable():
-        body = _asked(connection)
+    for connection in nodes.reachable(timeout=limit.left):
+        body = _asked(connection, limit)
         refused = [part["errorCode"] for topic in body["topics"] for part in topic["partitions"]]
         if codes.NOT_LEADER not in (body["errorCode"], *refused):
             return body, connection.node
-    connection = nodes.at(find_leader(nodes, timeout=nodes.settings.api_timeout).address)
-    return _asked(connection), connection.node
+    connection = nodes.at(find_leader(nodes, timeout=limit.left).address, timeout=limit.left)
+    return _asked(connection, limit), connection.node
 
 
-def _asked(connection: Connection) -> dict[str, Any]:
-    return connection.request(DESCRIBE_QUORUM, _ASKED, timeout=connection.patience).body
+def _asked(connection: Connection, limit: Backoff) -> dict[str, Any]:
+    return connection.request(DESCRIBE_QUORUM, _ASKED, timeout=min(connection.patience, limit.left)).body
 
 
 def _object(nodes: Nodes, found: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:

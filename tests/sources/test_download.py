@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import mmap
+import os
+import time
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,11 +17,11 @@ import pytest
 from kshell.client.nodes import CONTROLLER, Nodes
 from kshell.client.observe import SnapshotId
 from kshell.client.settings import addresses
-from kshell.errors import AuthorizationError, ConnectError, ProtocolError, ServerError
+from kshell.errors import AuthorizationError, ConnectError, NodeError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.sources.download import Downloader
 from kshell.sources.files import SnapshotFile
 from tests.builders import uuid, value
-from tests.server import Quorum, faults, settings
+from tests.server import Quorum, faults, guarded, settings
 
 VALUES = [value("TOPIC", name=f"topic-{number}", topicId=uuid(number)) for number in range(30)]
 
@@ -123,6 +130,10 @@ def test_a_download_does_not_end_for_an_answer_of_one_byte(quorum: Quorum) -> No
         ("position", 7, "a piece from byte 7 on came, 200 was asked for"),
         ("snapshotId", {"endOffset": 30, "epoch": 1}, r"a piece of snapshot \(30, 1\) came, \(31, 1\) was asked for"),
         ("size", 1 << 40, "the snapshot's size is said to be"),
+        ("size", 777, "is said to be 777 bytes, and was said to be"),
+        ("size", -1, "is said to be -1 bytes"),
+        ("unalignedRecords", b"", "a piece of 0 bytes at byte 200"),
+        ("unalignedRecords", b"x" * 70_000, "a piece of 70000 bytes at byte 200 does not fit"),
     ],
 )
 def test_a_piece_of_something_else_is_refused(quorum: Quorum, field: str, value: Any, reason: str) -> None:
@@ -132,3 +143,100 @@ def test_a_piece_of_something_else_is_refused(quorum: Quorum, field: str, value:
     quorum.on("FetchSnapshot", faults.change(other), skip=1)
     with pytest.raises(ProtocolError, match=reason):
         get(Downloader(), quorum)
+
+
+@pytest.mark.parametrize("size", [0, -1, -(1 << 63), 64 << 30, (1 << 63) - 1])
+def test_a_size_that_no_snapshot_has_is_refused_with_the_first_piece(quorum: Quorum, size: int) -> None:
+    quorum.on("FetchSnapshot", faults.change(lambda body: claim(body, size=size)))
+    with pytest.raises(ProtocolError, match=f"is said to be {size} bytes") as caught:
+        get(Downloader(), quorum)
+    assert caught.value.api == "FetchSnapshot"
+    assert caught.value.node == quorum.leader.address
+    assert "*.checkpoint" in (caught.value.hint or "")
+    assert len(positions(quorum)) == 1
+
+
+def claim(body: dict[str, Any], **fields: Any) -> None:
+    for topic in body.get("topics", ()):
+        topic["partitions"][0].update(fields)
+
+
+def test_a_snapshot_without_room_for_it_says_what_to_do(quorum: Quorum, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1 << 30))
+    quorum.on("FetchSnapshot", faults.change(lambda body: claim(body, size=1 << 30)))
+    with pytest.raises(NodeError, match=r"is said to be 1073741824 bytes, and there is no room for it") as caught:
+        get(Downloader(), quorum)
+    assert "TMPDIR" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("how", ["open", "write"])
+def test_a_disk_that_is_full_is_a_typed_error(quorum: Quorum, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    class Full:
+        def write(self, data: bytes) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def close(self) -> None:
+            pass
+
+    def made(**_: object) -> Full:
+        if how == "open":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return Full()
+
+    monkeypatch.setattr("tempfile.TemporaryFile", made)
+    quorum.on("FetchSnapshot", faults.change(lambda body: claim(body, size=1 << 25)))
+    with pytest.raises(NodeError, match="no room for it: No space left on device"):
+        get(Downloader(), quorum)
+
+
+def test_a_large_snapshot_goes_through_a_file_that_has_no_name(
+    quorum: Quorum, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    whole = os.urandom(40 << 20)
+    quorum.log.snapshots = {(31, 1): whole}
+    quorum.max_piece = 8 << 20
+    quorum.on("FetchSnapshot", faults.hang_up, times=1, skip=2)
+    downloader = Downloader()
+    with pytest.raises(ConnectError):
+        get(downloader, quorum)
+    found = get(downloader, quorum)
+    assert found is not None
+    assert isinstance(found.data, mmap.mmap)
+    assert found.data[:] == whole
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_pieces_of_a_byte_end(quorum: Quorum) -> None:
+    quorum.max_piece = 1
+    quorum.log.snapshots = {(31, 1): bytes(5000)}
+    with pytest.raises(ProtocolError, match="1001 pieces of the snapshot have fewer than 1024 bytes"):
+        get(Downloader(), quorum)
+    assert len(positions(quorum)) == 1001
+
+
+def test_a_snapshot_that_trickles_ends(quorum: Quorum) -> None:
+    quorum.max_piece = 20
+    quorum.log.snapshots = {(31, 1): bytes(5000)}
+    quorum.on("FetchSnapshot", faults.slow(0.2))
+    nodes = quorum.keep(Nodes(CONTROLLER, addresses(quorum.bootstrap), settings()))
+    begin = time.monotonic()
+    with pytest.raises(SourceTimeoutError, match=r"comes too slowly: .* of 5000"):
+        Downloader().get(nodes.any(), quorum.epoch, SnapshotId(31, 1), quorum.cluster_id, timeout=1.0)
+    assert time.monotonic() - begin < 2
+
+
+def test_a_claim_of_64_gb_costs_neither_memory_nor_disk() -> None:
+    """And one that is believed costs what came, not what was said."""
+    for size, kind in ((64 << 30, "ProtocolError"), (7 << 30, "ConnectError")):
+        with Quorum() as quorum:
+            quorum.append(*VALUES)
+            quorum.snapshot(VALUES)
+            quorum.on("FetchSnapshot", faults.change(partial(claim, size=size)))
+            quorum.on("FetchSnapshot", faults.hang_up, skip=1)
+            outcome = guarded.load("quorum", quorum.bootstrap, default_api_timeout_ms="1000")
+            assert outcome.error == kind or (outcome.error == "NodeError" and "no room" in outcome.message)
+            assert "FetchSnapshot" in outcome.message
+            assert outcome.seconds < 2
+            assert outcome.memory < guarded.MOST_MEMORY

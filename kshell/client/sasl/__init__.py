@@ -30,11 +30,18 @@ class Mechanism(Protocol):
         """The messages of one authentication. Raises AuthenticationError, which names the node."""
 
 
-def mechanism(settings: Settings, node: str, tls: bool) -> Mechanism:
-    """The mechanism that the settings choose, for one node (``host:port``); ``tls``: is the connection encrypted.
+def mechanism(settings: Settings, node: str, tls: bool, timeout: float | None = None) -> Mechanism:
+    """The mechanism that the settings choose.
 
-    Raises UsageError where SASL is not configured, or PLAIN would send a password over a connection that is not
-    encrypted and nobody allowed that.
+    Args:
+        settings: which mechanism, and whom to be.
+        node: for messages, ``host:port``.
+        tls: whether the connection is encrypted.
+        timeout: seconds in which a token must be here, where that is less than ``request.timeout.ms``.
+
+    Raises:
+        UsageError: SASL is not configured, or PLAIN would send a password over a connection that is not encrypted and
+            nobody allowed that.
     """
     chosen = settings.sasl
     if chosen is None:
@@ -51,7 +58,8 @@ def mechanism(settings: Settings, node: str, tls: bool) -> Mechanism:
     if chosen.mechanism == "OAUTHBEARER":
         from kshell.client.sasl.oauthbearer import OAuthBearer
 
-        return OAuthBearer(chosen, node, timeout=settings.request_timeout)
+        most = settings.request_timeout
+        return OAuthBearer(chosen, node, timeout=most if timeout is None else min(most, timeout))
     from kshell.client.sasl.scram import Scram
 
     return Scram(chosen, node)

@@ -7,7 +7,7 @@ What an endpoint gave is presented again, by each connection of these settings, 
 from __future__ import annotations
 
 import base64
-import contextlib
+import http.client
 import json
 import re
 import time
@@ -18,15 +18,20 @@ from urllib.parse import quote_plus, unquote, urlencode, urlsplit
 from kshell.client.sasl.configuration import OAuth
 from kshell.client.secret import Secret
 from kshell.errors import AuthenticationError, UsageError
-from kshell.extras import require
 
 _LARGEST = 1 << 20
-"""Bytes of an answer or a file with a token in it."""
+"""Bytes of a file with a token in it, or of what a command says."""
 _TOKEN = re.compile(r"[-_~+/.a-zA-Z0-9]+=*\Z")
 """RFC 6750's b64token, which is also what Kafka's server takes."""
 _RESERVED = ("exp", "iat")
-_FRESH = 0.8
-_LONGEST = 86400
+_WINDOW = 0.8
+"""``sasl.login.refresh.window.factor``"""
+_BUFFER = 300.0
+"""``sasl.login.refresh.buffer.seconds``"""
+_MIN_PERIOD = 60.0
+"""``sasl.login.refresh.min.period.seconds``"""
+_LARGEST_INT64 = 1 << 63
+_DIGITS = re.compile(r"[0-9]{1,18}(\.[0-9]{1,9})?\Z")
 
 
 def fetch(oauth: OAuth, node: str, timeout: float) -> str:
@@ -84,51 +89,28 @@ def _request(oauth: OAuth, node: str, timeout: float) -> str:
     """The access token that the endpoint gives for the client's credentials: one request, no redirections."""
     if oauth.kept.token is not None and time.monotonic() < oauth.kept.until:
         return oauth.kept.token.value
-    require("sasl.oauthbearer.token.endpoint.url", "live", "urllib3")
-    import urllib3
-
-    from kshell.client.tls import context_of
+    from kshell.client.sasl import endpoint  # late: few connections need HTTP
 
     assert oauth.endpoint is not None
-    connect, read = min(oauth.connect_timeout or timeout, timeout), min(oauth.read_timeout or timeout, timeout)
-    body = {"grant_type": "client_credentials"} | ({"scope": oauth.scope} if oauth.scope else {})
+    fields = {"grant_type": "client_credentials"} | ({"scope": oauth.scope} if oauth.scope else {})
     headers = {
         "Authorization": _basic(oauth),
         "Accept": "application/json",
         "Content-Type": "application/x-www-form-urlencoded",
         "Cache-Control": "no-cache",
     }
-    with urllib3.PoolManager(ssl_context=context_of(oauth.tls)) as pool:
-        try:
-            answer = pool.request(
-                "POST",
-                oauth.endpoint,
-                body=urlencode(body),
-                headers=headers,
-                redirect=False,
-                retries=False,
-                preload_content=False,
-                decode_content=False,
-                timeout=urllib3.Timeout(connect=connect, read=read, total=timeout),
-            )
-            with contextlib.closing(answer):
-                text = _bounded(answer, time.monotonic() + read)
-        except (urllib3.exceptions.HTTPError, ValueError) as error:
-            _unreachable(oauth.endpoint, node, error)
-    token, lifetime = _access_token(oauth.endpoint, node, answer.status, text)
-    oauth.kept.token, oauth.kept.until = Secret(token), time.monotonic() + lifetime * _FRESH
+    began = time.monotonic()
+    connect, read = oauth.connect_timeout or timeout, oauth.read_timeout or timeout
+    body = urlencode(fields).encode()
+    try:
+        answer = endpoint.post(
+            oauth.endpoint, body, headers, oauth.tls, connect=connect, read=read, total=timeout
+        )  # fmt: skip
+    except (OSError, http.client.HTTPException, ValueError, endpoint.TooLargeError) as error:
+        _unreachable(oauth.endpoint, node, error)
+    token, lifetime = _access_token(oauth.endpoint, node, answer.status, answer.body)
+    oauth.kept.token, oauth.kept.until = Secret(token), began + _fresh(lifetime)
     return token
-
-
-def _bounded(answer: Any, deadline: float) -> bytes:
-    """The body, whose size and time are bounded also where it comes in drops."""
-    parts, size = [], 0
-    while part := answer.read1(4096):
-        parts.append(part)
-        size += len(part)
-        if size > _LARGEST or time.monotonic() > deadline:
-            raise ValueError("the answer is too large or too slow")
-    return b"".join(parts)
 
 
 def _basic(oauth: OAuth) -> str:
@@ -142,16 +124,22 @@ def _basic(oauth: OAuth) -> str:
 def _unreachable(endpoint: str, node: str, error: Exception) -> NoReturn:
     import ssl
 
-    # The library wraps what the system said, once or more.
-    cause: object = error
-    while isinstance(cause, Exception) and not isinstance(cause, ssl.SSLError):
-        cause = getattr(cause, "reason", None) or (cause.args[0] if cause.args else None)
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        what, hint = cause.verify_message, "its certificate is checked against ssl.truststore.*, or the system's"
+    hint = "is the URL right, and can it be reached from here?"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        what, hint = error.verify_message, "its certificate is checked against ssl.truststore.*, or the system's"
+    elif isinstance(error, TimeoutError):
+        what = "no whole answer in time"
+        hint = "sasl.login.connect.timeout.ms and sasl.login.read.timeout.ms set how long to wait, within"
+        hint += " socket.connection.setup.timeout.ms"
+    elif isinstance(error, ValueError | http.client.InvalidURL):
+        what = "the URL cannot be used"
+    elif isinstance(error, OSError) and error.strerror:
+        what = error.strerror
+    elif isinstance(error, http.client.HTTPException | OSError):
+        what = f"the answer is not HTTP, or is cut ({type(error).__name__})"
     else:
-        what, hint = type(error).__name__, "is the URL right, and can it be reached from here?"
-    place = _place(endpoint)
-    raise AuthenticationError(node, f"the token endpoint {place}: {what}", hint=hint) from None
+        what, hint = "the answer is too large for one with a token", "is it the URL of a token endpoint?"
+    raise AuthenticationError(node, f"the token endpoint {_place(endpoint)}: {what}", hint=hint) from None
 
 
 def _place(endpoint: str) -> str:
@@ -175,11 +163,51 @@ def _access_token(endpoint: str, node: str, status: int, text: bytes) -> tuple[s
         raise AuthenticationError(
             node, f"{place} answered {status}{said}", hint="check the client's id, secret and scope"
         )
-    token = found.get("access_token") if isinstance(found, dict) else None
+    found = found if isinstance(found, dict) else {}
+    token = found.get("access_token")
     if not isinstance(token, str):
         raise AuthenticationError(node, f"{place} answered without an access_token")
-    lifetime = found.get("expires_in") if isinstance(found, dict) else None
-    return token, float(lifetime) if type(lifetime) is int and 0 < lifetime < _LONGEST else 0.0
+    return token, _lifetime(found.get("expires_in"), token)
+
+
+def _lifetime(expires_in: object, token: str) -> float:
+    """The seconds that a token is good for still, 0 where nobody says so.
+
+    What the endpoint says (RFC 6749) and the token itself: Kafka's client and server go by the latter. The earlier end
+    counts.
+    """
+    known = [seconds for seconds in (_seconds(expires_in), _until_expiry(token)) if seconds is not None]
+    return max(min(known, default=0.0), 0.0)
+
+
+def _seconds(value: object) -> float | None:
+    """A number of seconds, also where it came as a string (some endpoints do that); ``None`` for what is none."""
+    if isinstance(value, str) and _DIGITS.match(value):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST_INT64:
+        return None
+    return float(value)
+
+
+def _until_expiry(token: str) -> float | None:
+    """By its claim ``exp`` (RFC 7519), where the token is a JWT. It is ours, so its signature is not our business."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except (ValueError, RecursionError):
+        return None
+    claim = claims.get("exp") if isinstance(claims, dict) else None
+    expiry = None if isinstance(claim, str) else _seconds(claim)
+    return None if expiry is None else expiry - time.time()
+
+
+def _fresh(lifetime: float) -> float:
+    """For how many seconds a token is presented again (``ExpiringCredentialRefreshingLogin``, Kafka's defaults)."""
+    if lifetime < _MIN_PERIOD + _BUFFER:
+        return lifetime * _WINDOW
+    return max(min(lifetime * _WINDOW, lifetime - _BUFFER), _MIN_PERIOD)
 
 
 def unsecured(options: Mapping[str, Secret], now: float) -> str:

@@ -9,6 +9,7 @@ METADATA = api(
     3,
     "1-13",
     flexible=9,
+    most_elements=4_000_000,  # below 3.8 all topics come at once
     request="""
   topics                              []MetadataRequestTopic?
     topicId                           uuid                     10+
@@ -50,6 +51,7 @@ DESCRIBE_CLUSTER = api(
     60,
     "0-2",
     flexible=0,
+    most_elements=50_000,
     request="""
   includeClusterAuthorizedOperations  bool
   endpointType                        int8  1+  = 1
@@ -77,6 +79,7 @@ DESCRIBE_TOPIC_PARTITIONS = api(
     75,
     "0-0",
     flexible=0,
+    most_elements=200_000,
     request="""
   topics                  []TopicRequest
     name                  string

@@ -9,6 +9,7 @@ API_VERSIONS = api(
     18,
     "0-5",
     flexible=3,
+    most_elements=50_000,
     request="""
   clientSoftwareName     string  3+
   clientSoftwareVersion  string  3+
@@ -40,6 +41,7 @@ SASL_HANDSHAKE = api(
     17,
     "0-1",
     flexible=NEVER,
+    most_elements=50_000,
     request="""
   mechanism  string
 """,
@@ -54,6 +56,7 @@ SASL_AUTHENTICATE = api(
     36,
     "0-2",
     flexible=2,
+    most_elements=50_000,
     request="""
   authBytes  bytes
 """,

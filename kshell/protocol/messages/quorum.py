@@ -9,6 +9,7 @@ FETCH = api(
     1,
     "13-18",
     flexible=12,
+    most_elements=50_000,
     request="""
   clusterId               string?                  tag 0  = null
   replicaId               int32             13-14         = -1
@@ -76,6 +77,7 @@ FETCH_SNAPSHOT = api(
     59,
     "0-1",
     flexible=0,
+    most_elements=50_000,
     request="""
   clusterId               string?                  tag 0  = null
   replicaId               int32                           = -1
@@ -120,6 +122,7 @@ DESCRIBE_QUORUM = api(
     55,
     "0-2",
     flexible=0,
+    most_elements=50_000,
     request="""
   topics              []TopicData
     topicName         string

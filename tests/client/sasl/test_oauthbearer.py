@@ -6,12 +6,14 @@ import base64
 import contextlib
 import json
 import shlex
+import socket
 import ssl
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -193,6 +195,61 @@ def reply(status: int, body: bytes, **headers: str) -> Answer:
     return answer
 
 
+def requests_for_two(endpoint: Endpoint, answer: bytes) -> int:
+    """How often the endpoint is asked for two connections."""
+    endpoint.answer = reply(200, answer)
+    made = endpoint.settings()
+    first_of(made)
+    first_of(made)
+    return len(endpoint.requests)
+
+
+def raw(parts: Callable[[], Iterable[bytes]], pause: float = 0.0) -> Answer:
+    """Bytes in place of an HTTP answer, one part after another."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.close_connection = True
+        with contextlib.suppress(OSError):
+            for part in parts():
+                handler.wfile.write(part)
+                time.sleep(pause)
+
+    return answer
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+ENDLESS: dict[str, tuple[Answer, str]] = {
+    "a status line in drops": (raw(lambda: repeat(b"H"), 0.05), "no whole answer in time"),
+    "headers in drops": (raw(lambda: chain([OK + b"X: "], repeat(b"x")), 0.05), "no whole answer in time"),
+    "one header after another": (raw(lambda: chain([OK], repeat(b"X-A: b\r\n"))), "HTTPException"),
+    "a header without an end": (raw(lambda: chain([OK + b"X: "], repeat(b"x" * 4096))), "too large|LineTooLong"),
+    "100 Continue": (raw(lambda: repeat(b"HTTP/1.1 100 Continue\r\n\r\n")), "too large"),
+    "100 Continue, slowly": (raw(lambda: repeat(b"HTTP/1.1 100 Continue\r\n\r\n"), 0.05), "no whole answer in time"),
+    "100 Continue with headers": (raw(lambda: repeat(b"HTTP/1.1 100 Continue\r\nX: y\r\n\r\n")), "too large"),
+    "a body in drops": (raw(lambda: chain([OK + b"Content-Length: 999\r\n\r\n"], repeat(b" ")), 0.05), "in time"),
+    "a body without an end": (raw(lambda: chain([OK + b"\r\n"], repeat(b" " * 4096))), "too large"),
+    "a body that is cut": (raw(lambda: [OK + b"Content-Length: 999\r\n\r\n{}"]), "is cut"),
+    "a body of an exabyte": (
+        raw(lambda: chain([OK + b"Content-Length: 1152921504606846976\r\n\r\n"], repeat(b" " * 4096))),
+        "too large",
+    ),
+    "chunks without an end": (
+        raw(lambda: chain([OK + b"Transfer-Encoding: chunked\r\n\r\n"], repeat(b"400\r\n%1024s\r\n" % b" "))),
+        "too large",
+    ),
+    "chunks in drops": (
+        raw(lambda: chain([OK + b"Transfer-Encoding: chunked\r\n\r\n"], repeat(b"1\r\n \r\n")), 0.05),
+        "no whole answer in time",
+    ),
+    "a chunk of a negative size": (
+        raw(lambda: chain([OK + b"Transfer-Encoding: chunked\r\n\r\n-5\r\n"], repeat(b" " * 4096))),
+        "too large|is cut",
+    ),
+    "no HTTP": (raw(lambda: [b"SSH-2.0-OpenSSH\r\n"]), "is not HTTP"),
+    "nothing": (raw(lambda: []), "is not HTTP, or is cut"),
+}
+
+
 class TestEndpoint:
     def test_client_credentials(self, endpoint: Endpoint) -> None:
         endpoint.answer = reply(200, b'{"access_token": "abc.def", "expires_in": 60}')
@@ -220,13 +277,85 @@ class TestEndpoint:
         first_of(made)
         assert len(endpoint.requests) == 3
 
-    @pytest.mark.parametrize("lifetime", [b"", b', "expires_in": 0', b', "expires_in": "9"', b', "expires_in": 1e99'])
+    @pytest.mark.parametrize(
+        "lifetime",
+        [
+            b"",
+            *(
+                b', "expires_in": ' + value
+                for value in (
+                    b"0", b"-1", b"-86400", b'"0"', b'""', b'"soon"', b'"1e9"', b'" 9"', b"1e99", b"1e999", b"NaN",
+                    b"9" * 400, b"9223372036854775808", b"true", b"null", b"[3600]", b'{"a": 1}', b"-0.0",
+                )
+            ),
+        ],
+    )  # fmt: skip
     def test_a_token_of_unknown_lifetime_is_not_kept(self, endpoint: Endpoint, lifetime: bytes) -> None:
-        endpoint.answer = reply(200, b'{"access_token": "abc"%s}' % lifetime)
+        assert requests_for_two(endpoint, b'{"access_token": "abc"%s}' % lifetime) == 2
+
+    @pytest.mark.parametrize(
+        "lifetime", [b"60", b"3599", b"86399", b"86400", b"86401", b"31536000", b"9223372036854775807", b"3600.0",
+                     b"0.9e5", b'"3599"', b'"86400"', b'"3600.5"']
+    )  # fmt: skip
+    def test_a_token_is_kept_however_long_it_is_good_for(self, endpoint: Endpoint, lifetime: bytes) -> None:
+        assert requests_for_two(endpoint, b'{"access_token": "abc", "expires_in": %s}' % lifetime) == 1
+
+    @pytest.mark.parametrize(
+        ("lifetime", "until"),
+        [
+            (100, 80),
+            (359, 287.2),
+            (400, 100),
+            (600, 300),
+            (1500, 1200),
+            (3600, 2880),
+            (86400, 69120),
+            (2592000, 2073600),
+        ],
+    )
+    def test_a_token_is_renewed_when_java_would(
+        self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, lifetime: int, until: float
+    ) -> None:
+        """At 80 % of its lifetime, and 300 seconds before its end where there are as many."""
+        endpoint.answer = reply(200, b'{"access_token": "abc", "expires_in": %d}' % lifetime)
         made = endpoint.settings()
         first_of(made)
+        clock = time.monotonic
+        monkeypatch.setattr(time, "monotonic", lambda: clock() + until - 10)
+        first_of(made)
+        assert len(endpoint.requests) == 1
+        monkeypatch.setattr(time, "monotonic", lambda: clock() + until)
         first_of(made)
         assert len(endpoint.requests) == 2
+
+    @pytest.mark.parametrize(
+        ("lifetime", "expiry", "kept"),
+        [
+            (None, 3600, True),
+            (None, 86400 * 30, True),
+            (3600, -1, False),
+            (None, -1, False),
+            (None, None, False),
+            (3600, None, True),
+            (0, 3600, False),
+            (None, "3600", False),
+            (None, 1 << 70, False),
+        ],
+    )
+    def test_a_jwt_says_itself_when_it_ends(
+        self, endpoint: Endpoint, lifetime: int | None, expiry: int | str | None, kept: bool
+    ) -> None:
+        claims = {} if expiry is None else {"exp": time.time() + expiry if isinstance(expiry, int) else expiry}
+        middle = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
+        answer: dict[str, object] = {"access_token": f"eyJhbGciOiJub25lIn0.{middle}.c2ln"}
+        answer |= {} if lifetime is None else {"expires_in": lifetime}
+        assert requests_for_two(endpoint, json.dumps(answer).encode()) == (1 if kept else 2)
+
+    @pytest.mark.parametrize("middle", ["", "!", "bm8", "W10", "eyJleHAiOiBbXX0", "e30", "_" * 70_000])
+    def test_what_only_looks_like_a_jwt_is_a_token_all_the_same(self, endpoint: Endpoint, middle: str) -> None:
+        if middle != "!":  # no character of a token
+            answer = json.dumps({"access_token": f"a.{middle}.c", "expires_in": 3600}).encode()
+            assert requests_for_two(endpoint, answer) == 1
 
     def test_encoded_header(self, endpoint: Endpoint) -> None:
         endpoint.answer = reply(200, b'{"access_token": "abc"}')
@@ -245,7 +374,10 @@ class TestEndpoint:
             (reply(200, b"[1"), "without an access_token"),
             (reply(200, b'{"access_token": 1}'), "without an access_token"),
             (reply(200, b'{"access_token": "a b"}'), "no bearer token"),
-            (reply(200, b'{"access_token": "' + b"a" * (1 << 21) + b'"}'), "ValueError"),
+            (
+                reply(200, b'{"access_token": "' + b"a" * (1 << 21) + b'"}'),
+                "the answer is too large for one with a token",
+            ),
         ],
     )
     def test_answers_that_are_no_token(self, endpoint: Endpoint, answer: Answer, reason: str) -> None:
@@ -275,6 +407,39 @@ class TestEndpoint:
         with pytest.raises(AuthenticationError):
             first_of(endpoint.settings(sasl_login_read_timeout_ms="400"))
         assert time.monotonic() - begin < 3
+
+    @pytest.mark.parametrize("case", ENDLESS)
+    def test_an_answer_that_does_not_end_costs_the_deadline_at_most(self, endpoint: Endpoint, case: str) -> None:
+        endpoint.answer, reason = ENDLESS[case]
+        seconds = 0.8 if "in time" in reason else 20  # what is too large ends long before
+        made = endpoint.settings(request_timeout_ms=f"{seconds * 1000:.0f}", sasl_login_read_timeout_ms="60000")
+        begin = time.monotonic()
+        with pytest.raises(AuthenticationError, match=reason) as raised:
+            first_of(made)
+        assert time.monotonic() - begin < seconds + 3
+        assert raised.value.node == NODE
+        assert "the token endpoint https://localhost:" in raised.value.reason
+
+    def test_a_tls_handshake_in_drops_costs_the_deadline_at_most(self, endpoint: Endpoint) -> None:
+        """A server that sends a record's header, and then its bytes one by one."""
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+
+            def serve() -> None:
+                with contextlib.suppress(OSError), listener.accept()[0] as connection:
+                    connection.sendall(b"\x16\x03\x03\x40\x00")
+                    while True:
+                        connection.sendall(b"\x02")
+                        time.sleep(0.05)
+
+            threading.Thread(target=serve, daemon=True).start()
+            url = f"https://localhost:{listener.getsockname()[1]}/token"
+            made = settings(
+                'clientId="a" clientSecret="b"', sasl_oauthbearer_token_endpoint_url=url, request_timeout_ms="800"
+            )
+            begin = time.monotonic()
+            with pytest.raises(AuthenticationError, match="no whole answer in time"):
+                first_of(made)
+            assert time.monotonic() - begin < 4
 
     def test_its_certificate_is_checked(self, endpoint: Endpoint) -> None:
         for made in (
