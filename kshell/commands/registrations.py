@@ -114,8 +114,8 @@ COMMAND = Command(
     description=(
         "A broker's registration is stale while it is fenced and not shutting down under control: the broker sends no"
         " heartbeats. That may be a restart, or a machine that is gone for good; changed says since when, as far as the"
-        " log knows. A controller's is stale if the controller is no voter of the quorum: from metadata.version 4.4-IV2 on"
-        " kafka-cluster.sh unregister-controller --id N removes it, as does kafka-metadata-quorum.sh remove-controller"
-        " with --unregister, which takes the voter out of the quorum first; a controller that runs registers again."
+        " log knows. A controller's is stale if the controller is no voter of the quorum. From metadata.version 4.4-IV2"
+        " on, kafka-cluster.sh unregister-controller --id N removes it, and so does kafka-metadata-quorum.sh"
+        " remove-controller with --unregister, which takes a voter out of the quorum first."
     ),
 )

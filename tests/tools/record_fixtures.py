@@ -7,6 +7,7 @@ All names and secrets are made up. Recording again gives other ids, times and of
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import time
@@ -257,9 +258,11 @@ def kafka_4_4(cluster: Cluster) -> list[Node]:
     cluster.start(fourth)
     time.sleep(3)
     cluster.quorum("--command-config", str(fourth.properties), "add-controller")
-    cluster.stop(fourth)  # while it runs, it registers again
+    directory_id = re.search(r"^directory\.id=(.+)$", (fourth.logs / "meta.properties").read_text(), re.MULTILINE)
+    assert directory_id
+    cluster.stop(fourth)
     cluster.quorum("remove-controller", "--controller-id", str(fourth.id), "--controller-directory-id",
-                   fourth.directory_id, "--unregister")  # fmt: skip
+                   directory_id[1], "--unregister")  # fmt: skip
     leader = cluster.leader()
     cluster.kill(leader)
     wait_until(lambda: cluster.leader() is not leader, "no other controller leads")
