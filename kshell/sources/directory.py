@@ -267,14 +267,21 @@ def add_notes(loaded: Loaded) -> None:
     lone = loaded.listing.segments[0] if loaded.listing.directory is None and loaded.listing.segments else None
     if lone is not None and lone.base_offset:
         notes.append(f"{lone.path}: a lone segment: what was before offset {lone.base_offset} is not known")
-    if loaded.snapshot is None and loaded.image.provenance.offset < 0:
+    is_empty = loaded.snapshot is None or not any(segment.size for segment in loaded.listing.segments)
+    if is_empty and loaded.image.provenance.offset < 0:
         _note_empty(loaded)
 
 
 def _note_empty(loaded: Loaded) -> None:
+    """A directory that kafka-storage has formatted, and no server has run on yet.
+
+    Until 4.3 it wrote the first records into ``bootstrap.checkpoint``, since then into a snapshot of offset 0.
+    """
     bootstrap = bootstrap_file(loaded.listing)
     text = "the metadata log is empty"
-    if bootstrap:
+    if loaded.snapshot is not None and not bootstrap:
+        text += f": no server has written to it yet; the image is what it begins with, in {loaded.snapshot.path}"
+    elif bootstrap:
         text += f": no server has written to it yet; what the first one will write is in {bootstrap}"
     loaded.notes.append(text)
 

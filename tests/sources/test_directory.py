@@ -166,6 +166,17 @@ def test_an_empty_log_beside_a_bootstrap_file(inner: Path) -> None:
     assert not any("bootstrap" in note for note in load(inner).notes)
 
 
+def test_a_directory_that_kafka_4_4_has_formatted(inner: Path) -> None:
+    """No ``bootstrap.checkpoint`` (KIP-1170): the records are in a snapshot of offset 0."""
+    write_snapshot(inner, snapshot(configs(0, 1), 0), 0, 0)
+    loaded = clean(load(inner.parent))
+    assert keys(loaded) == [0]
+    (note,) = (note for note in loaded.notes if "the metadata log is empty" in note)
+    assert note.endswith("00000000000000000000-0000000000.checkpoint")
+    write_log(inner, batch(configs(1, 2)))
+    assert not any("empty" in note for note in clean(load(inner)).notes)
+
+
 # --- snapshots and the log after them --------------------------------------------------------------------------------
 
 
