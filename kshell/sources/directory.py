@@ -170,7 +170,8 @@ def _first_whole_snapshot(
             continue
         replayer = Replayer(until=until)
         try:
-            facts = load_snapshot(file, replayer, progress)
+            is_bootstrap = listing.directory is not None and file.is_bootstrap
+            facts = load_snapshot(file, replayer, progress, control_only=is_bootstrap)
             return replayer, facts
         except CorruptDataError as error:
             damage.append(error.with_traceback(None))
@@ -267,9 +268,13 @@ def add_notes(loaded: Loaded) -> None:
     lone = loaded.listing.segments[0] if loaded.listing.directory is None and loaded.listing.segments else None
     if lone is not None and lone.base_offset:
         notes.append(f"{lone.path}: a lone segment: what was before offset {lone.base_offset} is not known")
-    is_empty = loaded.snapshot is None or not any(segment.size for segment in loaded.listing.segments)
+    is_empty = loaded.snapshot is None or (loaded.listing.directory is not None and not _has_records(loaded.listing))
     if is_empty and loaded.image.provenance.offset < 0:
         _note_empty(loaded)
+
+
+def _has_records(listing: Listing) -> bool:
+    return any(segment.size for segment in listing.segments)
 
 
 def _note_empty(loaded: Loaded) -> None:
@@ -277,11 +282,9 @@ def _note_empty(loaded: Loaded) -> None:
 
     Until 4.3 it wrote the first records into ``bootstrap.checkpoint``, since then into a snapshot of offset 0.
     """
-    bootstrap = bootstrap_file(loaded.listing)
+    bootstrap = bootstrap_file(loaded.listing) or (loaded.snapshot.path if loaded.snapshot else None)
     text = "the metadata log is empty"
-    if loaded.snapshot is not None and not bootstrap:
-        text += f": no server has written to it yet; the image is what it begins with, in {loaded.snapshot.path}"
-    elif bootstrap:
+    if bootstrap:
         text += f": no server has written to it yet; what the first one will write is in {bootstrap}"
     loaded.notes.append(text)
 

@@ -167,14 +167,17 @@ def test_an_empty_log_beside_a_bootstrap_file(inner: Path) -> None:
 
 
 def test_a_directory_that_kafka_4_4_has_formatted(inner: Path) -> None:
-    """No ``bootstrap.checkpoint`` (KIP-1170): the records are in a snapshot of offset 0."""
-    write_snapshot(inner, snapshot(configs(0, 1), 0), 0, 0)
+    """No ``bootstrap.checkpoint`` (KIP-1170): the records are in a snapshot of offset 0, and count once in the log."""
+    path = write_snapshot(inner, snapshot(configs(0, 2), epoch=0), 0, 0)
     loaded = clean(load(inner.parent))
-    assert keys(loaded) == [0]
+    assert keys(loaded) == []
     (note,) = (note for note in loaded.notes if "the metadata log is empty" in note)
-    assert note.endswith("00000000000000000000-0000000000.checkpoint")
-    write_log(inner, batch(configs(1, 2)))
-    assert not any("empty" in note for note in clean(load(inner)).notes)
+    assert note.endswith(f"what the first one will write is in {path}")
+    lone = clean(load(path))
+    assert keys(lone) == [0, 1] and not any("empty" in note for note in lone.notes)
+    write_log(inner, batch(configs(1, 3)))
+    whole = clean(load(inner))
+    assert keys(whole) == [1, 2] and not any("empty" in note for note in whole.notes)
 
 
 # --- snapshots and the log after them --------------------------------------------------------------------------------
