@@ -8,9 +8,22 @@ from typing import TYPE_CHECKING, Any
 from kshell.commands.base.result import Report, Result, Section
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.errors import EXIT_FAILED, EXIT_OK, SourceError, UsageError
-from kshell.metadata.authorizer import ACL, DEFAULT, NO_ACL, SUPER_USER, Decision, Request, decide, other_hosts
+from kshell.metadata.authorizer import (
+    ACL,
+    DEFAULT,
+    NO_ACL,
+    RANGES_FROM,
+    SUPER_USER,
+    Decision,
+    Request,
+    decide,
+    other_hosts,
+)
 from kshell.metadata.families.acls import OPERATIONS, RESOURCE_TYPES
 from kshell.metadata.families.topics import NAMES
+from kshell.metadata.feature_levels import METADATA_VERSION
+from kshell.metadata.host_ranges import host_range
+from kshell.metadata.image import Image
 from kshell.metadata.partial import MISSING
 from kshell.metadata.values import plain
 
@@ -44,9 +57,15 @@ def run(session: Session, args: Any) -> Result:
     untold = image[MISSING].get(("acls",))
     if untold is not None:
         raise SourceError(f"/image/acls: {untold}")
-    acls = image["acls"]
-    found = decide(acls, request, super_users=supers, allow_if_no_acl=args.allow_if_no_acl)
+    is_by_range, by_range = _range_brokers(image)
+
+    def decision(*, ranges: bool) -> Decision:
+        return decide(image["acls"], request, super_users=supers, allow_if_no_acl=args.allow_if_no_acl, ranges=ranges)
+
+    found = decision(ranges=is_by_range)
     _remark(session, request, found, supers)
+    if not is_by_range and (otherwise := decision(ranges=True)) != found:
+        session.remarks.append(_range_remark(otherwise, by_range))
     return Report([Section("", "", _told(request, found))], exit_code=EXIT_OK if found.allowed else EXIT_FAILED)
 
 
@@ -64,21 +83,55 @@ def _told(request: Request, found: Decision) -> dict[str, Any]:
     }
 
 
+def _range_brokers(image: Image) -> tuple[bool, list[int]]:
+    """Whether every broker takes hosts of ACLs for ranges, as Kafka 4.4 does, and otherwise which of them do.
+
+    Below 4.4-IV1 it is told by what a broker registered to support. Where nobody tells, the brokers are taken for ones
+    of the release that the level is from.
+    """
+    version = image["features"].get(METADATA_VERSION)
+    if version is None or version.value >= RANGES_FROM:
+        return True, []
+    registered = {number: entry.value.supported_features for number, entry in sorted(image["brokers"].items())}
+    by_range = [
+        number
+        for number, features in registered.items()
+        if isinstance(features, dict) and features.get(METADATA_VERSION, {"max": 0})["max"] >= RANGES_FROM
+    ]
+    return bool(by_range) and len(by_range) == len(registered), by_range
+
+
+def _range_remark(otherwise: Decision, by_range: list[int]) -> str:
+    """What brokers that know ranges make of it, where the others compare texts."""
+    said = f"{'allowed' if otherwise.allowed else 'denied'}: {_reason(otherwise)}"
+    if by_range:
+        listed = f"broker{'s' if len(by_range) > 1 else ''} {', '.join(map(str, by_range))}"
+        return f"not at {listed}, of Kafka 4.4 or later, where hosts of ACLs may be ranges: {said}"
+    return f"before Kafka 4.4 brokers take no host of an ACL for a range; after an upgrade it will be {said}"
+
+
 def _reason(found: Decision) -> str:
     acl = found.acl
     if acl is None:
         return _NONE[found.allowed] if found.rule == NO_ACL else _SAID[found.rule]
     verb = "allows" if acl.permission_type == "ALLOW" else "denies"
     about = f"{acl.resource_type}:{acl.resource_name} ({acl.pattern_type})"
-    host = "any host" if acl.host == "*" else f"host {acl.host}"
+    host = "any host" if acl.host == "*" else f"{'hosts' if host_range(acl.host) else 'host'} {acl.host}"
     return f"ACL {found.acl_id} {verb} {acl.principal} {acl.operation} on {about} from {host}"
 
 
 def _remark(session: Session, request: Request, found: Decision, supers: list[str]) -> None:
-    """What the answer leaves open, for people: entries of single hosts, and what only servers' properties hold."""
-    hosts = other_hosts(session.image["acls"], request) if request.host is None and found.rule != SUPER_USER else []
+    """What the answer leaves open: entries of single hosts and ranges, and what only servers' properties hold."""
+    named = other_hosts(session.image["acls"], request) if request.host is None and found.rule != SUPER_USER else []
+    ranges = [host for host in named if host_range(host)]
+    hosts = [host for host in named if "/" not in host]
     if hosts:
         session.remarks.append(f"there are ACLs for this from single hosts: --host {' or --host '.join(hosts[:3])}")
+    if ranges:
+        more = f" and {len(ranges) - 3} more" if len(ranges) > 3 else ""
+        session.remarks.append(
+            f"there are ACLs for this from ranges of hosts, {', '.join(ranges[:3])}{more}: --host names an address"
+        )
     if not found.allowed and found.rule != ACL and not supers:
         session.remarks.append("super.users and allow.everyone.if.no.acl.found are not in the log: --super-user and"
                                " --allow-if-no-acl say what the servers have")  # fmt: skip
@@ -119,9 +172,11 @@ def _resource(text: str) -> tuple[str, str]:
 
 
 def _host(text: str | None) -> str | None:
-    """An IP address: brokers compare nothing else, and look no name up."""
+    """An IP address as Java writes it: brokers compare nothing else, and look no name up."""
     if text is None:
         return None
+    if "/" in text:
+        raise UsageError(f"--host: {text} is no IP address", hint="a client has one address: name one of the range")
     import ipaddress  # late: few lines name a host
 
     try:
@@ -134,8 +189,9 @@ def _host(text: str | None) -> str | None:
         return str(found)
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
-    # As Java writes them, and so as ACLs must: 0:0:0:0:0:0:0:1.
-    return ":".join(f"{int(group, 16):x}" for group in found.exploded.partition("%")[0].split(":"))
+    # As Java writes them, and so as ACLs must: 0:0:0:0:0:0:0:1, fe80:0:0:0:0:0:0:1%2.
+    groups = ":".join(f"{int(found) >> shift & 0xFFFF:x}" for shift in range(112, -1, -16))
+    return f"{groups}%{found.scope_id}" if found.scope_id else groups
 
 
 def _principals(session: Session, typed: str) -> Iterable[str]:
@@ -159,7 +215,9 @@ def _resources(session: Session, typed: str) -> Iterable[str]:
 
 
 def _hosts(session: Session, typed: str) -> Iterable[str]:
-    return sorted({"127.0.0.1"} | {entry.value.host for entry in session.image["acls"].values()} - {"*"})
+    """Addresses that ACLs name; of a range there are too many to offer."""
+    named = {entry.value.host for entry in session.image["acls"].values()}
+    return sorted({"127.0.0.1"} | {host for host in named if host != "*" and "/" not in host})
 
 
 COMMAND = Command(
@@ -188,8 +246,10 @@ COMMAND = Command(
         " ALTER_CONFIGS allows DESCRIBE_CONFIGS. reason and acl name the ACL that decides, the one that Kafka's audit"
         " log names; rule is acl, default (ACLs of the resource, none about this), noAcl (no ACL of the resource) or"
         " superUser. super.users and allow.everyone.if.no.acl.found are in no log: --super-user (repeatable, or"
-        " with semicolons) and --allow-if-no-acl stand for them. Without --host, ACLs for single addresses do not"
-        " apply, and a note names them. The exit code is 0 when it is allowed, 1 when not. Brokers (-b) tell no ids of"
+        " with semicolons) and --allow-if-no-acl stand for them. An ACL whose host is a range (10.1.0.0/16, fd00::/8)"
+        " is about every address in it, as brokers of Kafka 4.4 and later see it; brokers before compare its text with"
+        " the address, and never match. Without --host, ACLs for single addresses and ranges do not apply, and a note"
+        " names them. The exit code is 0 when it is allowed, 1 when not. Brokers (-b) tell no ids of"
         " ACLs: aclId is then what the entry says. Another authorizer than Kafka's own may decide otherwise."
     ),
 )

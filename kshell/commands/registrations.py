@@ -10,6 +10,7 @@ from kshell.commands.base.result import Result
 from kshell.commands.base.selection import row_flags, select
 from kshell.commands.base.spec import Command, Example, Flag
 from kshell.commands.base.tables import Field, image_for
+from kshell.metadata.feature_levels import CONTROLLERS_UNREGISTER, METADATA_VERSION
 from kshell.metadata.image import Image
 from kshell.metadata.partial import is_told, known
 from kshell.metadata.values import Entry
@@ -71,6 +72,10 @@ def _brokers(image: Image) -> Iterator[dict[str, Any]]:
 def _controllers(session: Session, image: Image) -> Iterator[dict[str, Any]]:
     """A registered controller that is no voter: one that was removed, or an observer that waits to become one."""
     voters = _voters(session) if image["controllers"] else None
+    version = image["features"].get(METADATA_VERSION)
+    reason = "no voter of the quorum: it was removed, or is an observer"
+    if version is not None and version.value >= CONTROLLERS_UNREGISTER:
+        reason += "; if it is gone for good: kafka-cluster.sh unregister-controller --id {id}"
     for node_id, entry in sorted(image["controllers"].items()):
         stale = voters is not None and node_id not in voters
         yield {
@@ -78,7 +83,7 @@ def _controllers(session: Session, image: Image) -> Iterator[dict[str, Any]]:
             "id": node_id,
             "incarnationId": known(str(entry.value.incarnation_id)),
             "stale": stale,
-            "reason": "no voter of the quorum: it was removed, or is an observer" if stale else None,
+            "reason": reason.format(id=node_id) if stale else None,
             **_changed(entry),
         }
 
@@ -109,6 +114,8 @@ COMMAND = Command(
     description=(
         "A broker's registration is stale while it is fenced and not shutting down under control: the broker sends no"
         " heartbeats. That may be a restart, or a machine that is gone for good; changed says since when, as far as the"
-        " log knows. A controller's is stale if the controller is no voter of the quorum."
+        " log knows. A controller's is stale if the controller is no voter of the quorum. From metadata.version 4.4-IV2"
+        " on, kafka-cluster.sh unregister-controller --id N removes it, and so does kafka-metadata-quorum.sh"
+        " remove-controller with --unregister, which takes a voter out of the quorum first."
     ),
 )

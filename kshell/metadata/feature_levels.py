@@ -19,6 +19,8 @@ LATEST = 33
 """The newest metadata.version that a release has for production (4.4-IV2). Levels above it are for testing."""
 CONTROLLERS_REGISTER = 15
 """The metadata.version (3.7-IV0) from which on controllers register, and so tell what they support (KIP-919)."""
+CONTROLLERS_UNREGISTER = 33
+"""The metadata.version (4.4-IV2) from which on the registration of a controller can be removed (KIP-1312)."""
 
 _CHANGED = frozenset({1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23, 30, 32, 33})
 """Levels of metadata.version that brought record types or fields: a downgrade past one might lose metadata."""

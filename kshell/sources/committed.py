@@ -60,7 +60,7 @@ class Committed:
         """A snapshot replaces everything. Raises DataError, and leaves all as it was, if it is not whole."""
         replayer = Replayer()
         with without_collector():
-            facts = load_snapshot(file, replayer, progress)
+            facts = load_snapshot(file, replayer, progress, control_only=file.is_bootstrap)
         self.reset(facts.end_offset)
         self._replayer, self._facts, self._snapshot, self._timestamp = replayer, facts, file, facts.timestamp
 

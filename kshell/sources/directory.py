@@ -171,7 +171,8 @@ def _first_whole_snapshot(
             continue
         replayer = Replayer(until=until)
         try:
-            facts = load_snapshot(file, replayer, progress)
+            is_bootstrap = listing.directory is not None and file.is_bootstrap
+            facts = load_snapshot(file, replayer, progress, control_only=is_bootstrap)
             return replayer, facts
         except CorruptDataError as error:
             damage.append(error.with_traceback(None))
@@ -268,12 +269,21 @@ def add_notes(loaded: Loaded) -> None:
     lone = loaded.listing.segments[0] if loaded.listing.directory is None and loaded.listing.segments else None
     if lone is not None and lone.base_offset:
         notes.append(f"{lone.path}: a lone segment: what was before offset {lone.base_offset} is not known")
-    if loaded.snapshot is None and loaded.image.provenance.offset < 0:
+    is_empty = loaded.snapshot is None or (loaded.listing.directory is not None and not _has_records(loaded.listing))
+    if is_empty and loaded.image.provenance.offset < 0:
         _note_empty(loaded)
 
 
+def _has_records(listing: Listing) -> bool:
+    return any(segment.size for segment in listing.segments)
+
+
 def _note_empty(loaded: Loaded) -> None:
-    bootstrap = bootstrap_file(loaded.listing)
+    """A directory that kafka-storage has formatted, and no server has run on yet.
+
+    Until 4.3 it wrote the first records into ``bootstrap.checkpoint``, since then into a snapshot of offset 0.
+    """
+    bootstrap = bootstrap_file(loaded.listing) or (loaded.snapshot.path if loaded.snapshot else None)
     text = "the metadata log is empty"
     if bootstrap:
         text += f": no server has written to it yet; what the first one will write is in {bootstrap}"

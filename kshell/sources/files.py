@@ -60,6 +60,15 @@ class SnapshotFile(NamedTuple):
     data: Buffer | None = None
     """Its bytes, where it is no file: what an observer has fetched."""
 
+    @property
+    def is_bootstrap(self) -> bool:
+        """Whether kafka-storage wrote it: the voters, from 4.4 on also what the metadata begins with (KIP-1170).
+
+        The first active controller writes these records into the log, and there they count: Kafka's image never has
+        them from here (``MetadataLoader.handleLoadBootstrap``).
+        """
+        return self.end_offset == 0 and self.epoch == 0
+
 
 class Listing(NamedTuple):
     """What there is to read, oldest first. ``directory`` is ``None`` for a lone file.

@@ -100,11 +100,19 @@ class SnapshotReader:
         return SnapshotFacts(self.file.path, end, epoch, self.timestamp, self.records, note)
 
 
-def load_snapshot(file: SnapshotFile, replayer: Replayer, progress: Progress | None) -> SnapshotFacts:
-    """Indexes a snapshot into a replayer. Raises DataError; the replayer is then of no use."""
+def load_snapshot(
+    file: SnapshotFile, replayer: Replayer, progress: Progress | None, *, control_only: bool = False
+) -> SnapshotFacts:
+    """Index a snapshot into a replayer; with ``control_only`` only its control records count.
+
+    Raises:
+        DataError: The snapshot is damaged; the replayer is then of no use.
+    """
     reader = SnapshotReader(file, progress=progress)
     name = os.path.basename(file.path)
     for batch in reader:
+        if control_only and not batch.is_control:
+            continue
         try:
             replayer.snapshot_batch(batch, name)
         except (DecodeError, IndexError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from kshell.render import render
 from kshell.session import Session
 from kshell.sources.brokers import BrokerSource
 from tests import builders
-from tests.builders import uuid
-from tests.commands.healthy import acl
+from tests.builders import uuid, value
+from tests.commands.healthy import acl, broker
 from tests.commands.shell import opened, run, sections
 from tests.server import Quorum, faults, settings
 
@@ -91,6 +92,76 @@ def test_deny_goes_before_allow(tmp_path: Path) -> None:
     assert (told["allowed"], told["aclId"]) == (False, str(uuid(2)))
 
 
+RANGE = {"host": "10.1.0.0/16"}
+
+
+@pytest.mark.parametrize(
+    ("host", "address", "allowed"),
+    [
+        ("10.1.0.0/16", "10.1.2.3", True),
+        ("10.1.0.0/16", "10.2.0.0", False),
+        ("10.1.2.3/16", "10.1.255.255", True),
+        ("fd00::/8", "fd12::1", True),
+        ("fd00::/8", "fe80::1", False),
+        ("fe80::/10", "fe80::1%2", True),
+        ("::/0", "10.1.2.3", False),
+        ("0.0.0.0/0", "::ffff:10.1.2.3", True),
+        ("10.1.0.0/33", "10.1.0.0", False),
+    ],
+)
+def test_a_range_of_hosts(host: str, address: str, allowed: bool, tmp_path: Path) -> None:
+    line = f"can User:alice READ TOPIC:orders --host {address}"
+    assert asked(tmp_path, line, acl(1, host=host))["allowed"] is allowed
+
+
+def test_a_range_that_is_denied_goes_before_what_is_allowed(tmp_path: Path) -> None:
+    line = "can User:alice READ TOPIC:orders --host 10.1.2.3"
+    told = asked(tmp_path, line, acl(1), acl(2, **RANGE, **DENY))
+    assert (told["allowed"], told["aclId"]) == (False, str(uuid(2)))
+    assert told["reason"].endswith("on TOPIC:orders (LITERAL) from hosts 10.1.0.0/16")
+
+
+def test_a_link_local_address_keeps_its_zone(tmp_path: Path) -> None:
+    """Brokers compare ``getHostAddress``, which ends with it."""
+    line = "can User:alice READ TOPIC:orders --host fe80::1%2"
+    assert asked(tmp_path, line, acl(1, host="fe80:0:0:0:0:0:0:1"))["allowed"] is False
+    told = asked(tmp_path, line, acl(1, host="fe80:0:0:0:0:0:0:1%2"))
+    assert (told["allowed"], told["host"]) == (True, "fe80:0:0:0:0:0:0:1%2")
+
+
+def test_brokers_before_4_4_compare_the_text_of_a_range(tmp_path: Path) -> None:
+    line, level = "can User:alice READ TOPIC:orders --host 10.1.2.3", partial(value, "FEATURE_LEVEL")
+    below, at = level(name="metadata.version", featureLevel=31), level(name="metadata.version", featureLevel=32)
+    entries = [acl(1), acl(2, **RANGE, **DENY)]
+    new = {"features": [{"name": "metadata.version", "minSupportedVersion": 7, "maxSupportedVersion": 33}]}
+
+    def answer(*records: bytes) -> tuple[bool, list[str]]:
+        builders.write_log(tmp_path, builders.batch([*records, *entries]))
+        session = opened(tmp_path)
+        return run(session, line).exit_code == 0, session.remarks
+
+    assert answer(at) == (False, [])
+    said = f"denied: ACL {uuid(2)} denies User:alice READ on TOPIC:orders (LITERAL) from hosts 10.1.0.0/16"
+    before = f"before Kafka 4.4 brokers take no host of an ACL for a range; after an upgrade it will be {said}"
+    assert answer(below) == (True, [before])
+    assert answer(below, broker(1), broker(2)) == (True, [before])
+    assert answer(below, broker(1, **new), broker(2, **new)) == (False, [])
+    some = f"not at broker 2, of Kafka 4.4 or later, where hosts of ACLs may be ranges: {said}"
+    assert answer(below, broker(1), broker(2, **new)) == (True, [some])
+
+
+def test_a_question_without_a_host_is_told_of_ranges(tmp_path: Path) -> None:
+    hosts = ["10.0.0.1", "10.1.0.0/16", "10.2.0.0/16", "fd00::/8", "::/0", "10.0.0.0/99"]
+    builders.write_log(tmp_path, builders.batch([acl(number, host=host) for number, host in enumerate(hosts)]))
+    session = opened(tmp_path)
+    assert run(session, "can User:alice READ TOPIC:orders").exit_code == 1
+    assert session.remarks[:2] == [
+        "there are ACLs for this from single hosts: --host 10.0.0.1",
+        "there are ACLs for this from ranges of hosts, 10.1.0.0/16, 10.2.0.0/16, ::/0 and 1 more: --host names"
+        " an address",
+    ]
+
+
 def test_what_servers_properties_say(tmp_path: Path) -> None:
     told = asked(tmp_path, "can User:root READ TOPIC:orders --super-user User:a --super-user User:root", acl(1, **DENY))
     assert (told["rule"], told["reason"]) == ("superUser", "a super user may do anything")
@@ -125,6 +196,7 @@ def test_what_the_answer_leaves_open(tmp_path: Path) -> None:
         ("can User:alice READ TOPIC:", "TOPIC:NAME"),
         ("can User:alice READ CLUSTER:other", ""),
         ("can User:alice READ TOPIC:orders --host web-1", "addresses"),
+        ("can User:alice READ TOPIC:orders --host 10.1.0.0/16", "one of the range"),
         ("can User:alice READ TOPIC:orders --super-user root", "User:alice"),
     ],
 )

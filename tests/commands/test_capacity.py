@@ -10,8 +10,8 @@ from kshell.commands.drain_check import LAST_IN_SYNC, UNDER_MIN_ISR
 from kshell.errors import CommandError, UsageError
 from kshell.session import Session
 from tests.builders import uuid, value
-from tests.commands import cluster
-from tests.commands.shell import lines, rows, run
+from tests.commands import cluster, healthy
+from tests.commands.shell import lines, opened, rows, run
 
 
 @pytest.fixture
@@ -145,3 +145,14 @@ class TestRegistrations:
                   features=[]),
         )  # fmt: skip
         assert [(row["id"], row["stale"]) for row in rows(session, "registrations")] == [(7, False)]  # voters: unknown
+
+    def test_from_4_4_on_a_controllers_registration_can_be_removed(self, tmp_path: Path) -> None:
+        gone = "no voter of the quorum: it was removed, or is an observer"
+        for level, more in (
+            (32, ""),
+            (33, "; if it is gone for good: kafka-cluster.sh unregister-controller --id 14"),
+        ):
+            version = value("FEATURE_LEVEL", name="metadata.version", featureLevel=level)
+            session = opened(healthy.write(tmp_path / str(level), version, healthy.controller(14)))
+            told = {row["id"]: row["reason"] for row in rows(session, "registrations --stale")}
+            assert told == {14: gone + more}

@@ -126,6 +126,9 @@ PLANTED: dict[str, Planted] = {
     "controllerUnregistered": Planted(
         "/image/cluster/controllers", how={"voters": (11, 12, 13, 14, 15)}, evidence="voter 14"
     ),
+    "staleController": Planted(
+        "/image/cluster/controllers/14", (level(33), controller(14)), evidence="controller 14 is registered and no"
+    ),
     "evenVoters": Planted("/quorum/voters", (controller(14),), {"voters": (11, 12, 13, 14)}, "4 voters (11,12,13,14)"),
     "featureUnsupported": Planted("/image/features", (older(3),), evidence="broker 3 supports 7 to 29"),
     "mixedSoftware": Planted("/image/cluster", (level(29), older(3)), evidence="29 (4.2-IV1): broker 3"),
@@ -402,6 +405,19 @@ class TestLive:
                 quorum.commit()
             told = found(session)
             assert [row["path"] for row in told["staleRegistration"]] == ["/image/cluster/brokers/8"]
+
+    def test_a_controller_that_follows_the_quorum_is_not_stale(self) -> None:
+        """It may become a voter."""
+        with Quorum(controllers=3, brokers=1) as quorum:
+            follower = quorum.brokers[0].id
+            session = self.session(quorum)
+            quorum.append(level(33), controller(follower), controller(77))
+            told = found(session)
+            assert [row["path"] for row in told["staleController"]] == ["/image/cluster/controllers/77"]
+            assert told["staleController"][0]["nextStep"].endswith("unregister-controller --id 77")
+            quorum.append(level(32))
+            run(session, "reload")
+            assert "staleController" not in found(session)
 
     def test_an_observer_is_behind_by_offsets_where_times_are_not_told(self) -> None:
         def spoil(found: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ from tests.live import oneshot
 
 pytestmark = pytest.mark.live
 
-VERSIONS = ("3.9.2", "4.3.1")
+VERSIONS = ("3.9.2", "4.4.0")
 FIND = ("find", "/", "--values", "-o", "jsonl")
 MOVES_ON = {"highWatermark", "logEndOffset", "lag", "lastFetchTimestamp", "lastCaughtUpTimestamp"}
 """Between two questions, of the quorum."""

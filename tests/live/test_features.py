@@ -10,6 +10,7 @@ import pytest
 from tests.kafka import jars
 from tests.kafka.cluster import Cluster
 from tests.kafka.node import Node
+from tests.kafka.waiting import wait_until
 from tests.live import oneshot
 
 pytestmark = pytest.mark.live
@@ -56,12 +57,12 @@ def compare(cluster: Cluster, direction: str, *targets: str) -> bool:
     return theirs
 
 
-@pytest.fixture(scope="module", params=["3.9.2", "4.0.0", "4.3.1"])
+@pytest.fixture(scope="module", params=["3.9.2", "4.0.0", "4.4.0"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A cluster that is finalized below what it can: below the level from which on controllers register (3.9.2)."""
     version: str = request.param
     jars.require(version)
-    below = {"3.9.2": "3.6", "4.0.0": "3.8", "4.3.1": "4.0"}[version]
+    below = {"3.9.2": "3.6", "4.0.0": "3.8", "4.4.0": "4.0"}[version]
     with Cluster(version, format_args=["--release-version", below]) as running:
         yield running
 
@@ -92,12 +93,17 @@ QUESTIONS: dict[str, list[tuple[str, ...]]] = {
         ("downgrade", "metadata.version=16"),
         ("downgrade", "kraft.version=0"),
     ],
-    "4.3.1": [
+    "4.4.0": [
+        ("upgrade", "4.4"),
+        ("upgrade", "4.4-IV0"),
         ("upgrade", "4.3"),
         ("upgrade", "4.1"),
         ("upgrade", "3.9"),
-        ("upgrade", "metadata.version=31"),
+        ("upgrade", "metadata.version=33"),
+        ("upgrade", "metadata.version=34"),
         ("upgrade", "metadata.version=30", "share.version=1"),
+        ("upgrade", "metadata.version=31", "share.version=2"),
+        ("upgrade", "share.version=2"),
         ("upgrade", "eligible.leader.replicas.version=1"),
         ("upgrade", "streams.version=2"),
         ("upgrade", "kraft.version=1"),
@@ -114,14 +120,38 @@ QUESTIONS: dict[str, list[tuple[str, ...]]] = {
 }
 
 
+LATER: dict[str, dict[int, list[tuple[str, ...]]]] = {
+    "4.4.0": {
+        31: [("downgrade", "4.3"), ("downgrade", "metadata.version=30"), ("downgrade", "metadata.version=29"),
+             ("upgrade", "4.4")],
+        33: [("downgrade", "4.4-IV1"), ("downgrade", "metadata.version=31"), ("downgrade", "share.version=0"),
+             ("upgrade", "4.4")],
+    },
+}  # fmt: skip
+"""What is asked once metadata.version is at a level."""
+
+
 def test_agrees_with_kafka(cluster: Cluster) -> None:
     answers = {question: compare(cluster, *question) for question in QUESTIONS[cluster.version]}
     assert set(answers.values()) == {True, False}, answers
+    admin = cluster.admin()
+    for level, questions in LATER.get(cluster.version, {}).items():
+        admin.feature("metadata.version", level)
+        wait_until(lambda at=level: finalized(cluster) == at, f"the broker does not know level {level}")
+        answers = {question: compare(cluster, *question) for question in questions}
+        assert set(answers.values()) == {True, False}, answers
+
+
+def finalized(cluster: Cluster) -> int:
+    """The metadata.version that a broker says is finalized."""
+    (line,) = oneshot.lines(("-b", cluster.bootstrap_servers), "features", "--where",
+                            "feature == metadata.version", "-o", "jsonl")  # fmt: skip
+    return int(json.loads(line)["level"])
 
 
 def test_an_older_broker_is_in_the_way() -> None:
-    jars.require("4.3.1", "4.1.1")
-    mixed = Mixed("4.3.1", format_args=["--release-version", "4.0"])
+    jars.require("4.4.0", "4.1.1")
+    mixed = Mixed("4.4.0", format_args=["--release-version", "4.0"])
     with mixed:
         mixed.stop(mixed.brokers[0])
         mixed.broker_version = "4.1.1"

@@ -19,7 +19,7 @@ from tests.live import oneshot
 
 pytestmark = pytest.mark.live
 
-VERSIONS = ("3.3.2", "3.9.2", "4.3.1")
+VERSIONS = ("3.3.2", "3.9.2", "4.4.0")
 COPIES = 5
 DEMO = Path(__file__).parents[2] / "kshell" / "demo"
 

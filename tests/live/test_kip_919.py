@@ -17,7 +17,7 @@ from tests.live import oneshot, workload
 
 pytestmark = pytest.mark.live
 
-VERSIONS = ("3.3.2", "3.9.2", "4.3.1")
+VERSIONS = ("3.3.2", "3.9.2", "4.4.0")
 NOBODY = "127.0.0.1:1"
 
 

@@ -21,7 +21,7 @@ from tests.live import oneshot
 
 pytestmark = pytest.mark.live
 
-VERSIONS = ("3.3.2", "3.9.2", "4.3.1")
+VERSIONS = ("3.3.2", "3.9.2", "4.4.0")
 NAMED_FROM = (3, 7)
 """The release from which on controllers tell each other's ids and addresses, and serve loggers."""
 ENDPOINTS_FROM = (3, 9)

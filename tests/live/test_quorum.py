@@ -29,7 +29,7 @@ from tests.live import oneshot, workload
 
 pytestmark = pytest.mark.live
 
-VERSIONS = ("3.3.2", "3.6.2", "3.9.2", "4.0.0", "4.1.1", "4.3.1")
+VERSIONS = ("3.3.2", "3.6.2", "3.9.2", "4.0.0", "4.1.1", "4.4.0")
 SECONDS = float(os.environ.get("KSHELL_LIVE_SECONDS", "12"))
 KILLS = int(os.environ.get("KSHELL_LIVE_KILLS", "3"))
 LOOKS = int(os.environ.get("KSHELL_LIVE_LOOKS", "4"))
@@ -59,7 +59,8 @@ def provenance(rows: list[str]) -> int:
 def test_the_tree_is_that_of_the_leaders_directory(version: str, snapshots: bool, tmp_path: Path) -> None:
     jars.require(jars.LATEST, version)
     props = small_files(version, snapshot_bytes=4000, segment_bytes=8000) if snapshots else []
-    with Cluster(version, controllers=3 if snapshots else 1, props=props) as cluster:
+    dynamic = snapshots and version >= "4"
+    with Cluster(version, controllers=3 if snapshots else 1, dynamic=dynamic, props=props) as cluster:
         admin = cluster.admin()
         with workload.changing(admin, scram=version >= "3.5") as work:
             wait_until(lambda: work.rounds > 0, "nothing changes")
@@ -155,10 +156,11 @@ def test_follow_prints_every_record_once(tmp_path: Path) -> None:
         }  # fmt: skip
 
 
-def test_nothing_is_lost_or_repeated_when_controllers_are_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+def test_nothing_is_lost_or_repeated_when_controllers_are_killed(dynamic: bool, tmp_path: Path) -> None:
     jars.require()
     leaders = set()
-    with Cluster(controllers=3) as cluster, following(cluster, tmp_path / "rows.jsonl") as follower:
+    with Cluster(controllers=3, dynamic=dynamic) as cluster, following(cluster, tmp_path / "rows.jsonl") as follower:
         wait_until(lambda: bool(follower.rows()), "follow prints nothing")
         with workload.changing(cluster.admin()) as work:
             for number in range(KILLS):

@@ -25,7 +25,7 @@ from tests.server import Quorum, settings
 
 pytestmark = pytest.mark.live
 
-VERSIONS = ("3.3.2", "3.7.2", "3.9.2", "4.0.0", "4.3.1")
+VERSIONS = ("3.3.2", "3.7.2", "3.9.2", "4.0.0", "4.4.0")
 
 
 class Peer:

@@ -166,6 +166,20 @@ def test_an_empty_log_beside_a_bootstrap_file(inner: Path) -> None:
     assert not any("bootstrap" in note for note in load(inner).notes)
 
 
+def test_a_directory_that_kafka_4_4_has_formatted(inner: Path) -> None:
+    """No ``bootstrap.checkpoint`` (KIP-1170): the records are in a snapshot of offset 0, and count once in the log."""
+    path = write_snapshot(inner, snapshot(configs(0, 2), epoch=0), 0, 0)
+    loaded = clean(load(inner.parent))
+    assert keys(loaded) == []
+    (note,) = (note for note in loaded.notes if "the metadata log is empty" in note)
+    assert note.endswith(f"what the first one will write is in {path}")
+    lone = clean(load(path))
+    assert keys(lone) == [0, 1] and not any("empty" in note for note in lone.notes)
+    write_log(inner, batch(configs(1, 3)))
+    whole = clean(load(inner))
+    assert keys(whole) == [1, 2] and not any("empty" in note for note in whole.notes)
+
+
 # --- snapshots and the log after them --------------------------------------------------------------------------------
 
 

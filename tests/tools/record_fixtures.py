@@ -7,6 +7,7 @@ All names and secrets are made up. Recording again gives other ids, times and of
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import time
@@ -243,6 +244,32 @@ def kafka_4_3_lost(cluster: Cluster) -> list[Node]:
     return [cluster.controllers[0]]
 
 
+def kafka_4_4(cluster: Cluster) -> list[Node]:
+    """No ``bootstrap.checkpoint``; ACLs of ranges; a controller that was a voter, was removed and is unregistered."""
+    admin = families(cluster)
+    admin.acl(("TOPIC", "orders"), "User:alice", "WRITE", host="10.1.0.0/16")
+    admin.acl(("TOPIC", "orders"), "User:alice", "WRITE", host="10.1.66.6/24", permission="DENY")
+    admin.acl(("GROUP", "*"), "User:*", "READ", host="fd00::/8")
+    admin.acl(("TOPIC", "gone"), "User:bob", "READ", host="::/0")
+    admin.acl(("TOPIC", "gone"), "User:bob", "READ", host="::/0", remove=True)
+    admin.set_config("TOPIC", "orders", {"max.decompressed.message.bytes": "10485760"})
+    admin.set_config("TOPIC", "9", {"errors.deadletterqueue.group.enable": "true"})
+    fourth = cluster.add_controller()
+    cluster.start(fourth)
+    time.sleep(3)
+    cluster.quorum("--command-config", str(fourth.properties), "add-controller")
+    directory_id = re.search(r"^directory\.id=(.+)$", (fourth.logs / "meta.properties").read_text(), re.MULTILINE)
+    assert directory_id
+    cluster.stop(fourth)
+    cluster.quorum("remove-controller", "--controller-id", str(fourth.id), "--controller-directory-id",
+                   directory_id[1], "--unregister")  # fmt: skip
+    leader = cluster.leader()
+    cluster.kill(leader)
+    wait_until(lambda: cluster.leader() is not leader, "no other controller leads")
+    lose_brokers(cluster, admin)
+    return [leader, cluster.leader(), cluster.brokers[0]]
+
+
 def cluster_4_3() -> Cluster:
     """Return the cluster for ``kafka_4_3``: broker 0 has two log directories."""
     props = [*FAST, *small_files("4.3.1", segment_bytes=12000)]
@@ -272,6 +299,7 @@ SCENARIOS: dict[str, tuple[Callable[[], Cluster], Callable[[Cluster], list[Node]
     ),
     "4.1.1": (lambda: small_cluster("4.1.1", 3, dynamic=True, retention_bytes=20000), kafka_4_1),
     "4.3.1-more": (cluster_4_3, kafka_4_3),
+    "4.4.0": (lambda: small_cluster("4.4.0", 3, dynamic=True, snapshot_bytes=12000), kafka_4_4),
     "4.3.1-lost": (lambda: Cluster("4.3.1", brokers=3, dynamic=True, props=FAST), kafka_4_3_lost),
 }
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kshell.metadata.families.topics import TOPICS
-from kshell.metadata.feature_levels import CONTROLLERS_REGISTER, METADATA_VERSION, is_known, level_name, shown
+from kshell.metadata.feature_levels import (
+    CONTROLLERS_REGISTER,
+    CONTROLLERS_UNREGISTER,
+    METADATA_VERSION,
+    is_known,
+    level_name,
+    shown,
+)
 from kshell.metadata.health.check import (
     CRITICAL,
     ERROR,
@@ -111,6 +118,27 @@ def controller_unregistered(state: State) -> Iterator[Found]:
     if version >= CONTROLLERS_REGISTER and not state.is_partial:
         for voter in sorted(set(state.voters) - set(state.image["controllers"])):
             yield Found("/image/cluster/controllers", f"voter {voter} is not registered", {"id": voter})
+
+
+@check(
+    "staleController",
+    INFO,
+    "a controller that is no voter is registered: no feature goes to a level that it does not support",
+    "if it is gone for good: kafka-cluster.sh unregister-controller --id {id}",
+)
+def stale_controller(state: State) -> Iterator[Found]:
+    """Where the registration can be removed: below 4.4-IV2 nothing can. One that follows the quorum may become a voter.
+
+    In a directory nobody knows who follows.
+    """
+    version = state.standing.finalized.get(METADATA_VERSION, 0)
+    if version < CONTROLLERS_UNREGISTER or not state.voters:
+        return
+    observers = {one["id"] for one in (state.quorum or {}).get("observers") or ()}
+    for number in sorted(set(state.image["controllers"]) - set(state.voters) - observers):
+        yield Found(
+            f"/image/cluster/controllers/{number}", f"controller {number} is registered and no voter", {"id": number}
+        )
 
 
 @check(

@@ -110,14 +110,16 @@ _PIECES = 8
 more pieces would be more to check than to decode."""
 
 
-def snapshot_plan(file: SnapshotFile, cut: int) -> FilePlan:
-    """The plan of a snapshot. Raises FileNotFoundError (list again), SourceError."""
+def snapshot_plan(file: SnapshotFile, cut: int, *, control_only: bool = False) -> FilePlan:
+    """The plan of a snapshot, or of its control batches alone. Raises FileNotFoundError (list again), SourceError."""
     runs = Runs(max(cut, file.size // _PIECES))
-    if _fits(file, runs):
+    if not control_only and _fits(file, runs):
         return FilePlan(file.path, file.size, True, runs.done(), is_proven=False)
     runs, reader = Runs(cut), SnapshotReader(file)
     try:
         for batch in reader:
+            if control_only and not batch.is_control:
+                continue
             runs.add(batch.position, batch.end, batch.base_offset, batch.last_offset + 1)
     except CorruptDataError as error:
         return FilePlan(file.path, file.size, True, runs.done(), (damaged(error),))

@@ -38,15 +38,18 @@ class Candidate(NamedTuple):
 class Snapshots:
     """The snapshots of all copies, looked at when they are asked for; ``findings`` of those that are not whole.
 
-    ``until``: those that end later are left out.
+    ``until``: those that end later are left out. ``alone``: there is one file, without a directory.
     """
 
-    def __init__(self, files: Iterable[tuple[int, SnapshotFile]], cut: int, until: int | None) -> None:
+    def __init__(
+        self, files: Iterable[tuple[int, SnapshotFile]], cut: int, until: int | None, *, alone: bool = False
+    ) -> None:
         listed = [Candidate(copy, file, -1 if file.end_offset is None else file.end_offset) for copy, file in files]
         kept = [one for one in listed if until is None or one.end <= until]
         self.candidates = sorted(kept, key=lambda one: (one.end, -(one.file.epoch or 0), one.copy))
         self.findings: list[tuple[int, FilePlan]] = []
         self._cut = cut
+        self._alone = alone
         self._known: dict[str, Base | None] = {}
 
     def first(self, low: int, high: int) -> Base | None:
@@ -77,7 +80,8 @@ class Snapshots:
         """Checks all of a snapshot. Raises FileNotFoundError (list again)."""
         reader = SnapshotReader(one.file)
         try:
-            plan = snapshot_plan(one.file, self._cut)
+            # What a cluster begins with counts where the log has it, as in the shell.
+            plan = snapshot_plan(one.file, self._cut, control_only=one.file.is_bootstrap and not self._alone)
             epoch = 0
             for batch in reader:
                 epoch = batch.epoch

@@ -145,7 +145,12 @@ def _begun_anew(asked: Asked) -> Asked:
 def _snapshots(looked: Looked, asked: Asked) -> Snapshots:
     believed = sorted(place for place, _ in looked.believed)
     files = ((place, file) for place in believed for file in looked.copies[place].listing.snapshots)
-    return Snapshots(files, asked.cut, asked.until)
+    return Snapshots(files, asked.cut, asked.until, alone=_is_alone(looked))
+
+
+def _is_alone(looked: Looked) -> bool:
+    """Whether there is one file without a directory."""
+    return len(looked.copies) == 1 and looked.copies[0].listing.directory is None
 
 
 def _is_mended(snapshots: Snapshots, reached: Reached) -> bool:
@@ -185,8 +190,7 @@ def _new(looked: Looked, snapshots: Snapshots, asked: Asked) -> New:
     base = _begin(log, snapshots, asked.since) if asked.since != _NOW else None
     low = 0 if base is None else base.end
     log = _part(log, low, asked.until, inside=True)
-    alone = len(looked.copies) == 1 and looked.copies[0].listing.directory is None
-    begun = eras(stretches(log), snapshots, low=low, goes_on=None, alone=alone and base is None)
+    begun = eras(stretches(log), snapshots, low=low, goes_on=None, alone=_is_alone(looked) and base is None)
     return New(log, begun, None if base is None else base.end)
 
 

@@ -207,7 +207,13 @@ public class Oracle {
     private static TreeMap<Long, Path> files(Path dir, String glob) throws IOException {
         TreeMap<Long, Path> found = new TreeMap<>();
         try (DirectoryStream<Path> list = Files.newDirectoryStream(dir, glob)) {
-            list.forEach(path -> found.put(Long.parseLong(path.getFileName().toString().substring(0, 20)), path));
+            for (Path path : list) {
+                String name = path.getFileName().toString();
+                // What kafka-storage wrote there comes with the log: no image is loaded from it (handleLoadBootstrap).
+                if (!name.equals("00000000000000000000-0000000000.checkpoint")) {
+                    found.put(Long.parseLong(name.substring(0, 20)), path);
+                }
+            }
         }
         return found;
     }

@@ -94,6 +94,24 @@ def test_every_recorded_directory(node: Path) -> None:
     assert tables.step(node)._replace(files=()) == made._replace(slices=(), eras=(), size=0, files=())
 
 
+def test_what_kafka_storage_wrote_counts_where_the_log_has_it(tmp_path: Path) -> None:
+    """Of the snapshot of offset 0 the voters count, not the metadata (KIP-1170), whether there is a log yet or not."""
+    twin = copy_of(FIXTURES / "4.4.0/controller-3000", tmp_path)
+    bootstrap = twin / f"{0:020d}-{0:010d}.checkpoint"
+    others = [file for file in twin.iterdir() if file != bootstrap]
+    for file in others:
+        file.rename(tmp_path / file.name)
+    tables = read(twin)
+    names = ["SNAPSHOT_HEADER", "KRAFT_VERSION", "KRAFT_VOTERS", "SNAPSHOT_FOOTER"]
+    assert [row["type"] for row in tables.rows] == names
+    for file in others:
+        (tmp_path / file.name).rename(file)
+    tables.step(twin)
+    features = [row["offset"] for row in tables.rows if row["type"] == "FEATURE_LEVEL_RECORD"]
+    assert features and min(features) > 2
+    assert assert_as_the_shell(tables, twin, 61) > 3
+
+
 def test_rows_have_their_declared_columns() -> None:
     made = read(ROLLED).last
     assert made is not None

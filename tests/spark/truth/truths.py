@@ -15,7 +15,7 @@ from kshell.metadata.replay import Replayer
 from kshell.protocol.batches import Batch, read_header
 from kshell.sources.files import SnapshotFile
 from kshell.sources.points import Point
-from kshell.sources.snapshot import load_snapshot
+from kshell.sources.snapshot import SnapshotReader
 from kshell.spark.decoding.decode import View
 from kshell.spark.files.plan import Finding
 from kshell.spark.files.read import read
@@ -103,13 +103,24 @@ class Tables:
                 break
             if era.base is not None:
                 replayer = Replayer(until=offset)
-                load_snapshot(self._snapshots[era.base], replayer, None)
+                self._load(era.base, replayer)
             elif replayer is None:
                 replayer = Replayer(until=offset)
             for batch in self._batches:
                 if batch.last_offset >= era.since and batch.base_offset < era.to and batch.base_offset <= offset:
                     replayer.log_batch(batch, "x.log", era.since)
         return None if replayer is None else replayer.image()
+
+    def _load(self, path: str, replayer: Replayer) -> None:
+        """The batches of a snapshot that were given."""
+        given = {row["position"] for row in self.rows if row["file"] == path}
+        file = self._snapshots[path]
+        reader = SnapshotReader(file)
+        for batch in reader:
+            if batch.position in given:
+                replayer.snapshot_batch(batch, Path(path).name)
+        facts = reader.facts()
+        replayer.snapshot_end(facts.end_offset, facts.epoch if file.epoch is None else file.epoch, facts.timestamp)
 
 
 def rows(made: Truth) -> list[dict[str, Any]]:
