@@ -211,9 +211,7 @@ def _groups(current: list[Batch | None]) -> list[int]:
 def _same(one: Batch, other: Batch | None) -> bool:
     """Whether the bytes are the same. The CRC is compared first, because it is at hand."""
     return (
-        other is not None
-        and one.crc == other.crc
-        and one.buf[one.position : one.end] == other.buf[other.position : other.end]
+        other is not None and one.crc == other.crc and one.buf[one.at : one.after] == other.buf[other.at : other.after]
     )
 
 
@@ -242,7 +240,7 @@ def _compare(pairs: dict[tuple[int, int], Pair], groups: list[int], current: lis
 
 def _alone(batch: Batch) -> Batch:
     """The batch without the segment around it."""
-    return read_header(bytes(batch.buf[batch.position : batch.end]), 0)
+    return read_header(batch.raw(), 0)
 
 
 def _shares(copies: Sequence[Copy], progress: Progress | None) -> Iterator[Progress | None]:

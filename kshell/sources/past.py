@@ -128,7 +128,7 @@ class _Recorded:
         """Replays what comes after the end so far; ``False`` when the last batch there is no longer the same."""
         log = self.history.log
         end, last = log.end, log.last_batch
-        reader = LogReader(self.listing, end, progress=progress, release=True)
+        reader = LogReader(self.listing, end, progress=progress)
         before: int | None = None
         for file, batch in reader:
             if last is not None and batch.base_offset == last[0] and batch.crc != last[1]:

@@ -211,6 +211,13 @@ class RemoteFile:
             self._block, self._start, at = self._file.read_at(max(size, self._ahead), position), position, 0
         return self._block[at : at + size]
 
+    def data_from(self, position: int) -> int:
+        """Stores do not tell what a file leaves out."""
+        return position
+
+    def mapped(self, position: int, size: int, *, populate: bool) -> None:
+        """It cannot be."""
+
     def close(self) -> None:
         """Forgets the file."""
         self._block = b""
