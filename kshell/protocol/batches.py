@@ -28,6 +28,8 @@ CODEC_MASK = 0x07
 APPEND_TIME_BIT = 0x08
 CONTROL_BIT = 0x20
 
+_HALF = 1 << 63
+
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 
 
@@ -69,6 +71,11 @@ class Batch(NamedTuple):
     def after(self) -> int:
         """Where it ends in ``buf``."""
         return self.position - self.start + self.size
+
+    def time(self, delta: int) -> int:
+        """When a record was written, in epoch milliseconds: an int64, which wraps as Kafka's does."""
+        moment = self.base_timestamp + delta
+        return moment if -_HALF <= moment < _HALF else (moment + _HALF) % (2 * _HALF) - _HALF
 
     def raw(self) -> bytes:
         """Its bytes alone."""
@@ -152,7 +159,7 @@ def _plain_record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int
     end = start + length
     if length < 0 or end + 1 != head.end(1) + size or end >= len(region) or region[end] != 0:
         return None
-    moment = batch.max_timestamp if batch.attributes & APPEND_TIME_BIT else batch.base_timestamp + timestamp
+    moment = batch.max_timestamp if batch.attributes & APPEND_TIME_BIT else batch.time(timestamp)
     return RawRecord(batch.base_offset + delta, moment, None, bytes(region[start:end])), end + 1
 
 
@@ -175,7 +182,7 @@ def read_record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int]:
         _, pos = _nullable(body, pos)
     if pos != size:
         raise DecodeError(f"a record's parts fill {pos} of its {size} bytes", start)
-    moment = batch.max_timestamp if batch.attributes & APPEND_TIME_BIT else batch.base_timestamp + timestamp
+    moment = batch.max_timestamp if batch.attributes & APPEND_TIME_BIT else batch.time(timestamp)
     return RawRecord(batch.base_offset + delta, moment, key, value), end
 
 

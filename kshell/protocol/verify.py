@@ -30,6 +30,7 @@ from kshell.protocol.windows import Window, Windowed, windowed
 
 MAGIC = 2
 _MAGIC_PLACE = 16
+LAST_OFFSET = (1 << 63) - 1
 
 
 class Torn(NamedTuple):
@@ -237,6 +238,9 @@ class Chain:
         if batch.records != batch.last_offset_delta + 1 or batch.records < 1:
             reason = f"the batch counts {batch.records} records over {batch.last_offset_delta + 1} offsets"
             raise CorruptDataError(file, batch.position, reason)
+        if batch.base_offset < 0 or batch.last_offset > LAST_OFFSET:
+            reason = f"the batch has offsets {batch.base_offset} to {batch.last_offset}, 0 to {LAST_OFFSET} can be"
+            raise CorruptDataError(file, batch.position, reason)
 
     def _torn_or_damaged(self, source: Windowed, batch: Batch, file: str, left: int) -> None:
         """A batch longer than the file: torn, unless its own CRC or a whole batch further on shows a wrong length."""
@@ -302,7 +306,8 @@ def _header(source: Windowed, window: Window, position: int) -> Batch | None:
 def _is_plausible(batch: Batch, size: int) -> bool:
     """Whether a header may be one, in a file of that size."""
     fits = batch.size - LENGTH_END >= MIN_LENGTH and batch.size <= min(size - batch.position, MAX_BATCH)
-    return fits and batch.base_offset >= 0 and 0 < batch.records == batch.last_offset_delta + 1
+    counts = 0 < batch.records == batch.last_offset_delta + 1
+    return fits and counts and batch.base_offset >= 0 and batch.last_offset <= LAST_OFFSET
 
 
 def _whole(source: Windowed, batch: Batch) -> Batch:

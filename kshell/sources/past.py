@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
 from kshell.metadata.history import History, Recorder
-from kshell.metadata.replay import Replayer
+from kshell.metadata.replay import Problems, Replayer
 from kshell.protocol.batches import Batch
 from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import Torn
@@ -168,7 +169,7 @@ class _Recorded:
             snapshot=self.facts,
             log_end_offset=end if end > log.start else None,
             last_timestamp=log.timestamp(end - 1) if end > log.start else image.provenance.timestamp,
-            problems=self._base.problems + problems if problems else self._base.problems,
+            problems=_together(self._base.problems, problems),
             torn=self.torn if offset >= log.end else None,
             open_transaction=history.open_transaction(offset),
             damage=list(self.stepped_over),
@@ -176,3 +177,11 @@ class _Recorded:
         )
         add_notes(loaded)
         return loaded
+
+
+def _together(before: Problems, after: Problems) -> Problems:
+    if not after:
+        return before  # it may grow: a snapshot's partitions are decoded when they are looked at
+    kinds = before.unlisted.keys() | after.unlisted.keys()
+    unlisted = {kind: before.unlisted.get(kind, array("q")) + after.unlisted.get(kind, array("q")) for kind in kinds}
+    return Problems([*before, *after], unlisted)

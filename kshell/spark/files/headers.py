@@ -6,7 +6,7 @@ import copy
 import struct
 
 from kshell.protocol.batches import CONTROL_BIT, HEADER_SIZE, LENGTH_END, MAX_BATCH, MIN_LENGTH, Batch, read_header
-from kshell.protocol.verify import MAGIC, LeaderEpochs
+from kshell.protocol.verify import LAST_OFFSET, MAGIC, LeaderEpochs
 from kshell.sources.files import Segment
 from kshell.sources.ranges import OpenFile
 from kshell.spark.files.plan import Runs
@@ -93,7 +93,8 @@ class HeaderWalk:
             end, after = position + length + LENGTH_END, offset + count
             if (
                 magic != MAGIC or length < MIN_LENGTH or end > size or count != delta + 1 or count < 1
-                or end - position > MAX_BATCH or (offset != expected and expected is not None)
+                or end - position > MAX_BATCH or offset < 0 or after - 1 > LAST_OFFSET
+                or (offset != expected and expected is not None)
             ):  # fmt: skip
                 return self._rewind(position, pending)
             before = None
