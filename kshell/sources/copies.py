@@ -16,7 +16,7 @@ from kshell.protocol.batches import Batch, iter_records, read_header
 from kshell.protocol.control import KRAFT_VOTERS, LEADER_CHANGE, decode_control, holds
 from kshell.protocol.primitives import ZERO_UUID, DecodeError
 from kshell.protocol.verify import Torn
-from kshell.sources.beside import meta_properties, quorum_state
+from kshell.sources.beside import meta_properties, node_id, quorum_state
 from kshell.sources.directory import DirectorySource
 from kshell.sources.files import Listing, SnapshotFile
 from kshell.sources.log import Progress
@@ -40,11 +40,13 @@ class Copy:
         self.path = path
         self.source = DirectorySource(path)
         listing = self.source.listing() if listing is None else listing
-        meta, state = meta_properties(listing), quorum_state(listing)
+        self.notes: list[str] = [*listing.unreadable]
+        """What is wrong with the small files beside the log."""
+        meta, state = meta_properties(listing, self.notes), quorum_state(listing, self.notes)
         self.cluster_id = meta.get("cluster.id") or state.get("clusterId") or None
-        self.node_id = _number(meta.get("node.id") or meta.get("broker.id"))
+        self.node_id = node_id(meta)
         self.directory_id = meta.get("directory.id")
-        self.stated_epoch = _number(state.get("leaderEpoch"))
+        self.stated_epoch: int | None = state.get("leaderEpoch")
         """The epoch that ``quorum-state`` knows: perhaps a later one than that of the last record."""
         self.size = sum(segment.size for segment in listing.segments)
         self.start: int | None = None
@@ -261,7 +263,3 @@ def _shares(copies: Sequence[Copy], progress: Progress | None) -> Iterator[Progr
 
 def _directory(found: object) -> str | None:
     return None if found is None or found == ZERO_UUID else str(found)
-
-
-def _number(word: object) -> int | None:
-    return int(word) if isinstance(word, int) or (isinstance(word, str) and word.isdecimal()) else None

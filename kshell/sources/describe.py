@@ -19,7 +19,7 @@ NOT_AVAILABLE = "not available from a directory"
 def quorum(loaded: Loaded) -> dict[str, Any]:
     """``/quorum``: what the control records and ``quorum-state`` say; the high watermark is not on disk."""
     table = loaded.image[QUORUM]
-    state = quorum_state(loaded.listing)
+    state = quorum_state(loaded.listing, loaded.notes)
     version: Entry[int] | None = table.get(KRAFT_VERSION)
     return {
         "leaderId": ("quorum", leader_id(loaded), None),
@@ -33,10 +33,10 @@ def quorum(loaded: Loaded) -> dict[str, Any]:
 
 def leader_id(loaded: Loaded) -> int | None:
     """The leader that ``quorum-state`` names, else the one of the last LeaderChange record; ``None`` if neither."""
-    stated = quorum_state(loaded.listing).get("leaderId")
+    stated = quorum_state(loaded.listing, loaded.notes).get("leaderId")
     change: Entry[dict[str, Any]] | None = loaded.image[QUORUM].get(LEADER)
-    if isinstance(stated, int):
-        return stated
+    if stated is not None:
+        return int(stated)
     return change.value["leaderId"] if change else None
 
 
@@ -49,8 +49,8 @@ def voters(loaded: Loaded) -> list[dict[str, Any]]:
     change = table.get(LEADER)
     if change is not None:
         return [record_plain(voter) for voter in change.value["voters"]]
-    stated = quorum_state(loaded.listing).get("currentVoters", [])
-    return [voter for voter in stated if isinstance(voter, dict) and "voterId" in voter]
+    stated: list[dict[str, Any]] = quorum_state(loaded.listing, loaded.notes).get("currentVoters", [])
+    return stated
 
 
 def snapshots(listing: Listing) -> dict[str, Any]:
