@@ -207,7 +207,9 @@ class Session(Journey):
                 said.append(f"{where}: {problem.origin.record_type} skipped: {problem.reason}")
         unlisted = sum(len(loaded.problems.unlisted.get(kind, ())) for kind in (MALFORMED, SKIPPED))
         if unlisted:
-            said.append(f"at least {unlisted} more records are skipped: only the first {MOST_PROBLEMS} are listed")
+            said.append(
+                f"at least {unlisted} more records are skipped: only the first {MOST_PROBLEMS} of each kind are listed"
+            )
         return said
 
     def notes(self) -> list[str]:
