@@ -30,12 +30,6 @@ class OpenFile(Protocol):
     def data_from(self, position: int) -> int:
         """The first byte from there on that is stored (a sparse file leaves zeros out); the file's size for none."""
 
-    def mapped(self, position: int, size: int, *, populate: bool) -> Window | None:
-        """Mapped bytes, those included; ``None`` for what cannot be mapped. Raises OSError.
-
-        ``populate``: all of them are about to be read.
-        """
-
     def close(self) -> None:
         """Gives it back."""
 
@@ -62,7 +56,7 @@ class _LocalFile:
         except OSError as error:
             return self.size if error.errno == errno.ENXIO else position  # some file systems do not tell
 
-    def mapped(self, position: int, size: int, *, populate: bool) -> Window | None:
+    def mapped(self, position: int, size: int, *, populate: bool) -> Window:
         start = position - position % mmap.ALLOCATIONGRANULARITY
         # One call that maps them all saves a fault a page.
         flags = mmap.MAP_SHARED | (getattr(mmap, "MAP_POPULATE", 0) if populate else 0)
@@ -86,7 +80,7 @@ class FileWindows:
     """A file's bytes through windows of some megabytes, the last of which is at hand; a context manager.
 
     ``limit``: where it counts as ended, though it may go on. ``mapped``: for files that nobody changes; their windows
-    are mapped where that is possible, else read: touching a mapped page that is gone kills the process. With
+    are mapped where that is possible, else read; touching a mapped page that is gone kills the process. With
     ``is_sparsely_read`` only what is looked at of a mapped window takes memory.
 
     Raises as :func:`open_read`, when it is opened; SourceError later.
@@ -97,7 +91,7 @@ class FileWindows:
     ) -> None:
         self._path = path
         self._file = open_file(path)
-        self._mapped = mapped
+        self._mapped = self._file if mapped and isinstance(self._file, _LocalFile) else None
         self._populate = not is_sparsely_read
         self._window = Window(b"", 0)
         try:
@@ -119,8 +113,9 @@ class FileWindows:
 
     def _read(self, position: int, size: int) -> Window:
         try:
-            window = self._file.mapped(position, size, populate=self._populate) if self._mapped else None
-            return self._pread(position, size) if window is None else window
+            if self._mapped is not None:
+                return self._mapped.mapped(position, size, populate=self._populate)
+            return self._pread(position, size)
         except (OSError, ValueError) as error:  # ValueError: it is shorter than what is to be mapped
             raise self._failure(error) from None
 
