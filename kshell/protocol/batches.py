@@ -90,7 +90,8 @@ class Batch(NamedTuple):
         return self.attributes & CODEC_MASK
 
     def crc_is_good(self) -> bool:
-        with memoryview(self.buf) as view, view[self.at + CRC_START : self.after] as covered:
+        at = self.position - self.start
+        with memoryview(self.buf) as view, view[at + CRC_START : at + self.size] as covered:
             return crc32c(covered) == self.crc
 
     def region(self) -> tuple[Buffer, int, int]:

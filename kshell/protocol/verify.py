@@ -195,7 +195,7 @@ class Chain:
         window = source.window(start, 0)
         position = start
         while position < source.size:
-            if window.end < source.size:
+            if window.end - position < _NEAR and window.end < source.size:
                 window = looking_ahead(source, window, position)
             batch = self._next(source, window, file, position)
             if batch is None:
@@ -226,6 +226,9 @@ class Chain:
             return None
         if batch.size > MAX_BATCH:
             raise CorruptDataError(file, position, f"the batch claims {batch.size} bytes, {MAX_BATCH} are the most")
+        if batch.after + HEADER_SIZE > len(window.buf) and window.end < source.size:
+            window = looking_ahead(source, window, position)
+            batch = read_header(window.buf, position - window.start, window.start)
         if not batch.crc_is_good():
             raise CorruptDataError(file, position, "the batch's CRC does not match its bytes")
         self._check_offsets(batch, file)
@@ -288,6 +291,8 @@ def find_batch(data: Buffer | Windowed, start: int) -> Batch | None:
     return None
 
 
+_NEAR = 1 << 20
+"""Bytes before the end of a window from which on it may not hold what the rules of epochs look at after a batch."""
 _MAGIC_BYTE = re.compile(re.escape(bytes([MAGIC])))
 _PIECE = 4 << 20
 """Bytes that are searched, or compared with zeros, at a time."""

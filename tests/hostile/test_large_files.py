@@ -146,12 +146,13 @@ assert peak < 256 * 1024, peak
 # --- windows ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Windows that hold hardly a batch."""
+@pytest.fixture(params=[0, 1 << 20])
+def narrow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows that hold hardly a batch, all of which is near their end, or nothing."""
     monkeypatch.setattr("kshell.sources.ranges._READ", 64)
     monkeypatch.setattr("kshell.sources.ranges._MAPPED", 64)
     monkeypatch.setattr("kshell.protocol.verify._PIECE", 64)
+    monkeypatch.setattr("kshell.protocol.verify._NEAR", request.param)
 
 
 def epochs(*starts: tuple[int, int]) -> bytes:
