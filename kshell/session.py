@@ -15,6 +15,7 @@ from kshell.errors import EXIT_DATA, EXIT_OK, DeadlineError, KshellError, Source
 from kshell.metadata.image import Image
 from kshell.metadata.partial import NOT_AVAILABLE
 from kshell.metadata.redaction import Redaction
+from kshell.metadata.replay import MALFORMED, MOST_PROBLEMS, NEWER, SKIPPED
 from kshell.metadata.values import Origin
 from kshell.sources.files import META, METADATA_DIRECTORY
 from kshell.sources.journey import Journey
@@ -206,6 +207,11 @@ class Session(Journey):
             if not problem.unknown:
                 where = f"{problem.origin.place.file}: offset {problem.origin.offset}"
                 said.append(f"{where}: {problem.origin.record_type} skipped: {problem.reason}")
+        unlisted = sum(len(loaded.problems.unlisted.get(kind, ())) for kind in (MALFORMED, SKIPPED))
+        if unlisted:
+            said.append(
+                f"at least {unlisted} more records are skipped: only the first {MOST_PROBLEMS} of each kind are listed"
+            )
         return said
 
     def notes(self) -> list[str]:
@@ -217,7 +223,8 @@ class Session(Journey):
         unknown = [problem for problem in self.loaded.problems if problem.unknown]
         if unknown:
             kinds = sorted({f"{p.origin.record_type} v{p.origin.version}" for p in unknown})
-            count = "1 record is" if len(unknown) == 1 else f"{len(unknown)} records are"
+            number = len(unknown) + len(self.loaded.problems.unlisted.get(NEWER, ()))
+            count = "1 record is" if number == 1 else f"{number} records are"
             notes.append(f"{count} newer than this kshell and not in the image: {', '.join(kinds)}")
         notes += self._worth()
         age = self.age()

@@ -152,6 +152,7 @@ def _raw(batch: Batch) -> list[Any]:
 def _remark(session: Session, copies: list[Copy]) -> None:
     """What a person should know though nothing is wrong."""
     for at, copy in enumerate(copies):
+        session.remarks += copy.notes
         if copy.torn is not None:
             path, torn = copy.torn
             session.remarks.append(

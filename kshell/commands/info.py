@@ -18,7 +18,7 @@ from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.metadata.readable import ZK_MIGRATION_STATES
 from kshell.session import Session
 from kshell.sources import describe
-from kshell.sources.beside import bootstrap_file, leader_epochs, meta_properties, quorum_state
+from kshell.sources.beside import bootstrap_file, leader_epochs, meta_properties, node_id, quorum_state
 from kshell.sources.files import Listing
 from kshell.sources.source import Loaded
 from kshell.sources.survey import LogSurvey, SegmentSurvey, SnapshotSurvey, survey_log, survey_snapshot
@@ -32,6 +32,7 @@ def run(session: Session, args: Any) -> Result:
     """Reads the whole log and every snapshot; works where no image can be made, and says why none can."""
     loaded, failure = _load(session)
     listing = loaded.listing if loaded else session.source.listing()
+    notes = loaded.notes if loaded else session.remarks
     log = survey_log(session.source, session.until, session.progress)
     used = loaded.snapshot.path if loaded and loaded.snapshot else None
     snapshots = [
@@ -42,7 +43,7 @@ def run(session: Session, args: Any) -> Result:
     inside = next((found for found in snapshots if found.file.path == used), None)
     offsets = _log(session, listing, log)
     sections = [
-        Section("source", "Source", _source(session, listing)),
+        Section("source", "Source", _source(session, listing, notes)),
         Section("image", "Image", _image(loaded) if loaded else {"error": failure.message if failure else None}),
         Section("quorum", "Quorum", _quorum(session, loaded, listing)),
         Section("log", "Log", offsets),
@@ -81,18 +82,17 @@ def _table(names: tuple[str, ...], rows: list[dict[str, Any]], wide: tuple[str, 
     )
 
 
-def _source(session: Session, listing: Listing) -> dict[str, Any]:
-    properties = meta_properties(listing)
+def _source(session: Session, listing: Listing, notes: list[str]) -> dict[str, Any]:
+    properties = meta_properties(listing, notes)
     lone = "log file" if listing.segments else "snapshot file"
-    node = properties.get("node.id", properties.get("broker.id"))
     source = session.source
     named = source.is_sample or source.is_live
     kind = source.kind if source.is_live else lone if listing.directory is None else "metadata directory"
     return {
         "path": source.name if named else os.path.abspath(source.path),
         "kind": kind,
-        "clusterId": properties.get("cluster.id") or quorum_state(listing).get("clusterId") or None,
-        "nodeId": int(node) if node is not None and node.lstrip("-").isdigit() else None,
+        "clusterId": properties.get("cluster.id") or quorum_state(listing, notes).get("clusterId") or None,
+        "nodeId": node_id(properties),
         "directoryId": properties.get("directory.id"),
         "bootstrapFile": bootstrap_file(listing) if not session.source.is_sample else None,
     }

@@ -71,9 +71,9 @@ def _of_log(session: Session) -> dict[str, Any]:
     from kshell.sources.beside import meta_properties, quorum_state
 
     loaded = session.loaded
-    state = quorum_state(loaded.listing)
+    state = quorum_state(loaded.listing, loaded.notes)
     known = describe.quorum(loaded)
-    cluster = meta_properties(loaded.listing).get("cluster.id") or state.get("clusterId") or None
+    cluster = meta_properties(loaded.listing, loaded.notes).get("cluster.id") or state.get("clusterId") or None
     return {
         "clusterId": None if cluster == "unknown" else cluster,
         "leaderId": known["leaderId"][1],

@@ -51,8 +51,9 @@ def run(session: Session, args: Any) -> Result:
 def _cluster(session: Session, state: State) -> dict[str, Any]:
     source = session.source
     told = state.quorum["clusterId"] if state.quorum else None
-    listing = session.loaded.listing
-    cluster = told or meta_properties(listing).get("cluster.id") or quorum_state(listing).get("clusterId") or None
+    listing, notes = session.loaded.listing, session.loaded.notes
+    stated = meta_properties(listing, notes).get("cluster.id") or quorum_state(listing, notes).get("clusterId")
+    cluster = told or stated or None
     last = provenance(state.image) if not state.is_partial else dict.fromkeys(("offset", "epoch", "time", "timeMs"))
     return {
         "clusterId": None if cluster == "unknown" else cluster,

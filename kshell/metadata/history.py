@@ -17,7 +17,7 @@ from kshell.metadata.log_index import LogIndex
 from kshell.metadata.packed_values import PackedValues
 from kshell.metadata.partitions import Topic
 from kshell.metadata.recorded_topics import RecordedTopic
-from kshell.metadata.replay import Problem, Replayer
+from kshell.metadata.replay import Problem, Problems, Replayer
 from kshell.metadata.values import Entry, Place, Provenance
 from kshell.metadata.versioned_cells import Cells, Gone, Keys, Version
 from kshell.protocol.batches import Batch, RawRecord
@@ -32,6 +32,7 @@ class History:
         self.problems: list[Problem] = []
         self.checkpoints: list[PassedCheckpoint] = []
         """The snapshots whose log was replayed, in order; from its end on, each is what holds."""
+        self._all_problems = Problems()
         self._values = PackedValues(self.log)
         self._cells: dict[str, Cells] = {}
         """Family -> what its keys held."""
@@ -62,20 +63,22 @@ class History:
         begun, ended = self._transactions[at] if at >= 0 else (0, 0)
         return begun if begun <= offset < ended else None
 
-    def problems_at(self, offset: int) -> list[Problem]:
+    def problems_at(self, offset: int) -> Problems:
         """The records up to an offset that are not in its image."""
-        return self.problems[: bisect_right(self._problems_at, offset)]
+        listed = self.problems[: bisect_right(self._problems_at, offset)]
+        return Problems(listed, self._all_problems.unlisted_up_to(offset))
 
     def snapshot_provenance(self, file: str) -> Provenance:
         """Where a snapshot of that name ends: one that was passed, or the one that the log begins with."""
         passed = (one.provenance for one in self.checkpoints if one.file == file)
         return next(passed, self.base.provenance)
 
-    def note_state(self, offset: int, begun: int | None, problems: list[Problem]) -> None:
+    def note_state(self, offset: int, begun: int | None, problems: Problems) -> None:
         """After each record: the transaction that is open now, and the problems so far."""
         if self._open is not None and begun is None:
             self._transactions.append((self._open, offset))
         self._open = begun
+        self._all_problems = problems
         if len(problems) > len(self.problems):
             new = problems[len(self.problems) :]
             self.problems += new

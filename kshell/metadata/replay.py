@@ -5,6 +5,8 @@ What does not fit is never merged by guess: it is skipped and listed as a :class
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -24,6 +26,12 @@ from kshell.protocol.primitives import Uuid
 _BEGIN, _END, _ABORT = 23, 24, 25
 _NEVER = 1 << 63
 """After every offset."""
+MALFORMED, NEWER, SKIPPED = "malformed", "newer", "skipped"
+MOST_PROBLEMS = 10_000
+"""Problems of a kind that are listed: a file may be made of nothing else, and each takes more memory than its record.
+"""
+_AT_ONCE = 1 << 16
+"""Records of a batch that are framed before the first is replayed; Kafka's batches have some thousands at the most."""
 
 
 class Problem(NamedTuple):
@@ -33,6 +41,34 @@ class Problem(NamedTuple):
     reason: str
     unknown: bool
     undecoded: Undecoded | None = None
+
+    @property
+    def kind(self) -> str:
+        """Whether it cannot be decoded, is newer than kshell, or does not fit the image."""
+        return NEWER if self.unknown else SKIPPED if self.undecoded is None else MALFORMED
+
+
+class Problems(list[Problem]):
+    """The first :data:`MOST_PROBLEMS` of each kind. ``unlisted``: kind -> the offsets of those that came after them."""
+
+    def __init__(self, problems: Iterable[Problem] = (), unlisted: dict[str, array[int]] | None = None) -> None:
+        super().__init__(problems)
+        self.unlisted = unlisted or {}
+        self._room: dict[str, int] = {}
+
+    def append(self, problem: Problem) -> None:
+        """Lists one more, or counts it."""
+        kind = problem.kind
+        room = self._room.get(kind, MOST_PROBLEMS)
+        if room > 0:
+            super().append(problem)
+            self._room[kind] = room - 1
+        else:
+            self.unlisted.setdefault(kind, array("q")).append(problem.origin.offset)
+
+    def unlisted_up_to(self, offset: int) -> dict[str, array[int]]:
+        """Of those that are not listed the ones up to an offset."""
+        return {kind: offsets[: bisect_right(offsets, offset)] for kind, offsets in self.unlisted.items()}
 
 
 class Replayer:
@@ -49,7 +85,7 @@ class Replayer:
         self._due = _NEVER
         self.checkpoints: list[PassedCheckpoint] = []
         """The snapshots that were passed."""
-        self.problems: list[Problem] = []
+        self.problems = Problems()
         """Grows after loading, too: a snapshot's partitions are decoded when they are looked at."""
         self._report = _reporter(self.problems)
 
@@ -69,7 +105,10 @@ class Replayer:
     def log_batch(self, batch: Batch, file: str, start: int = 0) -> None:
         """The records of a verified batch of the log, from offset ``start`` on. Raises DecodeError before the first."""
         place = Place(file, batch.position, batch.epoch, False)
-        for raw in list(iter_records(batch)):
+        if batch.records > _AT_ONCE:  # framed twice, for so many of them would fill the memory
+            for _ in iter_records(batch):
+                pass
+        for raw in iter_records(batch) if batch.records > _AT_ONCE else list(iter_records(batch)):
             if raw.offset < start:
                 continue
             if self._until is not None and raw.offset > self._until:
@@ -183,7 +222,7 @@ class Replayer:
         for found in self._framer.checked(buf, start, end, batch.last_offset_delta):
             if isinstance(found, Span):
                 value = bytes(buf[found.value : found.value_end])
-                offset, timestamp = batch.base_offset + found.delta, batch.base_timestamp + found.time_delta
+                offset, timestamp = batch.base_offset + found.delta, batch.time(found.time_delta)
                 self._replay(RawRecord(offset, timestamp, None, value), place)
                 continue
             if isinstance(found, OddRecord):
@@ -213,12 +252,12 @@ class Replayer:
         self._provenance = Provenance(end_offset - 1, epoch, timestamp)
 
 
-def _reporter(problems: list[Problem]) -> Report:
-    """Lists what a snapshot's topics turn out to hold, each record once. It outlives the replayer."""
+def _reporter(problems: Problems) -> Report:
+    """Lists what a snapshot's topics turn out to hold, each record once, up to a bound. It outlives the replayer."""
     seen: set[tuple[int, str]] = set()
 
     def report(origin: Origin, reason: str, undecoded: Undecoded | None) -> None:
-        if (origin.offset, reason) not in seen:
+        if len(seen) <= 2 * MOST_PROBLEMS and (origin.offset, reason) not in seen:
             seen.add((origin.offset, reason))
             problems.append(Problem(origin, reason, undecoded is not None and not undecoded.malformed, undecoded))
 

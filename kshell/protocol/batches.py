@@ -20,15 +20,24 @@ LENGTH_END = 12
 """Bytes of base offset and length; the length counts what follows them."""
 MIN_LENGTH = HEADER_SIZE - LENGTH_END
 CRC_START = 21
+MAX_BATCH = 32 << 20
+"""Bytes that a batch may have, as it is stored and decompressed. Kafka writes metadata batches of 8 MiB at the most
+(``KafkaRaftClient.MAX_BATCH_SIZE_BYTES``): what claims more is damaged, or made to fill the memory of whoever reads it.
+"""
 CODEC_MASK = 0x07
 APPEND_TIME_BIT = 0x08
 CONTROL_BIT = 0x20
+
+_HALF = 1 << 63
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 
 
 class Batch(NamedTuple):
-    """One batch: where it is (``position`` in ``buf``, ``size`` bytes in all) and its header."""
+    """One batch: where it is (byte ``position`` of its file, ``size`` bytes in all), its header, and its bytes.
+
+    ``buf`` begins with byte ``start`` of the file.
+    """
 
     buf: Buffer
     position: int
@@ -42,6 +51,7 @@ class Batch(NamedTuple):
     base_timestamp: int
     max_timestamp: int
     records: int
+    start: int = 0
 
     @property
     def last_offset(self) -> int:
@@ -53,6 +63,25 @@ class Batch(NamedTuple):
         return self.position + self.size
 
     @property
+    def at(self) -> int:
+        """Where it begins in ``buf``."""
+        return self.position - self.start
+
+    @property
+    def after(self) -> int:
+        """Where it ends in ``buf``."""
+        return self.position - self.start + self.size
+
+    def time(self, delta: int) -> int:
+        """When a record was written, in epoch milliseconds: an int64, which wraps as Kafka's does."""
+        moment = self.base_timestamp + delta
+        return moment if -_HALF <= moment < _HALF else (moment + _HALF) % (2 * _HALF) - _HALF
+
+    def raw(self) -> bytes:
+        """Its bytes alone."""
+        return bytes(self.buf[self.at : self.after])
+
+    @property
     def is_control(self) -> bool:
         return bool(self.attributes & CONTROL_BIT)
 
@@ -61,16 +90,17 @@ class Batch(NamedTuple):
         return self.attributes & CODEC_MASK
 
     def crc_is_good(self) -> bool:
-        with memoryview(self.buf) as view, view[self.position + CRC_START : self.end] as covered:
+        at = self.position - self.start
+        with memoryview(self.buf) as view, view[at + CRC_START : at + self.size] as covered:
             return crc32c(covered) == self.crc
 
     def region(self) -> tuple[Buffer, int, int]:
         """The records, decompressed where need be: (buffer, start, end)."""
         if self.codec == 0:
-            return self.buf, self.position + HEADER_SIZE, self.end
+            return self.buf, self.at + HEADER_SIZE, self.after
         from kshell.protocol.compression import decompress  # late: Kafka's controllers compress nothing
 
-        data = decompress(self.codec, self.buf[self.position + HEADER_SIZE : self.end])
+        data = decompress(self.codec, self.buf[self.at + HEADER_SIZE : self.after])
         return data, 0, len(data)
 
 
@@ -83,10 +113,15 @@ class RawRecord(NamedTuple):
     value: bytes | None
 
 
-def read_header(buf: Buffer, position: int) -> Batch:
-    """The header at ``position``; the caller has seen that :data:`HEADER_SIZE` bytes are there."""
-    base, length, epoch, magic, crc, attributes, delta, first, last, _, _, _, count = _HEADER.unpack_from(buf, position)
-    return Batch(buf, position, length + LENGTH_END, base, epoch, magic, crc, attributes, delta, first, last, count)
+def read_header(buf: Buffer, at: int, start: int = 0) -> Batch:
+    """The header at ``buf[at]``; the caller has seen that :data:`HEADER_SIZE` bytes are there.
+
+    ``start``: the byte of its file that ``buf`` begins with.
+    """
+    base, length, epoch, magic, crc, attributes, delta, first, last, _, _, _, count = _HEADER.unpack_from(buf, at)
+    return Batch(
+        buf, start + at, length + LENGTH_END, base, epoch, magic, crc, attributes, delta, first, last, count, start
+    )  # fmt: skip
 
 
 def iter_records(batch: Batch) -> Iterator[RawRecord]:
@@ -125,7 +160,7 @@ def _plain_record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int
     end = start + length
     if length < 0 or end + 1 != head.end(1) + size or end >= len(region) or region[end] != 0:
         return None
-    moment = batch.max_timestamp if batch.attributes & APPEND_TIME_BIT else batch.base_timestamp + timestamp
+    moment = batch.max_timestamp if batch.attributes & APPEND_TIME_BIT else batch.time(timestamp)
     return RawRecord(batch.base_offset + delta, moment, None, bytes(region[start:end])), end + 1
 
 
@@ -148,7 +183,7 @@ def read_record(region: Buffer, at: int, batch: Batch) -> tuple[RawRecord, int]:
         _, pos = _nullable(body, pos)
     if pos != size:
         raise DecodeError(f"a record's parts fill {pos} of its {size} bytes", start)
-    moment = batch.max_timestamp if batch.attributes & APPEND_TIME_BIT else batch.base_timestamp + timestamp
+    moment = batch.max_timestamp if batch.attributes & APPEND_TIME_BIT else batch.time(timestamp)
     return RawRecord(batch.base_offset + delta, moment, key, value), end
 
 

@@ -10,12 +10,13 @@ import zlib
 from typing import Any
 
 from kshell.errors import MissingCodecError
+from kshell.protocol.batches import MAX_BATCH
 from kshell.protocol.primitives import DecodeError
 
 NAMES = ("none", "gzip", "snappy", "lz4", "zstd")
 
-MAX_DECOMPRESSED = 256 * 1024 * 1024
-"""Bytes a batch may grow to. Kafka's metadata batches stay below 8 MiB; more than this is an attack or damage."""
+MAX_DECOMPRESSED = MAX_BATCH
+"""Bytes a batch may grow to: Kafka's bound of a metadata batch is one of what it is made of, compressed or not."""
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = 16
@@ -66,7 +67,9 @@ def _grow(module: Any, data: bytes) -> bytes:
     while True:
         buffer = bytearray(min(size, MAX_DECOMPRESSED))
         try:
-            return bytes(buffer[: module.decompress_into(data, buffer)])
+            length = module.decompress_into(data, buffer)
+            with memoryview(buffer) as view:  # a slice of the buffer itself would be one more copy
+                return bytes(view[:length])
         except Exception as error:
             if "whole buffer" not in str(error):
                 raise

@@ -18,6 +18,7 @@ from kshell.protocol.batches import (
     CRC_START,
     HEADER_SIZE,
     LENGTH_END,
+    MAX_BATCH,
     MIN_LENGTH,
     Batch,
     read_header,
@@ -25,9 +26,11 @@ from kshell.protocol.batches import (
 from kshell.protocol.checksum import crc32c
 from kshell.protocol.control import LEADER_CHANGE, holds
 from kshell.protocol.primitives import Buffer
+from kshell.protocol.windows import Window, Windowed, windowed
 
 MAGIC = 2
 _MAGIC_PLACE = 16
+LAST_OFFSET = (1 << 63) - 1
 
 
 class Torn(NamedTuple):
@@ -52,7 +55,8 @@ class FixedEpoch:
         self.found = epoch
         self._first = True
 
-    def fault(self, batch: Batch) -> tuple[Batch, str] | None:
+    def fault(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
+        """Why the batch cannot have its epoch, with the batch to blame; else ``None``."""
         first, self._first = self._first, False
         if batch.epoch == self.found:
             return None
@@ -66,13 +70,23 @@ class FixedEpoch:
 
 def _next_epoch(batch: Batch) -> int | None:
     """The epoch of the batch that follows in the file, if its header is there."""
-    return read_header(batch.buf, batch.end).epoch if batch.end + HEADER_SIZE <= len(batch.buf) else None
+    following = _next(batch)
+    return None if following is None else following.epoch
+
+
+def _next(batch: Batch) -> Batch | None:
+    """The header of the batch that follows, if it is there."""
+    if batch.after + HEADER_SIZE > len(batch.buf):
+        return None
+    return read_header(batch.buf, batch.after, batch.start)
 
 
 def _stands_alone(batch: Batch) -> bool:
     """Whether the two batches that follow agree on another epoch."""
-    epoch = _next_epoch(batch)
-    return epoch not in (None, batch.epoch) and _next_epoch(read_header(batch.buf, batch.end)) == epoch
+    following = _next(batch)
+    if following is None or following.epoch == batch.epoch or following.size < HEADER_SIZE:
+        return False
+    return _next_epoch(following) == following.epoch
 
 
 class LeaderEpochs:
@@ -83,6 +97,7 @@ class LeaderEpochs:
         self._epochs = [epoch for epoch, _ in history or ()]
         self._last: Batch | None = None
         self._last_is_proven = False
+        self._last_file: str | None = None
         self._announced: int | None = None
         """The epoch of the last LeaderChange. Kafka 3.3 can write a record of a new epoch before it; never two."""
         self._first_is_proven = False
@@ -91,16 +106,20 @@ class LeaderEpochs:
         """The first batch to come was held against the one before it already: who goes on begins with it again."""
         self._first_is_proven = True
 
-    def fault(self, batch: Batch) -> tuple[Batch, str] | None:
-        """Why the batch cannot have its epoch, with the batch to blame (this one or the one before); else ``None``."""
+    def fault(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
+        """Why the batch cannot have its epoch, with the batch to blame (this one or the one before); else ``None``.
+
+        Without ``file``, which holds the batch at its position, only the batch itself is blamed.
+        """
         reason, proven = self._judge(batch)
         if reason is not None:
-            return self._blame(batch, reason)
+            return self._blame(batch, reason, file)
         if self._last is not None:
             proven = proven or batch.epoch == self._last.epoch
         if holds(batch, LEADER_CHANGE):
             self._announced = batch.epoch
         self._last, self._last_is_proven, self._first_is_proven = batch, proven, False
+        self._last_file = file
         return None
 
     def _judge(self, batch: Batch) -> tuple[str | None, bool]:
@@ -126,10 +145,10 @@ class LeaderEpochs:
             return f"a LeaderChange record does not raise the epoch from {last}", False
         return None, known == batch.epoch
 
-    def _blame(self, batch: Batch, reason: str) -> tuple[Batch, str]:
+    def _blame(self, batch: Batch, reason: str, file: str | None) -> tuple[Batch, str]:
         """Two neighbours disagree and only one is wrong: when nothing proves the former, the next batch decides."""
         last = self._last
-        if last is None or self._last_is_proven or last.buf is not batch.buf:
+        if last is None or self._last_is_proven or file is None or file != self._last_file:
             return batch, reason
         if _next_epoch(batch) != batch.epoch:
             return batch, reason
@@ -143,7 +162,8 @@ class RisingEpochs:
     def __init__(self) -> None:
         self._last: int | None = None
 
-    def fault(self, batch: Batch) -> tuple[Batch, str] | None:
+    def fault(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
+        """That the epoch falls; else ``None``."""
         last, self._last = self._last, batch.epoch
         return (
             (batch, f"the epoch falls from {last} to {batch.epoch}")
@@ -154,12 +174,10 @@ class RisingEpochs:
 
 def _announced_next(batch: Batch) -> bool:
     """Whether the batch that follows is the LeaderChange of the same epoch."""
-    if batch.end + HEADER_SIZE > len(batch.buf):
+    following = _next(batch)
+    if following is None or following.epoch != batch.epoch or not following.is_control:
         return False
-    following = read_header(batch.buf, batch.end)
-    if following.epoch != batch.epoch or not following.is_control:
-        return False
-    fits = following.size - LENGTH_END >= MIN_LENGTH and following.end <= len(batch.buf)
+    fits = following.size - LENGTH_END >= MIN_LENGTH and following.after <= len(batch.buf)
     return fits and following.crc_is_good() and holds(following, LEADER_CHANGE)
 
 
@@ -171,14 +189,18 @@ class Chain:
         self.next_offset = next_offset
         self.torn: Torn | None = None
 
-    def walk(self, buf: Buffer, file: str, start: int = 0) -> Iterator[Batch]:
-        """The batches of ``buf`` from byte ``start`` on. Raises CorruptDataError at the first that breaks a rule."""
+    def walk(self, data: Buffer | Windowed, file: str, start: int = 0) -> Iterator[Batch]:
+        """The batches from byte ``start`` on. Raises CorruptDataError at the first that breaks a rule."""
+        source = windowed(data)
+        window = source.window(start, 0)
         position = start
-        while position < len(buf):
-            batch = self._next(buf, file, position)
+        while position < source.size:
+            if window.end - position < _NEAR and window.end < source.size:
+                window = looking_ahead(source, window, position)
+            batch = self._next(source, window, file, position)
             if batch is None:
                 return
-            fault = self._epochs.fault(batch)
+            fault = self._epochs.fault(batch, file)
             if fault is not None:
                 culprit, reason = fault
                 raise CorruptDataError(file, culprit.position, reason)
@@ -186,22 +208,27 @@ class Chain:
             yield batch
             position = batch.end
 
-    def _next(self, buf: Buffer, file: str, position: int) -> Batch | None:
-        left = len(buf) - position
+    def _next(self, source: Windowed, window: Window, file: str, position: int) -> Batch | None:
+        left = source.size - position
         if left < HEADER_SIZE:
             self.torn = Torn(position, left, f"the file ends after {left} bytes of a batch")
             return None
-        batch = read_header(buf, position)
+        batch = read_header(window.buf, position - window.start, window.start)
         if batch.magic != MAGIC:
-            if not any(buf[position : position + HEADER_SIZE]) and _all_zero(buf, position):
+            if _all_zero(source, position):
                 self.torn = Torn(position, left, f"the file ends in {left} zero bytes")
                 return None
             raise CorruptDataError(file, position, f"the batch has magic {batch.magic}, not {MAGIC}")
         if batch.size - LENGTH_END < MIN_LENGTH:
             raise CorruptDataError(file, position, f"the batch claims a length of {batch.size - LENGTH_END} bytes")
         if batch.size > left:
-            self._torn_or_damaged(batch, file, left)
+            self._torn_or_damaged(source, batch, file, left)
             return None
+        if batch.size > MAX_BATCH:
+            raise CorruptDataError(file, position, f"the batch claims {batch.size} bytes, {MAX_BATCH} are the most")
+        if batch.after + HEADER_SIZE > len(window.buf) and window.end < source.size:
+            window = looking_ahead(source, window, position)
+            batch = read_header(window.buf, position - window.start, window.start)
         if not batch.crc_is_good():
             raise CorruptDataError(file, position, "the batch's CRC does not match its bytes")
         self._check_offsets(batch, file)
@@ -214,15 +241,21 @@ class Chain:
         if batch.records != batch.last_offset_delta + 1 or batch.records < 1:
             reason = f"the batch counts {batch.records} records over {batch.last_offset_delta + 1} offsets"
             raise CorruptDataError(file, batch.position, reason)
+        if batch.base_offset < 0 or batch.last_offset > LAST_OFFSET:
+            reason = f"the batch has offsets {batch.base_offset} to {batch.last_offset}, 0 to {LAST_OFFSET} can be"
+            raise CorruptDataError(file, batch.position, reason)
 
-    def _torn_or_damaged(self, batch: Batch, file: str, left: int) -> None:
+    def _torn_or_damaged(self, source: Windowed, batch: Batch, file: str, left: int) -> None:
         """A batch longer than the file: torn, unless its own CRC or a whole batch further on shows a wrong length."""
         claim = f"the batch claims {batch.size} bytes, {left} are left"
-        with memoryview(batch.buf) as view, view[batch.position + CRC_START :] as rest:
-            whole = crc32c(rest) == batch.crc
-        if whole:
-            raise CorruptDataError(file, batch.position, f"{claim}, and its CRC says that it is whole")
-        found = find_batch(batch.buf, batch.position + 1)
+        if left <= MAX_BATCH:
+            window = source.window(batch.position, left)
+            at = batch.position - window.start
+            with memoryview(window.buf) as view, view[at + CRC_START : at + left] as rest:
+                whole = crc32c(rest) == batch.crc
+            if whole:
+                raise CorruptDataError(file, batch.position, f"{claim}, and its CRC says that it is whole")
+        found = find_batch(source, batch.position + 1)
         if found is not None:
             raise CorruptDataError(file, batch.position, f"{claim}, and a whole batch follows at byte {found.position}")
         if self.next_offset is not None and batch.base_offset != self.next_offset:
@@ -236,25 +269,90 @@ looks like a header; a file made of headers that each claim all of the rest woul
 nothing is said to follow: the damage itself was seen already."""
 
 
-def find_batch(buf: Buffer, start: int) -> Batch | None:
+def find_batch(data: Buffer | Windowed, start: int) -> Batch | None:
     """The first whole batch with a good CRC at or after byte ``start``: used only once damage was found."""
+    source = windowed(data)
     budget = _SEARCHED
-    for match in re.finditer(re.escape(bytes([MAGIC])), memoryview(buf)[start + _MAGIC_PLACE :]):
-        position = start + match.start()
-        if position + HEADER_SIZE > len(buf):
-            return None
-        batch = read_header(buf, position)
-        fits = batch.size - LENGTH_END >= MIN_LENGTH and batch.size <= len(buf) - position
-        counts = batch.base_offset >= 0 and 0 < batch.records == batch.last_offset_delta + 1
-        if fits and counts:
+    place = start + _MAGIC_PLACE
+    """From where on the magic byte of a header is looked for: a sparse file leaves out none."""
+    while (place := source.data_from(place)) < source.size:
+        window = source.window(place - _MAGIC_PLACE, _PIECE)
+        for match in _MAGIC_BYTE.finditer(window.buf, place - window.start):
+            batch = _header(source, window, window.start + match.start() - _MAGIC_PLACE)
+            if batch is None or not _is_plausible(batch, source.size):
+                continue
+            batch = _whole(source, batch)
             if batch.crc_is_good():
                 return batch
             budget -= batch.size
             if budget <= 0:
                 return None
+        place = window.end
     return None
 
 
-def _all_zero(buf: Buffer, position: int) -> bool:
-    step = 1 << 20
-    return not any(any(buf[at : at + step]) for at in range(position, len(buf), step))
+_NEAR = 1 << 20
+"""Bytes before the end of a window from which on it may not hold what the rules of epochs look at after a batch."""
+_MAGIC_BYTE = re.compile(re.escape(bytes([MAGIC])))
+_PIECE = 4 << 20
+"""Bytes that are searched, or compared with zeros, at a time."""
+_ZEROS = bytes(1 << 16)
+
+
+def _header(source: Windowed, window: Window, position: int) -> Batch | None:
+    """The header at a byte of the file, which may go on behind the window."""
+    if position + HEADER_SIZE > source.size:
+        return None
+    if position + HEADER_SIZE > window.end:
+        window = source.window(position, HEADER_SIZE)
+    return read_header(window.buf, position - window.start, window.start)
+
+
+def _is_plausible(batch: Batch, size: int) -> bool:
+    """Whether a header may be one, in a file of that size."""
+    fits = batch.size - LENGTH_END >= MIN_LENGTH and batch.size <= min(size - batch.position, MAX_BATCH)
+    counts = 0 < batch.records == batch.last_offset_delta + 1
+    return fits and counts and batch.base_offset >= 0 and batch.last_offset <= LAST_OFFSET
+
+
+def _whole(source: Windowed, batch: Batch) -> Batch:
+    """The batch with all of its bytes."""
+    if batch.after <= len(batch.buf):
+        return batch
+    window = source.window(batch.position, batch.size)
+    return read_header(window.buf, batch.position - window.start, window.start)
+
+
+def looking_ahead(source: Windowed, window: Window, position: int) -> Window:
+    """A window with the batch that begins there, the one after it, and the header behind that one, as far as they are
+    there: the rules of epochs look so far.
+    """
+    end = position
+    for _ in range(2):
+        if end + HEADER_SIZE > window.end:
+            window = source.window(position, end + HEADER_SIZE - position)
+        if end + HEADER_SIZE > window.end:
+            return window  # the file ends there
+        length = int.from_bytes(window.buf[end - window.start + 8 : end - window.start + LENGTH_END], "big")
+        if not MIN_LENGTH <= length <= MAX_BATCH:
+            return window
+        end += length + LENGTH_END
+    if end + HEADER_SIZE > window.end:
+        window = source.window(position, end + HEADER_SIZE - position)
+    return window
+
+
+def _all_zero(source: Windowed, position: int) -> bool:
+    """Whether nothing but zeros follows. What a sparse file leaves out is not read."""
+    piece = 1 << 12  # what is no zeros shows it at once
+    while (position := source.data_from(position)) < source.size:
+        window = source.window(position, piece)
+        piece = _PIECE
+        at, end = position - window.start, len(window.buf)
+        if at >= end:
+            return True
+        for start in range(at, end, len(_ZEROS)):
+            if window.buf[start : start + len(_ZEROS)] != _ZEROS[: end - start]:
+                return False
+        position = window.end
+    return True

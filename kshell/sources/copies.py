@@ -16,7 +16,7 @@ from kshell.protocol.batches import Batch, iter_records, read_header
 from kshell.protocol.control import KRAFT_VOTERS, LEADER_CHANGE, decode_control, holds
 from kshell.protocol.primitives import ZERO_UUID, DecodeError
 from kshell.protocol.verify import Torn
-from kshell.sources.beside import meta_properties, quorum_state
+from kshell.sources.beside import meta_properties, node_id, quorum_state
 from kshell.sources.directory import DirectorySource
 from kshell.sources.files import Listing, SnapshotFile
 from kshell.sources.log import Progress
@@ -40,11 +40,13 @@ class Copy:
         self.path = path
         self.source = DirectorySource(path)
         listing = self.source.listing() if listing is None else listing
-        meta, state = meta_properties(listing), quorum_state(listing)
+        self.notes: list[str] = [*listing.unreadable]
+        """What is wrong with the small files beside the log."""
+        meta, state = meta_properties(listing, self.notes), quorum_state(listing, self.notes)
         self.cluster_id = meta.get("cluster.id") or state.get("clusterId") or None
-        self.node_id = _number(meta.get("node.id") or meta.get("broker.id"))
+        self.node_id = node_id(meta)
         self.directory_id = meta.get("directory.id")
-        self.stated_epoch = _number(state.get("leaderEpoch"))
+        self.stated_epoch: int | None = state.get("leaderEpoch")
         """The epoch that ``quorum-state`` knows: perhaps a later one than that of the last record."""
         self.size = sum(segment.size for segment in listing.segments)
         self.start: int | None = None
@@ -211,9 +213,7 @@ def _groups(current: list[Batch | None]) -> list[int]:
 def _same(one: Batch, other: Batch | None) -> bool:
     """Whether the bytes are the same. The CRC is compared first, because it is at hand."""
     return (
-        other is not None
-        and one.crc == other.crc
-        and one.buf[one.position : one.end] == other.buf[other.position : other.end]
+        other is not None and one.crc == other.crc and one.buf[one.at : one.after] == other.buf[other.at : other.after]
     )
 
 
@@ -242,7 +242,7 @@ def _compare(pairs: dict[tuple[int, int], Pair], groups: list[int], current: lis
 
 def _alone(batch: Batch) -> Batch:
     """The batch without the segment around it."""
-    return read_header(bytes(batch.buf[batch.position : batch.end]), 0)
+    return read_header(batch.raw(), 0)
 
 
 def _shares(copies: Sequence[Copy], progress: Progress | None) -> Iterator[Progress | None]:
@@ -263,7 +263,3 @@ def _shares(copies: Sequence[Copy], progress: Progress | None) -> Iterator[Progr
 
 def _directory(found: object) -> str | None:
     return None if found is None or found == ZERO_UUID else str(found)
-
-
-def _number(word: object) -> int | None:
-    return int(word) if isinstance(word, int) or (isinstance(word, str) and word.isdecimal()) else None

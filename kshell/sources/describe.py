@@ -68,7 +68,7 @@ def voters(loaded: Loaded) -> list[dict[str, Any]]:
 
 def _state(loaded: Loaded) -> dict[str, Any]:
     """``quorum-state`` where it describes what was loaded: it tells the present alone."""
-    return quorum_state(loaded.listing) if loaded.until is None else {}
+    return quorum_state(loaded.listing, loaded.notes) if loaded.until is None else {}
 
 
 def _last_epoch(loaded: Loaded) -> int:

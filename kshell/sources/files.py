@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -84,6 +85,8 @@ class Listing(NamedTuple):
     beside: Mapping[str, str] | None = None
     unseen: int = 0
     log_start: int | None = None
+    unreadable: tuple[str, ...] = ()
+    """What is named like a segment or a snapshot and is no file, one sentence each."""
 
     @property
     def has_log(self) -> bool:
@@ -122,7 +125,8 @@ def locate(path: str) -> str:
 
 def scan(path: str) -> Listing:
     """Lists the files of ``path`` (which :func:`locate` gave). Raises SourceNotFoundError when none can be read."""
-    files = _files(path)
+    unreadable: list[str] = []
+    files = _files(path, unreadable)
     if files is None:
         return _lone(path)
     segments, snapshots = [], []
@@ -133,15 +137,16 @@ def scan(path: str) -> Listing:
         elif told is not None:
             snapshots.append(SnapshotFile(its_path, told.offset, told.epoch, size, changed))
     if not segments and not snapshots:
-        raise SourceNotFoundError(f"{path}: holds no metadata log and no snapshot", hint=_what_to_pass(path))
-    return Listing(path, tuple(sorted(segments)), tuple(sorted(snapshots)))
+        hint = unreadable[0] if unreadable else _what_to_pass(path)
+        raise SourceNotFoundError(f"{path}: holds no metadata log and no snapshot", hint=hint)
+    return Listing(path, tuple(sorted(segments)), tuple(sorted(snapshots)), unreadable=tuple(sorted(unreadable)))
 
 
 _File = tuple[str, str, int, int]
 """Its name, its path, its bytes, and when it was changed (nanoseconds since 1970)."""
 
 
-def _files(path: str) -> list[_File] | None:
+def _files(path: str, unreadable: list[str]) -> list[_File] | None:
     """The segments and snapshots in a directory, by their names; ``None`` for what is none."""
     if is_remote(path):
         from kshell.sources import remote
@@ -153,25 +158,29 @@ def _files(path: str) -> list[_File] | None:
     if not os.path.isdir(path):
         return None
     try:
-        return list(_local_files(path))
+        return list(_local_files(path, unreadable))
     except PermissionError:
         raise permission(path) from None
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror}") from None
 
 
-def _local_files(path: str) -> Iterator[_File]:
+def _local_files(path: str, unreadable: list[str]) -> Iterator[_File]:
     with os.scandir(path) as entries:
         for entry in entries:
             if named(entry.name) is None:
                 continue
             try:
-                if not entry.is_file():
-                    continue  # a pipe of that name would never end
-                stat = entry.stat()
+                status = entry.stat()
             except FileNotFoundError:
                 continue  # deleted while we list: a running server does that
-            yield entry.name, entry.path, stat.st_size, stat.st_mtime_ns
+            except OSError as error:  # a link to itself
+                unreadable.append(f"{entry.path}: {error.strerror}: left out")
+                continue
+            if stat.S_ISREG(status.st_mode):
+                yield entry.name, entry.path, status.st_size, status.st_mtime_ns
+            else:
+                unreadable.append(f"{entry.path}: {_kind(status.st_mode)}, not a file: left out")
 
 
 def _what_to_pass(path: str) -> str:
@@ -207,10 +216,12 @@ def _size_and_change(path: str) -> tuple[int, int]:
             raise SourceNotFoundError(f"{path}: no longer there")
         return info.size, info.changed
     try:
-        stat = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError:
         raise SourceNotFoundError(f"{path}: no longer there") from None
-    return stat.st_size, stat.st_mtime_ns
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror}") from None
+    return status.st_size, status.st_mtime_ns
 
 
 def permission(path: str) -> SourcePermissionError:
@@ -223,15 +234,61 @@ def permission(path: str) -> SourcePermissionError:
 
 
 def open_read(path: str) -> int:
-    """A descriptor open for reading. Raises FileNotFoundError (list again), SourcePermissionError, SourceError."""
+    """A descriptor of a regular file, open for reading. Every file of a metadata directory is opened here: a pipe, a
+    device or a socket of its name would hold the reader for ever, or do something.
+
+    Raises FileNotFoundError (list again), SourcePermissionError, SourceError.
+    """
     try:
-        return os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        _demand_file(path, os.stat(path).st_mode)  # before it is opened: a device may act on that
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | getattr(os, "O_CLOEXEC", 0))
+        try:
+            _demand_file(path, os.fstat(descriptor).st_mode)  # and after: it may have been replaced meanwhile
+        except SourceError:
+            os.close(descriptor)
+            raise
     except FileNotFoundError:
         raise
     except PermissionError:
         raise permission(path) from None
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror}") from None
+    return descriptor
+
+
+def _demand_file(path: str, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise SourceError(
+            f"{path}: {_kind(mode)}, not a file",
+            hint="kshell reads regular files of a metadata directory only; copy what it holds into one",
+        )
+
+
+def _kind(mode: int) -> str:
+    kinds = {
+        stat.S_IFDIR: "a directory",
+        stat.S_IFIFO: "a named pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+    }
+    return kinds.get(stat.S_IFMT(mode), "something special")
+
+
+def read_small(path: str, most: int) -> bytes:
+    """All bytes of a small file.
+
+    Raises FileNotFoundError, SourcePermissionError, and SourceError, also where there are more than ``most``.
+    """
+    descriptor = open_read(path)
+    try:
+        with os.fdopen(descriptor, "rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror}") from None
+    if len(content) > most:
+        raise SourceError(f"{path}: is larger than {most} bytes")
+    return content
 
 
 def is_inside(path: str, place: str) -> bool:

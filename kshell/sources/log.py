@@ -1,27 +1,25 @@
 """The log of a directory: verified batches over its segments, in offset order.
 
-Segments are read into memory and not mapped: a follower may truncate the active one, and touching a mapped page that is
+Segments are read in pieces and not mapped: a follower may truncate the active one, and touching a mapped page that is
 gone kills the process.
 """
 
 from __future__ import annotations
 
-import mmap
-import os
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from kshell.errors import CorruptDataError, DataError, IncompleteLogError, SourceError
+from kshell.errors import CorruptDataError, DataError, IncompleteLogError
 from kshell.protocol.batches import Batch
-from kshell.protocol.primitives import Buffer
 from kshell.protocol.verify import Chain, LeaderEpochs, Torn, find_batch
+from kshell.protocol.windows import InMemory, Windowed
 from kshell.sources.beside import leader_epochs
-from kshell.sources.files import Listing, Segment, is_remote, open_read
+from kshell.sources.files import Listing, Segment
+from kshell.sources.ranges import FileWindows
 
 Progress = Callable[[int, int, str], None]
 """(bytes done, bytes in all, what is being read)."""
-_GIVE_BACK: int | None = getattr(mmap, "MADV_DONTNEED", None)
-_PIECE = 4 << 20
 
 
 class FileBatch(NamedTuple):
@@ -31,52 +29,17 @@ class FileBatch(NamedTuple):
     batch: Batch
 
 
-def read_segment(segment: Segment) -> Buffer:
-    """The bytes of a segment as they are now. Raises FileNotFoundError (list again), SourceError."""
+@contextlib.contextmanager
+def opened(segment: Segment, limit: int | None = None) -> Iterator[Windowed]:
+    """The bytes of a segment as they are now, or so many of them.
+
+    Raises FileNotFoundError (list again), SourceError.
+    """
     if segment.data is not None:
-        return segment.data
-    if is_remote(segment.path):
-        from kshell.sources import remote
-
-        return remote.contents(segment.path)
-    descriptor = open_read(segment.path)
-    try:
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            return file.readall() or b""
-    except OSError as error:
-        raise SourceError(f"{segment.path}: {error.strerror}") from None
-
-
-def read_to_release(segment: Segment) -> Buffer:
-    """As :func:`read_segment`, in memory that can be given back in parts (:class:`_Released`)."""
-    if segment.data is not None or _GIVE_BACK is None or not segment.size or is_remote(segment.path):
-        return read_segment(segment)
-    descriptor = open_read(segment.path)
-    buf = mmap.mmap(-1, segment.size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    try:
-        with os.fdopen(descriptor, "rb", buffering=0) as file, memoryview(buf) as view:
-            done = 0
-            while count := file.readinto(view[done:]):
-                done += count
-    except OSError as error:
-        raise SourceError(f"{segment.path}: {error.strerror}") from None
-    return buf if done == segment.size else buf[:done]
-
-
-class _Released:
-    """Gives the memory of what was read back to the system, some megabytes at a time."""
-
-    def __init__(self, buf: Buffer) -> None:
-        self._buf = buf
-        self._start = self._last = 0
-
-    def up_to(self, position: int) -> None:
-        """Nobody looks any more at what is before the batch that came before the one at ``position``."""
-        end = self._last & -mmap.PAGESIZE
-        if isinstance(self._buf, mmap.mmap) and _GIVE_BACK is not None and end - self._start >= _PIECE:
-            self._buf.madvise(_GIVE_BACK, self._start, end - self._start)
-            self._start = end
-        self._last = position
+        yield InMemory(segment.data)
+        return
+    with FileWindows(segment.path, limit=limit) as windows:
+        yield windows
 
 
 class LogReader:
@@ -84,8 +47,7 @@ class LogReader:
 
     Damage before ``start``, or anywhere with ``resume``, is stepped over at the next whole batch; else the walk ends
     there, because what follows is no longer known to be a state of the cluster. Nothing is looked at once the offset
-    ``until`` was reached: damage after it is not met. With ``release`` the bytes of a batch are gone once the second
-    one after it was asked for: for a caller who takes from each what it needs.
+    ``until`` was reached: damage after it is not met.
     """
 
     def __init__(
@@ -96,7 +58,6 @@ class LogReader:
         until: int | None = None,
         resume: bool = False,
         progress: Progress | None = None,
-        release: bool = False,
     ) -> None:
         self.path = ""
         """The segment that is being walked."""
@@ -107,7 +68,6 @@ class LogReader:
         self._until = until
         self._resume = resume
         self._progress = progress
-        self._release = release
         self._epochs = LeaderEpochs(leader_epochs(listing))
         self._next: int | None = None
         self._is_over = False
@@ -149,41 +109,40 @@ class LogReader:
         return self._resume or not self._is_over or (self._next is not None and self._next <= self._start)
 
     def _segment(self, segment: Segment, is_last: bool) -> Iterator[Batch]:
-        buf = read_to_release(segment) if self._release else read_segment(segment)
-        released = _Released(buf)
         self._is_over = False
-        for batch in self._walk(buf, segment, 0, is_last=is_last):
-            yield batch
-            released.up_to(batch.position)
+        with opened(segment) as source:
+            yield from self._walk(source, segment, 0, is_last=is_last)
+        if self._next is None and not source.size:
+            self._next = segment.base_offset  # an empty one ends where it starts
 
-    def _walk(self, buf: Buffer, segment: Segment, start: int, *, is_last: bool) -> Iterator[Batch]:
+    def _walk(self, source: Windowed, segment: Segment, start: int, *, is_last: bool) -> Iterator[Batch]:
         """The good batches from byte ``start`` on; damage is noted and stepped over."""
         position: int | None = start
         expected = segment.base_offset if self._next is None else self._next
         while position is not None:
             chain = Chain(self._epochs, expected)
             try:
-                for batch in chain.walk(buf, segment.path, position):
+                for batch in chain.walk(source, segment.path, position):
                     self._next = batch.last_offset + 1
                     yield batch
                 position = None
                 if chain.torn is not None:
-                    position = self._torn(chain.torn, segment, buf, is_last)
+                    position = self._torn(chain.torn, segment, source, is_last)
             except CorruptDataError as error:
                 self.damage.append(error.with_traceback(None))
-                position = self._step_over(buf, error.position)
+                position = self._step_over(source, error.position)
             expected = None
 
-    def _torn(self, torn: Torn, segment: Segment, buf: Buffer, is_last: bool) -> int | None:
+    def _torn(self, torn: Torn, segment: Segment, source: Windowed, is_last: bool) -> int | None:
         if is_last:
             self.torn = (segment.path, torn)
             return None
         self.damage.append(CorruptDataError(segment.path, torn.position, f"{torn.reason}, but another segment follows"))
-        return self._step_over(buf, torn.position)
+        return self._step_over(source, torn.position)
 
-    def _step_over(self, buf: Buffer, position: int) -> int | None:
+    def _step_over(self, source: Windowed, position: int) -> int | None:
         """Where to go on after damage, or ``None`` to stop."""
-        found = find_batch(buf, position + 1)
+        found = find_batch(source, position + 1)
         if found is None or not (self._resume or found.base_offset <= self._start):
             self._is_over = True
             return None

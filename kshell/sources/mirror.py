@@ -45,7 +45,7 @@ class Mirror:
         """Adds batches that follow each other and what is there."""
         if not batches:
             return
-        data = b"".join(bytes(batch.buf[batch.position : batch.end]) for batch in batches)
+        data = b"".join(batch.raw() for batch in batches)
         self._bytes += len(data)
         made = _Chunk(batches[0].base_offset, batches[-1].last_offset + 1, data)
         if self._chunks and len(self._chunks[-1].data) < min(_SMALL, self._most // 16):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
 from kshell.metadata.history import History, Recorder
-from kshell.metadata.replay import Replayer
+from kshell.metadata.replay import Problems, Replayer
 from kshell.protocol.batches import Batch
 from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import Torn
@@ -141,7 +142,7 @@ class _Recorded:
         """Replays what comes after the end so far; ``False`` when the last batch there is no longer the same."""
         log = self.history.log
         end, last = log.end, log.last_batch
-        reader = LogReader(self.listing, end, progress=progress, release=True)
+        reader = LogReader(self.listing, end, progress=progress)
         before: int | None = None
         for file, batch in reader:
             if last is not None and batch.base_offset == last[0] and batch.crc != last[1]:
@@ -182,7 +183,7 @@ class _Recorded:
             snapshot=next((one for one in reversed(self._passed) if one.end_offset - 1 <= offset), self.facts),
             log_end_offset=end if end > log.start else None,
             last_timestamp=log.timestamp(end - 1) if end > log.start else image.provenance.timestamp,
-            problems=self._base.problems + problems if problems else self._base.problems,
+            problems=_together(self._base.problems, problems),
             torn=self.torn if offset >= log.end else None,
             open_transaction=history.open_transaction(offset),
             damage=list(self.stepped_over),
@@ -191,3 +192,11 @@ class _Recorded:
         )
         add_notes(loaded)
         return loaded
+
+
+def _together(before: Problems, after: Problems) -> Problems:
+    if not after:
+        return before  # it may grow: a snapshot's partitions are decoded when they are looked at
+    kinds = before.unlisted.keys() | after.unlisted.keys()
+    unlisted = {kind: before.unlisted.get(kind, array("q")) + after.unlisted.get(kind, array("q")) for kind in kinds}
+    return Problems([*before, *after], unlisted)

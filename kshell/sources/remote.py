@@ -8,17 +8,14 @@ URI is printed in tables, plans and errors, so one with a key or a password in i
 from __future__ import annotations
 
 import importlib
-import mmap
 import os
 import posixpath
 import re
-import tempfile
 import urllib.parse
 from functools import cache
 from typing import Any, NamedTuple
 
 from kshell.errors import SourceError, SourceNotFoundError, SourcePermissionError, UsageError
-from kshell.protocol.primitives import Buffer
 
 _SCHEMES = {
     "s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "hdfs": "hdfs", "viewfs": "viewfs",
@@ -30,7 +27,6 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _REASON = 300
 _LEAST, _MOST = 1 << 16, 8 << 20
 """Bytes that one request asks for: little where somebody jumps along a file, more and more where all of it is read."""
-_IN_MEMORY = 16 << 20
 
 
 class Info(NamedTuple):
@@ -211,33 +207,14 @@ class RemoteFile:
             self._block, self._start, at = self._file.read_at(max(size, self._ahead), position), position, 0
         return self._block[at : at + size]
 
+    def data_from(self, position: int) -> int:
+        """Stores do not tell what a file leaves out."""
+        return position
+
     def close(self) -> None:
         """Forgets the file."""
         self._block = b""
         self._file.close()
-
-
-def contents(place: str, start: int = 0, end: int | None = None) -> Buffer:
-    """A file's bytes at their places, those before ``start`` not read (zeros), none from ``end`` on.
-
-    What is large lies in a temporary file without a name, and takes no more memory than what is looked at.
-    Raises as :class:`RemoteFile`.
-    """
-    file = RemoteFile(place)
-    try:
-        size = file.size if end is None else min(file.size, end)
-        if size <= _IN_MEMORY:
-            return (bytes(start) + file.pread(max(size - start, 0), start))[:size]
-        with tempfile.TemporaryFile(prefix="kshell-") as copy:
-            copy.seek(start)
-            for position in range(start, size, _MOST):
-                copy.write(file.pread(min(_MOST, size - position), position))
-            copy.flush()
-            return mmap.mmap(copy.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
-    except OSError as error:
-        raise SourceError(f"{place}: {reason(error)}") from None
-    finally:
-        file.close()
 
 
 def text(place: str, most: int) -> str:

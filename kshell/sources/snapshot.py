@@ -5,7 +5,7 @@ Snapshots are mapped, not read: Kafka never changes one after renaming it into p
 
 from __future__ import annotations
 
-import mmap
+import contextlib
 import os
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -14,10 +14,12 @@ from kshell.errors import CorruptDataError, MissingCodecError
 from kshell.metadata.replay import Replayer
 from kshell.protocol.batches import Batch, iter_records
 from kshell.protocol.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, control_number, decode_control, holds
-from kshell.protocol.primitives import Buffer, DecodeError
+from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import Chain, FixedEpoch
-from kshell.sources.files import SnapshotFile, is_remote, open_read
+from kshell.protocol.windows import InMemory, Windowed
+from kshell.sources.files import SnapshotFile
 from kshell.sources.log import Progress
+from kshell.sources.ranges import FileWindows
 
 _HEADER_TYPE = 3
 
@@ -33,21 +35,14 @@ class SnapshotFacts(NamedTuple):
     note: str | None
 
 
-def map_file(path: str) -> Buffer:
-    """The file's bytes, mapped for reading."""
-    if is_remote(path):
-        from kshell.sources import remote
-
-        return remote.contents(path)
-    descriptor = open_read(path)
-    try:
-        if os.fstat(descriptor).st_size == 0:
-            return b""
-        # Every byte is about to be read for its CRC: one call that maps them all saves a fault a page.
-        flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
-        return mmap.mmap(descriptor, 0, flags=flags, prot=mmap.PROT_READ)
-    finally:
-        os.close(descriptor)
+@contextlib.contextmanager
+def opened(file: SnapshotFile) -> Iterator[Windowed]:
+    """The bytes of a snapshot. Raises FileNotFoundError (list again), SourceError."""
+    if file.data is not None:
+        yield InMemory(file.data)
+        return
+    with FileWindows(file.path, mapped=True) as windows:
+        yield windows
 
 
 class SnapshotReader:
@@ -61,11 +56,14 @@ class SnapshotReader:
         self._progress = progress
 
     def __iter__(self) -> Iterator[Batch]:
+        with opened(self.file) as source:
+            yield from self._batches(source)
+
+    def _batches(self, source: Windowed) -> Iterator[Batch]:
         path = self.file.path
-        buf = map_file(path) if self.file.data is None else self.file.data
         chain = Chain(self._epoch, 0)
         last: Batch | None = None
-        for batch in chain.walk(buf, path):
+        for batch in chain.walk(source, path):
             if last is None:
                 self._header(batch)
             elif holds(last, SNAPSHOT_FOOTER):
@@ -74,11 +72,11 @@ class SnapshotReader:
             self.records += batch.records
             yield batch
             if self._progress:
-                self._progress(batch.end, len(buf), path)
+                self._progress(batch.end, source.size, path)
         if chain.torn is not None:
             raise CorruptDataError(path, chain.torn.position, f"the snapshot is cut: {chain.torn.reason}")
         if last is None or not holds(last, SNAPSHOT_FOOTER):
-            raise CorruptDataError(path, len(buf), "the snapshot has no footer: it was not completed")
+            raise CorruptDataError(path, source.size, "the snapshot has no footer: it was not completed")
 
     def _header(self, batch: Batch) -> None:
         if not holds(batch, SNAPSHOT_HEADER):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import DataError
 from kshell.metadata.image import Image
-from kshell.metadata.replay import Problem
+from kshell.metadata.replay import Problems
 from kshell.protocol.verify import Torn
 from kshell.sources.files import Listing
 from kshell.sources.log import FileBatch, Progress
@@ -28,7 +28,7 @@ class Loaded(NamedTuple):
     log_end_offset: int | None
     """The offset after the last record read (control records included); ``None`` when no log was read."""
     last_timestamp: int
-    problems: list[Problem]
+    problems: Problems
     torn: tuple[str, Torn] | None
     open_transaction: int | None
     damage: list[DataError]

@@ -17,6 +17,7 @@ from kshell.sources.copies import Copy, read_together
 from kshell.sources.directory import DirectorySource
 from kshell.sources.files import METADATA_DIRECTORY
 from kshell.sources.log import LogReader
+from kshell.sources.ranges import FileWindows
 from kshell.spark.files.boundaries import Boundaries
 from kshell.spark.files.scan import find
 from tests.builders import FIXTURES, batch, value, write_log
@@ -92,7 +93,7 @@ def test_nothing_there(store: stores.Store, path: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CHOSEN.iterdir() if path.is_dir()))
 def test_the_image_is_that_of_the_files_here(store: stores.Store, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "_IN_MEMORY", 1000)  # files go through the disk
+    monkeypatch.setattr("kshell.sources.ranges._READ", 1000)  # large files come in several windows
     there, here = DirectorySource(f"{FLEET}/{CHOSEN.name}/{name}"), DirectorySource(str(CHOSEN / name))
     mine, theirs = here.load(), there.load()
     assert theirs.image == mine.image and theirs.log_end_offset == mine.log_end_offset
@@ -138,14 +139,16 @@ def test_a_large_file_is_read_in_ranges(store: stores.Store, tmp_path: Path, mon
     assert len(store.asked) < size / 20_000
 
 
-def test_what_is_held_in_a_temporary_file_begins_where_it_is_asked_to(
-    store: stores.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_bytes(bytes(range(256)) * 100)
+@pytest.mark.parametrize("mapped", [False, True])
+def test_windows_of_a_file_in_a_store_are_read(store: stores.Store, tmp_path: Path, mapped: bool) -> None:
+    raw = bytes(range(256)) * 100
+    (tmp_path / "file").write_bytes(raw)
     place = f"{store.put(tmp_path, 'raw')}/file"
-    for limit in (1 << 20, 10):
-        monkeypatch.setattr(remote, "_IN_MEMORY", limit)
-        assert remote.contents(place, 300)[:] == bytes(300) + (bytes(range(256)) * 100)[300:]
+    with FileWindows(place, mapped=mapped, limit=20_000) as windows:
+        window = windows.window(300, 10)
+        assert (window.start, window.buf) == (300, raw[300:20_000])
+        assert windows.window(20_000, 10).buf == b""
+        assert windows.data_from(300) == 300
 
 
 def test_of_a_file_that_was_replaced_by_a_longer_one_no_more_is_read_than_was_listed(
@@ -157,13 +160,8 @@ def test_of_a_file_that_was_replaced_by_a_longer_one_no_more_is_read_than_was_li
     write_log(tmp_path, bytes(damaged[: len(first)]))
     there = store.put(tmp_path, "grown")
     listing = find([there])[0].listing
-    (segment,) = listing.segments
     write_log(tmp_path, bytes(damaged))
     store.put(tmp_path, "grown")
-    for limit in (1 << 20, 10):
-        monkeypatch.setattr(remote, "_IN_MEMORY", limit)
-        for start in (0, 50):
-            assert remote.contents(segment.path, start, segment.size)[start:] == first[start:]
     monkeypatch.setattr(Boundaries, "_by_headers", lambda self, segment, runs: 0)  # as where something is odd
     (plan,) = Boundaries(listing, 1 << 20).files()
     assert [(run.start, run.end) for run in plan.runs] == [(0, len(first))] and not plan.findings

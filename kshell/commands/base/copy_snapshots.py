@@ -15,7 +15,7 @@ from kshell.sources.copies import Copy
 from kshell.sources.directory import DirectorySource
 from kshell.sources.files import SnapshotFile
 from kshell.sources.log import Progress
-from kshell.sources.snapshot import map_file
+from kshell.sources.ranges import FileWindows
 from kshell.tree.difference import PROVENANCE, changed_places
 from kshell.tree.paths import Segments, join
 
@@ -106,7 +106,16 @@ def _shared(copy: Copy, other: Copy) -> Iterator[tuple[SnapshotFile, SnapshotFil
 
 
 def _same_bytes(one: SnapshotFile, other: SnapshotFile) -> bool:
-    return one.size == other.size and bytes(map_file(one.path)) == bytes(map_file(other.path))
+    if one.size != other.size:
+        return False
+    with FileWindows(one.path) as mine, FileWindows(other.path) as theirs:
+        position = 0
+        while mine.size == theirs.size and position < mine.size:
+            piece, its_piece = mine.window(position, 1), theirs.window(position, 1)
+            if piece != its_piece:
+                return False
+            position = piece.end
+        return mine.size == theirs.size
 
 
 def _image(file: SnapshotFile, progress: Progress | None) -> Image:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.feature_standing import standing
+from kshell.errors import KshellError
 from kshell.metadata.checkpoint import ONLY_LOG
 from kshell.metadata.health.check import SnapshotAge, SnapshotSlip, State
 from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.partial import MISSING
 from kshell.sources import describe
+from kshell.sources.log import LogReader
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
     from kshell.session import Session
+    from kshell.sources.files import Listing
     from kshell.sources.source import Loaded
 
 _CHECKED = ("acls", "clientQuotas", "scram", "delegationToken", "configs", "topics")
 """The parts of an image that checks look at; brokers may refuse each."""
 _REPLAYED = 64 << 20
 """Bytes of log that are replayed at most, to compare a snapshot with them."""
-_HEAD = 1 << 16
-"""Bytes of a log that hold its first batch's header for sure."""
 
 
 def state_of(session: Session, least: MinIsr) -> State:
@@ -101,7 +103,7 @@ def _snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
         if loaded.snapshot is None or loaded.snapshot.path != there[-1]:
             return None
         used = loaded.snapshot.timestamp
-    first = _first_timestamp(listing.segments[0].path)
+    first = _first_timestamp(listing)
     size = sum(one.size for one in listing.segments)
     return SnapshotAge(used, loaded.last_timestamp if first is None else first, loaded.last_timestamp, size)
 
@@ -127,14 +129,9 @@ def _slips(session: Session, loaded: Loaded) -> tuple[SnapshotSlip, ...]:
     )
 
 
-def _first_timestamp(path: str) -> int | None:
-    """When the first record of a segment was written; ``None`` where that cannot be read."""
-    from kshell.protocol.batches import read_header
-    from kshell.protocol.primitives import DecodeError
-
-    try:
-        with open(path, "rb") as file:
-            found = read_header(file.read(_HEAD), 0).base_timestamp
-    except (OSError, DecodeError):
-        return None
-    return found if found > 0 else None
+def _first_timestamp(listing: Listing) -> int | None:
+    """When the first record of the log was written; ``None`` where that cannot be read."""
+    with contextlib.suppress(KshellError, FileNotFoundError):
+        for _, batch in LogReader(listing):
+            return batch.base_timestamp if batch.base_timestamp > 0 else None
+    return None

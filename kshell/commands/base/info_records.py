@@ -7,6 +7,7 @@ from typing import Any
 from kshell.commands.base.result import Row, Rows, typed
 from kshell.commands.base.snapshot_slips import Slip
 from kshell.errors import DataError
+from kshell.metadata.replay import MOST_PROBLEMS, SKIPPED
 from kshell.sources.source import Loaded
 from kshell.sources.survey import LogSurvey, SnapshotSurvey, Types
 from kshell.tree.paths import join
@@ -96,4 +97,7 @@ def _skipped(loaded: Loaded | None) -> list[dict[str, Any]]:
             origin = problem.origin
             place = f"{origin.place.file}: offset {origin.offset}"
             rows.append(_row("skipped", 1, origin.record_type, origin.version, place=place, reason=problem.reason))
+    unlisted = len(loaded.problems.unlisted.get(SKIPPED, ())) if loaded else 0
+    if unlisted:
+        rows.append(_row("skipped", unlisted, reason=f"only the first {MOST_PROBLEMS} are listed one by one"))
     return rows

@@ -13,7 +13,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from kshell.errors import CommandError
+from kshell.errors import CommandError, SourceError
+from kshell.sources.beside import node_id
+from kshell.sources.files import META, read_small
 
 METADATA_TOPIC = "__cluster_metadata"
 DELETED, MOVED, SET_ASIDE = "delete", "future", "stray"
@@ -25,6 +27,8 @@ _LONG = re.compile(r"[-dlbcps][-rwxsStT]{9}[.+@]?\s")
 """How a line of ``ls -l`` begins."""
 _MOST = 1 << 30
 """Bytes of a listing."""
+_SMALL = 1 << 16
+"""Bytes of ``partition.metadata`` and ``meta.properties``."""
 
 
 class Found(NamedTuple):
@@ -165,16 +169,14 @@ def _directory(file: str, path: str, broker: int | None) -> Held:
 
 
 def _owner(path: str) -> int | None:
-    said = _properties(os.path.join(path, "meta.properties"), "=")
-    node = said.get("node.id") or said.get("broker.id") or ""
-    return int(node) if node.isascii() and node.isdigit() and len(node) < 11 else None
+    return node_id(_properties(os.path.join(path, META), "="))
 
 
 def _properties(path: str, mark: str) -> dict[str, str]:
     """Lines of a small file, ``name<mark>value``; nothing where it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            pairs = [line.partition(mark) for line in stream.read(1 << 16).splitlines()]
-    except OSError:
+        text = read_small(path, _SMALL).decode("utf-8", "replace")
+    except (FileNotFoundError, SourceError):
         return {}
+    pairs = [line.partition(mark) for line in text.splitlines()]
     return {name.strip(): value.strip() for name, found, value in pairs if found}

@@ -73,7 +73,7 @@ def _region(batch: Batch) -> bytes | None:
         return None
     if not (-_BIG < batch.base_offset < _BIG and -_BIG < batch.base_timestamp < _BIG):
         return None
-    return bytes(batch.buf[batch.position + HEADER_SIZE : batch.end])
+    return bytes(batch.buf[batch.at + HEADER_SIZE : batch.after])
 
 
 def _ends(region: bytes, count: int) -> list[int] | None:

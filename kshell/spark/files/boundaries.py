@@ -8,20 +8,18 @@ rest of that file is read and verified as everywhere else, beginning with the ba
 
 from __future__ import annotations
 
-import mmap
-import os
 from collections.abc import Iterator
 
 from kshell.errors import CorruptDataError, SourceError
-from kshell.protocol.batches import HEADER_SIZE, LENGTH_END, MIN_LENGTH, read_header
+from kshell.protocol.batches import HEADER_SIZE, MAX_BATCH, read_header
 from kshell.protocol.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, holds
-from kshell.protocol.primitives import Buffer
-from kshell.protocol.verify import MAGIC, FixedEpoch
+from kshell.protocol.verify import MAGIC, FixedEpoch, looking_ahead
+from kshell.protocol.windows import Windowed
 from kshell.sources.beside import leader_epochs
-from kshell.sources.files import Listing, Segment, SnapshotFile, is_remote, open_read
-from kshell.sources.log import LogReader
-from kshell.sources.ranges import open_file
-from kshell.sources.snapshot import SnapshotReader, map_file
+from kshell.sources.files import Listing, Segment, SnapshotFile
+from kshell.sources.log import LogReader, opened
+from kshell.sources.ranges import FileWindows, open_file
+from kshell.sources.snapshot import SnapshotReader
 from kshell.spark.files.headers import Headers, HeaderWalk
 from kshell.spark.files.plan import UNREAD, FilePlan, Finding, Runs, damaged
 
@@ -66,8 +64,9 @@ class Boundaries(LogReader):
     def _add(self, segment: Segment, runs: Runs, *, is_last: bool) -> None:
         start = self._by_headers(segment, runs)
         if start is not None:
-            for batch in self._walk(_bytes_from(segment, start), segment, start, is_last=is_last):
-                runs.add(batch.position, batch.end, batch.base_offset, batch.last_offset + 1, batch.max_timestamp)
+            with opened(segment, segment.size) as source:
+                for batch in self._walk(source, segment, start, is_last=is_last):
+                    runs.add(batch.position, batch.end, batch.base_offset, batch.last_offset + 1, batch.max_timestamp)
 
     def _by_headers(self, segment: Segment, runs: Runs) -> int | None:
         """Adds the batches whose headers fit; the byte from which the file must be verified, ``None`` for nowhere."""
@@ -85,24 +84,6 @@ class Boundaries(LogReader):
         if walk.expected != expected:  # nothing is known of the end of a file without a good batch
             self._next = walk.expected
         return stop
-
-
-def _bytes_from(segment: Segment, start: int) -> Buffer:
-    """A segment's bytes at their places, those before ``start`` not read: they cost no memory."""
-    if is_remote(segment.path):
-        from kshell.sources import remote
-
-        return remote.contents(segment.path, start, segment.size)
-    buf = mmap.mmap(-1, segment.size)
-    descriptor = open_read(segment.path)
-    try:
-        with os.fdopen(descriptor, "rb", buffering=0) as file, memoryview(buf) as view:
-            done = file.seek(start)
-            while count := file.readinto(view[done:]):
-                done += count
-    except OSError as error:
-        raise SourceError(f"{segment.path}: {error.strerror}") from None
-    return buf if done == segment.size else buf[:done]
 
 
 _PIECES = 8
@@ -126,28 +107,22 @@ def snapshot_plan(file: SnapshotFile, cut: int, *, control_only: bool = False) -
     return FilePlan(file.path, file.size, True, runs.done())
 
 
-def _unread(path: str) -> Buffer:
-    """A snapshot's bytes, of which only few are looked at."""
-    if is_remote(path):
-        return map_file(path)
-    descriptor = open_read(path)
-    try:
-        if os.fstat(descriptor).st_size == 0:
-            return b""
-        return mmap.mmap(descriptor, 0, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)  # not populated
-    finally:
-        os.close(descriptor)
-
-
 def _fits(file: SnapshotFile, runs: Runs) -> bool:
     """Whether all of it is as it must be, as far as headers and control batches tell; then its batches are added."""
-    buf = _unread(file.path)
-    size = len(buf)
+    with FileWindows(file.path, mapped=True, is_sparsely_read=True) as source:
+        return _fit(source, file, runs)
+
+
+def _fit(source: Windowed, file: SnapshotFile, runs: Runs) -> bool:
     epoch, last, position = FixedEpoch(file.epoch), None, 0
-    while size - position >= HEADER_SIZE:
-        batch = read_header(buf, position)
+    window = source.window(0, 0)
+    while (size := source.size) - position >= HEADER_SIZE:
+        window = looking_ahead(source, window, position)
+        if window.end - position < HEADER_SIZE:
+            return False
+        batch = read_header(window.buf, position - window.start, window.start)
         expected = 0 if last is None else last.last_offset + 1
-        if batch.magic != MAGIC or batch.size - LENGTH_END < MIN_LENGTH or batch.end > size:
+        if batch.magic != MAGIC or not HEADER_SIZE <= batch.size <= min(size - position, MAX_BATCH):
             return False
         if batch.base_offset != expected or batch.records != batch.last_offset_delta + 1 or batch.records < 1:
             return False
@@ -157,4 +132,4 @@ def _fits(file: SnapshotFile, runs: Runs) -> bool:
             return False
         runs.add(position, batch.end, batch.base_offset, batch.last_offset + 1)
         last, position = batch, batch.end
-    return position == size and last is not None and holds(last, SNAPSHOT_FOOTER)
+    return position == source.size and last is not None and holds(last, SNAPSHOT_FOOTER)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 import struct
 
-from kshell.protocol.batches import CONTROL_BIT, HEADER_SIZE, LENGTH_END, MIN_LENGTH, Batch, read_header
-from kshell.protocol.verify import MAGIC, LeaderEpochs
+from kshell.protocol.batches import CONTROL_BIT, HEADER_SIZE, LENGTH_END, MAX_BATCH, MIN_LENGTH, Batch, read_header
+from kshell.protocol.verify import LAST_OFFSET, MAGIC, LeaderEpochs
 from kshell.sources.files import Segment
 from kshell.sources.ranges import OpenFile
 from kshell.spark.files.plan import Runs
@@ -23,7 +23,7 @@ def plausible_header(window: bytes, at: int) -> Batch | None:
     if len(window) - at < HEADER_SIZE:
         return None
     batch = read_header(window, at)
-    return batch if batch.magic == MAGIC and batch.size - LENGTH_END >= MIN_LENGTH else None
+    return batch if batch.magic == MAGIC and HEADER_SIZE <= batch.size <= MAX_BATCH else None
 
 
 def header_at(file: OpenFile, position: int) -> Batch | None:
@@ -93,6 +93,7 @@ class HeaderWalk:
             end, after = position + length + LENGTH_END, offset + count
             if (
                 magic != MAGIC or length < MIN_LENGTH or end > size or count != delta + 1 or count < 1
+                or end - position > MAX_BATCH or offset < 0 or after - 1 > LAST_OFFSET
                 or (offset != expected and expected is not None)
             ):  # fmt: skip
                 return self._rewind(position, pending)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kshell.errors import SourceError
-from kshell.protocol.batches import HEADER_SIZE, Batch, read_header
+from kshell.protocol.batches import HEADER_SIZE, MAX_BATCH, Batch, read_header
 from kshell.protocol.verify import MAGIC
 from kshell.sources.ranges import OpenFile, open_file
 from kshell.spark.files.plan import UNREAD, FilePlan, Finding, Run
@@ -73,10 +73,11 @@ def _batches(file: OpenFile, start: int, end: int) -> Iterator[tuple[int, Batch 
         at = position - base
         batch = read_header(window, at) if len(window) - at >= HEADER_SIZE else None
         if batch is None or at + batch.size > len(window):
-            size = 0 if batch is None else batch.size
+            size = 0 if batch is None else min(batch.size, MAX_BATCH)
             window, base, at = _read(file, position, min(max(_PIECE, size), end - position)), position, 0
             batch = read_header(window, 0) if len(window) >= HEADER_SIZE else None
-        if batch is not None and batch.end > len(window) and position + batch.size <= end:
+        is_larger = batch is not None and len(window) < batch.end <= min(MAX_BATCH, end - position)
+        if batch is not None and is_larger:
             window = _read(file, position, batch.size)
             batch = read_header(window, 0) if len(window) == batch.size else None
         if batch is None or batch.size < HEADER_SIZE or batch.end > len(window):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from kshell.errors import SourceError, SourceNotFoundError
-from kshell.sources.beside import meta_properties
+from kshell.sources.beside import meta_properties, node_id
 from kshell.sources.files import METADATA_DIRECTORY, Listing, SnapshotFile, is_remote, locate, scan
 from kshell.sources.remote import plain
 
@@ -180,8 +180,7 @@ def _counts(path: str, pattern: str) -> bool:
 def origin(listing: Listing) -> Origin:
     """Whose copy it is."""
     meta = meta_properties(listing)
-    node = meta.get("node.id") or meta.get("broker.id") or ""
-    return Origin(meta.get("cluster.id"), int(node) if node.isascii() and node.isdigit() and len(node) < 10 else None)
+    return Origin(meta.get("cluster.id"), node_id(meta))
 
 
 def files_of(found: Iterable[Found], snapshots: str) -> Iterator[tuple[str, int]]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kshell.sources.beside import quorum_state
 from kshell.sources.files import Listing
-
-_MOST = (1 << 31) - 1
 
 
 class Stated(NamedTuple):
@@ -27,12 +25,5 @@ def stated(listings: Iterable[Listing]) -> Stated:
 
 def _of(listing: Listing) -> Stated:
     state = quorum_state(listing)
-    listed = state.get("currentVoters")
-    ids = [one.get("voterId") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    voters = tuple(dict.fromkeys(found for one in ids if (found := _number(one)) is not None))
-    return Stated(_number(state.get("leaderId")), _number(state.get("leaderEpoch")), voters)
-
-
-def _number(found: Any) -> int | None:
-    """A node's id or an epoch, if it is one."""
-    return found if isinstance(found, int) and not isinstance(found, bool) and -1 <= found <= _MOST else None
+    voters = tuple(dict.fromkeys(voter["voterId"] for voter in state.get("currentVoters", ())))
+    return Stated(state.get("leaderId"), state.get("leaderEpoch"), voters)
