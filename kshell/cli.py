@@ -17,7 +17,7 @@ from kshell.commands.base.execute import Call, prepare, prepare_words
 from kshell.commands.base.result import Exit, Text
 from kshell.commands.base.source_flags import PROPERTIES, SOURCES, given_sources
 from kshell.commands.base.spec import Flag
-from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
+from kshell.errors import EXIT_CODES, EXIT_INTERRUPTED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
 from kshell.render.answer import answer, deadline
 from kshell.render.color import use_color
 from kshell.render.escape import terminal as escape_terminal
@@ -214,7 +214,8 @@ def usage() -> str:
         "Without a command: the interactive shell at a terminal; else commands from standard input, one a line.",
     ]
     lines += ["`kshell help` lists the commands, `kshell help COMMAND` explains one."]
-    lines += ["Exit codes: 0 done, 1 failed or found, 2 usage, 3 source, 4 damaged data, 130 interrupted."]
+    lines += ["", "exit codes (`kshell help exit-codes` says more):"]
+    lines += [f"  {code:<4}{meaning}" for code, meaning in EXIT_CODES]
     return "\n".join(lines)
 
 

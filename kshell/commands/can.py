@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.result import Report, Result, Section
 from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.errors import EXIT_FAILED, EXIT_OK, SourceError, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, SourceError, UsageError
 from kshell.metadata.authorizer import ACL, DEFAULT, NO_ACL, SUPER_USER, Decision, Request, decide, other_hosts
 from kshell.metadata.families.acls import OPERATIONS, RESOURCE_TYPES
 from kshell.metadata.families.topics import NAMES
@@ -47,7 +47,7 @@ def run(session: Session, args: Any) -> Result:
     acls = image["acls"]
     found = decide(acls, request, super_users=supers, allow_if_no_acl=args.allow_if_no_acl)
     _remark(session, request, found, supers)
-    return Report([Section("", "", _told(request, found))], exit_code=EXIT_OK if found.allowed else EXIT_FAILED)
+    return Report([Section("", "", _told(request, found))], exit_code=EXIT_OK if found.allowed else EXIT_FINDING)
 
 
 def _told(request: Request, found: Decision) -> dict[str, Any]:
@@ -189,7 +189,8 @@ COMMAND = Command(
         " log names; rule is acl, default (ACLs of the resource, none about this), noAcl (no ACL of the resource) or"
         " superUser. super.users and allow.everyone.if.no.acl.found are in no log: --super-user (repeatable, or"
         " with semicolons) and --allow-if-no-acl stand for them. Without --host, ACLs for single addresses do not"
-        " apply, and a note names them. The exit code is 0 when it is allowed, 1 when not. Brokers (-b) tell no ids of"
+        " apply, and a note names them. Brokers (-b) tell no ids of"
         " ACLs: aclId is then what the entry says. Another authorizer than Kafka's own may decide otherwise."
     ),
+    says_no="it is not allowed",
 )

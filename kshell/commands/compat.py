@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.predicates import code_of
 from kshell.commands.base.result import Report, Result, Row, Rows, Section, typed
 from kshell.commands.base.selection import is_given, row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example
 from kshell.commands.base.tables import Field
-from kshell.errors import EXIT_FAILED, EXIT_OK, UsageError
+from kshell.errors import EXIT_OK, UsageError
 from kshell.protocol.apis import api_name
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ def run(session: Session, args: Any) -> Result:
     verdicts = [check(feature, found.ranges, found.finalized) for feature in wanted]
     rows = [_row(verdict, found) for verdict in verdicts]
     one = args.feature is not None
-    unusable = one and any(row["usable"] is not True for row in rows)
-    result = select(_FIELDS, rows, args, people=_for_people, exit_code=EXIT_FAILED if unusable else EXIT_OK)
+    code = code_of(row["usable"] for row in rows) if one else EXIT_OK
+    result = select(_FIELDS, rows, args, people=_for_people, exit_code=code)
     if one and not is_given(args):
         result.for_people = _page(rows)
     return result
@@ -173,6 +174,7 @@ COMMAND = Command(
         " when the versions that each of its APIs needs overlap with what all nodes of the kind that matters share, and"
         " when the levels that it needs are finalized. Else inTheWay names the nodes that keep it from being usable,"
         " and reason says why. usable is null (unknown) where nobody knows: a node was not asked, or a level is not"
-        " told. With a FEATURE the exit code is 1 unless it is usable."
+        " told."
     ),
+    says_no="with a FEATURE: it is not usable (3 where that is unknown)",
 )

@@ -13,7 +13,7 @@ from kshell.commands.base.selection import where_flag
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.tables import Field, columns
 from kshell.commands.base.walk import one_line
-from kshell.errors import EXIT_FAILED, NoSuchPathError, UsageError
+from kshell.errors import EXIT_FINDING, NoSuchPathError, UsageError
 from kshell.session import Session
 from kshell.tree.difference import untold
 from kshell.tree.globs import is_glob, unescape
@@ -62,11 +62,11 @@ def _result(args: Any, comparison: Comparison, place: Segments) -> Result:
         import json
 
         patch = comparison.patch()
-        result: Result = Value(join(place), "patch", patch, exit_code=EXIT_FAILED if patch else 0)
+        result: Result = Value(join(place), "patch", patch, exit_code=EXIT_FINDING if patch else 0)
         result.for_people = Text(json.dumps(patch, indent=2, ensure_ascii=False), exit_code=result.exit_code)
         return result
     changes = list(comparison.changes())
-    code = EXIT_FAILED if changes else 0
+    code = EXIT_FINDING if changes else 0
     if args.where is not None:
         changes = [change for change in changes if args.where(change.row())]
     if args.stat:
@@ -202,8 +202,8 @@ COMMAND = Command(
         " so topics come twice, by name and by id, but text shows them by name alone."
         " Secrets stay redacted: one that changed is there, and its value is not."
         " --json-patch is for the document that `cat PATH -o json` prints of a (`cat /image -o json` without a PATH):"
-        " applied, it gives what that prints of b. The exit code is 0 when both are equal, 1 when they are not,"
-        " whichever differences --where shows."
+        " applied, it gives what that prints of b."
     ),
     needs_source=False,
+    says_no="something differs, whether --where shows it or not",
 )

@@ -12,7 +12,7 @@ from kshell.commands.base.selection import row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example
 from kshell.commands.base.tables import Field, image_for
 from kshell.commands.base.tables_topics import by_name
-from kshell.errors import EXIT_FAILED, EXIT_OK, CommandError, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError
 from kshell.metadata.image import Image
 from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.partial import is_untold, known
@@ -49,7 +49,7 @@ def run(session: Session, args: Any) -> Result:
     if unknown:
         there = ", ".join(map(str, sorted(image["brokers"]))) or "none"
         raise CommandError(f"broker {min(unknown)}: no such broker", hint=f"registered: {there}")
-    return select(_FIELDS, rows, args, exit_code=EXIT_FAILED if rows else EXIT_OK)
+    return select(_FIELDS, rows, args, exit_code=EXIT_FINDING if rows else EXIT_OK)
 
 
 def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[dict[str, Any]]:
@@ -110,10 +110,11 @@ COMMAND = Command(
         Example("drain-check 1 --columns topic,partition,risk,isrAfter -o csv", "for a list of what to move first", 1),
     ),
     description=(
-        "Exit code 0: the brokers can go. 1: some partitions would suffer, whichever of them the options show."
-        " last-in-sync: no in-sync replica would be left that is not fenced, so the partition goes offline, unless one"
-        " of its elr (-o wide) runs; under-min-isr: producers with acks=all would be refused."
+        "Lists the partitions that would suffer. last-in-sync: no in-sync replica would be left that is not fenced,"
+        " so the partition goes offline, unless one of its elr (-o wide) runs; under-min-isr: producers with acks=all"
+        " would be refused."
         f" {MIN_ISR} A partition that has no replica in sync on these brokers loses nothing, and is not listed, however"
         " bad it is."
     ),
+    says_no="a partition would suffer, whether the options show it or not",
 )

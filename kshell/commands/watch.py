@@ -13,7 +13,7 @@ from kshell.commands.base.result import Branch, Frames, Many, Nothing, Part, Rep
 from kshell.commands.base.spec import CONDITION, Arg, Command, Example, Flag
 from kshell.commands.base.where import Predicate, compile_where
 from kshell.commands.base.where_kinds import fields_of
-from kshell.errors import EXIT_FAILED, EXIT_OK, DeadlineError, KshellError, SourceError, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, DeadlineError, KshellError, SourceError, UsageError
 from kshell.session import Session
 
 _LOOK = 0.1
@@ -48,7 +48,7 @@ def _frames(session: Session, args: Any, frames: Frames) -> Iterator[Part]:
             frames.exit_code = EXIT_OK
             return
         if number == args.times:
-            frames.exit_code = _exit_code(part) if args.until is None else EXIT_FAILED
+            frames.exit_code = _exit_code(part) if args.until is None else EXIT_FINDING
             return
         ends.limit = part.call.shape.timeout if part.call is not None else ends.limit
         failed = _wait(source, ends, args.interval, spent=time.monotonic() - begun)
@@ -244,9 +244,10 @@ COMMAND = Command(
         "Everything after the command's name is the command's; the options of watch come before it. At a terminal the"
         " newest answer takes the place of the one before, with what changed in reverse video, and Ctrl-C ends it"
         " (exit code 130). Anywhere else each answer that differs from the one before is printed after it. An error of"
-        " the command is shown like an answer, and the watch goes on; --timeout ends it (exit code 1).\n\n"
+        " the command is shown like an answer, and the watch goes on; --timeout ends it (exit code 3).\n\n"
         "The condition of --until sees the rows of the answer; an answer that is no list of rows is one object, and a"
         " value that is neither is the field `value`."
     ),
     needs_source=True,
+    says_no="with --until: no row fulfilled the condition in as many runs as --times allows; without: the last run's",
 )

@@ -38,7 +38,6 @@ STYLE = Style.from_dict(
         "bar.source": "reverse bold",
         "bar.wrong": "bg:ansired fg:ansiwhite bold noreverse",
         "bar.note": "bg:ansiyellow fg:ansiblack noreverse",
-        "validation-toolbar": "bg:ansired fg:ansiwhite noreverse",
         "completion-menu": "bg:ansibrightblack fg:ansiwhite noreverse",
         "completion-menu.completion": "",
         "completion-menu.completion.current": "bg:ansicyan fg:ansiblack noreverse",
