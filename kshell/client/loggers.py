@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from kshell.client import codes
 from kshell.client.connection import Connection
 from kshell.errors import ProtocolError
+from kshell.metadata.values import enum_name
 from kshell.protocol.decoder import Message
 from kshell.protocol.messages.configs import DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS
 
@@ -15,7 +16,7 @@ BROKER_LOGGER = 8
 INVALID_REQUEST = 42
 """Among others: this node has another id."""
 _SET, _DELETE = 0, 1
-_SOURCES = {4: "STATIC_BROKER_CONFIG", 5: "DEFAULT_CONFIG", 6: "DYNAMIC_BROKER_LOGGER_CONFIG"}
+SOURCES = {4: "STATIC_BROKER_CONFIG", 5: "DEFAULT_CONFIG", 6: "DYNAMIC_BROKER_LOGGER_CONFIG"}
 
 
 class Logger(NamedTuple):
@@ -39,7 +40,7 @@ def loggers(connection: Connection, node_id: int) -> list[Logger]:
         Logger(
             item["name"],
             item["value"],
-            _SOURCES.get(item["configSource"], f"UNKNOWN({item['configSource']})"),
+            enum_name(SOURCES, item["configSource"]),
             item["readOnly"],
         )
         for item in found["configs"]

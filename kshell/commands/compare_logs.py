@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.local_files import complete_file
+from kshell.commands.base.record_types import RECORD_TYPE
 from kshell.commands.base.result import Column, Report, Result, Row, Rows, Section
 from kshell.commands.base.selection import is_given, row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example
@@ -22,13 +24,21 @@ if TYPE_CHECKING:
     from kshell.sources.agreement import Agreement, Parted, Standing
     from kshell.sources.copies import Copy
 
-_RECORD = {"offset": "int64", "epoch": "int32", "timestampMs": "int64", "type": "string", "version": "int16",
+_RECORD = {"offset": "int64", "epoch": "int32", "timestampMs": "int64", "type": RECORD_TYPE, "version": "int16",
            "data": "json"}  # fmt: skip
+
+
+def _states() -> tuple[str, ...]:
+    from kshell.sources.agreement import STATES
+
+    return STATES
+
+
 _FIELDS = (
     Field("copy", "string", "the directory or file, as it was given"),
     Field(
         "state",
-        "string",
+        Enumeration(lambda: (*_states(), DAMAGED)),
         "reference, same, behind, diverged, damaged, other-cluster or not-compared; see `man compare-logs`",
     ),
     Field("nodeId", "int32", "the node whose copy it is; null without meta.properties"),

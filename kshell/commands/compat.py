@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.predicates import code_of
 from kshell.commands.base.result import Report, Result, Row, Rows, Section, typed
 from kshell.commands.base.selection import is_given, row_flags, select
@@ -19,10 +20,17 @@ if TYPE_CHECKING:
     from kshell.commands.base.node_versions import Survey
     from kshell.session import Session
 
+
+def _known() -> Mapping[str, Feature]:
+    from kshell.client.features import features
+
+    return features()
+
+
 _SPANS = {"*": {"min": "int16", "max": "int16"}}
 _FIELDS = (
-    Field("feature", "string", "the feature's name"),
-    Field("kip", "string", "the KIP that brought it"),
+    Field("feature", Enumeration(_known), "the feature's name"),
+    Field("kip", Enumeration(lambda: (one.kip for one in _known().values())), "the KIP that brought it"),
     Field("usable", "boolean", "whether it can be used; null where that is not known"),
     Field("required", _SPANS, "versions of APIs and levels of features that it needs", True),
     Field("shared", _SPANS, "those that all nodes have; null where there are none", True),

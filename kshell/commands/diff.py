@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
-from kshell.commands.base.history_diff import ADDED, BY_ID, CHANGED, Comparison, counts, is_double
+from kshell.commands.base.enumeration import Enumeration
+from kshell.commands.base.history_diff import ADDED, BY_ID, CHANGED, REMOVED, Comparison, counts, is_double
+from kshell.commands.base.leaf_types import LEAF_TYPE
 from kshell.commands.base.result import Column, Difference, Page, Result, Row, Rows, Text, Value
 from kshell.commands.base.selection import where_flag
 from kshell.commands.base.spec import Arg, Command, Example, Flag
@@ -24,15 +26,15 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     Field("path", "string", "of the leaf"),
-    Field("type", "string", "of the leaf"),
-    Field("change", "string", "added, removed or changed"),
+    Field("type", LEAF_TYPE, "of the leaf"),
+    Field("change", Enumeration((ADDED, REMOVED, CHANGED)), "added, removed or changed"),
     Field("fields", ["string"], "which of its fields changed"),
     Field("old", "json", "its value before"),
     Field("new", "json", "its value after"),
 )
 _COLUMNS = columns(_FIELDS)
-_STAT = (Column("type", type="string"), *(Column(name, type="int64") for name in ("added", "removed", "changed")))
-_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+_STAT = (Column("type", type="string"), *(Column(name, type="int64") for name in (ADDED, REMOVED, CHANGED)))
+_SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
 _CONTEXT = "context:"
 
 

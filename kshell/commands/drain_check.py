@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
 from kshell.commands.base.result import Result
@@ -23,10 +24,15 @@ if TYPE_CHECKING:
 
 LAST_IN_SYNC = "last-in-sync"
 UNDER_MIN_ISR = "under-min-isr"
+_RISK = Enumeration((LAST_IN_SYNC, UNDER_MIN_ISR))
 _FIELDS = (
     Field("topic", "string", "the topic's name"),
     Field("partition", "int32", "the partition's number"),
-    Field("risk", "string", f"{LAST_IN_SYNC}: no in-sync replica is left; {UNDER_MIN_ISR}: too few for acks=all"),
+    Field(
+        "risk",
+        _RISK,
+        f"{LAST_IN_SYNC}: no in-sync replica is left; {UNDER_MIN_ISR}: too few for acks=all",
+    ),
     Field("leader", "int32", "the broker that leads it now; -1 for none"),
     Field("replicas", ["int32"], "brokers that are to have it"),
     Field("isr", ["int32"], "those in sync now"),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.health_state import state_of
 from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from kshell.session import Session
 
 FIELDS = (
-    Field("level", "string", "critical, error, warning or info"),
-    Field("finding", "string", "what was found, by the name of its check"),
+    Field("level", Enumeration(LEVELS), "critical, error, warning or info"),
+    Field("finding", Enumeration(lambda: (one.name for one in checks())), "what was found, by the name of its check"),
     Field("path", "string", "what it is about"),
     Field("evidence", "string", "the facts"),
     Field("nextStep", "string", "what to do about it"),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.arguments import count
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.result import Result
 from kshell.commands.base.selection import row_flags, select
 from kshell.commands.base.spec import Command, Example, Flag
@@ -26,12 +27,13 @@ NO_SUCH_PARTITION = "no-such-partition"
 NOT_A_REPLICA = "not-a-replica"
 SET_ASIDE = "set-aside"
 MISSING = "missing"
+FINDINGS = (UNKNOWN_TOPIC, OTHER_TOPIC_ID, NO_SUCH_PARTITION, NOT_A_REPLICA, SET_ASIDE, MISSING)
 
 _FIELDS = (
     Field("broker", "int32", "the broker whose log directory it is"),
     Field("topic", "string", "the topic's name"),
     Field("partition", "int32", "the partition's number"),
-    Field("finding", "string", "what is wrong; see `man strays`"),
+    Field("finding", Enumeration(FINDINGS), "what is wrong; see `man strays`"),
     Field("logDir", "string", "the log directory; null if it is missing"),
     Field("size", "int64", "bytes, as far as they are told"),
     Field("replicas", ["int32"], "the brokers that the image places it on; null if it has no such partition"),

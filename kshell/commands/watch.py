@@ -11,8 +11,9 @@ from kshell.commands.base.execute import Call, prepare_words
 from kshell.commands.base.language import quote
 from kshell.commands.base.result import Branch, Frames, Many, Nothing, Part, Report, Result, Row, Rows, Tree, Value
 from kshell.commands.base.spec import CONDITION, Arg, Command, Example, Flag
+from kshell.commands.base.tables import where_type
 from kshell.commands.base.where import Predicate, compile_where
-from kshell.commands.base.where_kinds import fields_of
+from kshell.commands.base.where_kinds import Kind, fields_of, kind_of
 from kshell.errors import EXIT_FINDING, EXIT_OK, DeadlineError, KshellError, SourceError, UsageError
 from kshell.session import Session
 
@@ -166,7 +167,14 @@ def _wait(source: _Source, ends: _End, every: float, *, spent: float) -> KshellE
 def _fulfils(until: Predicate, result: Result) -> bool:
     """Whether any row of an answer does; an answer that is no rows is one object. Raises UsageError."""
     rows, names = _objects(result)
-    return any(map(compile_where(until.text, fields_of(rows, names)), rows))
+    kinds = fields_of(rows, names) | (_declared(result) if isinstance(result, Rows) else {})
+    return any(map(compile_where(until.text, kinds), rows))
+
+
+def _declared(rows: Rows) -> dict[str, Kind]:
+    """The columns that declare which values they can have: what can never be is not waited for."""
+    kinds = {one.name: kind_of(where_type(one.type)) for one in rows.columns if one.type is not None}
+    return {name: kind for name, kind in kinds.items() if (kind.of or kind).values is not None}
 
 
 def _objects(result: Result) -> tuple[list[Row], list[str]]:

@@ -34,28 +34,37 @@ class Key(NamedTuple):
     falling: bool
 
 
-def where_flag(fields: Sequence[Field]) -> Flag:
-    """``--where`` for rows with these fields."""
+class Conditions:
+    """Conditions on rows with these fields: the conversion of ``--where``, and its completion."""
 
-    def kinds() -> dict[str, FieldType]:
-        return {field.name: where_type(field.type) for field in fields}
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self.fields = tuple(fields)
 
-    def compiled(text: str) -> Predicate:
+    def __call__(self, text: str) -> Predicate:
+        """The condition in a text. Raises ExpressionError."""
         from kshell.commands.base.where import compile_where  # late: most lines have no condition
 
-        return compile_where(text, kinds())
+        return compile_where(text, self._kinds())
 
-    def complete(session: Session, typed: str) -> Iterable[str]:
+    def complete(self, session: Session, typed: str) -> Iterable[str]:
+        """What an unfinished condition may become."""
         from kshell.commands.base.where import complete_where
 
-        return complete_where(typed, kinds())
+        return complete_where(typed, self._kinds())
 
+    def _kinds(self) -> dict[str, FieldType]:
+        return {field.name: where_type(field.type) for field in self.fields}
+
+
+def where_flag(fields: Sequence[Field]) -> Flag:
+    """``--where`` for rows with these fields."""
+    conditions = Conditions(fields)
     return Flag(
         ("--where",),
         "only rows that fulfil the condition",
         metavar=CONDITION,
-        convert=compiled,
-        complete=complete,
+        convert=conditions,
+        complete=conditions.complete,
         once=True,
     )
 
