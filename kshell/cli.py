@@ -18,9 +18,9 @@ from kshell.commands.base.result import Exit, Text
 from kshell.commands.base.source_flags import PROPERTIES, SOURCES, given_sources
 from kshell.commands.base.spec import Flag
 from kshell.errors import EXIT_CODES, EXIT_INTERRUPTED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
+from kshell.escape import terminal as escape_terminal
 from kshell.render.answer import answer, deadline
 from kshell.render.color import use_color
-from kshell.render.escape import terminal as escape_terminal
 from kshell.render.output import OutputClosed, describe_error, emit
 from kshell.render.question import asker
 from kshell.session import Session

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from kshell.client import codes
 from kshell.client.connection import Connection
 from kshell.errors import ProtocolError
-from kshell.metadata.values import enum_name
 from kshell.protocol.decoder import Message
 from kshell.protocol.messages.configs import DESCRIBE_CONFIGS, INCREMENTAL_ALTER_CONFIGS
 
@@ -40,7 +39,7 @@ def loggers(connection: Connection, node_id: int) -> list[Logger]:
         Logger(
             item["name"],
             item["value"],
-            enum_name(SOURCES, item["configSource"]),
+            SOURCES.get(item["configSource"], f"UNKNOWN({item['configSource']})"),
             item["readOnly"],
         )
         for item in found["configs"]

@@ -6,8 +6,8 @@ import os
 import sys
 import traceback
 
+from kshell import escape
 from kshell.errors import CommandError
-from kshell.render import escape
 
 
 def own_fault(error: BaseException) -> CommandError:

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
+from kshell import escape
 from kshell.commands.base.result import Result, Rows
 from kshell.errors import EXIT_OK, EXIT_USAGE, CommandError, DeadlineError, KshellError, UsageError
-from kshell.render import escape, render
+from kshell.render import render
 from kshell.render.cells import cells
 from kshell.render.color import paint
 from kshell.sources.files import is_inside

@@ -13,7 +13,7 @@ from kshell import __version__
 from kshell.commands.base.language import quote
 from kshell.commands.base.result import Exit
 from kshell.errors import EXIT_INTERRUPTED
-from kshell.render.escape import terminal as clean
+from kshell.escape import terminal as clean
 from kshell.repl.history import ShellHistory
 from kshell.repl.lines import Lines
 from kshell.repl.loading import Loader, Meter

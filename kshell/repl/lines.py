@@ -13,9 +13,9 @@ from kshell.commands.base.execute import prepare
 from kshell.commands.base.result import Exit
 from kshell.commands.base.scan import words as words_in
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, DeadlineError, KshellError
+from kshell.escape import terminal as clean
 from kshell.render.answer import answer, deadline
 from kshell.render.color import paint, use_color
-from kshell.render.escape import terminal as clean
 from kshell.render.output import OutputClosed, describe_error
 from kshell.render.question import asker
 from kshell.repl.loading import Loader, Meter

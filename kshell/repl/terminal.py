@@ -7,8 +7,8 @@ import os
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
-from kshell.render.escape import terminal as clean
-from kshell.render.escape import unsafe
+from kshell.escape import terminal as clean
+from kshell.escape import unsafe
 
 __all__ = ["STYLE", "clean", "is_dumb", "masked", "shortened", "width_of"]
 
