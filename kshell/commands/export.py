@@ -140,9 +140,9 @@ COMMAND = Command(
         " added to. Numbers are exact. Lists and objects are lists, structs and maps in Parquet and DuckDB, and JSON in"
         " CSV and SQLite. CSV is that of `-o csv`: a text that a spreadsheet would run as a formula has a ' in front,"
         " and control and bidirectional characters are visible escapes; the other formats hold text exactly. parquet"
-        " and duckdb need the extra sql (pip install 'kraft-shell[sql]'). Nothing is seen in the directory before all of"
-        " it is written, and a"
-        " failure leaves it as it was; databases are one file, kraft.sqlite or kraft.duckdb. Nothing is written into"
-        " the directory that is being read. Secrets are redacted unless --show-secrets is given."
+        " and duckdb need the extra sql (pip install 'kraft-shell[sql]'). Nothing is seen in the directory before all"
+        " of it is written, and a failure leaves it as it was; databases are one file, kraft.sqlite or kraft.duckdb."
+        " Nothing is written into the directory that is being read. Secrets are redacted unless --show-secrets is"
+        " given."
     ),
 )

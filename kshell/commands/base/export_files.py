@@ -1,7 +1,8 @@
 """Tables into files, a format each. A writer gets one table after the other, and says what files it made.
 
-Numbers, text and null are exact in every format, but that CSV escapes what a spreadsheet or a terminal would obey. Lists
-and objects are lists, structs and maps in Parquet and DuckDB, lists and objects in JSON, and JSON text in CSV and SQLite.
+Numbers, text and null are exact in every format, but that CSV escapes what a spreadsheet or a terminal would obey.
+Lists and objects are lists, structs and maps in Parquet and DuckDB, lists and objects in JSON, and JSON text in CSV and
+SQLite.
 """
 
 from __future__ import annotations
