@@ -135,6 +135,44 @@ def test_keep_going_gives_the_highest_code() -> None:
     assert (went_on.returncode, went_on.stdout) == (2, "/\n")
 
 
+NOT_RUN = "kshell: note: the lines after it were not run; --keep-going runs them all\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin"),
+    [
+        (["-c", "helth", "-c", "pwd"], ""),
+        ([], "helth\npwd\n"),
+        (["-f", "-"], "helth\n\npwd\n"),
+        (["-c", "grep RECOVERING /image/topics", "-c", "pwd"], ""),
+    ],
+)
+def test_lines_that_are_left_out_are_told_of(words: list[str], stdin: str) -> None:
+    done = run("--demo", *words, stdin=stdin)
+    assert done.stdout == "" and done.returncode != 0
+    assert done.stderr.endswith(NOT_RUN)
+
+
+@pytest.mark.parametrize("stdin", ["helth\n", "pwd\nhelth", "helth\n\n"])
+def test_nothing_is_told_of_where_the_last_line_failed(stdin: str) -> None:
+    assert NOT_RUN not in run("--demo", stdin=stdin).stderr
+    assert run("--demo", "--keep-going", stdin=f"{stdin}\npwd\n").stdout.endswith("/\n")
+
+
+def test_who_writes_to_a_pipe_is_not_waited_for_after_a_failure() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "kshell", "--demo"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"helth\n")
+        process.stdin.flush()
+        assert process.wait(30) == 2
+
+
 def test_a_closed_pipe_ends_quietly() -> None:
     command = f"{sys.executable} -P -m kshell --demo find / | head -n 1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
