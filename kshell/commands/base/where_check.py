@@ -138,11 +138,11 @@ class Checker:
         if not left.kind.may_be("string"):
             raise self.fault(f"{self.said(node.left)} is {left.kind.said}: ~ searches in text", node.left)
         compiled = pattern(node.right, self.text)
-        values = left.kind.values
-        if values is not None and not values.any(compiled.search):
+        search, values = bounded(compiled), left.kind.values
+        if values is not None and not values.any(search):
             what = f"no value of {self.said(node.left)} matches {compiled.pattern}"
             raise ExpressionError(what, self.text, node.right.at, hint=f"values: {', '.join(values.values)}")
-        search, get, wanted = bounded(compiled), left.get, node.operator == "~"
+        get, wanted = left.get, node.operator == "~"
 
         def test(scope: Scope) -> bool:
             text = get(scope)
