@@ -25,7 +25,7 @@ def entry() -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:
-        code = code or 1
+        code = code or 2
     # Taking a large image apart object by object would take longer than many an answer.
     os._exit(code)
 

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from kshell.commands.base import registry
 from kshell.commands.base.arguments import SHAPING, parse_options
@@ -17,10 +17,10 @@ from kshell.commands.base.execute import Call, prepare, prepare_words
 from kshell.commands.base.result import Exit, Text
 from kshell.commands.base.source_flags import PROPERTIES, SOURCES, given_sources
 from kshell.commands.base.spec import Flag
-from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
+from kshell.errors import EXIT_CODES, EXIT_INTERRUPTED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
+from kshell.escape import terminal as escape_terminal
 from kshell.render.answer import answer, deadline
 from kshell.render.color import use_color
-from kshell.render.escape import terminal as escape_terminal
 from kshell.render.output import OutputClosed, describe_error, emit
 from kshell.render.question import asker
 from kshell.session import Session
@@ -41,6 +41,7 @@ _OPTIONS = (
     Flag(("-h", "--help"), "print this help"),
 )
 _SAY_AT_MOST = 10
+_STDIN = "-"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -76,7 +77,9 @@ def _main(argv: list[str]) -> int:
         return runner.words(command)
     runner.session.travels()
     if scripted:
-        return runner.lines(_given_lines(options) if options.c or options.f else _file_lines("-"))
+        is_given = bool(options.c or options.f)
+        live = not is_given or _STDIN in (options.f or ())
+        return runner.lines(_given_lines(options) if is_given else _file_lines(_STDIN), live=live)
     from kshell.repl import run
 
     return run(runner.session)
@@ -146,12 +149,18 @@ class Runner:
         """One command in words that the operating system's shell has split."""
         return self._run(prepare_words(self.session, words))
 
-    def lines(self, lines: Iterable[str]) -> int:
-        """Lines of the command language; the first that does not end with 0 is the last, unless told to keep going."""
+    def lines(self, lines: Iterable[str], *, live: bool = False) -> int:
+        """Lines of the command language; the first that does not end with 0 is the last, unless told to keep going.
+
+        ``live``: they come from standard input.
+        """
         code = EXIT_OK
-        for line in lines:
+        rest = iter(lines)
+        for line in rest:
             code = max(code, self._line(line))
             if code != EXIT_OK and not self.session.settings.get("keep-going"):
+                if _has_more(rest, live=live):
+                    print("kshell: note: the lines after it were not run; --keep-going runs them all", file=sys.stderr)
                 break
         return code
 
@@ -191,8 +200,27 @@ def _given_lines(options: SimpleNamespace) -> Iterator[str]:
         yield from _file_lines(name)
 
 
+def _is_readable(stream: TextIO) -> bool:
+    """Whether reading it would not wait."""
+    import select
+
+    return bool(select.select([stream], [], [], 0)[0])
+
+
+def _has_more(lines: Iterator[str], *, live: bool) -> bool:
+    """Whether there is another line. ``live``: standard input has them, and whoever writes there is not waited for."""
+    try:
+        while not live or _is_readable(sys.stdin):
+            line = next(lines, None)
+            if line is None or line.strip():
+                return line is not None
+        return False
+    except (KshellError, OSError, ValueError):
+        return False  # what is wrong with the rest is not what this line ends with
+
+
 def _file_lines(name: str) -> Iterator[str]:
-    if name == "-":
+    if name == _STDIN:
         yield from sys.stdin
         return
     try:
@@ -214,7 +242,8 @@ def usage() -> str:
         "Without a command: the interactive shell at a terminal; else commands from standard input, one a line.",
     ]
     lines += ["`kshell help` lists the commands, `kshell help COMMAND` explains one."]
-    lines += ["Exit codes: 0 done, 1 failed or found, 2 usage, 3 source, 4 damaged data, 130 interrupted."]
+    lines += ["", "exit codes (`kshell help exit-codes` says more):"]
+    lines += [f"  {code:<4}{meaning}" for code, meaning in EXIT_CODES]
     return "\n".join(lines)
 
 

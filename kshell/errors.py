@@ -2,11 +2,11 @@
 
 ::
 
-    KshellError                     1
-    ├── CommandError                1  a command could not do what was asked
+    KshellError                     2
+    ├── CommandError                2  a command could not do what was asked
     │   ├── NoSuchPathError
     │   ├── NotADirectoryNodeError
-    │   ├── DeadlineError
+    │   ├── DeadlineError           3  it took longer than --timeout allows
     │   └── LeaseLostError
     ├── UsageError                  2  the command line is not understood
     ├── SourceError                 3  the source cannot be reached, or refuses
@@ -26,8 +26,12 @@
     ├── DataError                   4  the data is corrupt or incomplete
     │   ├── CorruptDataError           … at a known byte of a file
     │   ├── IncompleteLogError         … records that should be there are not
+    │   │   └── OutOfReachError     2  … of a time that the source no longer, or never, had
     │   └── MissingCodecError          … compressed with a codec that is not installed
     └── Interrupted               130
+
+No error has the code 1: that is a predicate's answer, and whoever asked must be able to tell "it is bad" from "nobody
+could tell". What the codes mean to users is said in :data:`EXIT_CODES`, and nowhere else.
 
 A message says what is wrong, where, and (``hint``) what to do next. Values of records never go into a message:
 they may be secret.
@@ -39,17 +43,27 @@ from collections.abc import Mapping
 from typing import Any
 
 EXIT_OK = 0
-EXIT_FAILED = 1
+EXIT_FINDING = 1
 EXIT_USAGE = 2
 EXIT_SOURCE = 3
 EXIT_DATA = 4
 EXIT_INTERRUPTED = 130
 
+EXIT_CODES: tuple[tuple[int, str], ...] = (
+    (EXIT_OK, "done; and where a question was asked: clean, equal, allowed, found"),
+    (EXIT_FINDING, "only an answer, never a failure: a finding, a difference, denied, nothing found, a row left"),
+    (EXIT_USAGE, "not carried out: the line is wrong, or a path, name, point or file that it names is not there"),
+    (EXIT_SOURCE, "not carried out: the source cannot be reached or read, refuses, does not know, or is too slow"),
+    (EXIT_DATA, "the data is damaged or incomplete; what is shown is the last good state"),
+    (EXIT_INTERRUPTED, "interrupted"),
+)
+"""Code -> what it means. README, ``--help``, ``help exit-codes``, ``man`` and the reference print these sentences."""
+
 
 class KshellError(Exception):
     """Root of the tree. ``hint`` is the next step for the person who reads it, or ``None``."""
 
-    exit_code = EXIT_FAILED
+    exit_code = EXIT_USAGE
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -79,7 +93,9 @@ class NotADirectoryNodeError(CommandError):
 
 
 class DeadlineError(CommandError):
-    """A command took longer than ``--timeout`` allows."""
+    """A command took longer than ``--timeout`` allows: the source had no answer by then."""
+
+    exit_code = EXIT_SOURCE
 
 
 class LeaseLostError(CommandError):
@@ -88,8 +104,6 @@ class LeaseLostError(CommandError):
 
 class UsageError(KshellError):
     """The command line is not understood. ``column`` is the 0-based place of the fault in the line, if known."""
-
-    exit_code = EXIT_USAGE
 
     def __init__(self, message: str, *, hint: str | None = None, column: int | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -206,6 +220,12 @@ class CorruptDataError(DataError):
 
 class IncompleteLogError(DataError):
     """Records that must exist (before the log's start, between segments) are not in the directory."""
+
+
+class OutOfReachError(IncompleteLogError):
+    """A point in time that the source does not reach back to. Nothing is wrong with the data that is there."""
+
+    exit_code = EXIT_USAGE
 
 
 class MissingCodecError(DataError):

@@ -149,7 +149,7 @@ def commands() -> str:
         f"| command | |\n| --- | --- |\n{index}\n",
         f"Every command also takes:\n\n{usage.options(SHAPING)}\n",
         f"Conditions (`--where`, and `--until` of watch):\n\n{CONDITIONS}",
-        "Exit codes:\n\n" + "\n".join(f"- `{code}`: {words}" for code, words in usage.EXIT_CODES) + "\n",
+        f"Exit codes:\n\n{usage.exit_codes_page(made)}\n",
     ]
     with place_for_examples():
         parts += [_command(command) for command in made]
@@ -164,6 +164,7 @@ def _command(command: Command) -> str:
         command.description + "\n" if command.description else "",
         usage.arguments(command) + "\n" if command.args else "",
         usage.options(command.flags) + "\n" if command.flags else "",
+        f"Exit code 1: {command.says_no}.\n" if command.says_no else "",
     ]
     session = sample_session()
     for example in command.examples:

@@ -47,7 +47,7 @@ def test_a_positional_command() -> None:
 
 def test_words_are_not_split_again(tmp_path: Path) -> None:
     done = run("--demo", "cat", "/image/no such topic|x")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "no such topic|x: no such path" in done.stderr
 
 
@@ -73,7 +73,7 @@ def test_nothing_is_written_beside_the_data(tmp_path: Path) -> None:
     shutil.copytree(FIXTURE, tmp_path / "copy")
     inside = tmp_path / "copy/__cluster_metadata-0/out"
     done = run("-d", str(tmp_path / "copy"), "-c", f"pwd > {inside}")
-    assert done.returncode == 1 and "writes nothing" in done.stderr
+    assert done.returncode == 2 and "writes nothing" in done.stderr
     assert not inside.exists()
 
 
@@ -84,7 +84,7 @@ def test_nothing_is_written_beside_the_data(tmp_path: Path) -> None:
     ("words", "code", "said"),
     [
         (["--demo", "pwd"], 0, ""),
-        (["--demo", "cat", "/image/nothing"], 1, "no such path"),
+        (["--demo", "cat", "/image/nothing"], 2, "no such path"),
         (["--demo", "grep", "no-such-value-anywhere"], 1, ""),
         (["--demo", "lss"], 2, "did you mean ls"),
         (["--demo", "ls", "--wrong"], 2, "--wrong"),
@@ -130,9 +130,47 @@ def test_a_torn_tail_is_a_note(tmp_path: Path) -> None:
 
 def test_keep_going_gives_the_highest_code() -> None:
     stopped = run("--demo", "-c", "pwd", "-c", "cat /nope", "-c", "pwd")
-    assert (stopped.returncode, stopped.stdout) == (1, "/\n")
+    assert (stopped.returncode, stopped.stdout) == (2, "/\n")
     went_on = run("--demo", "--keep-going", "-c", "cat /nope", "-c", "lss", "-c", "pwd")
     assert (went_on.returncode, went_on.stdout) == (2, "/\n")
+
+
+NOT_RUN = "kshell: note: the lines after it were not run; --keep-going runs them all\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin"),
+    [
+        (["-c", "helth", "-c", "pwd"], ""),
+        ([], "helth\npwd\n"),
+        (["-f", "-"], "helth\n\npwd\n"),
+        (["-c", "grep RECOVERING /image/topics", "-c", "pwd"], ""),
+    ],
+)
+def test_lines_that_are_left_out_are_told_of(words: list[str], stdin: str) -> None:
+    done = run("--demo", *words, stdin=stdin)
+    assert done.stdout == "" and done.returncode != 0
+    assert done.stderr.endswith(NOT_RUN)
+
+
+@pytest.mark.parametrize("stdin", ["helth\n", "pwd\nhelth", "helth\n\n"])
+def test_nothing_is_told_of_where_the_last_line_failed(stdin: str) -> None:
+    assert NOT_RUN not in run("--demo", stdin=stdin).stderr
+    assert run("--demo", "--keep-going", stdin=f"{stdin}\npwd\n").stdout.endswith("/\n")
+
+
+def test_who_writes_to_a_pipe_is_not_waited_for_after_a_failure() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "kshell", "--demo"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"helth\n")
+        process.stdin.flush()
+        assert process.wait(30) == 2
 
 
 def test_a_closed_pipe_ends_quietly() -> None:
@@ -167,7 +205,7 @@ def test_an_interrupt_is_130(tmp_path: Path) -> None:
 def test_timeout() -> None:
     started = time.monotonic()
     done = run("--demo", "--timeout", "0.5", "-c", "pwd | exec sleep 20")
-    assert done.returncode == 1 and "gave up after 0.5 s" in done.stderr
+    assert done.returncode == 3 and "gave up after 0.5 s" in done.stderr
     assert time.monotonic() - started < 15
 
 
@@ -183,7 +221,7 @@ def test_shaping_options_before_and_after() -> None:
 
 def test_as_of_takes_a_time_ago_as_its_own_word() -> None:
     done = run("--demo", "--as-of", "-3000d", "pwd")
-    assert done.returncode == 4 and "nothing is known of" in done.stderr
+    assert done.returncode == 2 and "nothing is known of" in done.stderr
 
 
 def test_sources_by_level(tmp_path: Path) -> None:
@@ -236,7 +274,7 @@ def test_settings_shape_a_script_and_the_command_line_is_the_first_of_them() -> 
     script = "set output json\ncat /image/features/metadataVersion\n"
     assert answer("--demo", stdin=script) == '"4.3-IV0"\n'
     went_on = run("--demo", stdin="set keep-going on\ncat /nope\npwd\n")
-    assert (went_on.returncode, went_on.stdout) == (1, "/\n")
+    assert (went_on.returncode, went_on.stdout) == (2, "/\n")
     narrow = answer("--demo", "-c", "set width 40", "-c", "ls /image")
     assert max(map(len, narrow.splitlines())) <= 40 and len(narrow.splitlines()) < 10
 
@@ -265,7 +303,7 @@ def test_a_lone_source_file_is_never_written_to(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(copy)
     for target in ("one.checkpoint", "link"):
         done = run("-d", str(copy), "-c", f"find /image > {tmp_path / target}")
-        assert done.returncode == 1 and "writes nothing" in done.stderr
+        assert done.returncode == 2 and "writes nothing" in done.stderr
     assert copy.read_bytes() == before
     assert run("-d", str(copy), "-c", f"pwd > {tmp_path / 'other'}").returncode == 0
 
@@ -274,16 +312,16 @@ def test_the_log_directory_around_the_metadata_is_not_written_to(tmp_path: Path)
     shutil.copytree(FIXTURE, tmp_path / "copy")
     meta = tmp_path / "copy/meta.properties"
     done = run("-d", str(tmp_path / "copy"), "-c", f"pwd > {meta}")
-    assert done.returncode == 1 and "cluster.id" in meta.read_text()
+    assert done.returncode == 2 and "cluster.id" in meta.read_text()
 
 
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (["--as-of", "-999999999999w", "pwd"], 4),
-        (["--as-of", "0001-01-01T00:00:00+23:59", "pwd"], 4),
+        (["--as-of", "-999999999999w", "pwd"], 2),
+        (["--as-of", "0001-01-01T00:00:00+23:59", "pwd"], 2),
         (["--as-of", "9" * 5000, "pwd"], 2),
-        (["cat", "/image/topics/byName/orders/" + "9" * 5000], 1),
+        (["cat", "/image/topics/byName/orders/" + "9" * 5000], 2),
         (["ls", "/image/" + "{a,b}" * 30], 2),
         (["-d", "x", "pwd"], 2),
     ],
@@ -315,7 +353,7 @@ def test_an_unforeseen_fault_is_named_without_its_text(
         raise ValueError("secret-value")
 
     monkeypatch.setattr(cli, "_main", fail)
-    assert cli.main([]) == 1
+    assert cli.main([]) == 2
     said = capsys.readouterr().err
     assert "a fault of kshell" in said and "ValueError" in said and "secret-value" not in said
 
@@ -327,7 +365,7 @@ def test_a_time_after_a_snapshot_without_a_log(tmp_path: Path) -> None:
         shutil.copy(snapshot, inner)
     words = ["-d", str(tmp_path), "cat", "/image/provenance", "-o", "json"]
     assert json.loads(answer(*words, "--as-of", "2030-01-01"))["offset"] == 573
-    assert run(*words, "--as-of", "2001-01-01").returncode == 4
+    assert run(*words, "--as-of", "2001-01-01").returncode == 2
 
 
 def test_a_point_that_is_not_written_yet_says_so() -> None:

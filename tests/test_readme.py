@@ -61,6 +61,20 @@ def test_recipes_run(monkeypatch: pytest.MonkeyPatch) -> None:
             assert output(recipe)
 
 
+def test_the_recipe_for_unavailable_partitions_finds_what_has_no_leader() -> None:
+    row = next(line for line in README.read_text().splitlines() if "--unavailable-partitions" in line)
+    recipe = re.findall(r"`([^`]+)`", row.split(" | ")[1])[0]
+    leaderless = output("partitions --where 'leader == -1' -o jsonl")
+    assert leaderless and output(f"{recipe} -o jsonl") == leaderless
+
+
+def test_the_one_command_that_changes_something_is_named_where_reading_is_promised() -> None:
+    paragraphs = re.split(r"\n\n|\n(?=- )", README.read_text())
+    promises = [one for one in paragraphs if re.search(r"reads: no lock|Nothing is written", one)]
+    assert len(promises) == 2
+    assert all("loggers NODE set" in part for part in promises)
+
+
 def rewrite() -> None:
     """Puts the real outputs into the README."""
     text = README.read_text()

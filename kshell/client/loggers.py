@@ -15,7 +15,7 @@ BROKER_LOGGER = 8
 INVALID_REQUEST = 42
 """Among others: this node has another id."""
 _SET, _DELETE = 0, 1
-_SOURCES = {4: "STATIC_BROKER_CONFIG", 5: "DEFAULT_CONFIG", 6: "DYNAMIC_BROKER_LOGGER_CONFIG"}
+SOURCES = {4: "STATIC_BROKER_CONFIG", 5: "DEFAULT_CONFIG", 6: "DYNAMIC_BROKER_LOGGER_CONFIG"}
 
 
 class Logger(NamedTuple):
@@ -39,7 +39,7 @@ def loggers(connection: Connection, node_id: int) -> list[Logger]:
         Logger(
             item["name"],
             item["value"],
-            _SOURCES.get(item["configSource"], f"UNKNOWN({item['configSource']})"),
+            SOURCES.get(item["configSource"], f"UNKNOWN({item['configSource']})"),
             item["readOnly"],
         )
         for item in found["configs"]

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.arguments import count
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.result import Column, Result, Row, Rows
 from kshell.commands.base.selection import row_flags, select
 from kshell.commands.base.spec import Command, Example, Flag
 from kshell.commands.base.tables import Field
 from kshell.errors import UsageError
-from kshell.protocol.apis import api_name
+from kshell.protocol.apis import API_NAMES, NEWER_API, api_name
 
 if TYPE_CHECKING:
     from kshell.session import Session
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 Range = tuple[int, int]
 _FIELDS = (
     Field("apiKey", "int16", "the API's number"),
-    Field("apiName", "string", "its name"),
+    Field("apiName", Enumeration(API_NAMES.values(), NEWER_API), "its name"),
     Field("minVersion", "int16", "the lowest version that all nodes take; null if there is none"),
     Field("maxVersion", "int16", "the highest one"),
     Field("nodes", {"*": {"min": "int16", "max": "int16"}}, "what each node takes, by its id or address"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.result import Report, Result, Row, Rows, Section
 from kshell.commands.base.selection import row_flags, select
 from kshell.commands.base.spec import Command, Example, Flag
@@ -14,10 +15,17 @@ from kshell.commands.base.tables_cluster import BROKER_FIELDS, broker_rows
 if TYPE_CHECKING:
     from kshell.session import Session
 
+
+def _software_sources() -> tuple[str, ...]:
+    from kshell.commands.base.software import INFERRED, REPORTED, UNKNOWN
+
+    return REPORTED, INFERRED, UNKNOWN
+
+
 _SOFTWARE = (
     Field("softwareName", "string", "the name of the software that it runs"),
     Field("softwareVersion", "string", "its version"),
-    Field("softwareSource", "string", "reported, inferred or unknown"),
+    Field("softwareSource", Enumeration(_software_sources), "reported, inferred or unknown"),
     Field("evidence", ["string"], "why that version", True),
     Field("lowestSoftwareVersion", "string", "of all brokers", True),
     Field("highestSoftwareVersion", "string", "of all brokers", True),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.result import Report, Result, Section
 from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.errors import EXIT_FAILED, EXIT_OK, SourceError, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, SourceError, UsageError
 from kshell.metadata.authorizer import (
     ACL,
     DEFAULT,
@@ -66,7 +66,7 @@ def run(session: Session, args: Any) -> Result:
     _remark(session, request, found, supers)
     if not is_by_range and (otherwise := decision(ranges=True)) != found:
         session.remarks.append(_range_remark(otherwise, by_range))
-    return Report([Section("", "", _told(request, found))], exit_code=EXIT_OK if found.allowed else EXIT_FAILED)
+    return Report([Section("", "", _told(request, found))], exit_code=EXIT_OK if found.allowed else EXIT_FINDING)
 
 
 def _told(request: Request, found: Decision) -> dict[str, Any]:
@@ -249,7 +249,8 @@ COMMAND = Command(
         " with semicolons) and --allow-if-no-acl stand for them. An ACL whose host is a range (10.1.0.0/16, fd00::/8)"
         " is about every address in it, as brokers of Kafka 4.4 and later see it; brokers before compare its text with"
         " the address, and never match. Without --host, ACLs for single addresses and ranges do not apply, and a note"
-        " names them. The exit code is 0 when it is allowed, 1 when not. Brokers (-b) tell no ids of"
+        " names them. Brokers (-b) tell no ids of"
         " ACLs: aclId is then what the entry says. Another authorizer than Kafka's own may decide otherwise."
     ),
+    says_no="it is not allowed",
 )

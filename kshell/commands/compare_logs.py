@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.local_files import complete_file
+from kshell.commands.base.record_types import RECORD_TYPE
 from kshell.commands.base.result import Column, Report, Result, Row, Rows, Section
 from kshell.commands.base.selection import is_given, row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example
 from kshell.commands.base.tables import Field, columns
 from kshell.commands.base.walk import one_line
-from kshell.errors import EXIT_DATA, EXIT_FAILED, EXIT_OK, UsageError
+from kshell.errors import EXIT_DATA, EXIT_FINDING, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from kshell.metadata.redaction import Redaction
@@ -22,13 +24,21 @@ if TYPE_CHECKING:
     from kshell.sources.agreement import Agreement, Parted, Standing
     from kshell.sources.copies import Copy
 
-_RECORD = {"offset": "int64", "epoch": "int32", "timestampMs": "int64", "type": "string", "version": "int16",
+_RECORD = {"offset": "int64", "epoch": "int32", "timestampMs": "int64", "type": RECORD_TYPE, "version": "int16",
            "data": "json"}  # fmt: skip
+
+
+def _states() -> tuple[str, ...]:
+    from kshell.sources.agreement import STATES
+
+    return STATES
+
+
 _FIELDS = (
     Field("copy", "string", "the directory or file, as it was given"),
     Field(
         "state",
-        "string",
+        Enumeration(lambda: (*_states(), DAMAGED)),
         "reference, same, behind, diverged, damaged, other-cluster or not-compared; see `man compare-logs`",
     ),
     Field("nodeId", "int32", "the node whose copy it is; null without meta.properties"),
@@ -77,7 +87,7 @@ def run(session: Session, args: Any) -> Result:
             told = compare_snapshots(one, found.reference, session.progress)
         state = DAMAGED if one.copy.damage and told.state in (SAME, BEHIND) else told.state
         rows.append(_row(one._replace(state=state), found, told.difference, session.redaction))
-    code = EXIT_OK if all(row["state"] in CONSISTENT for row in rows) else EXIT_FAILED
+    code = EXIT_OK if all(row["state"] in CONSISTENT for row in rows) else EXIT_FINDING
     code = EXIT_DATA if any(row["damage"] for row in rows) else code
     _remark(session, copies)
     result = select(_FIELDS, rows, args, exit_code=code)
@@ -219,8 +229,8 @@ COMMAND = Command(
         " epochs are at that place; the node of the other drops its tail when it follows. That is said only where"
         " elections can explain it: two logs that part and both have records of one epoch after that are damaged, or"
         " not of one cluster. Records are known to be committed below a snapshot's end, and where copies of most"
-        " voters have them and nobody knows a later epoch; later ones may be committed as well. Exit code 0 when all"
-        " are of one history, 1 when not, 4 when a copy is damaged."
+        " voters have them and nobody knows a later epoch; later ones may be committed as well."
     ),
     needs_source=False,
+    says_no="the copies are not of one history (4 where one is damaged)",
 )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.enumeration import Enumeration
+from kshell.commands.base.predicates import code_of
 from kshell.commands.base.result import Report, Result, Row, Rows, Section, typed
 from kshell.commands.base.selection import is_given, row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example
 from kshell.commands.base.tables import Field
-from kshell.errors import EXIT_FAILED, EXIT_OK, UsageError
+from kshell.errors import EXIT_OK, UsageError
 from kshell.protocol.apis import api_name
 
 if TYPE_CHECKING:
@@ -18,10 +20,17 @@ if TYPE_CHECKING:
     from kshell.commands.base.node_versions import Survey
     from kshell.session import Session
 
+
+def _known() -> Mapping[str, Feature]:
+    from kshell.client.features import features
+
+    return features()
+
+
 _SPANS = {"*": {"min": "int16", "max": "int16"}}
 _FIELDS = (
-    Field("feature", "string", "the feature's name"),
-    Field("kip", "string", "the KIP that brought it"),
+    Field("feature", Enumeration(_known), "the feature's name"),
+    Field("kip", Enumeration(lambda: (one.kip for one in _known().values())), "the KIP that brought it"),
     Field("usable", "boolean", "whether it can be used; null where that is not known"),
     Field("required", _SPANS, "versions of APIs and levels of features that it needs", True),
     Field("shared", _SPANS, "those that all nodes have; null where there are none", True),
@@ -44,8 +53,8 @@ def run(session: Session, args: Any) -> Result:
     verdicts = [check(feature, found.ranges, found.finalized) for feature in wanted]
     rows = [_row(verdict, found) for verdict in verdicts]
     one = args.feature is not None
-    unusable = one and any(row["usable"] is not True for row in rows)
-    result = select(_FIELDS, rows, args, people=_for_people, exit_code=EXIT_FAILED if unusable else EXIT_OK)
+    code = code_of(row["usable"] for row in rows) if one else EXIT_OK
+    result = select(_FIELDS, rows, args, people=_for_people, exit_code=code)
     if one and not is_given(args):
         result.for_people = _page(rows)
     return result
@@ -173,6 +182,7 @@ COMMAND = Command(
         " when the versions that each of its APIs needs overlap with what all nodes of the kind that matters share, and"
         " when the levels that it needs are finalized. Else inTheWay names the nodes that keep it from being usable,"
         " and reason says why. usable is null (unknown) where nobody knows: a node was not asked, or a level is not"
-        " told. With a FEATURE the exit code is 1 unless it is usable."
+        " told."
     ),
+    says_no="with a FEATURE: it is not usable (3 where that is unknown)",
 )

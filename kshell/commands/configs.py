@@ -9,7 +9,7 @@ from kshell.commands.base.result import Result, Rows, typed
 from kshell.commands.base.selection import is_given, row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.tables_cluster import CONFIG_FIELDS
-from kshell.errors import EXIT_FAILED, EXIT_OK, KshellError, NodeError, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError, NodeError, UsageError
 from kshell.metadata.families.configs import Resource, resource_segment
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _check(session: Session, words: list[str]) -> Rows:
         hidden = not session.redaction.show_secrets and config_is_secret(kind, key)
         facts = {"resourceType": kind, "resourceName": name, "name": key, "value": REDACTED if hidden else value}
         rows.append(facts | verdict._asdict())
-    return Rows(_CHECKED, rows, exit_code=EXIT_OK if all(row["valid"] for row in rows) else EXIT_FAILED)
+    return Rows(_CHECKED, rows, exit_code=EXIT_OK if all(row["valid"] for row in rows) else EXIT_FINDING)
 
 
 def _told_keys(session: Session, resource: Resource) -> Callable[[str], Any]:
@@ -177,6 +177,7 @@ COMMAND = Command(
         " controllers answer from Kafka 3.7 on, and before that types are UNKNOWN. Sensitive values, and those of keys"
         " that no Kafka from 3.3 to 4.4 defines, are redacted. The ACL that is needed is DESCRIBE_CONFIGS on the topic"
         " or group, else on CLUSTER:kafka-cluster. configs check changes nothing and asks no node to: it judges by type"
-        " and by the valid values that are known, and ends with 1 when a value would not be taken."
+        " and by the valid values that are known."
     ),
+    says_no="with check: a value would not be taken",
 )

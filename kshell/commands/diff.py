@@ -7,14 +7,16 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
-from kshell.commands.base.history_diff import ADDED, BY_ID, CHANGED, Comparison, counts, is_double
+from kshell.commands.base.enumeration import Enumeration
+from kshell.commands.base.history_diff import ADDED, BY_ID, CHANGED, REMOVED, Comparison, counts, is_double
+from kshell.commands.base.leaf_types import LEAF_TYPE
 from kshell.commands.base.result import Column, Difference, Page, Result, Row, Rows, Text, Value
 from kshell.commands.base.selection import where_flag
 from kshell.commands.base.snapshot_slips import sentences, slips_between
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.tables import Field, columns
 from kshell.commands.base.walk import one_line
-from kshell.errors import EXIT_FAILED, NoSuchPathError, UsageError
+from kshell.errors import EXIT_FINDING, NoSuchPathError, UsageError
 from kshell.session import Session
 from kshell.tree.difference import untold
 from kshell.tree.globs import is_glob, unescape
@@ -25,15 +27,15 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     Field("path", "string", "of the leaf"),
-    Field("type", "string", "of the leaf"),
-    Field("change", "string", "added, removed or changed"),
+    Field("type", LEAF_TYPE, "of the leaf"),
+    Field("change", Enumeration((ADDED, REMOVED, CHANGED)), "added, removed or changed"),
     Field("fields", ["string"], "which of its fields changed"),
     Field("old", "json", "its value before"),
     Field("new", "json", "its value after"),
 )
 _COLUMNS = columns(_FIELDS)
-_STAT = (Column("type", type="string"), *(Column(name, type="int64") for name in ("added", "removed", "changed")))
-_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+_STAT = (Column("type", type="string"), *(Column(name, type="int64") for name in (ADDED, REMOVED, CHANGED)))
+_SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
 _CONTEXT = "context:"
 
 
@@ -63,11 +65,11 @@ def _result(args: Any, comparison: Comparison, place: Segments) -> Result:
         import json
 
         patch = comparison.patch()
-        result: Result = Value(join(place), "patch", patch, exit_code=EXIT_FAILED if patch else 0)
+        result: Result = Value(join(place), "patch", patch, exit_code=EXIT_FINDING if patch else 0)
         result.for_people = Text(json.dumps(patch, indent=2, ensure_ascii=False), exit_code=result.exit_code)
         return result
     changes = list(comparison.changes())
-    code = EXIT_FAILED if changes else 0
+    code = EXIT_FINDING if changes else 0
     if args.where is not None:
         changes = [change for change in changes if args.where(change.row())]
     if args.stat:
@@ -206,8 +208,8 @@ COMMAND = Command(
         " so topics come twice, by name and by id, but text shows them by name alone."
         " Secrets stay redacted: one that changed is there, and its value is not."
         " --json-patch is for the document that `cat PATH -o json` prints of a (`cat /image -o json` without a PATH):"
-        " applied, it gives what that prints of b. The exit code is 0 when both are equal, 1 when they are not,"
-        " whichever differences --where shows."
+        " applied, it gives what that prints of b."
     ),
     needs_source=False,
+    says_no="something differs, whether --where shows it or not",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
 from kshell.commands.base.result import Result
@@ -12,7 +13,7 @@ from kshell.commands.base.selection import row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example
 from kshell.commands.base.tables import Field, image_for
 from kshell.commands.base.tables_topics import by_name
-from kshell.errors import EXIT_FAILED, EXIT_OK, CommandError, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError
 from kshell.metadata.image import Image
 from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.partial import is_untold, known
@@ -23,10 +24,15 @@ if TYPE_CHECKING:
 
 LAST_IN_SYNC = "last-in-sync"
 UNDER_MIN_ISR = "under-min-isr"
+_RISK = Enumeration((LAST_IN_SYNC, UNDER_MIN_ISR))
 _FIELDS = (
     Field("topic", "string", "the topic's name"),
     Field("partition", "int32", "the partition's number"),
-    Field("risk", "string", f"{LAST_IN_SYNC}: no in-sync replica is left; {UNDER_MIN_ISR}: too few for acks=all"),
+    Field(
+        "risk",
+        _RISK,
+        f"{LAST_IN_SYNC}: no in-sync replica is left; {UNDER_MIN_ISR}: too few for acks=all",
+    ),
     Field("leader", "int32", "the broker that leads it now; -1 for none"),
     Field("replicas", ["int32"], "brokers that are to have it"),
     Field("isr", ["int32"], "those in sync now"),
@@ -49,7 +55,7 @@ def run(session: Session, args: Any) -> Result:
     if unknown:
         there = ", ".join(map(str, sorted(image["brokers"]))) or "none"
         raise CommandError(f"broker {min(unknown)}: no such broker", hint=f"registered: {there}")
-    return select(_FIELDS, rows, args, exit_code=EXIT_FAILED if rows else EXIT_OK)
+    return select(_FIELDS, rows, args, exit_code=EXIT_FINDING if rows else EXIT_OK)
 
 
 def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[dict[str, Any]]:
@@ -110,10 +116,11 @@ COMMAND = Command(
         Example("drain-check 1 --columns topic,partition,risk,isrAfter -o csv", "for a list of what to move first", 1),
     ),
     description=(
-        "Exit code 0: the brokers can go. 1: some partitions would suffer, whichever of them the options show."
-        " last-in-sync: no in-sync replica would be left that is not fenced, so the partition goes offline, unless one"
-        " of its elr (-o wide) runs; under-min-isr: producers with acks=all would be refused."
+        "Lists the partitions that would suffer. last-in-sync: no in-sync replica would be left that is not fenced,"
+        " so the partition goes offline, unless one of its elr (-o wide) runs; under-min-isr: producers with acks=all"
+        " would be refused."
         f" {MIN_ISR} A partition that has no replica in sync on these brokers loses nothing, and is not listed, however"
         " bad it is."
     ),
+    says_no="a partition would suffer, whether the options show it or not",
 )

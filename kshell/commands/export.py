@@ -138,9 +138,11 @@ COMMAND = Command(
     description=(
         "docs/reference/tables.md has the columns, which are the same in every format and in `sql`; they are only ever"
         " added to. Numbers are exact. Lists and objects are lists, structs and maps in Parquet and DuckDB, and JSON in"
-        " CSV and SQLite. CSV is written as it is, without a guard against formulas. parquet and duckdb need the extra"
-        " sql (pip install 'kraft-shell[sql]'). Nothing is seen in the directory before all of it is written, and a"
-        " failure leaves it as it was; databases are one file, kraft.sqlite or kraft.duckdb. Nothing is written into"
-        " the directory that is being read. Secrets are redacted unless --show-secrets is given."
+        " CSV and SQLite. CSV is that of `-o csv`: a text that a spreadsheet would run as a formula has a ' in front,"
+        " and control and bidirectional characters are visible escapes; the other formats hold text exactly. parquet"
+        " and duckdb need the extra sql (pip install 'kraft-shell[sql]'). Nothing is seen in the directory before all"
+        " of it is written, and a failure leaves it as it was; databases are one file, kraft.sqlite or kraft.duckdb."
+        " Nothing is written into the directory that is being read. Secrets are redacted unless --show-secrets is"
+        " given."
     ),
 )

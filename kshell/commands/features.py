@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.predicates import code_of
 from kshell.commands.base.result import Result, Row, Rows
 from kshell.commands.base.selection import row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.tables import Field
-from kshell.errors import EXIT_FAILED, EXIT_OK, UsageError
+from kshell.errors import EXIT_OK, UsageError
 from kshell.metadata.feature_levels import (
     LATEST,
     METADATA_VERSION,
@@ -74,7 +75,7 @@ def run(session: Session, args: Any) -> Result:
         return _answer(_STATE, _state(standing(session)), args, _state_for_people)
     targets = parse_targets(args.can_upgrade or args.can_downgrade, upgrade=bool(args.can_upgrade))
     rows = _change(standing(session, ask=True), targets, upgrade=bool(args.can_upgrade))
-    code = EXIT_OK if all(row["possible"] for row in rows) else EXIT_FAILED
+    code = code_of(row["possible"] for row in rows)
     return _answer(_CHANGE, rows, args, _change_for_people, code)
 
 
@@ -290,12 +291,12 @@ COMMAND = Command(
         "minVersion and maxVersion are what all registered nodes share, highestVersion is what the newest supports:"
         " inTheWay are the nodes that support less, or not the finalized level. --can-upgrade and --can-downgrade"
         " answer as `kafka-features.sh upgrade --dry-run` and `downgrade --dry-run` do, for each feature: VERSION is a"
-        " release (4.4 means all its default levels), a metadata.version (4.4-IV2), or FEATURE=LEVEL (repeatable). The"
-        " exit code is 1 unless all of it is possible; possible is null (unknown) where a level is newer than this"
-        " kshell, and where somebody's support is not known: controllers register from metadata.version 3.7-IV0 on,"
-        " before that only a live source (-q) can ask them. kraft.version is part of the quorum. In the map, release is"
-        " the first whose servers support the level, lastRelease the last one, and metadataVersion what has it by"
-        " default."
+        " release (4.4 means all its default levels), a metadata.version (4.4-IV2), or FEATURE=LEVEL (repeatable)."
+        " possible is null (unknown) where a level is newer than this kshell, and where somebody's support is not"
+        " known: controllers register from metadata.version 3.7-IV0 on, before that only a live source (-q) can ask"
+        " them. kraft.version is part of the quorum. In the map, release is the first whose servers support the level,"
+        " lastRelease the last one, and metadataVersion what has it by default."
     ),
+    says_no="with --can-upgrade or --can-downgrade: some of it is not possible (3 where that is unknown)",
     needs_source=False,
 )

@@ -7,24 +7,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kshell.commands.base.arguments import regex
+from kshell.commands.base.predicates import answers_by_rows
 from kshell.commands.base.result import Column, Result, Row, Rows, typed
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.walk import one_line, walk
-from kshell.errors import EXIT_FAILED
+from kshell.errors import EXIT_FINDING, EXIT_OK
 from kshell.session import Session
 from kshell.tree.node import Leaf, Node
 from kshell.tree.paths import Segments, join
 
 Search = Callable[[str], object]
-
-
-class _Found(Rows):
-    """Rows that turn the exit code to 0 with the first of them."""
-
-    def __iter__(self) -> Iterator[Row]:
-        for row in self.rows:
-            self.exit_code = 0
-            yield row
 
 
 def run(session: Session, args: Any) -> Result:
@@ -36,13 +28,18 @@ def run(session: Session, args: Any) -> Result:
     if args.files_with_matches:
         columns = typed("path:string", wide="type:string")
         rows = _paths(leaves, search, invert=args.invert_match)
-        return _Found(columns=columns, rows=rows, style="lines", line_column="path", exit_code=EXIT_FAILED)
+        return _answered(Rows(columns, rows, "lines", line_column="path"))
     columns = (
             Column("path", type="string"), Column("type", wide=True, type="string"),
             Column("field", type="string"), Column("value", type="json"),
         )  # fmt: skip
     rows = _matches(leaves, search, invert=args.invert_match)
-    return _Found(columns=columns, rows=rows, style="lines", line=_line, exit_code=EXIT_FAILED)
+    return _answered(Rows(columns, rows, "lines", line=_line))
+
+
+def _answered(result: Rows) -> Rows:
+    answers_by_rows(result, some=EXIT_OK, none=EXIT_FINDING)
+    return result
 
 
 def _paths(leaves: Iterator[tuple[Segments, Node]], search: Search, *, invert: bool) -> Iterator[Row]:
@@ -100,6 +97,6 @@ COMMAND = Command(
     description=(
         "Searches the values as they are shown: strings as they are, numbers, lists and the like as compact JSON, each"
         " field of an object by itself. Redacted values are the text [redacted] to grep as well."
-        " The exit code is 1 when nothing is found."
     ),
+    says_no="nothing is found",
 )

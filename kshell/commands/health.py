@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.health_state import state_of
 from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
@@ -14,7 +15,7 @@ from kshell.commands.base.result import Column, Page, Report, Result, Row, Rows,
 from kshell.commands.base.selection import is_given, row_flags, select
 from kshell.commands.base.spec import Command, Example, Flag
 from kshell.commands.base.tables import Field
-from kshell.errors import EXIT_FAILED, EXIT_OK
+from kshell.errors import EXIT_FINDING, EXIT_OK
 from kshell.metadata.health.check import ERROR, LEVELS, Check, Finding, checks
 from kshell.metadata.health.examine import Health, examine
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from kshell.session import Session
 
 FIELDS = (
-    Field("level", "string", "critical, error, warning or info"),
-    Field("finding", "string", "what was found, by the name of its check"),
+    Field("level", Enumeration(LEVELS), "critical, error, warning or info"),
+    Field("finding", Enumeration(lambda: (one.name for one in checks())), "what was found, by the name of its check"),
     Field("path", "string", "what it is about"),
     Field("evidence", "string", "the facts"),
     Field("nextStep", "string", "what to do about it"),
@@ -39,7 +40,7 @@ def run(session: Session, args: Any) -> Result:
     rows = [row_of(one) for one in found.findings]
     counts = LEVELS[: LEVELS.index(args.fail_on) + 1]
     failed = any(row["level"] in counts and (args.where is None or args.where(row)) for row in rows)
-    result = select(FIELDS, rows, args, tone=level_of, exit_code=EXIT_FAILED if failed else EXIT_OK)
+    result = select(FIELDS, rows, args, tone=level_of, exit_code=EXIT_FINDING if failed else EXIT_OK)
     if not is_given(args):
         result.page = Page(result.columns, fold=("level", "finding"))
     if not is_given(args) and "wide" not in (args.output, session.settings.get("output")):
@@ -131,13 +132,16 @@ COMMAND = Command(
     ),
     description=(
         "Levels: critical (data cannot be reached), error (something is lost or refused, or a node is down), warning"
-        " (one more failure would do it, or a setting is at odds), info (worth knowing). The exit code is 1 when there"
-        " are findings of --fail-on's level (error unless given) or a worse one; with --where, only those that it"
-        f" chooses count, so that what is known can be left out. {MIN_ISR} Text groups findings, shows"
-        f" {_SHOWN} of a kind, and the next step for the first; -o wide and every other format have all. On a directory"
+        " (one more failure would do it, or a setting is at odds), info (worth knowing)."
+        f" {MIN_ISR} Text groups findings, shows {_SHOWN} of a kind, and the next step for the first; -o wide and every"
+        " other format have all. On a directory"
         " the state is that of the last record: tokens are expired, and reassignments stuck, by its time. A running"
         " quorum (-q) is asked how it keeps up, too. The findings:\n\n"
         f"{_described()}\n\n"
         "What brokers (-b) do not tell is not checked; a note names what that is."
+    ),
+    says_no=(
+        "a finding has --fail-on's level (error unless given) or a worse one; with --where, only findings that it"
+        " chooses count"
     ),
 )

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.commands.api_versions import complete_node
 from kshell.commands.base.arguments import count
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.result import Result, Rows, typed
 from kshell.commands.base.selection import is_given, row_flags, select
 from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.commands.base.tables import Field
 from kshell.errors import CommandError, UsageError
+from kshell.metadata.values import NEWER_ENUM
 
 if TYPE_CHECKING:
     from kshell.client.connection import Connection
@@ -24,10 +26,20 @@ if TYPE_CHECKING:
 _SET, _UNSET = "set", "unset"
 _LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """What Kafka takes (``LogLevelConfig``); OFF it refuses."""
+_SHOWN_ONLY = ("OFF", "ALL")
+"""Levels that a node's own configuration can set."""
+
+
+def _sources() -> Iterable[str]:
+    from kshell.client.loggers import SOURCES
+
+    return SOURCES.values()
+
+
 _FIELDS = (
     Field("name", "string", "the logger's name"),
-    Field("level", "string", "the level in effect"),
-    Field("source", "string", "where it is set, in Kafka's words", True),
+    Field("level", Enumeration((*_LEVELS, *_SHOWN_ONLY)), "the level in effect"),
+    Field("source", Enumeration(_sources, NEWER_ENUM), "where it is set, in Kafka's words", True),
     Field("isReadOnly", "boolean", "whether it cannot be changed", True),
 )
 _CHANGE = typed("node:int32 name:string before:string after:string")

@@ -25,11 +25,19 @@ def run(session: Session, args: Any) -> Result:
         return page(session, args.name)
     if args.name is not None:
         raise UsageError(f"man: {args.name} is one word too many", hint="man COMMAND, or man config NAME")
-    return Text(man_text(registry.get(args.command)), markdown=True)
+    if args.command in registry.names():
+        return Text(man_text(registry.get(args.command)), markdown=True)
+    from kshell.commands.base.help_pages import PAGES, unknown
+
+    if args.command not in PAGES:
+        raise unknown(args.command)
+    return Text(PAGES[args.command](), markdown=True)
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
-    return [*registry.complete_name(session, typed), *([_CONFIG] if _CONFIG.startswith(typed) else [])]
+    from kshell.commands.base.help_pages import complete_subject
+
+    return [*complete_subject(session, typed), *([_CONFIG] if _CONFIG.startswith(typed) else [])]
 
 
 def _configs(words: list[str]) -> Iterable[str]:
@@ -46,7 +54,9 @@ COMMAND = Command(
     summary="everything about a command, or about a config",
     run=run,
     args=(
-        Arg("command", "a command; or the word config", kind="command", complete=_complete),
+        Arg(
+            "command", "a command; a subject: exit-codes, where; or the word config", kind="command", complete=_complete
+        ),
         Arg("name", "after config: the name of a config, such as retention.ms", arity="?", after=_configs),
     ),
     examples=(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.result import Result, Row, Rows
 from kshell.commands.base.selection import row_flags, select
 from kshell.commands.base.spec import Command, Example, Flag
@@ -13,9 +14,16 @@ from kshell.commands.base.tables import Field, image_for
 if TYPE_CHECKING:
     from kshell.session import Session
 
+
+def _kinds() -> tuple[str, ...]:
+    from kshell.commands.base.restore import KINDS
+
+    return KINDS
+
+
 _SERVER = '"$BOOTSTRAP_SERVER"'
 _FIELDS = (
-    Field("kind", "string", "topic, config, quota, acl, user, token, or source for what is not known"),
+    Field("kind", Enumeration(_kinds), "topic, config, quota, acl, user, token, or source for what is not known"),
     Field("subject", "string", "what it is about"),
     Field("command", "string", "the command; null where there is none"),
     Field("note", "string", "what else is to be done, or why there is no command"),

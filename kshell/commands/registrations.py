@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.broker_load import loads
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.result import Result
 from kshell.commands.base.selection import row_flags, select
 from kshell.commands.base.spec import Command, Example, Flag
@@ -19,8 +20,9 @@ from kshell.tree.image import iso
 if TYPE_CHECKING:
     from kshell.session import Session
 
+BROKER, CONTROLLER = "broker", "controller"
 _FIELDS = (
-    Field("kind", "string", "broker or controller"),
+    Field("kind", Enumeration((BROKER, CONTROLLER)), "broker or controller"),
     Field("id", "int32", "the node's id"),
     Field("epoch", "int64", "the epoch of a broker's registration", True),
     Field("incarnationId", "string", "another with every start of the node", True),
@@ -56,7 +58,7 @@ def _brokers(image: Image) -> Iterator[dict[str, Any]]:
         elif stale:
             reason = f"fenced, and has no replicas: kafka-cluster.sh unregister --id {broker_id} removes it"
         yield {
-            "kind": "broker",
+            "kind": BROKER,
             "id": broker_id,
             "epoch": known(broker.epoch),
             "incarnationId": known(str(broker.incarnation_id)),
@@ -79,7 +81,7 @@ def _controllers(session: Session, image: Image) -> Iterator[dict[str, Any]]:
     for node_id, entry in sorted(image["controllers"].items()):
         stale = voters is not None and node_id not in voters
         yield {
-            "kind": "controller",
+            "kind": CONTROLLER,
             "id": node_id,
             "incarnationId": known(str(entry.value.incarnation_id)),
             "stale": stale,

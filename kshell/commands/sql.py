@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.predicates import FAIL_IF_ANY, answers_by_rows
 from kshell.commands.base.result import Column, Result, Rows
 from kshell.commands.base.spec import Arg, Command, Example
+from kshell.errors import EXIT_FINDING, EXIT_OK
 
 if TYPE_CHECKING:
     from kshell.session import Session
@@ -18,7 +20,10 @@ def run(session: Session, args: Any) -> Result:
     from kshell.commands.base.query import query
 
     names, rows = query(session, args.query)
-    return Rows(tuple(map(Column, names)), rows)
+    result = Rows(tuple(map(Column, names)), rows)
+    if args.fail_if_any:
+        answers_by_rows(result, some=EXIT_FINDING, none=EXIT_OK)
+    return result
 
 
 def complete_query(session: Session, typed: str) -> Iterable[str]:
@@ -42,6 +47,7 @@ COMMAND = Command(
     summary="a SELECT over the tables, run by DuckDB",
     run=run,
     args=(Arg("query", "one SELECT, in quotes", complete=complete_query),),
+    flags=(FAIL_IF_ANY,),
     examples=(
         Example(
             'sql "SELECT leader, count(*) AS partitions FROM partitions GROUP BY leader ORDER BY leader"',

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.arguments import count
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.result import Result
 from kshell.commands.base.selection import row_flags, select
 from kshell.commands.base.spec import Command, Example, Flag
 from kshell.commands.base.tables import Field, image_for
 from kshell.commands.drain_check import complete_broker
-from kshell.errors import EXIT_FAILED, EXIT_OK, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.partitions import Partition, Topic
@@ -26,12 +27,13 @@ NO_SUCH_PARTITION = "no-such-partition"
 NOT_A_REPLICA = "not-a-replica"
 SET_ASIDE = "set-aside"
 MISSING = "missing"
+FINDINGS = (UNKNOWN_TOPIC, OTHER_TOPIC_ID, NO_SUCH_PARTITION, NOT_A_REPLICA, SET_ASIDE, MISSING)
 
 _FIELDS = (
     Field("broker", "int32", "the broker whose log directory it is"),
     Field("topic", "string", "the topic's name"),
     Field("partition", "int32", "the partition's number"),
-    Field("finding", "string", "what is wrong; see `man strays`"),
+    Field("finding", Enumeration(FINDINGS), "what is wrong; see `man strays`"),
     Field("logDir", "string", "the log directory; null if it is missing"),
     Field("size", "int64", "bytes, as far as they are told"),
     Field("replicas", ["int32"], "the brokers that the image places it on; null if it has no such partition"),
@@ -54,7 +56,7 @@ def run(session: Session, args: Any) -> Result:
     image = image_for(session, "strays", ("topics",))
     rows = [*_strays(image, held.found), *_missing(session, image, held)]
     rows.sort(key=lambda row: (row["broker"], row["topic"], row["partition"], row["finding"]))
-    return select(_FIELDS, rows, args, exit_code=EXIT_FAILED if rows else EXIT_OK)
+    return select(_FIELDS, rows, args, exit_code=EXIT_FINDING if rows else EXIT_OK)
 
 
 def _strays(image: Image, found: Iterable[Found]) -> Iterator[dict[str, Any]]:
@@ -154,12 +156,13 @@ COMMAND = Command(
     description=(
         "Findings: unknown-topic (the image has no topic of that name), other-topic-id (it has one, made anew after"
         " this one was deleted), no-such-partition, not-a-replica (the image places it on other brokers), set-aside"
-        " (the broker itself renamed it to …-stray), missing (the image places it on the broker, and it is not there)."
-        " Exit code 1 when there is one.\n\n"
+        " (the broker itself renamed it to …-stray), missing (the image places it on the broker, and it is not"
+        " there).\n\n"
         "A listing is what `ls`, `ls -l`, `ls -R` or `find` print. Where it holds topic ids, as `grep -r topic_id"
         " --include partition.metadata DIR` prints them, or where the directory itself is read, these are compared,"
         " too. kafka-log-dirs.sh tells no ids, and with --topic-list it leaves topics out, which then seem to be"
         " missing. A broker with several log directories needs all of them in one listing. The image and the disks are"
         " not of the same moment: what was created, moved or deleted in between may show."
     ),
+    says_no="there is a finding, whether the options show it or not",
 )

@@ -32,7 +32,7 @@ COMMAND = Command(
     args=(Arg("name", "aliases", arity="+", complete=_complete),),
     examples=(
         Example("unalias ll", "forget ll"),
-        Example("unalias names nothing", "where one does not exist, none is forgotten", 1),
+        Example("unalias names nothing", "where one does not exist, none is forgotten", 2),
     ),
     needs_source=False,
 )

@@ -11,9 +11,10 @@ from kshell.commands.base.execute import Call, prepare_words
 from kshell.commands.base.language import quote
 from kshell.commands.base.result import Branch, Frames, Many, Nothing, Part, Report, Result, Row, Rows, Tree, Value
 from kshell.commands.base.spec import CONDITION, Arg, Command, Example, Flag
+from kshell.commands.base.tables import where_type
 from kshell.commands.base.where import Predicate, compile_where
-from kshell.commands.base.where_kinds import fields_of
-from kshell.errors import EXIT_FAILED, EXIT_OK, DeadlineError, KshellError, SourceError, UsageError
+from kshell.commands.base.where_kinds import Kind, fields_of, kind_of
+from kshell.errors import EXIT_FINDING, EXIT_OK, DeadlineError, KshellError, SourceError, UsageError
 from kshell.session import Session
 
 _LOOK = 0.1
@@ -48,7 +49,7 @@ def _frames(session: Session, args: Any, frames: Frames) -> Iterator[Part]:
             frames.exit_code = EXIT_OK
             return
         if number == args.times:
-            frames.exit_code = _exit_code(part) if args.until is None else EXIT_FAILED
+            frames.exit_code = _exit_code(part) if args.until is None else EXIT_FINDING
             return
         ends.limit = part.call.shape.timeout if part.call is not None else ends.limit
         failed = _wait(source, ends, args.interval, spent=time.monotonic() - begun)
@@ -166,7 +167,14 @@ def _wait(source: _Source, ends: _End, every: float, *, spent: float) -> KshellE
 def _fulfils(until: Predicate, result: Result) -> bool:
     """Whether any row of an answer does; an answer that is no rows is one object. Raises UsageError."""
     rows, names = _objects(result)
-    return any(map(compile_where(until.text, fields_of(rows, names)), rows))
+    kinds = fields_of(rows, names) | (_declared(result) if isinstance(result, Rows) else {})
+    return any(map(compile_where(until.text, kinds), rows))
+
+
+def _declared(rows: Rows) -> dict[str, Kind]:
+    """The columns that declare which values they can have: what can never be is not waited for."""
+    kinds = {one.name: kind_of(where_type(one.type)) for one in rows.columns if one.type is not None}
+    return {name: kind for name, kind in kinds.items() if (kind.of or kind).values is not None}
 
 
 def _objects(result: Result) -> tuple[list[Row], list[str]]:
@@ -244,9 +252,10 @@ COMMAND = Command(
         "Everything after the command's name is the command's; the options of watch come before it. At a terminal the"
         " newest answer takes the place of the one before, with what changed in reverse video, and Ctrl-C ends it"
         " (exit code 130). Anywhere else each answer that differs from the one before is printed after it. An error of"
-        " the command is shown like an answer, and the watch goes on; --timeout ends it (exit code 1).\n\n"
+        " the command is shown like an answer, and the watch goes on; --timeout ends it (exit code 3).\n\n"
         "The condition of --until sees the rows of the answer; an answer that is no list of rows is one object, and a"
         " value that is neither is the field `value`."
     ),
     needs_source=True,
+    says_no="with --until: no row fulfilled the condition in as many runs as --times allows; without: the last run's",
 )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from kshell import escape
 from kshell.errors import Interrupted, KshellError
 from kshell.magic.display import put
-from kshell.render import escape
 from kshell.render.faults import own_fault
 from kshell.render.output import describe_error
 

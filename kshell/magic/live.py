@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kshell import escape
 from kshell.commands.base.execute import Call
 from kshell.commands.base.result import Column, Frames, Nothing, Part, Row, Rows
 from kshell.commands.base.result import Result as Answer
 from kshell.commands.base.walk import one_line
-from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DeadlineError, KshellError
+from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, KshellError
 from kshell.magic.display import Drawing, Forms
-from kshell.render import escape
 from kshell.render.answer import show_answer
 from kshell.result import Result
 from kshell.result.shown import bundle
@@ -111,7 +111,7 @@ def _followed(call: Call, answer: Rows) -> Result:
 def _ended_by(stop: BaseException) -> tuple[str, int]:
     """(a word for it, the exit code): what has no end of its own is ended by Ctrl-C or --timeout, and that is well."""
     if isinstance(stop, DeadlineError):
-        return "ended by --timeout", EXIT_FAILED
+        return "ended by --timeout", DeadlineError.exit_code
     return "interrupted", EXIT_INTERRUPTED
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from kshell.escape import terminal
 from kshell.magic.display import Drawing
-from kshell.render.escape import terminal
 from kshell.render.progress import Pace
 
 _EVERY = 0.2

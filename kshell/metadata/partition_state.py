@@ -28,6 +28,8 @@ MIGRATING, UNASSIGNED, LOST = ZERO_UUID, Uuid((1).to_bytes(16, "big")), Uuid((2)
 
 PROBLEMS = (OFFLINE, UNDER_MIN_ISR, AT_MIN_ISR, UNDER_REPLICATED, UNCLEAN, REASSIGNING, NON_PREFERRED)
 _STATES = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED)
+STATES = (ONLINE, *_STATES, UNDECODED)
+"""What the state of a partition may be."""
 
 
 def problems(partition: Partition, min_isr: int | None) -> list[str]:

@@ -81,9 +81,14 @@ def plain(value: Any) -> Any:
     return value
 
 
+_NEWER = "UNKNOWN({})"
+NEWER_ENUM = (_NEWER,)
+"""What :func:`enum_name` calls codes that no release defines; ``{}`` stands for the number."""
+
+
 def enum_name(names: dict[int, str], code: int) -> str:
     """Kafka's name of a code; a code that no release defines keeps its number: ``UNKNOWN(99)``."""
-    return names.get(code) or f"UNKNOWN({code})"
+    return names.get(code) or _NEWER.format(code)
 
 
 SECURITY_PROTOCOLS = {0: "PLAINTEXT", 1: "SSL", 2: "SASL_PLAINTEXT", 3: "SASL_SSL"}

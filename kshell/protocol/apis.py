@@ -27,6 +27,11 @@ _TABLE = """
 API_NAMES: dict[int, str] = {int(key): name for key, _, name in (word.partition(":") for word in _TABLE.split())}
 
 
+_NEWER = "api {}"
+NEWER_API = (_NEWER,)
+"""What :func:`api_name` calls keys that no release has; ``{}`` stands for the key."""
+
+
 def api_name(key: int) -> str:
     """``"Fetch"``; a key that no release up to 4.4 has is ``"api 4711"``."""
-    return API_NAMES.get(key, f"api {key}")
+    return API_NAMES.get(key) or _NEWER.format(key)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from kshell.render import escape
+from kshell import escape
 
 ELLIPSIS = "…"
 GAP = "  "
@@ -40,7 +40,7 @@ def cell(value: Any, comma: str = ",") -> str:
             return comma.join(f"{escape.terminal(str(key))}={scalar(item)}" for key, item in value.items())
     elif all(map(is_scalar, value)):
         return comma.join(map(scalar, value))
-    from kshell.render.plain import to_json
+    from kshell.json_text import to_json
 
     return to_json(value)
 

@@ -6,8 +6,8 @@ import os
 import sys
 import traceback
 
-from kshell.errors import EXIT_FAILED, CommandError
-from kshell.render import escape
+from kshell import escape
+from kshell.errors import CommandError
 
 
 def own_fault(error: BaseException) -> CommandError:
@@ -21,10 +21,11 @@ def own_fault(error: BaseException) -> CommandError:
 
 def tell_own_fault(program: str, error: BaseException, *, verbose: bool) -> int:
     """Tells it on standard error, with all that Python knows where ``verbose``; returns the exit code."""
-    told = [f"{program}: {own_fault(error).message}"]
+    fault = own_fault(error)
+    told = [f"{program}: {fault.message}"]
     if verbose:
         told += map(escape.terminal, "".join(traceback.format_exception(error)).splitlines())
     else:
         told.append("-v shows where it came from; please report it")
     sys.stderr.write("".join(f"{line}\n" for line in told))
-    return EXIT_FAILED
+    return fault.exit_code

@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
+from kshell import escape
 from kshell.commands.base.execute import Call
 from kshell.commands.base.result import Frames, Part
 from kshell.errors import KshellError
-from kshell.render import escape, render
+from kshell.render import render
 from kshell.render.answer import terminal_width, unpaged
 from kshell.render.cells import cells, clip
 from kshell.render.changes import changed_words, fitted, uncolored

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from kshell import escape
 from kshell.commands.base.result import Page, Row, Rows
-from kshell.render import escape
 from kshell.render.html_cells import words
 from kshell.render.html_style import BELOW, SUMMARY, TONES, badge, dim
 from kshell.render.html_table import note, table, tally

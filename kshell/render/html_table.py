@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kshell import escape
 from kshell.commands.base.result import Column, Row, Rows
 from kshell.errors import KshellError
-from kshell.render import escape, plain
+from kshell.render import plain
 from kshell.render.html_cells import is_number, td
 from kshell.render.html_style import CAPTION, DIM, LEFT, RIGHT, ROW, SCROLL, TABLE, TONES, dim
 from kshell.render.limits import Shown

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kshell import escape
 from kshell.commands.base.result import Branch, Tree
-from kshell.render import escape, plain
+from kshell.render import plain
 from kshell.render.html_cells import fields, summary, words
 from kshell.render.html_style import BELOW, SUMMARY, dim
 from kshell.render.html_table import note

@@ -7,10 +7,10 @@ from typing import Any
 
 from kshell.commands.base.result import Nothing, Report, Result, Rows, Text, Tree, Value
 from kshell.errors import KshellError
+from kshell.json_text import to_json
 from kshell.render import plain
 from kshell.render.color import highlight
 from kshell.render.look import Look, Renderer, Renderers, nothing
-from kshell.render.plain import to_json
 
 _INDENT = 2
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from kshell import escape
 from kshell.commands.base.result import Branch, Nothing, Report, Row, Rows, Text, Tree, Value
-from kshell.render import escape, plain
+from kshell.render import plain
 from kshell.render.cells import cell
 from kshell.render.limits import Shown, cut
 from kshell.render.look import Look, Renderers, nothing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kshell.render import escape
+from kshell import escape
 from kshell.render.cells import blanks, cell, cells, is_scalar
 from kshell.render.color import paint, style_of
 from kshell.render.look import Look

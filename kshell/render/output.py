@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
+from kshell import escape
 from kshell.commands.base.result import Result, Rows
-from kshell.errors import EXIT_FAILED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
-from kshell.render import escape, render
+from kshell.errors import EXIT_OK, EXIT_USAGE, CommandError, DeadlineError, KshellError, UsageError
+from kshell.render import render
 from kshell.render.cells import cells
 from kshell.render.color import paint
 from kshell.sources.files import is_inside
@@ -44,7 +45,7 @@ def emit(
     width: int | None = None,
     color: bool = False,
 ) -> int:
-    """Renders a result and writes it. The exit code of the writing: 0, or 1 when ``program`` ended with a failure.
+    """Renders a result and writes it. The exit code of the writing: 0, or 2 when ``program`` ended with a failure.
 
     To ``stdout`` (``sys.stdout`` when ``None``), with ``width`` and ``color`` as they are; or to the file ``target``,
     or into the standard input of ``sh -c program``, both without colour or width. None of the files
@@ -199,7 +200,10 @@ def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Ite
 
 
 def _to_program(chunks: Iterator[str], program: str, out: TextIO, *, live: bool) -> int:
-    """0, or 1 when the program failed. It says itself why, on standard error, as in any shell."""
+    """0, or 2 when the program failed, whatever its own code: 1 is an answer of kshell's.
+
+    The program says itself why, on standard error, as in any shell.
+    """
     import subprocess
 
     out.flush()
@@ -223,7 +227,7 @@ def _to_program(chunks: Iterator[str], program: str, out: TextIO, *, live: bool)
             finally:
                 with contextlib.suppress(OSError):
                     process.stdin.close()
-    return EXIT_OK if process.returncode == 0 else EXIT_FAILED
+    return EXIT_OK if process.returncode == 0 else EXIT_USAGE
 
 
 def _end(process: subprocess.Popen[str], *, patience: float) -> None:

@@ -7,8 +7,8 @@ import shutil
 import sys
 import time
 
+from kshell.escape import terminal
 from kshell.render.cells import clip
-from kshell.render.escape import terminal
 
 _PATIENCE = 1.0
 _EVERY = 0.1

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from kshell.render import escape
+from kshell import escape
 from kshell.render.cells import blanks, cells
 from kshell.render.color import paint
 from kshell.render.look import Look

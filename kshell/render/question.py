@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from kshell.render.escape import terminal as escape
+from kshell.escape import terminal as escape
 
 
 def asker(before: Callable[[], None]) -> Callable[[str], bool] | None:

@@ -13,7 +13,7 @@ from kshell import __version__
 from kshell.commands.base.language import quote
 from kshell.commands.base.result import Exit
 from kshell.errors import EXIT_INTERRUPTED
-from kshell.render.escape import terminal as clean
+from kshell.escape import terminal as clean
 from kshell.repl.history import ShellHistory
 from kshell.repl.lines import Lines
 from kshell.repl.loading import Loader, Meter
@@ -83,18 +83,29 @@ class Repl:
             self._lines.status = EXIT_INTERRUPTED
 
     def _turn(self) -> None:
-        """One prompt and what was entered: a line, or several that were pasted."""
+        """One prompt and what was entered: a line, or several that were pasted, of which each is run.
+
+        As in other shells, a line that fails does not keep the next ones from running.
+        """
         self._meter.changed = self._prompt.refresh
         try:
             entered = self._prompt.ask(self._lines.status)
         finally:
             self._meter.changed = lambda: None
-        for line in entered.split("\n"):
-            if line.strip():
-                self._remember(line)
-                self._lines.run(line)
-                if self._lines.status == EXIT_INTERRUPTED:
-                    return
+        lines = [line for line in entered.split("\n") if line.strip()]
+        for number, line in enumerate(lines, 1):
+            if len(lines) > 1:
+                self._lines.echo(line)
+            self._remember(line)
+            self._lines.run(line)
+            if self._lines.status == EXIT_INTERRUPTED:
+                self._tell_of_rest(len(lines) - number)
+                return
+
+    def _tell_of_rest(self, count: int) -> None:
+        """Says how many of several pasted lines Ctrl-C has left out; an error leaves none out."""
+        if count:
+            self._lines.tell(f"kshell: {count} more {'line was' if count == 1 else 'lines were'} not run", "hint")
 
     def _remember(self, line: str) -> None:
         if not line[0].isspace():

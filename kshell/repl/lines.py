@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import traceback
 from typing import TextIO, cast
@@ -11,14 +12,15 @@ from kshell.commands.base.completion import resolve
 from kshell.commands.base.execute import prepare
 from kshell.commands.base.result import Exit
 from kshell.commands.base.scan import words as words_in
-from kshell.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DeadlineError, KshellError
+from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, DeadlineError, KshellError
+from kshell.escape import terminal as clean
 from kshell.render.answer import answer, deadline
 from kshell.render.color import paint, use_color
-from kshell.render.escape import terminal as clean
 from kshell.render.output import OutputClosed, describe_error
 from kshell.render.question import asker
 from kshell.repl.loading import Loader, Meter
 from kshell.repl.pager import PagerQuit, Screen
+from kshell.repl.prompt import message
 from kshell.session import Session
 
 
@@ -55,7 +57,7 @@ class Lines:
             # A fault of ours must not take the shell away from somebody who needs it.
             self._meter.clear()
             self.tell(f"{traceback.format_exc()}kshell: this is a fault of kshell, please report it", "error")
-            self.status = EXIT_FAILED
+            self.status = EXIT_USAGE
         finally:
             self._meter.clear()
 
@@ -100,6 +102,13 @@ class Lines:
                 if sentence not in self._said:
                     self._said.add(sentence)
                     self.tell(f"kshell: {label}: {clean(sentence)}", style)
+
+    def echo(self, line: str) -> None:
+        """Show one of several pasted lines behind the prompt that it would have had; its answer or error comes next."""
+        sys.stdout.flush()
+        fragments = message(self._session, self.status, shutil.get_terminal_size().columns)
+        sys.stderr.write("".join(paint(text, "hint", self.colored()) for _, text in fragments) + clean(line) + "\n")
+        sys.stderr.flush()
 
     def tell(self, text: str, style: str = "") -> None:
         """Words for a person; already harmless on a terminal."""

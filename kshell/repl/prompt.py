@@ -23,7 +23,6 @@ from kshell.repl.suggest import Ghost
 from kshell.repl.tab import Tab
 from kshell.repl.terminal import STYLE, clean, shortened, width_of
 from kshell.repl.toolbar import Toolbar
-from kshell.repl.validate import LineValidator
 from kshell.session import Session
 
 _MENU = 7
@@ -75,8 +74,6 @@ class RichPrompt:
             completer=self._completer,
             complete_in_thread=True,
             complete_while_typing=False,
-            validator=LineValidator(session),
-            validate_while_typing=False,
             auto_suggest=ThreadedAutoSuggest(Ghost(session)),
             history=history,
             enable_history_search=True,

@@ -7,8 +7,8 @@ import os
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
-from kshell.render.escape import terminal as clean
-from kshell.render.escape import unsafe
+from kshell.escape import terminal as clean
+from kshell.escape import unsafe
 
 __all__ = ["STYLE", "clean", "is_dumb", "masked", "shortened", "width_of"]
 
@@ -38,7 +38,6 @@ STYLE = Style.from_dict(
         "bar.source": "reverse bold",
         "bar.wrong": "bg:ansired fg:ansiwhite bold noreverse",
         "bar.note": "bg:ansiyellow fg:ansiblack noreverse",
-        "validation-toolbar": "bg:ansired fg:ansiwhite noreverse",
         "completion-menu": "bg:ansibrightblack fg:ansiwhite noreverse",
         "completion-menu.completion": "",
         "completion-menu.completion.current": "bg:ansicyan fg:ansiblack noreverse",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from kshell.commands.base.result import Column, Many, Report, Row, Rows, Tree, Value
 from kshell.commands.base.result import Result as Answer
 from kshell.errors import EXIT_OK
+from kshell.json_text import to_json
 from kshell.render import plain, render
 from kshell.result.held import held
 from kshell.result.types import fields, row_names
@@ -87,7 +88,7 @@ class Result:
     def to_json(self) -> str:
         """JSON, exact; 64-bit integers are integers."""
         if isinstance(self.answer, Many):
-            return plain.to_json(self.to_dict(), indent=2) + "\n"
+            return to_json(self.to_dict(), indent=2) + "\n"
         return "".join(render(self.answer, "json"))
 
     def _fields(self, rows: Sequence[Row]) -> list[Field]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.commands.base.result import Rows, Text
 from kshell.commands.diff import diff_rows
-from kshell.errors import EXIT_FAILED, EXIT_OK, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError
 from kshell.result.changes import changes
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def difference(old: Result, new: Result) -> Result:
         raise UsageError("the two results have no column in common", hint="compare answers of the same command")
     names = list(dict.fromkeys(name for row in (*before, *after) for name in row))
     found = list(changes(before, after, names))
-    code = EXIT_FAILED if found else EXIT_OK
+    code = EXIT_FINDING if found else EXIT_OK
     return Result(diff_rows(found, code), secret=old.secret or new.secret)
 
 

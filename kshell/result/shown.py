@@ -6,10 +6,11 @@ import shutil
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from kshell import escape
 from kshell.commands.base.result import Drawing, Many, Nothing, Report, Rows
 from kshell.commands.base.result import Result as Answer
 from kshell.errors import UsageError
-from kshell.render import escape, render
+from kshell.render import render
 
 if TYPE_CHECKING:
     from kshell.result import Result

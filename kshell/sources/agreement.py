@@ -18,6 +18,7 @@ from kshell.sources.copies import Copy, Pair
 
 REFERENCE, SAME, BEHIND, DIVERGED = "reference", "same", "behind", "diverged"
 OTHER_CLUSTER, NOT_COMPARED = "other-cluster", "not-compared"
+STATES = (REFERENCE, SAME, BEHIND, DIVERGED, OTHER_CLUSTER, NOT_COMPARED)
 CONSISTENT = frozenset((REFERENCE, SAME, BEHIND))
 
 

@@ -122,7 +122,7 @@ def listeners_of(values: Mapping[str, str | None]) -> tuple[Listener, ...]:
     advertised = values.get("advertised.listeners") or values.get("listeners") or ""
     pairs = (values.get("listener.security.protocol.map") or "").split(",")
     protocols = {
-        name.strip().upper(): protocol.strip() for name, _, protocol in (pair.partition(":") for pair in pairs)
+        name.strip().upper(): protocol.strip().upper() for name, _, protocol in (pair.partition(":") for pair in pairs)
     }
     controllers = {name.strip().upper() for name in (values.get("controller.listener.names") or "").split(",")}
     found = []

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from kshell.errors import NodeError
 from kshell.metadata.families.configs import Resource
-from kshell.metadata.values import Origin
+from kshell.metadata.values import NEWER_ENUM, Origin
 
 SOURCES = {
     1: "DYNAMIC_TOPIC_CONFIG", 2: "DYNAMIC_BROKER_CONFIG", 3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
@@ -19,6 +19,7 @@ TYPES = {
 }  # fmt: skip
 """``org.apache.kafka.clients.admin.ConfigEntry.ConfigType`` by its number on the wire."""
 UNKNOWN = "UNKNOWN"
+_DYNAMIC = "DYNAMIC_{}_CONFIG"
 DEFAULT = "DEFAULT_CONFIG"
 
 
@@ -60,7 +61,11 @@ class Described(NamedTuple):
 def dynamic_source(resource: Resource) -> str:
     """The source of what was set for just this resource."""
     kind, name = resource
-    return "DYNAMIC_DEFAULT_BROKER_CONFIG" if kind == "BROKER" and not name else f"DYNAMIC_{kind}_CONFIG"
+    return "DYNAMIC_DEFAULT_BROKER_CONFIG" if kind == "BROKER" and not name else _DYNAMIC.format(kind)
+
+
+NEWER_SOURCE = tuple(_DYNAMIC.format(kind) for kind in NEWER_ENUM)
+"""The source of what is set for resources of a type that no release defines; ``{}`` stands for the type's number."""
 
 
 def own_setting(resource: Resource, entry: Entry) -> Synonym | None:

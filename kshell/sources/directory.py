@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Iterator
 
-from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError
+from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, OutOfReachError
 from kshell.metadata.replay import Replayer
 from kshell.protocol.primitives import DecodeError
 from kshell.sources.beside import bootstrap_file, leader_epochs
@@ -188,7 +188,7 @@ def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | Non
         from kshell.sources.points import reach  # late: few ask for what is gone
 
         hint = reach(listing) or f"offsets from {_oldest(listing)} on can be shown"
-        raise IncompleteLogError(f"offset {until} is before everything that the source still knows", hint=hint)
+        raise OutOfReachError(f"offset {until} is before everything that the source still knows", hint=hint)
     if not listing.segments:
         return True
     first = listing.segments[0]

@@ -10,7 +10,7 @@ from kshell.client.leader import Leader, find_leader
 from kshell.client.nodes import Nodes
 from kshell.client.observe import Position, fetch
 from kshell.client.settings import Settings
-from kshell.errors import ConnectError, IncompleteLogError, ProtocolError, ServerError, SourceTimeoutError
+from kshell.errors import ConnectError, OutOfReachError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.protocol.messages.quorum import FETCH
 from kshell.protocol.verify import Chain, RisingEpochs
 from kshell.sources.mirror import Mirror
@@ -68,7 +68,7 @@ class _Search:
         self._chain = Chain(RisingEpochs(), None)
 
     def ask(self, leader: Leader, timeout: float) -> None:
-        """One question. Raises NodeError, IncompleteLogError for what is gone, CorruptDataError."""
+        """One question. Raises NodeError, OutOfReachError for what is gone, CorruptDataError."""
         connection = self._nodes.at(leader.address, timeout=timeout)
         epoch = leader.epoch if self._epoch is None else self._epoch
         at = Position(leader.epoch, self.position, epoch)
@@ -83,7 +83,7 @@ class _Search:
             self._epoch = min(epoch - 1, answer.snapshot.epoch)  # the newest one's; the oldest's is not above it
             return
         if answer.snapshot is not None or not answer.records:
-            raise IncompleteLogError(
+            raise OutOfReachError(
                 f"{connection.node}: the log before offset {self._end} is gone",
                 hint="the leader has deleted it meanwhile",
             )

@@ -7,7 +7,14 @@ import re
 import time
 from typing import NamedTuple
 
-from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, UsageError
+from kshell.errors import (
+    CorruptDataError,
+    DataError,
+    IncompleteLogError,
+    MissingCodecError,
+    OutOfReachError,
+    UsageError,
+)
 from kshell.protocol.batches import Batch, iter_records
 from kshell.protocol.primitives import DecodeError
 from kshell.sources.files import Listing, SnapshotFile
@@ -74,8 +81,8 @@ def is_ago(text: str) -> bool:
 def offset_at(listing: Listing, time_ms: int) -> int:
     """The offset of the last record written at or before a time: of the log, or of a snapshot that ends after it.
 
-    Raises IncompleteLogError before everything that is known and where what comes next is missing, other DataErrors
-    where the log cannot be read.
+    Raises OutOfReachError before everything that is known, IncompleteLogError where what comes next is missing, other
+    DataErrors where the log cannot be read.
     """
     last, written = -1, -1
     first: int | None = None
@@ -97,13 +104,12 @@ def offset_at(listing: Listing, time_ms: int) -> int:
         if 0 <= of <= time_ms:
             last, written = end - 1, of
     following = min((end for end, of in snapshots if end - 1 > last and of > time_ms), default=following)
-    told = None
+    unknown = f"nothing is known of {_iso(time_ms)}"
     if last < 0:
-        told = "there is no log" if first is None else f"the log's first record is of {_iso(first)}"
-    elif following is not None and following > last + 1 and written < time_ms:
-        told = missing(last + 1, following)
-    if told is not None:
-        raise IncompleteLogError(f"nothing is known of {_iso(time_ms)}: {told}", hint=reach(listing))
+        reason = "there is no log" if first is None else f"the log's first record is of {_iso(first)}"
+        raise OutOfReachError(f"{unknown}: {reason}", hint=reach(listing))
+    if following is not None and following > last + 1 and written < time_ms:
+        raise IncompleteLogError(f"{unknown}: {missing(last + 1, following)}", hint=reach(listing))
     return last
 
 

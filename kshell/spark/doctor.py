@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from kshell.commands.base.result import Report, Row, Rows, Section, typed
-from kshell.errors import EXIT_FAILED, EXIT_OK, KshellError
+from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError
 from kshell.spark import java, session, trials
 from kshell.spark.formats import FORMATS, format_rows, format_settings, installed
 
@@ -77,7 +77,7 @@ def examine(
         sections.append(Section("checks", "Checks", Rows(_CHECKS, checks)))
     title = "Problems" if problems else "Problems: none"
     sections.append(Section("problems", title, Rows(_PROBLEMS, problems)))
-    return Report(sections, exit_code=EXIT_FAILED if problems else EXIT_OK)
+    return Report(sections, exit_code=EXIT_FINDING if problems else EXIT_OK)
 
 
 def _problem(problems: list[Row], problem: str, hint: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kshell.errors import SourceError, UsageError
+from kshell.errors import EXIT_SOURCE, SourceError, UsageError
 from kshell.session import Session
 from tests.commands.shell import lines, rows, run
 from tests.commands.test_api_versions import live, registered
@@ -58,7 +58,7 @@ def test_a_level_that_nobody_tells_is_unknown() -> None:
         quorum.on("ApiVersions", faults.change(lambda body: body.update(finalizedFeatures=[])))
         result = run(live(quorum), "compat KIP-868")
         (row,) = rows(live(quorum), "compat KIP-868")
-        assert (result.exit_code, row["usable"]) == (1, None)
+        assert (result.exit_code, row["usable"]) == (EXIT_SOURCE, None)
         assert row["reason"] == "the level of metadata.version, at least 13 is not told"
 
 

@@ -189,7 +189,7 @@ class TestOfNodes:
         quorum.on("DescribeConfigs", faults.change(lambda body: [one.update(errorCode=3) for one in body["results"]]))
         with pytest.raises(CommandError, match="there is no such topic") as raised:
             run(at_brokers(quorum), "configs TOPIC:nope")
-        assert raised.value.exit_code == 1
+        assert raised.value.exit_code == 2
 
     def test_a_refusal_names_the_acl(self, quorum: Quorum) -> None:
         quorum.on("DescribeConfigs", faults.change(lambda body: [one.update(errorCode=29) for one in body["results"]]))

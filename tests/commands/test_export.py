@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +17,7 @@ import pyarrow  # type: ignore[import-untyped]
 import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
 
+from kshell import escape
 from kshell.commands.base import arrow_tables, export_files
 from kshell.commands.base import tables as tables_module
 from kshell.commands.base.tables import Table, Type, tables
@@ -22,6 +25,7 @@ from kshell.commands.export import FORMATS
 from kshell.errors import CommandError, UsageError
 from kshell.metadata.image import Image
 from kshell.metadata.partial import MISSING
+from kshell.render import render
 from kshell.session import Session
 from kshell.sources.choose import demo_directory
 from kshell.sources.files import METADATA_DIRECTORY
@@ -111,6 +115,13 @@ def exact(session: Session, table: Table) -> list[dict[str, Any]]:
     return [{field.name: row.get(field.name) for field in table.fields} for row in made]
 
 
+def written(fmt: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a format makes of rows: CSV escapes text, the others hold all exactly."""
+    if fmt != "csv":
+        return rows
+    return [{name: escape.csv(item) if isinstance(item, str) else item for name, item in row.items()} for row in rows]
+
+
 @pytest.mark.parametrize(("fmt", "read"), READERS, ids=[f"{fmt}-{read.__name__}" for fmt, read in READERS])
 class TestRoundTrip:
     @pytest.mark.parametrize(
@@ -120,7 +131,7 @@ class TestRoundTrip:
         session = opened(node / METADATA_DIRECTORY)
         told = {row["table"]: row["rows"] for row in rows(session, f"export --format {fmt} {tmp_path}/out")}
         for name, table in tables().items():
-            expected = exact(session, table)
+            expected = written(fmt, exact(session, table))
             assert read(tmp_path / "out", table) == expected, name
             assert told[name] == len(expected)
 
@@ -128,7 +139,7 @@ class TestRoundTrip:
         session = hard(tmp_path)
         run(session, f"export --format {fmt} {tmp_path}/out")
         for name, table in tables().items():
-            assert read(tmp_path / "out", table) == exact(session, table), name
+            assert read(tmp_path / "out", table) == written(fmt, exact(session, table)), name
 
     def test_empty_tables_have_their_columns(self, tmp_path: Path, fmt: str, read: Read) -> None:
         session = cluster.cluster(tmp_path / "source", cluster.topic(1, "t"))
@@ -155,6 +166,55 @@ def hard(folder: Path) -> Session:
     return cluster.cluster(folder / "source", *values)
 
 
+HOSTILE = [
+    "=1+1",
+    "+1+cmd|' /C calc'!A0",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\uff1d1",
+    "\x1b[31mred",
+    "\u202egnp.exe",
+    "a\u200bb",
+]
+
+
+def hostile(folder: Path) -> Session:
+    """A cluster whose names and values are attacks on spreadsheets and terminals."""
+    values = [value("CLIENT_QUOTA", entity=[{"entityType": "user", "entityName": text}], key="k", value=1.0,
+                    remove=False) for text in HOSTILE]  # fmt: skip
+    values += [cluster.config(cluster.GROUP, text, "consumer.session.timeout.ms", text) for text in HOSTILE]
+    return cluster.cluster(folder / "source", *values)
+
+
+def test_csv_has_no_formula_and_no_escape_sequence(tmp_path: Path) -> None:
+    session = hostile(tmp_path)
+    run(session, f"export --format csv {tmp_path}/out")
+    for name in ("quotas", "configs"):
+        raw = (tmp_path / "out" / f"{name}.csv").read_text(encoding="utf-8")
+        assert not re.search("[\x1b\u202e\u200b]", raw)
+        fields = [field for record in csv.reader(io.StringIO(raw)) for field in record]
+        assert [field for field in fields if field[:1] in tuple("=+-@\t\r\uff1d")] == []
+        assert sum(field.startswith("'") for field in fields) >= 6
+
+
+def test_csv_is_byte_for_byte_that_of_an_answer(tmp_path: Path) -> None:
+    for session in (hostile(tmp_path / "a"), hard(tmp_path / "b")):
+        run(session, f"export --format csv --force {tmp_path}/out")
+        for name in ("quotas", "configs", "acls", "tokens"):
+            columns = ",".join(field.name for field in tables()[name].fields)
+            shown = "".join(render(run(session, f"{name} --columns {columns}"), "csv"))
+            assert (tmp_path / "out" / f"{name}.csv").read_text(encoding="utf-8") == shown, name
+
+
+def test_json_lines_hide_nothing_and_obey_nothing(tmp_path: Path) -> None:
+    session = hostile(tmp_path)
+    run(session, f"export --format jsonl {tmp_path}/out")
+    raw = (tmp_path / "out" / "quotas.jsonl").read_text(encoding="utf-8")
+    assert not re.search("[\x1b\u202e\u200b]", raw)
+    assert sorted(json.loads(line)["user"] for line in raw.splitlines()) == sorted(HOSTILE)
+
+
 def test_lists_are_lists_and_64_bits_are_exact_in_sql_of_the_file(tmp_path: Path) -> None:
     run(hard(tmp_path), f"export --format duckdb {tmp_path}/out")
     with duckdb.connect(str(tmp_path / "out" / "kraft.duckdb"), read_only=True) as connection:
@@ -173,13 +233,14 @@ def test_lists_are_lists_and_64_bits_are_exact_in_sql_of_the_file(tmp_path: Path
 
 
 def test_a_lone_surrogate_goes_wherever_it_can(tmp_path: Path) -> None:
-    """A name that is no UTF-8 in the log: JSON can say it, other formats have a replacement character."""
+    """A name that is no UTF-8 in the log: JSON can say it, CSV shows it, others have a mark."""
     raw = cluster.config(cluster.GROUP, "okXX", "consumer.session.timeout.ms", "1").replace(b"okXX", b"ok\xff\xfe")
     session = cluster.cluster(tmp_path / "source", raw)
     for fmt, read in READERS:
         run(session, f"export --format {fmt} {tmp_path}/{read.__name__}")
         (row,) = read(tmp_path / read.__name__, tables()["configs"])
-        assert row["resourceName"] == ("ok\udcff\udcfe" if fmt == "jsonl" else "ok??"), fmt
+        escaped = {"jsonl": "ok\udcff\udcfe", "csv": r"ok\udcff\udcfe"}
+        assert row["resourceName"] == escaped.get(fmt, "ok??"), fmt
 
 
 class TestDirectory:

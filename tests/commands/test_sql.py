@@ -24,7 +24,6 @@ from kshell.commands.base.query_columns import columns_of
 from kshell.commands.base.tables import Table, tables
 from kshell.commands.sql import complete_query
 from kshell.errors import (
-    EXIT_FAILED,
     EXIT_USAGE,
     CommandError,
     CorruptDataError,
@@ -160,7 +159,7 @@ class TestRefused:
     def test_what_fails_while_it_runs_is_a_failure(self, sample: Session) -> None:
         with pytest.raises(CommandError) as raised:
             ask(sample, "SELECT CAST(name AS INTEGER) FROM topics")
-        assert raised.value.exit_code == EXIT_FAILED
+        assert raised.value.exit_code == EXIT_USAGE
 
     @pytest.mark.parametrize("package", ["duckdb", "pyarrow"])
     def test_a_missing_package_is_named_with_its_command(

@@ -142,7 +142,7 @@ def test_to_a_file(sample: Session, monkeypatch: pytest.MonkeyPatch, tmp_path: P
         ("--until 'text ~ /' pwd", 0),
         ("grep RECOVERING /image/topics", 1),
         ("grep -l User:alice /image/acls", 0),
-        ("ls /image/nothing", 1),
+        ("ls /image/nothing", 2),
     ],
 )
 def test_exit_codes(sample: Session, line: str, code: int | None) -> None:
@@ -202,7 +202,7 @@ def test_timeout_of_the_watched_line(sample: Session) -> None:
     with pytest.raises(DeadlineError) as raised:
         list(frames(sample, "watch -n 0.1 pwd --timeout 0.3").parts)
     assert isinstance(raised.value, CommandError)
-    assert raised.value.exit_code == 1
+    assert raised.value.exit_code == 3
     assert time.monotonic() - begun < 3
 
 

@@ -110,7 +110,7 @@ def test_the_lines_of_a_file(cells: Cells, tmp_path: Path) -> None:
     file = tmp_path / "lines"
     file.write_text("pwd\nls /nope\nls /image/topics\n")
     result = cells.run(f"%kafka source {file} --keep-going")
-    assert result.exit_code == 1 and len(result.parts) == 3
+    assert result.exit_code == 2 and len(result.parts) == 3
     assert [forms["text/plain"].split(":")[0].split()[0] for forms in cells.shown] == ["/", "NoSuchPathError", "byId/"]
     cells.shown.clear()
     file.write_text("pwd\n")

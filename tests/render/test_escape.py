@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kshell import escape
 from kshell.commands.base.arguments import FORMATS
 from kshell.commands.base.result import Result, Text, Value
-from kshell.render import escape
 from tests.render import samples
 from tests.render.samples import invisible, printed
 

@@ -144,8 +144,8 @@ def test_program_without_a_real_standard_output() -> None:
 
 
 def test_program_that_fails(capfd: pytest.CaptureFixture[str]) -> None:
-    assert emit(SAMPLE, "text", program="exit 3") == 1
-    assert emit(SAMPLE, "text", program="no-such-program") == 1
+    assert emit(SAMPLE, "text", program="exit 3") == 2
+    assert emit(SAMPLE, "text", program="no-such-program") == 2
     assert "not found" in capfd.readouterr().err
 
 

@@ -12,7 +12,6 @@ from typing import TextIO, cast
 
 import pytest
 from prompt_toolkit.document import Document
-from prompt_toolkit.validation import ValidationError
 
 from kshell.errors import DataError
 from kshell.repl.highlight import LineLexer
@@ -22,7 +21,6 @@ from kshell.repl.prompt import message, short_path
 from kshell.repl.suggest import from_history
 from kshell.repl.terminal import masked, shortened, width_of
 from kshell.repl.toolbar import Toolbar
-from kshell.repl.validate import LineValidator
 from kshell.session import Session
 from kshell.sources.directory import DirectorySource
 from tests.repl.conftest import DEMO
@@ -76,39 +74,6 @@ def test_colors_follow_aliases_and_loading() -> None:
 def test_what_a_terminal_would_obey_is_masked(session: Session) -> None:
     shown = LineLexer(session).colored("cat 'a\u202eb\x1b'")
     assert "".join(fragment[1] for fragment in shown) == "cat 'a\ufffdb\ufffd'"
-
-
-# --- Enter -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("line", "column", "words"),
-    [
-        ("cat '/image", 4, "the quote ' is not closed"),
-        ("lss /", 3, "did you mean ls"),
-        ("| jq", 0, "no command before the pipe"),
-        ("ls >", 3, "no file after"),
-        ("pwd\nls |", 7, "no program after the pipe"),
-        ("ls a\\", 4, "nothing follows the backslash"),
-    ],
-)
-def test_refused(session: Session, line: str, column: int, words: str) -> None:
-    with pytest.raises(ValidationError) as caught:
-        LineValidator(session).validate(Document(line))
-    assert caught.value.cursor_position == column
-    assert words in caught.value.message
-
-
-@pytest.mark.parametrize("line", ["", "# only this", "ls --nosuch", "ll", "cat '/image'", "pwd\n\npwd"])
-def test_not_refused(session: Session, line: str) -> None:
-    session.aliases["ll"] = "ls -l"
-    LineValidator(session).validate(Document(line))
-
-
-def test_a_hostile_word_is_harmless_in_the_message(session: Session) -> None:
-    with pytest.raises(ValidationError) as caught:
-        LineValidator(session).validate(Document("\u202els"))
-    assert "\u202e" not in caught.value.message
 
 
 # --- ghost text, prompt ----------------------------------------------------------------------------------------------

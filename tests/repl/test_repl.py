@@ -22,7 +22,7 @@ from prompt_toolkit.output import DummyOutput
 from kshell.commands.base import registry
 from kshell.commands.base.result import Nothing
 from kshell.commands.base.spec import Command
-from kshell.errors import CommandError, DataError
+from kshell.errors import DataError, DeadlineError
 from kshell.repl import run
 from kshell.repl.app import Repl, kshellrc
 from kshell.repl.history import ShellHistory
@@ -60,7 +60,7 @@ def test_exit_has_its_code(type_keys: Type) -> None:
 
 
 def test_the_last_status_is_the_exit_code(type_keys: Type, capsys: pytest.CaptureFixture[str]) -> None:
-    assert type_keys("cat /image/nosuch\n", CTRL_D) == 1
+    assert type_keys("cat /image/nosuch\n", CTRL_D) == 2
     assert "no such path" in capsys.readouterr().err
     assert type_keys("cat /image/nosuch\n", "pwd\n", CTRL_D) == 0
 
@@ -76,10 +76,36 @@ def test_an_error_proposes_what_is_there(type_keys: Type, capsys: pytest.Capture
     assert "did you mean topics?" in capsys.readouterr().err
 
 
-def test_a_line_that_cannot_be_understood_stays(type_keys: Type, capsys: pytest.CaptureFixture[str]) -> None:
-    """Enter on an open quote does not run; closing it there does."""
-    assert type_keys("cat '/image/provenance\n", "\x05'\n", CTRL_D) == 0
-    assert "offset" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("helth", "helth: no such command\ndid you mean health"),
+        ("cat '/image", "the quote ' is not closed\n  cat '/image\n      ^"),
+        ("| jq", "no command before the pipe"),
+        ("ls >", "no file after"),
+        ("pwd |", "no program after the pipe"),
+        ("ls a\\", "nothing follows the backslash"),
+        ("\u202els", "no such command"),
+    ],
+)
+def test_a_line_that_cannot_be_understood_prints_its_error_and_the_next_prompt_is_empty(
+    type_keys: Type, capsys: pytest.CaptureFixture[str], line: str, error: str
+) -> None:
+    assert type_keys(f"{line}\n", "pwd\n", CTRL_D) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "/\n"
+    assert error in printed.err
+    assert "\u202e" not in printed.err
+    assert type_keys(f"{line}\n", CTRL_D) == 2
+
+
+def test_the_line_that_failed_is_in_the_history(home: Path, session: Session) -> None:
+    steps: list[Step] = [
+        ("helth\n", lambda line: not line.text and session.history[-1:] == ["helth"]),
+        (UP, lambda line: line.text == "helth"),
+        (CTRL_C, lambda line: not line.text),
+    ]
+    assert drive(session, steps) == 130
 
 
 Step = tuple[str, Callable[[Buffer], bool]]
@@ -166,6 +192,23 @@ def test_up_searches_by_prefix_and_ctrl_r_anywhere(
 def test_several_pasted_lines_run_one_after_another(type_keys: Type, capsys: pytest.CaptureFixture[str]) -> None:
     assert type_keys("\x1b[200~cd /image\npwd\n\n# nothing\npwd\x1b[201~", "\n", CTRL_D) == 0
     assert capsys.readouterr().out == "/image\n/image\n"
+
+
+def test_a_pasted_block_runs_line_by_line_with_each_error_at_its_line(
+    type_keys: Type, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert type_keys("\x1b[200~cd /image\nhelth\ncat nosuch\npwd\x1b[201~", "\n", CTRL_D) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "/image\n"
+    order = ["kshell:/> cd /image", "kshell:/image> helth", "helth: no such command", "did you mean health or help?",
+             "kshell:/image> cat nosuch", "nosuch: no such path", "kshell:/image> pwd"]  # fmt: skip
+    places = [printed.err.index(part) for part in order]
+    assert places == sorted(places)
+
+
+def test_a_single_line_is_not_shown_again(type_keys: Type, capsys: pytest.CaptureFixture[str]) -> None:
+    type_keys("pwd\n", CTRL_D)
+    assert "kshell:/>" not in capsys.readouterr().err
 
 
 # --- history ---------------------------------------------------------------------------------------------------------
@@ -334,7 +377,7 @@ def test_a_timeout_ends_a_command(
 ) -> None:
     probe(lambda: time.sleep(10))
     begin = time.monotonic()
-    assert type_keys("probe --timeout 0.2\n", CTRL_D) == CommandError.exit_code
+    assert type_keys("probe --timeout 0.2\n", CTRL_D) == DeadlineError.exit_code
     assert time.monotonic() - begin < 5
     assert "gave up after 0.2 s" in capsys.readouterr().err
 

@@ -156,13 +156,34 @@ def test_errors_come_with_a_hint(terminal: Open) -> None:
     shell.type("lss /image")
     shell.press("Enter")
     shell.wait("did you mean ls")
-    shell.shows("error-command")
-    shell.press("C-c")
     shell.wait_for_prompt("/")
+    shell.shows("error-command")
     shell.type("cat '/image")
     shell.press("Enter")
     shell.wait("is not closed")
+    shell.wait_for_prompt("/")
     shell.shows("error-quote")
+
+
+def test_after_a_mistyped_command_the_next_one_stands_alone(terminal: Open) -> None:
+    shell = terminal()
+    shell.wait_for_prompt("/")
+    shell.enter("helth")
+    shell.wait("did you mean health")
+    shell.wait_for_prompt("/")
+    shell.enter("pwd")
+    shell.wait("^/$")
+    assert "helthpwd" not in shell.screen()
+
+
+def test_a_pasted_block_with_typos_runs_to_its_end(terminal: Open) -> None:
+    shell = terminal()
+    shell.wait_for_prompt("/")
+    shell.paste("cd /image/features\nhelth\ncat 'open\ncat metadataVersion\n")
+    shell.wait("> cd /image/features$")
+    shell.press("Enter")
+    shell.wait_for_prompt("/image/features")
+    shell.shows("paste-typos")
 
 
 def test_resizing(terminal: Open) -> None:

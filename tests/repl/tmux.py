@@ -74,6 +74,11 @@ class Terminal:
         """Text, as it is."""
         self._run("send-keys", "-t", "t", "-l", "--", text)
 
+    def paste(self, text: str) -> None:
+        """Text as a terminal pastes it: between brackets, for a program that asked for them."""
+        self._run("set-buffer", "--", text)
+        self._run("paste-buffer", "-p", "-t", "t")
+
     def press(self, *keys: str) -> None:
         """Keys by tmux's names: ``Enter``, ``C-c``, ``Tab``."""
         self._run("send-keys", "-t", "t", *keys)

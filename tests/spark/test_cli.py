@@ -129,7 +129,7 @@ def test_a_fault_shows_its_place_and_not_its_words(
 ) -> None:
     use(monkeypatch, raises(ValueError("a password")))
     code, out, err = call(capsys, "try")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert "this is a fault of kshell, not of the data: ValueError at test_cli.py:" in err
     assert "a password" not in err
     assert "raise error" in call(capsys, "-v", "try")[2]
@@ -140,7 +140,7 @@ def test_a_deadline(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
 
     use(monkeypatch, lambda args: time.sleep(30))
     code, out, err = call(capsys, "try", "--timeout", "0.1")
-    assert (code, out) == (1, "")
+    assert (code, out) == (3, "")
     assert err.startswith("kshell-pipeline: gave up after 0.1 s\n")
 
 

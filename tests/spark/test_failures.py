@@ -54,7 +54,7 @@ def test_it_is_no_fault_of_kshell(
         raise failed("ModuleNotFoundError: No module named 'crc32c'")
 
     monkeypatch.setattr("kshell.spark.steps.planning.find", fails)
-    assert cli.main(["run", "--source", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
+    assert cli.main(["run", "--source", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
     assert "kshell-pipeline: executors have no Python module crc32c" in said
     assert "PYSPARK_PYTHON" in said

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kshell.errors import EXIT_FAILED
+from kshell.errors import EXIT_USAGE
 from kshell.spark import java
 
 VECTOR = "jdk.incubator.vector"
@@ -88,7 +88,7 @@ def test_one_that_does_not_run(tmp_path: Path) -> None:
 def test_none_says_what_to_install() -> None:
     with pytest.raises(java.NoJavaError, match="Spark needs Java 17 or newer, and there is none") as caught:
         java.find({})
-    assert caught.value.exit_code == EXIT_FAILED
+    assert caught.value.exit_code == EXIT_USAGE
     assert caught.value.hint is not None
     assert "pip install 'kraft-shell[spark]'" in caught.value.hint
 

@@ -1,12 +1,12 @@
 """Tables into files, a format each. A writer gets one table after the other, and says what files it made.
 
-Numbers, text and null are exact in every format. Lists and objects are lists, structs and maps in Parquet and DuckDB,
-lists and objects in JSON, and JSON text in CSV and SQLite.
+Numbers, text and null are exact in every format, but that CSV escapes what a spreadsheet or a terminal would obey.
+Lists and objects are lists, structs and maps in Parquet and DuckDB, lists and objects in JSON, and JSON text in CSV and
+SQLite.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +16,8 @@ from kshell.commands.base.arrow_tables import batches, create_table, schema
 from kshell.commands.base.result import Row
 from kshell.commands.base.tables import Table
 from kshell.extras import require
+from kshell.json_text import to_json
+from kshell.separated_values import csv_line
 
 DATABASE = "kraft"
 """The name of the one file of a database, without its ending."""
@@ -53,19 +55,19 @@ class JsonLines(Writer):
         name = f"{table.name}.jsonl"
         names = [field.name for field in table.fields]
         with open(self._file(name), "w", encoding="utf-8", newline="") as stream:
-            stream.writelines(_json({one: row.get(one) for one in names}) + "\n" for row in rows)
+            stream.writelines(to_json({one: row.get(one) for one in names}) + "\n" for row in rows)
         return name
 
 
 class Csv(Writer):
-    """A file a table, a header and a record a row (RFC 4180): null is an empty field, an empty string is ``""``."""
+    """A file a table, a header and a record a row, written as ``-o csv`` writes it."""
 
     def write(self, table: Table, rows: Iterable[Row]) -> str:
         name = f"{table.name}.csv"
         names = [field.name for field in table.fields]
-        with open(self._file(name), "w", encoding="utf-8", errors="replace", newline="") as stream:
-            stream.write(",".join(names) + "\n")
-            stream.writelines(",".join(_csv(row.get(one)) for one in names) + "\n" for row in rows)
+        with open(self._file(name), "w", encoding="utf-8", newline="") as stream:
+            stream.write(csv_line(names))
+            stream.writelines(csv_line([row.get(one) for one in names]) for row in rows)
         return name
 
 
@@ -144,43 +146,10 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _json(value: Any) -> str:
-    """Compact JSON, one line. Numbers that JSON lacks are the strings that Kafka's own JSON has for them."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except ValueError:
-        finite = {name: _finite(item) for name, item in value.items()}
-        text = json.dumps(finite, ensure_ascii=False, separators=(",", ":"))
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:  # a lone surrogate: JSON can say it, UTF-8 cannot
-        return json.dumps(value, separators=(",", ":"))
-    return text
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and value - value != 0:
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    return value
-
-
-def _csv(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    text = value if isinstance(value, str) else _json(value)
-    if text and not any(char in text for char in ',"\n\r') and text == text.strip():
-        return text
-    return '"' + text.replace('"', '""') + '"'
-
-
 def _sqlite(value: Any) -> Any:
     if value is None or isinstance(value, int | float):
         return value
-    text = value if isinstance(value, str) else _json(value)
+    text = value if isinstance(value, str) else to_json(value)
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from kshell.commands.base.history_diff import ADDED, CHANGED, REMOVED
+from kshell.commands.base.record_types import RECORD_TYPE
 from kshell.commands.base.result import Row
 from kshell.commands.base.tables import Field
 from kshell.commands.base.walk import walk
@@ -43,7 +44,7 @@ FIELDS = (
     Field("epoch", "int32", "of that record"),
     Field("timestampMs", "int64", "of that record, in milliseconds since 1970"),
     Field("time", "string", "the same, ISO-8601 in UTC"),
-    Field("type", "string", "of that record"),
+    Field("type", RECORD_TYPE, "of that record"),
     Field("version", "int16", "of that record's type"),
     Field("effectiveOffset", "int64", "from where on it holds: later than offset in a metadata transaction"),
     Field("notLaterThan", "int64", "where only a snapshot has it: the last offset that the snapshot covers"),

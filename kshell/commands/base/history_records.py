@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kshell.commands.base.record_types import RECORD_TYPE
 from kshell.commands.base.result import Result, Row
 from kshell.commands.base.tables import Field, columns
 from kshell.commands.base.walk import one_line
@@ -33,7 +34,7 @@ FIELDS = (
     Field("offset", "int64", "of the record"),
     Field("epoch", "int32", "the leader's, when it was written"),
     Field("timestampMs", "int64", "when, in milliseconds since 1970"),
-    Field("type", "string", "the record's"),
+    Field("type", RECORD_TYPE, "the record's"),
     Field("version", "int16", "of the record's type"),
     Field("data", "json", "the record's fields, as kafka-dump-log prints them"),
 )

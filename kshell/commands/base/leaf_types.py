@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.errors import UsageError
 from kshell.metadata.image import families
 from kshell.session import Session
@@ -29,6 +30,10 @@ def leaf_types() -> dict[str, str]:
     """Every type -> what it holds, by name; a family's leaf stands for the family's name."""
     declared = {family.leaf: f"an entry below /image/{'/'.join(family.path)}" for family in families().values()}
     return dict(sorted((declared | _OTHERS).items()))
+
+
+LEAF_TYPE = Enumeration(leaf_types)
+"""The column type of a leaf's type."""
 
 
 def node_type(word: str) -> str:

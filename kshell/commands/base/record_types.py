@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.spec import Flag
 from kshell.errors import UsageError
 from kshell.metadata.records import decode_value, record_types
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from kshell.session import Session
     from kshell.sources.records import Wanted
 
-_UNKNOWN = re.compile(r"UNKNOWN(_\d+|_CONTROL(_-?\d+)?)?\Z")
 _HEAD = 3
 
 
 def type_names() -> list[str]:
     """Every type's name as ``dump`` prints it, control records included."""
     return sorted([kind.name for kind in record_types().values()] + [kind.name for kind in CONTROL_TYPES.values()])
+
+
+RECORD_TYPE = Enumeration(type_names, ("UNKNOWN", "UNKNOWN_{}", "UNKNOWN_CONTROL", "UNKNOWN_CONTROL_{}"))
+"""The column type of a record's type; a type that is not known has a number for its name."""
 
 
 def record_type(word: str) -> str:
@@ -32,7 +35,7 @@ def record_type(word: str) -> str:
     for candidate in (name, f"{name}_RECORD"):
         if candidate in names:
             return candidate
-    if _UNKNOWN.match(name):
+    if RECORD_TYPE.has(name):
         return name
     from difflib import get_close_matches
 

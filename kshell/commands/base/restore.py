@@ -36,8 +36,11 @@ _CLUSTER = "kafka-cluster"
 _PATTERNS = ("LITERAL", "PREFIXED")
 
 
+KINDS = ("topic", "config", "quota", "acl", "user", "token", "source")
+
+
 class Step(NamedTuple):
-    """A command line, or why there is none: ``note``. ``kind``: topic, config, quota, acl, user, token."""
+    """A command line, or why there is none: ``note``. ``kind`` is one of :data:`KINDS`."""
 
     kind: str
     subject: str

@@ -1,5 +1,7 @@
 """Which rows and columns an answer has, and in what order: ``--where``, ``--sort``, ``--columns``, ``--limit``.
 
+``--fail-if-any`` makes the exit code tell whether a row is left.
+
 A command that gives rows takes :func:`row_flags` among its flags, and hands its rows to :func:`select`; the commands
 of the history take ``--where`` alone (:func:`where_flag`).
 """
@@ -11,10 +13,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.commands.base.arguments import count
+from kshell.commands.base.predicates import FAIL_IF_ANY, answers_by_rows
 from kshell.commands.base.result import Row, Rows
 from kshell.commands.base.spec import CONDITION, Flag
 from kshell.commands.base.tables import Field, Wanted, columns, where_type
-from kshell.errors import UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from kshell.commands.base.where import Predicate
@@ -31,34 +34,43 @@ class Key(NamedTuple):
     falling: bool
 
 
-def where_flag(fields: Sequence[Field]) -> Flag:
-    """``--where`` for rows with these fields."""
+class Conditions:
+    """Conditions on rows with these fields: the conversion of ``--where``, and its completion."""
 
-    def kinds() -> dict[str, FieldType]:
-        return {field.name: where_type(field.type) for field in fields}
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self.fields = tuple(fields)
 
-    def compiled(text: str) -> Predicate:
+    def __call__(self, text: str) -> Predicate:
+        """The condition in a text. Raises ExpressionError."""
         from kshell.commands.base.where import compile_where  # late: most lines have no condition
 
-        return compile_where(text, kinds())
+        return compile_where(text, self._kinds())
 
-    def complete(session: Session, typed: str) -> Iterable[str]:
+    def complete(self, session: Session, typed: str) -> Iterable[str]:
+        """What an unfinished condition may become."""
         from kshell.commands.base.where import complete_where
 
-        return complete_where(typed, kinds())
+        return complete_where(typed, self._kinds())
 
+    def _kinds(self) -> dict[str, FieldType]:
+        return {field.name: where_type(field.type) for field in self.fields}
+
+
+def where_flag(fields: Sequence[Field]) -> Flag:
+    """``--where`` for rows with these fields."""
+    conditions = Conditions(fields)
     return Flag(
         ("--where",),
         "only rows that fulfil the condition",
         metavar=CONDITION,
-        convert=compiled,
-        complete=complete,
+        convert=conditions,
+        complete=conditions.complete,
         once=True,
     )
 
 
 def row_flags(fields: Sequence[Field]) -> tuple[Flag, ...]:
-    """The four options of a command whose rows have these fields."""
+    """The options of a command whose rows have these fields."""
     names = [field.name for field in fields]
 
     def complete_names(session: Session, typed: str) -> Iterable[str]:
@@ -85,11 +97,12 @@ def row_flags(fields: Sequence[Field]) -> tuple[Flag, ...]:
             complete=complete_names,
         ),
         Flag(("--limit",), "no more rows than these", metavar="N", convert=count),
+        FAIL_IF_ANY,
     )
 
 
 def is_given(args: Any) -> bool:
-    """Whether the line has any of the four options."""
+    """Whether the line chooses rows or columns."""
     return any(getattr(args, name) is not None for name in _OPTIONS)
 
 
@@ -116,11 +129,16 @@ def select(
     """The rows that the line's options ask for, as an answer; they stream unless they are sorted.
 
     ``people`` makes a row that reads well out of an exact one; fields that it changes count as they were. ``tone`` is
-    that of :class:`Rows`.
+    that of :class:`Rows`. With ``--fail-if-any`` the rows that are left decide between the exit codes 0 and 1, also
+    for a command that has an answer of its own.
     """
     shown = columns(fields if args.columns is None else chosen(fields, args.columns))
     order = tuple((key.name, key.falling) for key in args.sort or ())
     result = Rows(shown, _Chosen(rows, args), tone=tone, order=order, exit_code=exit_code)
+    if args.fail_if_any:
+        answers_by_rows(result, some=EXIT_FINDING, none=EXIT_OK)
+        if isinstance(rows, list):
+            next(iter(result.rows), None)  # now: a page of the command's own may show them, and not read these
     if people is not None:
         result.for_people = Rows(shown, _Told(result, people))
     return result

@@ -69,7 +69,10 @@ class Example(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command. ``run`` gets the session and the parsed arguments (attributes by name) and returns a result."""
+    """A command. ``run`` gets the session and the parsed arguments (attributes by name) and returns a result.
+
+    ``says_no`` is for predicates: when the exit code is 1. A command without it never ends with 1.
+    """
 
     name: str
     summary: str
@@ -80,6 +83,7 @@ class Command(NamedTuple):
     description: str = ""
     needs_source: bool = True
     aliases: tuple[str, ...] = ()
+    says_no: str = ""
 
     @property
     def takes_line(self) -> bool:

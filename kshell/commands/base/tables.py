@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Union
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.result import Column, Row
 from kshell.discovery import module_names
 from kshell.errors import SourceError
@@ -21,16 +22,15 @@ if TYPE_CHECKING:
     from kshell.session import Session
 
 Type = Union[str, Sequence["Type"], Mapping[str, "Type"]]  # noqa: UP007  # names itself
-"""``int16``, ``int32``, ``int64``, ``float64``, ``string``, ``boolean``; ``["int32"]`` for a list of it; an object's
-fields by name; ``{"*": type}`` for an object whose keys are data; ``json`` for what differs from row to row (a record's
-data, a leaf's value), which is JSON text in columnar formats. Every value may be null."""
+"""``int16``, ``int32``, ``int64``, ``float64``, ``string``, ``boolean``; an :class:`.Enumeration` is a ``string`` of
+which the values are known; ``["int32"]`` for a list of it; an object's fields by name; ``{"*": type}`` for an object
+whose keys are data; ``json`` for what differs from row to row (a record's data, a leaf's value), which is JSON text in
+columnar formats. Every value may be null."""
 
 OTHERS = "*"
 _TOLD_EVERY = 1000
-_PLAIN: dict[str, type] = {
-    "int16": int, "int32": int, "int64": int, "float64": float, "string": str, "boolean": bool,
-    "json": object,
-}  # fmt: skip
+_PLAIN: dict[str, type] = {"float64": float, "string": str, "boolean": bool, "json": object}
+_WHOLE = {"int16": 16, "int32": 32, "int64": 64}
 
 
 class Field(NamedTuple):
@@ -85,7 +85,11 @@ def columns(fields: Iterable[Field]) -> tuple[Column, ...]:
 def where_type(declared: Type) -> FieldType:
     """A type as conditions (``--where``) know it."""
     if isinstance(declared, str):
-        return _PLAIN[declared]
+        from kshell.commands.base.where_kinds import Kind  # late: most lines have no condition
+
+        if isinstance(declared, Enumeration):
+            return Kind("string", values=declared)
+        return Kind("number", bits=_WHOLE[declared]) if declared in _WHOLE else _PLAIN[declared]
     if isinstance(declared, Mapping):
         return {name: where_type(below) for name, below in declared.items()}
     return [where_type(declared[0])]

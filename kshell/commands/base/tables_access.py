@@ -5,26 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.result import Row
 from kshell.commands.base.tables import Field, Table, Wanted, table
+from kshell.metadata.families.acls import OPERATIONS, PATTERN_TYPES, PERMISSION_TYPES, RESOURCE_TYPES
 from kshell.metadata.families.quotas import Entity, entity_segment
+from kshell.metadata.families.scram import MECHANISMS
 from kshell.metadata.image import Image, families
 from kshell.metadata.names import entity_name, sort_key
 from kshell.metadata.partial import known
+from kshell.metadata.values import NEWER_ENUM
 from kshell.protocol.primitives import Uuid
 
 if TYPE_CHECKING:
     from kshell.session import Session
 
+_RESOURCE_TYPE = Enumeration(RESOURCE_TYPES.values(), NEWER_ENUM)
+_PATTERN_TYPE = Enumeration(PATTERN_TYPES.values(), NEWER_ENUM)
+_OPERATION = Enumeration(OPERATIONS.values(), NEWER_ENUM)
+_PERMISSION_TYPE = Enumeration(PERMISSION_TYPES.values(), NEWER_ENUM)
+_MECHANISM = Enumeration(MECHANISMS.values(), NEWER_ENUM)
+
 _ACL_FIELDS = (
     Field("id", "string", "the entry's id, a UUID as Kafka writes it; null from brokers", spare=True),
-    Field("resourceType", "string", "TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, USER"),
+    Field("resourceType", _RESOURCE_TYPE, "TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, USER"),
     Field("resourceName", "string", "the resource's name or prefix; * for all"),
-    Field("patternType", "string", "LITERAL or PREFIXED"),
+    Field("patternType", _PATTERN_TYPE, "LITERAL or PREFIXED"),
     Field("principal", "string", "whom it is about; User:* for everybody"),
     Field("host", "string", "from where; * for anywhere"),
-    Field("operation", "string", "READ, WRITE, …, ALL"),
-    Field("permissionType", "string", "ALLOW or DENY"),
+    Field("operation", _OPERATION, "READ, WRITE, …, ALL"),
+    Field("permissionType", _PERMISSION_TYPE, "ALLOW or DENY"),
 )
 _ACL_ORDER = ("resourceType", "resourceName", "patternType", "principal", "operation", "id")
 _QUOTA_FIELDS = (
@@ -42,7 +52,7 @@ _QUOTA_FIELDS = (
 )
 _USER_FIELDS = (
     Field("name", "string", "the user's name"),
-    Field("mechanism", "string", "SCRAM-SHA-256 or SCRAM-SHA-512"),
+    Field("mechanism", _MECHANISM, "SCRAM-SHA-256 or SCRAM-SHA-512"),
     Field("iterations", "int32", "iterations of the hash"),
 )
 _TOKEN_FIELDS = (

@@ -6,15 +6,22 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kshell.commands.base.controller_rows import controller_rows
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.result import Row
 from kshell.commands.base.tables import Field, Table, Wanted, table
+from kshell.metadata.families.configs import RESOURCE_TYPES
 from kshell.metadata.image import Image, families
 from kshell.metadata.partial import known
+from kshell.metadata.values import NEWER_ENUM, SECURITY_PROTOCOLS
+from kshell.sources.config_entries import NEWER_SOURCE, SOURCES, TYPES, UNKNOWN
 
 if TYPE_CHECKING:
     from kshell.session import Session
 
-_LISTENERS = [{"name": "string", "host": "string", "port": "int32", "securityProtocol": "string"}]
+_PROTOCOL = Enumeration(SECURITY_PROTOCOLS.values(), NEWER_ENUM)
+_LISTENERS = [{"name": "string", "host": "string", "port": "int32", "securityProtocol": _PROTOCOL}]
+_CONFIG_RESOURCE = Enumeration(RESOURCE_TYPES.values(), NEWER_ENUM)
+_CONFIG_SOURCE = Enumeration((*SOURCES.values(), UNKNOWN), NEWER_SOURCE)
 _FEATURES = {"*": {"min": "int16", "max": "int16"}}
 
 BROKER_FIELDS = (
@@ -40,20 +47,24 @@ CONTROLLER_FIELDS = (
     Field("address", "string", "where kshell would connect", True),
 )
 CONFIG_FIELDS = (
-    Field("resourceType", "string", "TOPIC, BROKER, BROKER_LOGGER, GROUP, CLIENT_METRICS"),
+    Field(
+        "resourceType",
+        _CONFIG_RESOURCE,
+        "TOPIC, BROKER, BROKER_LOGGER, GROUP, CLIENT_METRICS",
+    ),
     Field("resourceName", "string", "its name; empty for the default of all brokers"),
     Field("name", "string", "the config's name"),
     Field("value", "string", "its value; [redacted] if it is secret"),
-    Field("source", "string", "where it is set, in Kafka's words: DYNAMIC_TOPIC_CONFIG, …"),
+    Field("source", _CONFIG_SOURCE, "where it is set, in Kafka's words: DYNAMIC_TOPIC_CONFIG, …"),
     Field("isSensitive", "boolean", "whether it is a password; null if nobody knows", True),
     Field("isReadOnly", "boolean", "whether only a restart changes it; null if no node was asked", True),
     Field(
         "synonyms",
-        [{"name": "string", "value": "string", "source": "string"}],
+        [{"name": "string", "value": "string", "source": _CONFIG_SOURCE}],
         "what counts where it is not set; null if no node was asked",
         True,
     ),
-    Field("type", "string", "the type of its value, in Kafka's words"),
+    Field("type", Enumeration((*TYPES.values(), UNKNOWN)), "the type of its value, in Kafka's words"),
     Field("documentation", "string", "what the node says of it; null if none was asked", True),
 )
 _FEATURE_FIELDS = (

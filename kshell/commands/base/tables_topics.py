@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.result import Row
 from kshell.commands.base.tables import Field, Table, Wanted, table
 from kshell.metadata.families.topics import NAMES, TOPICS
@@ -14,6 +15,8 @@ from kshell.metadata.names import sort_key
 from kshell.metadata.partial import is_untold, known
 from kshell.metadata.partition_state import (
     OFFLINE,
+    PROBLEMS,
+    STATES,
     UNDECODED,
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
@@ -22,7 +25,7 @@ from kshell.metadata.partition_state import (
     replication_factor,
     state,
 )
-from kshell.metadata.partitions import Partition, Topic
+from kshell.metadata.partitions import RECOVERY_STATES, Partition, Topic
 
 if TYPE_CHECKING:
     from kshell.session import Session
@@ -43,6 +46,9 @@ _TOPIC_FIELDS = (
     Field("reassigning", "int32", "partitions to which replicas are being added, or from which removed", True),
 )
 
+_STATE = Enumeration(STATES)
+_PROBLEM = Enumeration(PROBLEMS)
+_RECOVERY = Enumeration(RECOVERY_STATES.values())
 _PARTITION_FIELDS = (
     Field("topic", "string", "the topic's name"),
     Field("topicId", "string", "the topic's id", spare=True),
@@ -56,10 +62,15 @@ _PARTITION_FIELDS = (
     Field("lastKnownElr", ["int32"], "those in the ISR or ELR before they had an unclean shutdown", spare=True),
     Field("addingReplicas", ["int32"], "replicas that a reassignment adds", spare=True),
     Field("removingReplicas", ["int32"], "replicas that a reassignment removes", spare=True),
-    Field("state", "string", "online, or the worst of offline, under-min-isr, under-replicated; undecoded"),
-    Field("problems", ["string"], "all of them, and at-min-isr, unclean, reassigning, non-preferred", True),
+    Field("state", _STATE, "online, or the worst of offline, under-min-isr, under-replicated; undecoded"),
+    Field("problems", [_PROBLEM], "all of them, and at-min-isr, unclean, reassigning, non-preferred", True),
     Field("minIsr", "int32", "min.insync.replicas: the topic's, the leader's, or the brokers'; null if unknown", True),
-    Field("leaderRecoveryState", "string", "RECOVERED, or RECOVERING after an unclean election", True),
+    Field(
+        "leaderRecoveryState",
+        _RECOVERY,
+        "RECOVERED, or RECOVERING after an unclean election",
+        True,
+    ),
     Field("directories", ["string"], "for each replica, the id of the log directory that it is in", True),
 )
 

@@ -6,16 +6,9 @@ from collections.abc import Iterable
 
 from kshell.commands.base.arguments import shaping_of
 from kshell.commands.base.conditions import CONDITIONS
+from kshell.commands.base.predicates import FAIL_IF_ANY, meaning_of_no
 from kshell.commands.base.spec import CONDITION, Arg, Command, Example, Flag
-
-EXIT_CODES = (
-    (0, "done; of commands that look for something: found"),
-    (1, "the command failed (no such path, …), or found nothing"),
-    (2, "the line is not understood"),
-    (3, "the source cannot be read or reached"),
-    (4, "the data is damaged or incomplete: the answer is the last good state"),
-    (130, "interrupted"),
-)
+from kshell.errors import EXIT_CODES, EXIT_FINDING
 
 
 def synopsis(command: Command) -> str:
@@ -73,6 +66,31 @@ def conditions(command: Command) -> str:
     return CONDITIONS.removesuffix("\n") if any(flag.metavar == CONDITION for flag in command.flags) else ""
 
 
+def exit_codes(command: Command | None = None) -> str:
+    """What the exit codes mean; of a command with its own meaning of 1, and without 1 where it never says no."""
+    if command is None:
+        return _items((str(code), meaning) for code, meaning in EXIT_CODES)
+    own = meaning_of_no(command)
+    codes = [(code, own if code == EXIT_FINDING else meaning) for code, meaning in EXIT_CODES]
+    return _items((str(code), meaning) for code, meaning in codes if meaning)
+
+
+def exit_codes_page(commands: Iterable[Command]) -> str:
+    """All codes, what the commands that answer yes or no mean by 1, and what the code of several lines is."""
+    own = [(command.name, command.says_no) for command in commands if command.says_no]
+    return "\n\n".join(
+        [
+            exit_codes(),
+            "The commands that answer a question, and when they end with 1:",
+            _items(own),
+            f"Every table takes `--fail-if-any`: {FAIL_IF_ANY.help}. Nothing else ends with 1 (but `exit 1`), so that a"
+            ' script can tell "it is bad" from "nobody could tell". What takes longer than `--timeout` ends with 3.'
+            " Of several lines the first that does not end with 0 is the last; with `--keep-going` all run, and the"
+            " highest code counts.",
+        ]
+    )
+
+
 def help_text(command: Command) -> str:
     """On one screen: how it is used, what it does, its options, examples."""
     short = " ".join(f"`{flag.names[0]}`" for flag in shaping_of(command))
@@ -98,6 +116,6 @@ def man_text(command: Command) -> str:
         ("CONDITIONS", conditions(command)),
         ("OPTIONS OF EVERY COMMAND", options(shaping_of(command))),
         ("EXAMPLES", examples(command)),
-        ("EXIT CODES", _items((str(code), words) for code, words in EXIT_CODES)),
+        ("EXIT CODES", exit_codes(command)),
     ]
     return "\n\n".join(f"## {title}\n\n{body}" for title, body in sections if body)

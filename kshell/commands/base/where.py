@@ -91,6 +91,9 @@ def _expected(before: list[Token], row: Kinds) -> list[str]:
     last = before[-1] if before else Token("keyword", "and", 0, 0)
     if function is not None and last.value == "(":
         return [name for name in kinds if kinds[name].may_be(*(("list", "object") if function == "len" else ("list",)))]
+    listed = _listed_beside(before, kinds)
+    if listed is not None:
+        return _values(listed, kinds)
     if _is(last, "and", "or", "not", "(", ","):
         return [
             *_fields(kinds, "boolean", "number", "string", "list", "object"),
@@ -99,8 +102,7 @@ def _expected(before: list[Token], row: Kinds) -> list[str]:
         ]
     beside = _kind_at(before, len(before) - 2, kinds)
     if _is(last, *COMPARISONS):
-        words = ["true", "false"] if beside.name == "boolean" else []
-        return [*words, "null", *_fields(kinds, beside.name if beside.name != "any" else "")]
+        return [*_values(beside, kinds), "null", *_fields(kinds, beside.name if beside.name != "any" else "")]
     if _is(last, "in"):
         return _fields(kinds, "list", "object")
     if _is(last, "~", "!~", "["):
@@ -108,6 +110,32 @@ def _expected(before: list[Token], row: Kinds) -> list[str]:
     if len(before) > 1 and _is(before[-2], *COMPARISONS, "~", "!~", "in"):
         return ["and", "or"]
     return [*_AFTER.get(_kind_at(before, len(before) - 1, kinds).name, _ANYTHING)]
+
+
+def _values(kind: Kind, kinds: Kinds) -> list[str]:
+    """The values that a kind declares, as words of a condition: in quotes where they would mean something else."""
+    if kind.name == "boolean":
+        return ["true", "false"]
+    return [_written(value, kinds) for value in kind.values.values] if kind.values is not None else []
+
+
+def _written(text: str, kinds: Kinds) -> str:
+    try:
+        found = tokens(text)
+    except ExpressionError:
+        return f"'{text}'"
+    is_word = len(found) == 2 and found[0].kind == "word" and text not in kinds
+    return text if is_word else f"'{text}'"
+
+
+def _listed_beside(before: list[Token], kinds: Kinds) -> Kind | None:
+    """The kind of the field before ``in [`` (or ``not in [``), where the next value of that list is to come."""
+    at = len(before) - 1
+    while at > 0 and (_is(before[at], ",") or before[at].kind in ("word", "string", "number")):
+        at -= 1
+    if at < 2 or not _is(before[at], "[") or not _is(before[at - 1], "in") or not _is(before[-1], "[", ","):
+        return None
+    return _kind_at(before, at - (3 if _is(before[at - 2], "not") else 2), kinds)
 
 
 def _is(token: Token, *values: str) -> bool:

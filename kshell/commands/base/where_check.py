@@ -35,10 +35,11 @@ _NAMED = 12
 
 
 class Value(NamedTuple):
-    """A checked node: the kind of what it gives, and the function that gives it."""
+    """A checked node: the kind of what it gives, the function that gives it, and a constant's value."""
 
     kind: Kind
     get: Get
+    constant: Any = None
 
 
 class Checker:
@@ -91,10 +92,22 @@ class Checker:
         if node.operator == "in":
             return self._membership(node)
         left = self.value(node.left)
-        right = self.value(node.right, beside=left.kind)
+        right = self.value(node.right, beside=left.kind, of=node.left)
         self._comparable(node, left.kind, right.kind)
+        if node.operator in ("==", "!="):
+            self._check_possible(node.left, left.kind, node.right, right)
+            self._check_possible(node.right, right.kind, node.left, left)
         compare, one, other = COMPARE[node.operator], left.get, right.get
         return lambda scope: compare(one(scope), other(scope))
+
+    def _check_possible(self, field: Node, kind: Kind, node: Node, value: Value) -> None:
+        """A constant that the field can never have would make a condition that never, or always, holds.
+
+        Raises ExpressionError with what may be meant.
+        """
+        refusal = None if value.constant is None else kind.refusal(value.constant)
+        if refusal is not None:
+            raise self.fault(f"no value of {self.said(field)} is {self.said(node)}", node, refusal)
 
     def _comparable(self, node: Binary, left: Kind, right: Kind) -> None:
         if not (left.may_be(right.name) or right.may_be(left.name)):
@@ -124,7 +137,12 @@ class Checker:
         left = self.value(node.left)
         if not left.kind.may_be("string"):
             raise self.fault(f"{self.said(node.left)} is {left.kind.said}: ~ searches in text", node.left)
-        search, get, wanted = bounded(pattern(node.right, self.text)), left.get, node.operator == "~"
+        compiled = pattern(node.right, self.text)
+        search, values = bounded(compiled), left.kind.values
+        if values is not None and not values.any(search):
+            what = f"no value of {self.said(node.left)} matches {compiled.pattern}"
+            raise ExpressionError(what, self.text, node.right.at, hint=f"values: {', '.join(values.values)}")
+        get, wanted = left.get, node.operator == "~"
 
         def test(scope: Scope) -> bool:
             text = get(scope)
@@ -135,7 +153,7 @@ class Checker:
     def _membership(self, node: Binary) -> Test:
         if isinstance(node.right, Items):
             left = self.value(node.left)
-            right = self.items(node.right, left.kind)
+            right = self.items(node.right, left.kind, of=node.left)
             if not (left.kind.may_be(right.kind.element.name) or right.kind.element.may_be()):
                 raise self._never_in(node, left.kind, right.kind.element, node.right)
         else:
@@ -147,8 +165,23 @@ class Checker:
             left = self.value(node.left, beside=element)
             if not (left.kind.may_be(element.name) or element.may_be()):
                 raise self._never_in(node, left.kind, element, node.left)
+            self._check_part(node, left, right)
+            self._check_possible(node.right, element, node.left, left)
         one, other = left.get, right.get
         return lambda scope: contains(other(scope), one(scope))
+
+    def _check_part(self, node: Binary, left: Value, right: Value) -> None:
+        """A part of a text: one of the two is a constant, and of the other the values are known."""
+        if right.kind.values is not None and isinstance(left.constant, str):
+            part, values, field = left.constant, right.kind.values, node.right
+            if not values.any(lambda text: part in text):
+                message = f"no value of {self.said(field)} has {self.said(node.left)} in it"
+                raise self.fault(message, node.left, values.proposal(part))
+        if left.kind.values is not None and isinstance(right.constant, str):
+            whole, values = right.constant, left.kind.values
+            if not values.any(lambda text: text in whole):
+                message = f"no value of {self.said(node.left)} is in {self.said(node.right)}"
+                raise self.fault(message, node.right, values.proposal(whole))
 
     def _never_in(self, node: Binary, left: Kind, element: Kind, at: Node) -> ExpressionError:
         what = f"{self.said(node.left)} is {left.said}"
@@ -174,27 +207,31 @@ class Checker:
 
     # --- values ------------------------------------------------------------------------------------------------------
 
-    def value(self, node: Node, beside: Kind | None = None) -> Value:
-        """A node that gives a value. ``beside`` is the kind it is compared with: a word may then be text."""
+    def value(self, node: Node, beside: Kind | None = None, of: Node | None = None) -> Value:
+        """A node that gives a value. ``beside`` is the kind of what it is compared with, the node ``of``: a word may be
+        text then.
+        """
         if isinstance(node, Literal):
             constant = node.value
-            return Value(kind_of_value(constant), lambda scope: constant)
+            return Value(kind_of_value(constant), lambda scope: constant, constant)
         if isinstance(node, Path):
             return self._path(node, beside)
         if isinstance(node, Items):
-            return self.items(node, beside.element if beside is not None and beside.name == "list" else ANY)
+            return self.items(node, beside.element if beside is not None and beside.name == "list" else ANY, of=of)
         if isinstance(node, Function) and node.body is None:
             return self._length(node)
         return Value(BOOLEAN, self.condition(node))
 
-    def items(self, node: Items, beside: Kind) -> Value:
-        """A list that is written out, of values that are compared with such a kind."""
+    def items(self, node: Items, beside: Kind, of: Node | None = None) -> Value:
+        """A list that is written out, of values that are compared with such a kind, that of the field ``of``."""
         found = [self.value(item, beside=beside) for item in node.items]
         kinds = {value.kind.name: value.kind for value in found if value.kind.name != "null"}
         for item, value in zip(node.items, found, strict=True):
             if not beside.may_be(value.kind.name) and not value.kind.may_be():
                 message = f"{self.said(item)} is {value.kind.said}, and {beside.said} is needed"
                 raise self.fault(message, item, self._quotes(item, beside))
+            if of is not None:
+                self._check_possible(of, beside, item, value)
         element = next(iter(kinds.values())) if len(kinds) == 1 else ANY
         getters = [value.get for value in found]
         return Value(Kind("list", of=element), lambda scope: [get(scope) for get in getters])
@@ -221,7 +258,7 @@ class Checker:
                 return Value(ANY, lambda scope: field_or(scope, names, text))
         if text is None:
             raise self._unknown(node, names)
-        return Value(STRING, lambda scope: text)
+        return Value(STRING, lambda scope: text, text)
 
     def _as_text(self, node: Path, beside: Kind | None) -> str | None:
         """The word as text without quotes, where text belongs."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Union
 
+from kshell.commands.base.enumeration import Enumeration
+
 FieldType = Union["Kind", type, list[Any], Mapping[str, Any]]
 """How a command says what a field holds: ``int``, ``float``, ``str``, ``bool``; ``object`` for anything; ``[int]`` for
 a list; ``{"host": str}`` for an object with those fields, where ``"*"`` stands for any other; ``list`` and ``dict`` for
@@ -15,11 +17,30 @@ OTHERS = "*"
 
 
 class Kind(NamedTuple):
-    """``name``: any, null, boolean, number, string, list (``of`` its elements) or object (``fields``)."""
+    """``name``: any, null, boolean, number, string, list (``of`` its elements) or object (``fields``).
+
+    ``values`` are those that a string can have, ``bits`` the size of a whole number, where that is declared.
+    """
 
     name: str
     of: Kind | None = None
     fields: Mapping[str, Kind] | None = None
+    values: Enumeration | None = None
+    bits: int | None = None
+
+    def refusal(self, value: Any) -> str | None:
+        """A hint why a constant is none of the values that this kind can have; ``None`` if it may be one.
+
+        A value of another kind is not judged here.
+        """
+        if self.values is not None and isinstance(value, str):
+            return None if self.values.has(value) else self.values.proposal(value)
+        if self.bits is None or isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        limit = 1 << (self.bits - 1)
+        if value == int(value) and -limit <= value < limit:
+            return None
+        return f"it is a whole number from {-limit} to {limit - 1}"
 
     def may_be(self, *names: str) -> bool:
         """Whether a value of this kind can be of one of those."""

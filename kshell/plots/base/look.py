@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.render.escape import terminal
+from kshell.escape import terminal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

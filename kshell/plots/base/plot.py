@@ -72,7 +72,7 @@ class Plot:
 
     def to_html(self) -> str:
         """An ``<img>`` that holds the picture itself, with its alternative text."""
-        from kshell.render.escape import html
+        from kshell.escape import html
 
         width, height = self.size
         return (

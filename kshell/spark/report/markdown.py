@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
-from kshell.render.escape import markdown as plain
+from kshell.escape import markdown as plain
 from kshell.spark.report.base.cells import NUMBERS, said
 from kshell.spark.report.base.told import Attention, Section, Table
 from kshell.spark.report.compose import Document, Part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 
-from kshell.render.escape import html
+from kshell.escape import html
 from kshell.spark.report.base.cells import NUMBERS, said
 from kshell.spark.report.base.told import Attention, Column, Section, Table
 from kshell.spark.report.compose import Document, Part, Shown

@@ -33,7 +33,6 @@ def about(verb: verbs.Verb) -> str:
 def overview() -> str:
     """What there is, as Markdown."""
     lines = [f"- `{name}`: {verbs.get(name).summary}" for name in verbs.names()]
-    codes = "; ".join(f"{code} {words.partition(':')[0]}" for code, words in _EXIT_CODES)
     return "\n".join(
         [
             f"`{NAME} VERB [ARG …]`: metadata logs of many clusters into tables, on Apache Spark.",
@@ -42,19 +41,10 @@ def overview() -> str:
             "",
             f"`{NAME} help VERB` explains one; `{NAME} --version` prints the version.",
             "",
-            f"Exit codes: {codes}.",
+            f"Exit codes (1 only of `doctor`, when something is missing or does not work):\n\n{usage.exit_codes()}",
         ]
     )
 
-
-_EXIT_CODES = (
-    (0, "done"),
-    (1, "failed, or found something"),
-    (2, "usage"),
-    (3, "source or cluster"),
-    (4, "damaged data"),
-    (130, "interrupted"),
-)
 
 VERB = verbs.Verb(
     name="help",

@@ -11,7 +11,7 @@ from kshell.commands.base.query import plain, unique
 from kshell.commands.base.result import Column, Row, Rows
 from kshell.commands.base.spec import Arg, Example, Flag
 from kshell.errors import CommandError, UsageError
-from kshell.render.escape import terminal
+from kshell.escape import terminal
 from kshell.sources.points import Point
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb

@@ -1,0 +1,40 @@
+"""CSV and TSV: a record as a line. Whoever writes either, answers as well as files, does it here.
+
+CSV is RFC 4180's, with ``\\n`` between records as every Unix tool has it; null is an empty field, an empty string is
+``""``, nested values are JSON. TSV escapes instead of quoting, so one row is always one line. What a terminal or a
+spreadsheet would take for more than text is escaped (:mod:`kshell.escape`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kshell import escape
+from kshell.json_text import to_json
+
+
+def csv_line(values: Sequence[Any]) -> str:
+    """A record of plain values as a line of CSV."""
+    # A record of one empty field would be an empty line, which readers skip.
+    return (",".join(map(_csv_field, values)) or '""') + "\n"
+
+
+def _csv_field(value: Any) -> str:
+    if value is None:
+        return ""
+    return escape.csv_field(escape.csv(value) if isinstance(value, str) else _scalar(value))
+
+
+def tsv_line(values: Sequence[Any]) -> str:
+    """A record of plain values as a line of TSV."""
+    return "\t".join(escape.tsv(value if isinstance(value, str) else _scalar(value)) for value in values) + "\n"
+
+
+def _scalar(value: Any) -> str:
+    """Anything but a string, as text that needs no escaping: ``""`` for null, compact JSON for what is nested."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return to_json(value) if isinstance(value, Mapping | list | tuple) else repr(value)
