@@ -15,7 +15,6 @@ from kshell.errors import EXIT_DATA, DataError, UsageError
 from kshell.metadata.image import EMPTY
 from kshell.metadata.tracking import Tracker
 from kshell.metadata.values import Origin, Place
-from kshell.sources.beside import leader_epochs
 from kshell.sources.records import LogRecord, Records, log_records
 from kshell.tree.concerns import Concern
 from kshell.tree.globs import is_glob, unescape
@@ -132,9 +131,7 @@ def _tracker(session: Session, start: int) -> tuple[Tracker, int | None]:
 def conclude(session: Session, records: Records, result: Result) -> None:
     """After the last record: what a person should know, and damage. Raises DataError for that."""
     session.remarks[:] = []
-    listing = session.source.listing()
-    session.remarks += listing.unreadable
-    leader_epochs(listing, session.remarks)
+    session.remarks += records.notes
     if records.torn is not None:
         path, torn = records.torn
         session.remarks.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while a server writes")
