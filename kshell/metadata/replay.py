@@ -21,7 +21,7 @@ from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode
 from kshell.metadata.values import Origin, Place, Provenance
 from kshell.protocol.batches import Batch, RawRecord, iter_records, read_record
 from kshell.protocol.framing import Framer, OddRecord, Span, TopicRun, iter_values
-from kshell.protocol.primitives import Uuid
+from kshell.protocol.primitives import DecodeError, Uuid
 
 _BEGIN, _END, _ABORT = 23, 24, 25
 _NEVER = 1 << 63
@@ -30,6 +30,9 @@ MALFORMED, NEWER, SKIPPED = "malformed", "newer", "skipped"
 MOST_PROBLEMS = 10_000
 """Problems of a kind that are listed: a file may be made of nothing else, and each takes more memory than its record.
 """
+_ROOM, _RATIO = 64 << 20, 64
+"""Bytes that compressed batches may become together: so many, and so many times what they are. Metadata is compressed
+to a twentieth or so, by those who compress it; Kafka's controllers do not."""
 _AT_ONCE = 1 << 16
 """Records of a batch that are framed before the first is replayed; Kafka's batches have some thousands at the most."""
 
@@ -79,6 +82,8 @@ class Replayer:
         self._provenance = base.provenance
         self._until = until
         self._framer = Framer()
+        self._stored = self._decompressed = 0
+        """Bytes of compressed batches, and what they became."""
         self._held: list[tuple[RawRecord, Place]] | None = None
         self._before_transaction = base.provenance
         self._expected: deque[Checkpoint] = deque()
@@ -105,10 +110,14 @@ class Replayer:
     def log_batch(self, batch: Batch, file: str, start: int = 0) -> None:
         """The records of a verified batch of the log, from offset ``start`` on. Raises DecodeError before the first."""
         place = Place(file, batch.position, batch.epoch, False)
-        if batch.records > _AT_ONCE:  # framed twice, for so many of them would fill the memory
-            for _ in iter_records(batch):
-                pass
-        for raw in iter_records(batch) if batch.records > _AT_ONCE else list(iter_records(batch)):
+        records: Iterable[RawRecord] = iter_records(batch)
+        if batch.records <= _AT_ONCE:
+            records = list(records)
+        size = sum(len(raw.value or b"") for raw in records) if batch.codec or batch.records > _AT_ONCE else 0
+        self._grow(batch, size)
+        if batch.records > _AT_ONCE:  # framed again, for so many of them at once would fill the memory
+            records = iter_records(batch)
+        for raw in records:
             if raw.offset < start:
                 continue
             if self._until is not None and raw.offset > self._until:
@@ -120,6 +129,16 @@ class Replayer:
             else:
                 self._log_record(raw, place)
                 self._provenance = Provenance(raw.offset, batch.epoch, raw.timestamp)
+
+    def _grow(self, batch: Batch, size: int) -> None:
+        """Counts what a compressed batch became, for the image keeps it. Raises DecodeError where it is too much."""
+        if not batch.codec:
+            return
+        self._stored += batch.size
+        self._decompressed += size
+        if self._decompressed > _ROOM + _RATIO * self._stored:
+            reason = f"the compressed batches up to here, {self._stored} bytes, become {self._decompressed} bytes"
+            raise DecodeError(f"{reason}: more than {_RATIO} times as many", 0)
 
     def _log_record(self, raw: RawRecord, place: Place) -> None:
         value = raw.value or b""
@@ -219,6 +238,7 @@ class Replayer:
                 self._control(raw, place)
             return
         buf, start, end = batch.region()
+        self._grow(batch, end - start)
         for found in self._framer.checked(buf, start, end, batch.last_offset_delta):
             if isinstance(found, Span):
                 value = bytes(buf[found.value : found.value_end])

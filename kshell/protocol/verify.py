@@ -227,8 +227,7 @@ class Chain:
         if batch.size > MAX_BATCH:
             raise CorruptDataError(file, position, f"the batch claims {batch.size} bytes, {MAX_BATCH} are the most")
         if batch.after + HEADER_SIZE > len(window.buf) and window.end < source.size:
-            window = looking_ahead(source, window, position)
-            batch = read_header(window.buf, position - window.start, window.start)
+            return self._next(source, looking_ahead(source, window, position), file, position)
         if not batch.crc_is_good():
             raise CorruptDataError(file, position, "the batch's CRC does not match its bytes")
         self._check_offsets(batch, file)

@@ -97,7 +97,7 @@ def _is_int(value: object, least: int) -> bool:
 
 
 def _is_name(value: object) -> bool:
-    return isinstance(value, str) and value.isprintable() and not any("\ud800" <= char <= "\udfff" for char in value)
+    return isinstance(value, str) and value.isprintable()
 
 
 def _are_voters(value: object) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, OutOfReachError
 from kshell.metadata.replay import Replayer
 from kshell.protocol.primitives import DecodeError
-from kshell.sources.beside import bootstrap_file, leader_epochs
+from kshell.sources.beside import bootstrap_file
 from kshell.sources.files import Listing, SnapshotFile, locate, scan
 from kshell.sources.log import FileBatch, LogReader, Progress
 from kshell.sources.snapshot import SnapshotFacts, load_snapshot
@@ -125,7 +125,7 @@ def _load(listing: Listing, until: int | None, progress: Progress | None, from_o
         torn=reader.torn,
         open_transaction=replayer.open_transaction,
         damage=damage + reader.damage,
-        notes=[],
+        notes=reader.notes,
         until=until,
     )
     add_notes(loaded)
@@ -259,8 +259,6 @@ def _replay_log(reader: LogReader, replayer: Replayer, start: int, until: int | 
 def add_notes(loaded: Loaded) -> None:
     """Says in words what a person should know of what was loaded."""
     notes = loaded.notes
-    notes.extend(loaded.listing.unreadable)
-    leader_epochs(loaded.listing, notes)
     if loaded.snapshot and loaded.snapshot.note:
         notes.append(loaded.snapshot.note)
     if loaded.torn:

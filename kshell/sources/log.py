@@ -68,7 +68,9 @@ class LogReader:
         self._until = until
         self._resume = resume
         self._progress = progress
-        self._epochs = LeaderEpochs(leader_epochs(listing))
+        self.notes: list[str] = [*listing.unreadable]
+        """What a user should know of files that are not used."""
+        self._epochs = LeaderEpochs(leader_epochs(listing, self.notes))
         self._next: int | None = None
         self._is_over = False
         """Whether a segment was left before its end."""

@@ -110,6 +110,7 @@ class _Recorded:
         base, self.facts, self.damage, self.joined = before_the_log(self.listing, progress, after)
         self.stepped_over: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
+        self.notes: list[str] = [*self.listing.unreadable]
         self._base: Replayer = base
         self._recorder = Recorder(base.image(), self.facts.end_offset if self.facts else 0)
         self._passed: list[SnapshotFacts] = []
@@ -151,8 +152,12 @@ class _Recorded:
                 before = len(reader.damage) if before is None else before
                 if not self._take(batch, file, end, reader):
                     break
+<<<<<<< HEAD
         self.torn = reader.torn
         self._recorder.pass_due_checkpoints(self.history.log.end)
+=======
+        self.torn, self.notes = reader.torn, reader.notes
+>>>>>>> sources
         self.stepped_over += reader.damage[: before or 0]
         self.damage += reader.damage[before or 0 :]
         return True
@@ -187,8 +192,12 @@ class _Recorded:
             torn=self.torn if offset >= log.end else None,
             open_transaction=history.open_transaction(offset),
             damage=list(self.stepped_over),
+<<<<<<< HEAD
             notes=[],
             until=offset,
+=======
+            notes=list(self.notes),
+>>>>>>> sources
         )
         add_notes(loaded)
         return loaded

@@ -45,6 +45,7 @@ class BatchWalk:
     ) -> None:
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
+        self.notes: list[str] = []
         self.listing = source.listing(whole=True)
         self._source = source
         self._next = start
@@ -59,7 +60,7 @@ class BatchWalk:
             except _ChangedError:
                 continue
             self.damage += [error for error in reader.damage if error.message not in {e.message for e in self.damage}]
-            self.torn = reader.torn
+            self.torn, self.notes = reader.torn, reader.notes
             return
 
     def _walk(self, reader: LogReader, *, last_try: bool) -> Iterator[FileBatch]:
@@ -111,6 +112,7 @@ class Records:
     ) -> None:
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
+        self.notes: list[str] = []
         self.malformed = 0
         self.first_malformed: str | None = None
         self._batches = batches
@@ -128,7 +130,7 @@ class Records:
                 self.damage.append(error.at(file, batch.position))
         if isinstance(self._batches, BatchWalk):
             self.damage += self._batches.damage
-            self.torn = self._batches.torn
+            self.torn, self.notes = self._batches.torn, self._batches.notes
 
     def _in_files(self) -> Iterator[tuple[str, Batch]]:
         if isinstance(self._batches, BatchWalk):

@@ -10,6 +10,7 @@ from pathlib import Path
 import cramjam
 import pytest
 
+from kshell.errors import CorruptDataError
 from kshell.metadata.replay import MALFORMED, MOST_PROBLEMS, NEWER, SKIPPED
 from kshell.protocol.batches import MAX_BATCH, pack, write_batch
 from kshell.sources.directory import DirectorySource
@@ -17,6 +18,7 @@ from kshell.sources.past import Past
 from tests.builders import (
     LOG,
     TIME,
+    Pair,
     batch,
     control,
     control_batch,
@@ -70,6 +72,31 @@ def test_so_is_one_in_a_snapshot(bomb: bytes, tmp_path: Path) -> None:
     took = measured("-d", str(tmp_path), "--timeout", str(DEADLINE), "ls", "/image")
     check(took, 4)
     assert f"{path}: byte {len(start)}: the batch decompresses to more than {MAX_BATCH}" in took.text
+
+
+@pytest.mark.parametrize("is_snapshot", [False, True])
+def test_many_small_bombs_have_one_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_snapshot: bool) -> None:
+    monkeypatch.setattr("kshell.metadata.replay._ROOM", 50_000)
+    monkeypatch.setattr("kshell.metadata.replay._RATIO", 4)
+    pairs: list[Pair] = [(None, value("CONFIG", resourceType=2, resourceName="x", name="y", value="z" * 10_000))]
+    packed = CODECS["zstd"][1](pack(pairs))
+    bombs = [
+        write_batch(pairs, base_offset=1 + at, epoch=1, timestamp=TIME, codec=4, compressed=packed) for at in range(9)
+    ]
+    if is_snapshot:
+        header = control_batch([control(3, lastContainedLogTimestamp=TIME)])
+        write_snapshot(tmp_path, header + b"".join(bombs) + control_batch([control(4)], 10), 11)
+        with pytest.raises(CorruptDataError, match="become 60"):
+            DirectorySource(str(tmp_path)).load()
+        return
+    start = control_batch([leader_change()])
+    write_log(tmp_path, start, *bombs)
+    loaded = DirectorySource(str(tmp_path)).load()
+    (damage,) = loaded.damage
+    assert isinstance(damage, CorruptDataError)
+    assert damage.position == len(start) + 5 * len(bombs[0])
+    assert "more than 4 times as many" in damage.message
+    assert loaded.image.provenance.offset == 5
 
 
 EMPTY = {"no value": None, "one byte": b"x", "a type that is not known": b"\x01\x7e\x00"}

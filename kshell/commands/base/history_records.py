@@ -19,7 +19,6 @@ from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.metadata.readable import readable
 from kshell.metadata.tracking import Tracker
 from kshell.metadata.values import Origin, Place, plain
-from kshell.sources.beside import leader_epochs
 from kshell.sources.records import LogRecord, Records, log_records
 from kshell.tree.concerns import Concern
 from kshell.tree.globs import is_glob, unescape
@@ -184,9 +183,7 @@ def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, in
 def conclude(session: Session, records: Records, result: Result) -> None:
     """After the last record: what a person should know, and damage. Raises DataError for that."""
     session.remarks[:] = []
-    listing = session.source.listing()
-    session.remarks += listing.unreadable
-    leader_epochs(listing, session.remarks)
+    session.remarks += records.notes
     if records.torn is not None:
         path, torn = records.torn
         session.remarks.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while a server writes")
