@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kshell.metadata.election import leaderless, steps
 from kshell.metadata.health.check import (
     CRITICAL,
     ERROR,
@@ -45,10 +46,10 @@ def _replicas(one: PartitionState) -> str:
     "offlinePartition",
     CRITICAL,
     "no leader: it can be neither read nor written",
-    "start a broker of these: {brokers}; only if all are lost for ever, with the records that only they had: " + _ELECT,
+    "bring back a replica that Kafka elects without loss; only if there is none: " + _ELECT,
 )
 def offline(state: State, one: PartitionState) -> Found | None:
-    """No leader."""
+    """No leader. What brings one depends on the ISR, the ELR, and what became of each broker in them."""
     if OFFLINE not in one.problems:
         return None
     value = one.partition
@@ -56,8 +57,13 @@ def offline(state: State, one: PartitionState) -> Found | None:
     elr = value.elr if "elr" in one.problems else ()
     more = f", elr {ids(elr)}" if elr else ""
     more += f", lastKnownElr {ids(last)}" if last else ""
-    able = ids(dict.fromkeys((*value.isr, *elr))) if value.isr or elr else ids(last or value.replicas)
-    return _found(one, f"leader none, {_replicas(one)}{more}", "unclean", brokers=able)
+    case = leaderless(
+        state.image, one.topic.name, value, controller=state.standing.leader_id, is_partial=state.is_partial
+    )
+    first, fallback, if_never = steps(case, one.topic.name, one.number)
+    if fallback is not None:
+        first += f"; {if_never}: `why TOPIC-PARTITION` has the last resort"
+    return Found(one.path, f"leader none, {_replicas(one)}{more}", next_step=first)
 
 
 @partition_check("underMinIsr", ERROR, "fewer in-sync replicas than min.insync.replicas: acks=all is refused", _RETURN)
