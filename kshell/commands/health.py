@@ -29,7 +29,7 @@ FIELDS = (
     Field("nextStep", "string", "what to do about it"),
 )
 _SHOWN = 5
-"""Findings of one kind that people see at once."""
+"""Next steps of one kind that people see at once, and findings of one next step."""
 
 
 def run(session: Session, args: Any) -> Result:
@@ -94,19 +94,18 @@ class _Lines:
         for finding in findings:
             steps.setdefault(finding.next_step, []).append(finding)
         shown = list(steps.items())[:_SHOWN]
-        self._each = max(1, _SHOWN // len(shown))
         self._steps = shown
         self._rest = len(findings) - sum(len(same) for _, same in shown)
         self._name = findings[0].check.name
-        self._width = max(len(finding.path) for _, same in shown for finding in same[: self._each])
+        self._width = max(len(finding.path) for _, same in shown for finding in same[:_SHOWN])
 
     def __iter__(self) -> Iterator[Row]:
         everything = f"health --where 'finding == {self._name}'"
         is_same = len(self._steps) == 1
         for step, same in self._steps:
-            for finding in same[: self._each]:
+            for finding in same[:_SHOWN]:
                 yield {"line": f"{finding.path:<{self._width}}  {finding.evidence}"}
-            more = len(same) - self._each
+            more = len(same) - _SHOWN
             if more > 0:
                 yield {"line": f"… {more} more{'' if is_same else ', with the same next step'}: {everything}"}
             yield {"line": f"next: {step}" if is_same else f"  next: {step}"}

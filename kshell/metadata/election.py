@@ -244,7 +244,7 @@ def _elected_now(case: Leaderless, chosen: Leader, topic: str, number: int) -> s
     command = election_command(PREFERRED, topic, number)
     about = f"is in the {case.source}" if chosen.is_clean else "was the last leader"
     loss = "" if chosen.is_clean else "; what it lost if it crashed stays lost"
-    step = f"broker {chosen.id} runs and {about}: have it elected, {command}{loss}"
+    step = f"broker {chosen.id} runs and {about}; have it elected: {command}{loss}"
     if case.is_partial:
         step += (
             "; if Kafka refuses, the log directory of its replica is offline (kafka-log-dirs.sh --bootstrap-server"
@@ -274,28 +274,42 @@ def _revival(case: Leaderless) -> list[str]:
 
 
 def _promise(case: Leaderless) -> str:
-    """What Kafka does when the brokers that are awaited have come back."""
+    """What Kafka does when the brokers that are awaited have come back.
+
+    With the ELR's feature a broker that crashed, or was unregistered, leaves the ISR and the ELR when it registers: it
+    cannot show that its disk has everything (``ReplicationControlManager.handleBrokerShutdown``).
+    """
+    several = len(case.awaited) > 1
     if not case.complete:
         return "it was the last leader, and Kafka elects it by itself; what it lost if it crashed stays lost"
-    several = len(case.awaited) > 1
     clean = "they are in the {}, and Kafka elects the first that is back" if several else "it is in the {}, and leads"
     clean = f"{clean.format(case.source)} without loss"
-    if case.isr:
+    if not case.has_elr:
         return clean
-    after = "a broker that crashed leaves the ELR when it starts"
-    if case.departed:
-        blocked = (
-            f"{_brokers(case.departed)}, in the ELR but no replica, then keeps Kafka from electing the last leader"
+    unregistered = case.with_status(UNREGISTERED, case.complete)
+    if unregistered == case.complete and not case.is_partial:
+        leave = "they leave" if several else "it leaves"
+        return (
+            f"{leave} the {case.source} when {'they register' if several else 'it registers'}, and then {_after(case)}"
         )
-        return f"{clean} after an orderly shutdown ({after}, and {blocked})"
-    if case.last_leader is None:
-        return f"{clean} after an orderly shutdown ({after})"
-    if case.awaited == (case.last_leader,):
-        return f"{clean} after an orderly shutdown, and as the last leader after a crash"
-    return (
-        f"{clean} after an orderly shutdown; {after}, and when no ELR is left, Kafka elects the last leader, broker"
-        f" {case.last_leader}"
+    suspects = (
+        "a broker that crashed or was unregistered leaves it" if unregistered else "a broker that crashed leaves it"
     )
+    then = "when all have," if several else "then"
+    return f"{clean} after an orderly shutdown ({suspects} when it starts; {then} {_after(case)})"
+
+
+def _after(case: Leaderless) -> str:
+    """What happens when every replica of the ISR and the ELR has left it."""
+    if case.departed:
+        names = "is no replica" if len(case.departed) == 1 else "are no replicas"
+        blocker = f"{_brokers(case.departed)} of the {case.source}, which {names}"
+        keeps = "keeps" if len(case.departed) == 1 else "keep"
+        return f"only an unclean election is left, for {blocker}, {keeps} Kafka from electing the last leader"
+    if case.last_leader is None or case.isr:
+        return "only an unclean election is left"
+    pronoun = "it" if case.complete == (case.last_leader,) else f"broker {case.last_leader}"
+    return f"Kafka elects {pronoun} as the last leader"
 
 
 def _guard(case: Leaderless, topic: str) -> list[str]:

@@ -129,6 +129,7 @@ def test_the_steps_for_partitions_with_eligible_leader_replicas() -> None:
     with Cluster(jars.LATEST, brokers=3, props=SOON) as cluster:
         scene, admin = Scene(cluster), cluster.admin()
         admin.create_topic("solo", assignment=[[2]])
+        admin.create_topic("back", assignment=[[2]])
         admin.create_topic("pair", assignment=[[2, 1]], configs={"min.insync.replicas": "2"})
         admin.create_topic("left", assignment=[[2, 1]], configs={"min.insync.replicas": "2"})
 
@@ -164,7 +165,7 @@ def test_the_steps_for_partitions_with_eligible_leader_replicas() -> None:
         admin.elect("left", 0, "UNCLEAN")
         scene.wait_for("left", leader=2)
 
-        cluster.kill(cluster.node(2))  # and it never comes back
+        cluster.kill(cluster.node(2))  # and for `solo` it never comes back
         scene.wait_for("solo", leader=-1)
         assert "no other replica exists" in scene.answer("solo")["lastResort"]
         assert scene.refuses("solo", "UNCLEAN")
@@ -176,7 +177,14 @@ def test_the_steps_for_partitions_with_eligible_leader_replicas() -> None:
         )
         admin.elect("solo", 0, "UNCLEAN")
         scene.wait_for("solo", leader=0)
-        assert "solo" not in scene.steps()
+        assert scene.steps().keys() == {"back"}
+
+        admin.unregister_broker(2)
+        wait_until(lambda: "which is not registered" in scene.step("back"), "broker 2 is still registered")
+        assert "it leaves the ELR when it registers, and then Kafka elects it as the last leader" in scene.step("back")
+        cluster.start(cluster.node(2))
+        scene.wait_for("back", leader=2, leaderRecoveryState="RECOVERING")
+        assert scene.steps() == {}
 
 
 def test_the_steps_where_only_the_isr_counts() -> None:

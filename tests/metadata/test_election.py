@@ -69,12 +69,12 @@ CASES: dict[str, Case] = {
     ),
     "one of the ELR is down": Case(
         partition([3, 1], elr=[3], last_known_elr=[3]), {3: FENCED, 1: ACTIVE},
-        ("start broker 3 ", "in the ELR", "as the last leader after a crash"), ("broker 1",),
+        ("start broker 3 ", "it is in the ELR", "Kafka elects it as the last leader"), ("broker 1",),
         ("makes broker 1 the leader",),
     ),
     "two of the ELR are down": Case(
         partition([2, 3], elr=[2, 3], last_known_elr=[3]), {2: FENCED, 3: FENCED},
-        ("start brokers 2 and 3 ", "leaves the ELR when it starts", "elects the last leader, broker 3"), (),
+        ("start brokers 2 and 3 ", "crashed leaves it when it starts", "elects broker 3 as the last leader"), (),
         ("no other replica is registered",),
     ),
     "a broker that runs is not to be started": Case(
@@ -83,7 +83,18 @@ CASES: dict[str, Case] = {
     ),
     "the broker is registered no more": Case(
         partition([2, 1], elr=[2], last_known_elr=[2]), {2: UNREGISTERED, 1: ACTIVE},
-        ("start broker 2, which is not registered, with the same log directories",), (),
+        ("start broker 2, which is not registered, with the same log directories",
+         "it leaves the ELR when it registers, and then Kafka elects it as the last leader"), ("without loss",),
+        ("makes broker 1 the leader",),
+    ),
+    "the broker is registered no more, and another led last": Case(
+        partition([2, 1], elr=[2], last_known_elr=[1]), {2: UNREGISTERED, 1: FENCED},
+        ("start broker 2, which is not", "leaves the ELR", "Kafka elects broker 1 as the last leader"),
+        ("without loss",), ("start broker 1, then have it elected uncleanly",),
+    ),
+    "the last of the ISR, from before the ELR was on": Case(
+        partition([2, 1], isr=[2]), {2: FENCED, 1: ACTIVE},
+        ("start broker 2 ", "it is in the ISR", "then only an unclean election is left"), (),
         ("makes broker 1 the leader",),
     ),
     "the broker is in controlled shutdown": Case(
@@ -99,11 +110,12 @@ CASES: dict[str, Case] = {
     "members of the ELR are no replicas any more": Case(
         partition([2], elr=[1], last_known_elr=[2]), {1: ACTIVE, 2: ACTIVE},
         ("broker 1 is in the ELR but no replica any more", "makes broker 2 the leader", ELECT.format("unclean")),
-        ("start", "have it elected, "),
+        ("start", "have it elected: "),
     ),
     "one of the ELR is a replica and down, another is none": Case(
         partition([2, 3], elr=[1, 2], last_known_elr=[2]), {1: ACTIVE, 2: FENCED, 3: ACTIVE},
-        ("start broker 2 ", "broker 1, in the ELR but no replica"), ("start broker 1", "as the last leader after"),
+        ("start broker 2 ", "broker 1 of the ELR, which is no replica, keeps"),
+        ("start broker 1", "as the last leader"),
         ("makes broker 3 the leader",),
     ),
     "the last leader is down, ISR and ELR are empty": Case(

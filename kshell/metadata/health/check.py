@@ -169,6 +169,11 @@ def checks() -> tuple[Check, ...]:
     return tuple(sorted(_CHECKS.values(), key=lambda one: LEVELS.index(one.level)))
 
 
+def level_of(name: str) -> str:
+    """The level of a check's findings. Other reports on the same facts take it from here. Raises KeyError."""
+    return {check.name: check.level for check in checks()}[name]
+
+
 def finding(made: Check, found: Found) -> Finding:
     """A finding with its next step; names in it are quoted for a shell, for they are anybody's."""
     if found.next_step is not None:

@@ -30,12 +30,18 @@ from kshell.metadata.partition_state import (
 
 STUCK_AFTER = 3600_000
 """Milliseconds without a change after which a reassignment is called stuck."""
-_ELECT = "kafka-leader-election.sh --election-type {type} --topic {topic} --partition {partition}"
+_ELECT = "kafka-leader-election.sh --election-type preferred --topic {topic} --partition {partition}"
 _RETURN = "bring back the missing brokers, or reassign their replicas (kafka-reassign-partitions.sh)"
 
 
-def _found(one: PartitionState, evidence: str, kind: str = "preferred", **words: str) -> Found:
-    return Found(one.path, evidence, {"topic": one.topic.name, "partition": one.number, "type": kind, **words})
+def _found(one: PartitionState, evidence: str) -> Found:
+    return Found(one.path, evidence, {"topic": one.topic.name, "partition": one.number})
+
+
+def _missing(one: PartitionState, evidence: str) -> Found:
+    """A finding of replicas that are out of sync; where nobody leads, none of them can return to the ISR."""
+    needs_leader = "the partition needs a leader first: see offlinePartition" if OFFLINE in one.problems else None
+    return _found(one, evidence)._replace(next_step=needs_leader)
 
 
 def _replicas(one: PartitionState) -> str:
@@ -46,7 +52,7 @@ def _replicas(one: PartitionState) -> str:
     "offlinePartition",
     CRITICAL,
     "no leader: it can be neither read nor written",
-    "bring back a replica that Kafka elects without loss; only if there is none: " + _ELECT,
+    "bring back a replica that Kafka elects without loss; an unclean election is the last resort",
 )
 def offline(state: State, one: PartitionState) -> Found | None:
     """No leader. What brings one depends on the ISR, the ELR, and what became of each broker in them."""
@@ -72,7 +78,7 @@ def under_min_isr(state: State, one: PartitionState) -> Found | None:
     if UNDER_MIN_ISR not in one.problems:
         return None
     least = "not known" if one.min_isr is None else str(one.min_isr)
-    return _found(one, f"{_replicas(one)}, min.insync.replicas {least}")
+    return _missing(one, f"{_replicas(one)}, min.insync.replicas {least}")
 
 
 @partition_check(
@@ -111,13 +117,13 @@ def at_min_isr(state: State, one: PartitionState) -> Found | None:
     """Only where replicas were lost: with as many as there are to be, the config is at odds instead."""
     if AT_MIN_ISR not in one.problems:
         return None
-    return _found(one, f"{_replicas(one)}, min.insync.replicas {one.min_isr}")
+    return _missing(one, f"{_replicas(one)}, min.insync.replicas {one.min_isr}")
 
 
 @partition_check("underReplicated", WARNING, "fewer in-sync replicas than replicas", _RETURN)
 def under_replicated(state: State, one: PartitionState) -> Found | None:
     """Replicas that a reassignment adds do not count."""
-    return _found(one, _replicas(one)) if UNDER_REPLICATED in one.problems else None
+    return _missing(one, _replicas(one)) if UNDER_REPLICATED in one.problems else None
 
 
 @partition_check(
@@ -125,7 +131,7 @@ def under_replicated(state: State, one: PartitionState) -> Found | None:
 )
 def elr_in_use(state: State, one: PartitionState) -> Found | None:
     """Eligible leader replicas (KIP-966)."""
-    return _found(one, f"elr {ids(one.partition.elr)}, {_replicas(one)}") if "elr" in one.problems else None
+    return _missing(one, f"elr {ids(one.partition.elr)}, {_replicas(one)}") if "elr" in one.problems else None
 
 
 @partition_check(
