@@ -309,7 +309,7 @@ def _after(case: Leaderless) -> str:
     if case.last_leader is None or case.isr:
         return "only an unclean election is left"
     pronoun = "it" if case.complete == (case.last_leader,) else f"broker {case.last_leader}"
-    return f"Kafka elects {pronoun} as the last leader"
+    return f"Kafka elects {pronoun} as the last leader, without what it lost if it crashed"
 
 
 def _guard(case: Leaderless, topic: str) -> list[str]:
