@@ -56,12 +56,12 @@ class Leaderless(NamedTuple):
     @property
     def isr(self) -> tuple[int, ...]:
         """The in-sync replicas; none where the source does not say."""
-        return _listed(self.partition.isr)
+        return _brokers_of(self.partition.isr)
 
     @property
     def elr(self) -> tuple[int, ...]:
         """The eligible leader replicas; none where the source does not say."""
-        return _listed(self.partition.elr)
+        return _brokers_of(self.partition.elr)
 
     @property
     def source(self) -> str:
@@ -82,13 +82,15 @@ class Leaderless(NamedTuple):
     @property
     def last_leader(self) -> int | None:
         """The last known leader, which the ELR's rules elect when ISR and ELR are empty; ``None``: there is none."""
-        known = _listed(self.partition.last_known_elr)
+        known = _brokers_of(self.partition.last_known_elr)
         return known[0] if self.has_elr and len(known) == 1 and known[0] in self.partition.replicas else None
 
     @property
     def awaited(self) -> tuple[int, ...]:
         """The replicas of which Kafka elects one by itself as soon as it is up."""
-        return self.complete or ((self.last_leader,) if self.awaits_last_leader else ())
+        if self.complete or self.isr or self.elr or self.last_leader is None:
+            return self.complete
+        return (self.last_leader,)
 
     @property
     def is_alone(self) -> bool:
@@ -117,9 +119,10 @@ class Leaderless(NamedTuple):
 
 def statuses(partition: Partition, broker_of: Callable[[int], Broker | None]) -> dict[int, str]:
     """Broker id -> what became of it, for every broker that a partition names."""
-    directories = _listed(partition.directories)
-    places = dict(zip(partition.replicas, directories, strict=True)) if directories else {}
-    named = (*partition.replicas, *_listed(partition.isr), *_listed(partition.elr), *_listed(partition.last_known_elr))
+    directories = partition.directories
+    places = {} if is_untold(directories) else dict(zip(partition.replicas, directories, strict=True))
+    lists = (partition.replicas, partition.isr, partition.elr, partition.last_known_elr)
+    named = {broker for brokers in lists for broker in _brokers_of(brokers)}
     return {broker: _status(broker_of(broker), places.get(broker)) for broker in named if broker >= 0}
 
 
@@ -134,9 +137,9 @@ def _status(broker: Broker | None, place: Any) -> str:
     return ACTIVE if is_stored else NO_DIRECTORY
 
 
-def _listed(values: Any) -> Any:
-    """What a source does not tell (a string) is an empty list."""
-    return () if isinstance(values, str) else values
+def _brokers_of(brokers: tuple[int, ...] | str) -> tuple[int, ...]:
+    """A list of brokers; an empty one where the source does not report it."""
+    return () if isinstance(brokers, str) else brokers
 
 
 def leaderless(
@@ -161,7 +164,7 @@ def leaderless(
         partition,
         statuses(partition, registration),
         has_elr=_has_elr(image),
-        elects_unclean=_reads_unclean_config(image) and is_unclean_enabled(image, topic, controller),
+        elects_unclean=is_unclean_enabled(image, topic, controller) and _reads_unclean_config(image),
         is_partial=is_partial,
     )
 
@@ -365,7 +368,7 @@ def _unclean_steps(case: Leaderless, topic: str, number: int) -> str:
 
 def _described(case: Leaderless, broker: int) -> str:
     """A broker; a replica that a reassignment adds has not caught up, for the partition has no leader."""
-    is_new = broker in _listed(case.partition.adding_replicas)
+    is_new = broker in _brokers_of(case.partition.adding_replicas)
     return f"broker {broker} (which a reassignment adds: it may be empty)" if is_new else f"broker {broker}"
 
 

@@ -21,6 +21,7 @@ from kshell.metadata.election import (
     steps,
 )
 from kshell.metadata.image import EMPTY, Image
+from kshell.metadata.partial import UNTOLD
 from kshell.metadata.partition_state import LOST
 from kshell.metadata.partitions import Partition
 from kshell.metadata.values import Origin, Place, Provenance
@@ -240,6 +241,6 @@ class TestImage:
         assert leaderless(self.image(), "t", value).statuses == {1: UNREGISTERED}
 
     def test_what_brokers_leave_out_is_an_empty_list(self) -> None:
-        value: Any = partition([1])._replace(elr="not available from brokers", directories="not available from brokers")
+        value = partition([1])._replace(elr=UNTOLD, directories=UNTOLD)
         case = leaderless(self.image(), "t", value, is_partial=True)
         assert (case.elr, case.complete, case.elect(UNCLEAN)) == ((), (), None)
