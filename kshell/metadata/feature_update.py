@@ -124,11 +124,12 @@ def _unknown(nodes: Sequence[Node], *, registers: bool) -> str:
     """Why it is not known what nodes support, and who knows it: controllers decide by registrations, up or down."""
     silent = [node for node in nodes if node.is_silent]
     others = [node for node in nodes if not node.is_silent]
-    reasons = [f"{_titles(silent)} did not answer"] if silent else []
-    if others or not silent:
+    reasons = []
+    if silent:
+        pronoun = "it supports" if len(silent) == 1 else "they support"
+        reasons.append(f"{_titles(silent)} did not answer, so what {pronoun} is not known")
+    if others:
         reasons.append(f"what {_titles(others)} supports is not known")
-    elif silent:
-        reasons.append("so what it supports is not known" if len(silent) == 1 else "so what they support is not known")
     if registers and any(node.kind == CONTROLLER and node.is_registered is None for node in nodes):
         reasons.append("its registration says it (-q)" if len(nodes) == 1 else "their registrations say it (-q)")
     return "; ".join(reasons)

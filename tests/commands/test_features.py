@@ -210,7 +210,7 @@ class TestLive:
             possible, nodes, reason = verdicts(session, "features --can-upgrade metadata.version=30")[METADATA]
             assert (possible, nodes) == (None, ["controller 3"])
             assert reason == (
-                "controller 3 did not answer; so what it supports is not known; its registration says it (-q)"
+                "controller 3 did not answer, so what it supports is not known; its registration says it (-q)"
             )
             refused = verdicts(session, "features --can-upgrade metadata.version=31")[METADATA]
             assert refused[0] is False and "registered" not in str(refused[2])
