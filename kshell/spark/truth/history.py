@@ -52,10 +52,11 @@ class History:
         if mine & ours:
             return None
         evidence = []
-        copy, peer = self._members[place], self._members[parted[0]]
         is_contradicted = not all(self._fit(place, peer) for peer in parted)
-        if is_contradicted and copy.oldest == peer.oldest == 0:
-            evidence.append(f"its log begins at offset 0 with another record than that of {peer.path}")
+        at_start = [peer for peer in parted if (parting := self._pair(place, peer).parting) and parting.offset == 0]
+        if is_contradicted and at_start:
+            path = self._members[at_start[0]].path
+            evidence.append(f"its log begins at offset 0 with another record than that of {path}")
         if mine and ours:
             none = "its only id" if len(mine) == 1 else f"none of its {len(mine)} ids"
             verb = "is unknown to" if len(mine) == 1 else "is known to"
