@@ -30,7 +30,7 @@ FIELDS = (
     Field("nextStep", "string", "what to do about it"),
 )
 _SHOWN = 5
-"""Findings of one kind that people see at once."""
+"""Next steps of one kind that people see at once, and findings of one next step."""
 
 
 def run(session: Session, args: Any) -> Result:
@@ -79,30 +79,40 @@ def _for_people(found: Health) -> Result:
     return Report(sections)
 
 
-def _section(made: Check, found: list[Finding]) -> Section:
-    title = Toned(f"{made.level}: {made.name} ({len(found)}): {made.about}", made.level)
-    rows = [{"path": one.path, "evidence": one.evidence} for one in found[:_SHOWN]]
-    width = max(len(row["path"]) for row in rows)
-    return Section(
-        made.name, title, Rows((Column("line"),), _Lines(rows, width, found), style="lines", line_column="line")
-    )
+def _section(made: Check, findings: list[Finding]) -> Section:
+    title = Toned(f"{made.level}: {made.name} ({len(findings)}): {made.about}", made.level)
+    return Section(made.name, title, Rows((Column("line"),), _Lines(findings), style="lines", line_column="line"))
 
 
 class _Lines:
-    """A group's lines: as many findings as are shown, how many more there are, and what to do about the first."""
+    """A check's lines: its findings by next step, some of each, and after them the step that is right for them all.
 
-    def __init__(self, rows: list[dict[str, str]], width: int, found: list[Finding]) -> None:
-        self._rows = rows
-        self._width = width
-        self._found = found
+    So many as differ are shown with their own steps; how to see the rest is the last line.
+    """
+
+    def __init__(self, findings: list[Finding]) -> None:
+        steps: dict[str, list[Finding]] = {}
+        for finding in findings:
+            steps.setdefault(finding.next_step, []).append(finding)
+        shown = list(steps.items())[:_SHOWN]
+        self._steps = shown
+        self._rest = len(findings) - sum(len(same) for _, same in shown)
+        self._name = findings[0].check.name
+        self._width = max(len(finding.path) for _, same in shown for finding in same[:_SHOWN])
 
     def __iter__(self) -> Iterator[Row]:
-        for row in self._rows:
-            yield {"line": f"{row['path']:<{self._width}}  {row['evidence']}"}
-        more = len(self._found) - len(self._rows)
-        if more:
-            yield {"line": f"… {more} more: health --where 'finding == {self._found[0].check.name}'"}
-        yield {"line": f"next: {self._found[0].next_step}"}
+        everything = f"health --where 'finding == {self._name}'"
+        is_same = len(self._steps) == 1
+        for step, same in self._steps:
+            for finding in same[:_SHOWN]:
+                yield {"line": f"{finding.path:<{self._width}}  {finding.evidence}"}
+            more = len(same) - _SHOWN
+            if more > 0:
+                yield {"line": f"… {more} more{'' if is_same else ', with the same next step'}: {everything}"}
+            yield {"line": f"next: {step}" if is_same else f"  next: {step}"}
+        if not is_same:
+            rest = f"; {self._rest} more, with steps of their own: {everything}" if self._rest else ""
+            yield {"line": f"next: as it stands below each{rest}"}
 
 
 def _described() -> str:
@@ -133,8 +143,8 @@ COMMAND = Command(
     description=(
         "Levels: critical (data cannot be reached), error (something is lost or refused, or a node is down), warning"
         " (one more failure would do it, or a setting is at odds), info (worth knowing)."
-        f" {MIN_ISR} Text groups findings, shows {_SHOWN} of a kind, and the next step for the first; -o wide and every"
-        " other format have all. On a directory"
+        f" {MIN_ISR} Text groups findings, shows"
+        f" {_SHOWN} of a kind, and the next step of each; -o wide and every other format have all. On a directory"
         " the state is that of the last record: tokens are expired, and reassignments stuck, by its time. A running"
         " quorum (-q) is asked how it keeps up, too. The findings:\n\n"
         f"{_described()}\n\n"

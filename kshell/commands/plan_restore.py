@@ -28,16 +28,15 @@ _FIELDS = (
     Field("command", "string", "the command; null where there is none"),
     Field("note", "string", "what else is to be done, or why there is no command"),
 )
-_PARTS = ("topics", "brokers", "configs", "acls", "clientQuotas", "scram", "delegationToken")
 
 
 def run(session: Session, args: Any) -> Result:
     """A row a command; as text, a script to read, edit and run."""
     session.remarks[:] = []
-    from kshell.commands.base.restore import Tools, steps
+    from kshell.commands.base.restore import RESTORED, Tools, steps
     from kshell.commands.base.shell_words import quote
 
-    image = image_for(session, "plan-restore", _PARTS)
+    image = image_for(session, "plan-restore", RESTORED)
     server = quote(args.bootstrap_server) if args.bootstrap_server is not None else _SERVER
     made = steps(image, Tools(server, args.command_config))
     result = select(_FIELDS, [step._asdict() for step in made], args)

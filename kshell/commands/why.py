@@ -12,6 +12,7 @@ from kshell.commands.base.story_events import COLUMNS, event_rows, everyone, ids
 from kshell.commands.base.story_sentence import broker_status, sentence, trailing
 from kshell.commands.base.story_target import complete_partition, one_partition
 from kshell.errors import EXIT_OK, CommandError
+from kshell.metadata.election import leaderless, steps
 from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.names import encode_name
 from kshell.metadata.partition_state import effective_min_isr, problems, state
@@ -31,6 +32,7 @@ _BROKERS = typed(
     " inElr:boolean"
 )
 _BROKERS_SHOWN = tuple(column._replace(wide=column.name == "sinceTimeMs") for column in _BROKERS)
+_TITLES = {"sentence": "now", "nextStep": "next", "lastResort": "last resort"}
 _TONES = frozenset(("leader-lost", "unclean-election", "deleted"))
 
 
@@ -56,6 +58,7 @@ def run(session: Session, args: Any) -> Result:
     least = _min_isr(story, topic, held)
     closing = {
         "sentence": sentence(story, topic, held, least),
+        **_next_steps(story, topic, number, held, is_partial=not session.source.has_log),
         "history": story.reach + _earlier(story, topic),
     }
     title, brokers = f"{topic}-{number}", _brokers(story, held)
@@ -107,6 +110,16 @@ def _min_isr(story: Story, topic: str, held: Partitions) -> int | None:
         return None
     leader = present.leader if isinstance(present.leader, int) else None
     return effective_min_isr(present, MinIsr(story.image).of(topic, leader))
+
+
+def _next_steps(story: Story, topic: str, number: int, held: Partitions, *, is_partial: bool) -> dict[str, str]:
+    """What to do about a partition without a leader, and what is left if that fails; nothing for any other."""
+    present = held[-1].value
+    if present is None or present.leader != -1:
+        return {}
+    case = leaderless(story.image, topic, present, is_partial=is_partial)
+    first, fallback, if_never = steps(case, topic, number)
+    return {"nextStep": first} if fallback is None else {"nextStep": first, "lastResort": f"{if_never}: {fallback}"}
 
 
 def _state(story: Story, held: Partitions, min_isr: int | None) -> dict[str, Any]:
@@ -164,7 +177,7 @@ def _for_people(
                 "Brokers",
                 Rows(tuple(one._replace(wide=one.name == "sinceTimeMs") for one in _BROKERS), brokers),
             ),
-            Section("answer", "", {"now": closing["sentence"], "history": closing["history"]}),
+            Section("answer", "", {_TITLES.get(name, name): text for name, text in closing.items()}),
         ]
     )
 

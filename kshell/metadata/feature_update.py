@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kshell.metadata.feature_levels import (
@@ -36,6 +36,10 @@ class Node(NamedTuple):
     kind: str
     id: int | str
     supported: Mapping[str, Range] | None
+    is_registered: bool | None = True
+    """``None`` where the source does not report registrations."""
+    is_silent: bool = False
+    """Whether it was asked and did not answer."""
 
     @property
     def title(self) -> str:
@@ -81,15 +85,15 @@ def _check(standing: Standing, name: str, target: int, proposed: Mapping[str, in
     unknown = [one for one in standing.nodes if one.supported is None]
     reasons = [f"{said}: {', '.join(nodes)}" for said, nodes in _grouped(refused, name).items()]
     reasons += _not_allowed(standing, name, target, proposed, upgrade=upgrade)
-    registered = [one for one in unknown if standing.finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER]
-    if registered:
+    registers = standing.finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER
+    unregistered = [node for node in unknown if registers and node.is_registered is False]
+    if unregistered:
         # Kafka refuses as well: a voter that has not registered may be anything.
-        reasons.append(f"{_titles(registered)} has not registered, and may not support this level")
+        reasons.append(f"{_titles(unregistered)} has not registered, and may not support this level")
     if reasons:
-        return Verdict(name, current, target, False, (*refused, *registered), "; ".join(reasons))
+        return Verdict(name, current, target, False, (*refused, *unregistered), "; ".join(reasons))
     if unknown and target != current:
-        said = f"what {_titles(unknown)} supports is not known"
-        return Verdict(name, current, target, None, tuple(unknown), said)
+        return Verdict(name, current, target, None, tuple(unknown), _unknown(unknown, registers=registers))
     if target != current and all(one.kind != CONTROLLER for one in standing.nodes):
         return Verdict(name, current, target, None, (), "no controller is known, and controllers must support it, too")
     if doubt := _beyond_the_tables(standing, name, current, target):
@@ -118,6 +122,21 @@ def _grouped(nodes: Iterable[Node], name: str) -> dict[str, list[str]]:
 
 def _titles(nodes: Iterable[Node]) -> str:
     return ", ".join(node.title for node in nodes)
+
+
+def _unknown(nodes: Sequence[Node], *, registers: bool) -> str:
+    """Why it is not known what nodes support, and who knows it: controllers decide by registrations, up or down."""
+    silent = [node for node in nodes if node.is_silent]
+    others = [node for node in nodes if not node.is_silent]
+    reasons = []
+    if silent:
+        pronoun = "it supports" if len(silent) == 1 else "they support"
+        reasons.append(f"{_titles(silent)} did not answer, so what {pronoun} is not known")
+    if others:
+        reasons.append(f"what {_titles(others)} supports is not known")
+    if registers and any(node.kind == CONTROLLER and node.is_registered is None for node in nodes):
+        reasons.append("its registration says it (-q)" if len(nodes) == 1 else "their registrations say it (-q)")
+    return "; ".join(reasons)
 
 
 def _handles_kraft(standing: Standing) -> bool:

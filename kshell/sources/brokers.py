@@ -9,14 +9,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.client.address import name_of
 from kshell.client.nodes import BROKER, Nodes
 from kshell.client.settings import addresses
 from kshell.errors import AuthorizationError, ServerError, SourceError, SourceTimeoutError, UnsupportedVersionError
 from kshell.metadata.delta import Delta
-from kshell.metadata.image import EMPTY, Image
+from kshell.metadata.image import EMPTY, Image, families
 from kshell.metadata.partial import MISSING, NOT_AVAILABLE
 from kshell.metadata.values import Provenance
 from kshell.sources.files import Listing
@@ -29,15 +29,19 @@ if TYPE_CHECKING:
 
 _ONLY_NOW = "brokers tell only what is now, and no records"
 _HOW = "the metadata log has its past: -q for the controllers, -d for a directory"
-_UNTOLD: tuple[tuple[str, ...], ...] = (("provenance",), ("producerIds",), ("cluster", "controllers"))
-"""Where in the image brokers tell nothing at all."""
 _NOT_FOR_HERE = {54, 61, 64}
 """SECURITY_DISABLED, DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: nothing is wrong."""
 
 _FRESH = 5.0
 """Seconds for which an answer is as good as a new one."""
 
-Part = Callable[[Nodes, Delta, list[str]], Any]
+
+class Part(NamedTuple):
+    """What brokers are asked for at once: where it belongs in the image, which families it fills, and who asks."""
+
+    path: tuple[str, ...]
+    families: tuple[str, ...]
+    ask: Callable[[Nodes, Delta, list[str]], Any]
 
 
 class BrokerSource(Source):
@@ -80,22 +84,24 @@ class BrokerSource(Source):
 
         ``only`` names families: nothing is asked for any other, and nothing is there of it.
         """
-        parts = [one for one in _parts() if not only or one[0][-1] in only]
+        every = parts()
+        asked = [part for part in every if not only or part.path[-1] in only]
         notes: list[str] = []
         with self._lock:
             delta = Delta(EMPTY)
-            for path in _UNTOLD:
+            for path in _not_asked_for(every):
                 delta.table(MISSING)[path] = NOT_AVAILABLE
-            for number, (path, part) in enumerate(parts):
+            for number, part in enumerate(asked):
                 if progress is not None:
-                    progress(number, len(parts), "asking brokers")
-                self._ask(path, part, delta, notes)
+                    progress(number, len(asked), "asking brokers")
+                self._ask(part, delta, notes)
             return delta.apply(Provenance(-1, -1, -1)), notes
 
-    def _ask(self, path: tuple[str, ...], part: Part, delta: Delta, notes: list[str]) -> None:
+    def _ask(self, part: Part, delta: Delta, notes: list[str]) -> None:
         """One part of the image. Who is refused learns why where the part would be; the rest goes on."""
+        path = part.path
         try:
-            found = part(self.nodes, delta, notes)
+            found = part.ask(self.nodes, delta, notes)
         except (AuthorizationError, UnsupportedVersionError) as error:
             needed = f" ({error.hint})" if error.hint else ""
             delta.table(MISSING)[path] = f"{NOT_AVAILABLE}: {error.api}: {error.reason}{needed}"
@@ -160,19 +166,25 @@ class BrokerSource(Source):
         self.nodes.close()
 
 
-def _parts() -> tuple[tuple[tuple[str, ...], Part], ...]:
-    """Where in the image each part belongs, and who asks for it; configs come after the topics that they belong to."""
+def parts() -> tuple[Part, ...]:
+    """Everything that brokers answer for; configs come after the topics that they belong to."""
     from kshell.sources import broker_access as access
     from kshell.sources.broker_configs import configs
     from kshell.sources.broker_registrations import brokers
     from kshell.sources.broker_topics import topics
 
     return (
-        (("cluster", "brokers"), brokers),
-        (("topics",), topics),
-        (("configs",), configs),
-        (("acls",), access.acls),
-        (("clientQuotas",), access.quotas),
-        (("scram",), access.scram),
-        (("delegationToken",), access.tokens),
+        Part(("cluster", "brokers"), ("brokers", "features"), brokers),
+        Part(("topics",), (), topics),
+        Part(("configs",), ("configs",), configs),
+        Part(("acls",), ("acls",), access.acls),
+        Part(("clientQuotas",), ("clientQuotas",), access.quotas),
+        Part(("scram",), ("scram",), access.scram),
+        Part(("delegationToken",), ("delegationToken",), access.tokens),
     )
+
+
+def _not_asked_for(every: tuple[Part, ...]) -> list[tuple[str, ...]]:
+    """Where in the image brokers tell nothing: the last record, and every family that no part fills."""
+    filled = {name for part in every for name in part.families}
+    return [("provenance",), *(family.path for name, family in families().items() if name not in filled)]

@@ -152,12 +152,8 @@ class _Recorded:
                 before = len(reader.damage) if before is None else before
                 if not self._take(batch, file, end, reader):
                     break
-<<<<<<< HEAD
-        self.torn = reader.torn
-        self._recorder.pass_due_checkpoints(self.history.log.end)
-=======
         self.torn, self.notes = reader.torn, reader.notes
->>>>>>> sources
+        self._recorder.pass_due_checkpoints(self.history.log.end)
         self.stepped_over += reader.damage[: before or 0]
         self.damage += reader.damage[before or 0 :]
         return True
@@ -192,12 +188,8 @@ class _Recorded:
             torn=self.torn if offset >= log.end else None,
             open_transaction=history.open_transaction(offset),
             damage=list(self.stepped_over),
-<<<<<<< HEAD
-            notes=[],
-            until=offset,
-=======
             notes=list(self.notes),
->>>>>>> sources
+            until=offset,
         )
         add_notes(loaded)
         return loaded

@@ -200,6 +200,31 @@ class TestLive:
                 "controller 1", "controller 2",
             }  # fmt: skip
 
+    def test_a_controller_that_is_down_is_not_said_to_be_unregistered(self) -> None:
+        """Brokers do not report registrations: whether a controller that does not answer has one, they cannot know."""
+        with Quorum(controllers=3, brokers=1) as quorum:
+            quorum.on(
+                "ApiVersions", faults.change(lambda body: body["finalizedFeatures"][0].update(maxVersionLevel=29))
+            )
+            quorum.controllers[2].stop()
+            session = Session(quorum.keep(BrokerSource(quorum.bootstrap_servers, settings())))
+            possible, nodes, reason = verdicts(session, "features --can-upgrade metadata.version=30")[METADATA]
+            assert (possible, nodes) == (None, ["controller 3"])
+            assert reason == (
+                "controller 3 did not answer, so what it supports is not known; its registration says it (-q)"
+            )
+            refused = verdicts(session, "features --can-upgrade metadata.version=31")[METADATA]
+            assert refused[0] is False and "registered" not in str(refused[2])
+
+    def test_a_controller_that_is_down_counts_by_its_registration(self) -> None:
+        """As Kafka counts it: the log has the registration, whether the node runs or not."""
+        with Quorum(controllers=3, brokers=1) as quorum:
+            ids = [node.id for node in quorum.controllers]
+            quorum.append(level(29), broker(101), *(controller(number) for number in ids))
+            quorum.controllers[2].stop()
+            session = Session(quorum.keep(QuorumSource(quorum.bootstrap, settings())))
+            assert verdicts(session, "features --can-upgrade metadata.version=30") == {METADATA: (True, [], None)}
+
 
 class TestMap:
     def test_needs_no_source(self) -> None:

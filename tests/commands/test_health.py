@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -343,6 +345,77 @@ def test_names_of_others_are_quoted_in_commands(tmp_path: Path) -> None:
     name = "a; rm -rf ~"
     told = found(opened(write(tmp_path, value("TOPIC", name=name, topicId=uuid(200)), partition(0, 200, leader=-1))))
     assert f"--topic '{name}' " in told["offlinePartition"][0]["nextStep"]
+
+
+class TestOfflinePartitions:
+    """Several at once, each of which needs something else; ``tests/metadata/test_election.py`` has every case."""
+
+    def offline(self, number: int, replicas: tuple[int, ...], **more: Any) -> bytes:
+        return partition(number, 200, replicas, leader=-1, **{"isr": [], **more})
+
+    def session(self, directory: Path) -> Session:
+        fenced = value("BROKER_REGISTRATION_CHANGE", 1, brokerId=3, brokerEpoch=3, fenced=1)
+        return opened(
+            write(
+                directory, fenced, value("FEATURE_LEVEL", name="eligible.leader.replicas.version", featureLevel=1),
+                value("TOPIC", name="lost", topicId=uuid(200)),
+                self.offline(0, (3, 1), isr=[3]),
+                self.offline(1, (3, 2), isr=[3]),
+                self.offline(2, (1, 3), eligibleLeaderReplicas=[2]),
+                self.offline(3, (1, 2), isr=[1]),
+                self.offline(4, (3, 1), lastKnownElr=[3]),
+            )
+        )  # fmt: skip
+
+    def test_each_has_its_own_step(self, tmp_path: Path) -> None:
+        steps = {row["path"][-1]: row["nextStep"] for row in found(self.session(tmp_path))["offlinePartition"]}
+        assert steps["0"] == steps["1"] and steps["0"].startswith("start broker 3 ")
+        assert "broker 2 is in the ELR but no replica any more" in steps["2"] and "start" not in steps["2"]
+        assert "makes broker 1 the leader" in steps["2"] and "--topic lost --partition 2" in steps["2"]
+        assert (
+            steps["3"].startswith("broker 1 runs and is in the ISR; have it elected: ") and "unclean" not in steps["3"]
+        )
+        assert "it was the last leader" in steps["4"]
+        assert len(set(steps.values())) == 4
+
+    def test_text_and_page_show_every_step_below_the_findings_that_it_is_for(self, tmp_path: Path) -> None:
+        session = self.session(tmp_path)
+        steps = {row["path"]: row["nextStep"] for row in found(session)["offlinePartition"]}
+        shown = lines(session, "health", width=1000)
+        at = shown.index("critical: offlinePartition (5): no leader: it can be neither read nor written")
+        group = shown[at + 1 : shown.index("", at)]
+        for path, step in steps.items():
+            below = group[next(number for number, line in enumerate(group) if line.strip().startswith(f"{path} ")) :]
+            first = next(line for line in below if line.strip().startswith("next: "))
+            assert first.strip() == f"next: {step}", path
+        assert sum(line.strip().startswith("next: start broker 3 ") for line in group) == 2
+        text = html.unescape(re.sub("<[^>]*>", "", "".join(render(run(session, "health"), "html"))))
+        assert all(step in text for step in steps.values())
+
+    def test_what_else_is_found_of_them_does_not_send_for_brokers_that_may_run(self, tmp_path: Path) -> None:
+        """Without a leader nobody returns to the ISR, whoever is brought back."""
+        everything = found(self.session(tmp_path))
+        for name in ("underMinIsr", "underReplicated", "elrInUse"):
+            steps = {row["nextStep"] for row in everything[name] if "/lost/" in row["path"]}
+            assert steps == {"the partition needs a leader first: see offlinePartition"}, name
+
+    def test_more_than_are_shown_are_counted_by_step(self, tmp_path: Path) -> None:
+        fenced = value("BROKER_REGISTRATION_CHANGE", 1, brokerId=3, brokerEpoch=3, fenced=1)
+        same = [self.offline(number, (3, 1), isr=[3]) for number in range(9)]
+        others = [self.offline(number, (1, 2), isr=[1]) for number in range(9, 18)]
+        topic = value("TOPIC", name="lost", topicId=uuid(200))
+        shown = lines(opened(write(tmp_path, fenced, topic, *same, *others)), "health", width=1000)
+        listing = "health --where 'finding == offlinePartition'"
+        assert f"  … 4 more, with the same next step: {listing}" in shown
+        assert f"  next: as it stands below each; 5 more, with steps of their own: {listing}" in shown
+
+    def test_why_says_the_same(self, tmp_path: Path) -> None:
+        session = self.session(tmp_path)
+        steps = {row["path"][-1]: row["nextStep"] for row in found(session)["offlinePartition"]}
+        for number, step in steps.items():
+            report = json.loads("".join(render(run(session, f"why lost-{number}"), "json")))
+            assert step.startswith(report["answer"]["nextStep"])
+            assert ("lastResort" in report["answer"]) is (number in "014")
 
 
 def test_braces_in_a_name_are_a_name(tmp_path: Path) -> None:

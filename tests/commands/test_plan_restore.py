@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kshell.commands.base.restore import LEFT_OUT, RESTORED, Tools, steps
 from kshell.commands.base.shell_words import command_line, option
+from kshell.metadata.image import Family, Image, families
 from kshell.session import Session
 from tests.builders import uuid, value
 from tests.commands import cluster
@@ -122,6 +124,15 @@ class TestPlan:
         assert lines(sample, "plan-restore")[1].startswith(': "${BOOTSTRAP_SERVER:?')
         assert not any("BOOTSTRAP_SERVER" in line for line in lines(sample, "plan-restore --bootstrap-server h:1"))
         assert lines(sample, "plan-restore --columns kind --limit 1")[0] == "kind"
+
+    def test_what_no_step_is_known_for_is_a_note(self, hostile: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Metadata of a release to come is not left out in silence; what every cluster makes anew is."""
+        assert families().keys() == ({*RESTORED} - {"topics"}) | LEFT_OUT.keys()
+        monkeypatch.setitem(families(), "zones", Family("zones", ("zones",), (str,), "zone"))
+        tables = {**hostile.image.tables, "zones": {"a": object()}}
+        made = list(steps(Image(tables, hostile.image.provenance), Tools("b:9092", None)))
+        assert [step.note for step in made if step.subject == "zones"] == ["not in the plan: no step for it is known"]
+        assert not any(step.subject in ("features", "cluster/controllers", "producerIds") for step in made)
 
     def test_a_reassignment_ends_where_it_was_going(self, tmp_path: Path) -> None:
         session = cluster.cluster(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.kafka import jars
+from tests.kafka.admin import AdminError
 from tests.kafka.cluster import Cluster
 from tests.kafka.waiting import wait_until
 from tests.live import oneshot
@@ -73,8 +74,9 @@ def test_a_disk_that_fails() -> None:
         admin = cluster.admin()
         admin.create_topic("orders", assignment=[[0, 1]] * 4)
         wait_until(lambda: not findings(cluster), f"a healthy cluster has findings: {findings(cluster)}", 20)
+        admin.create_topic("alone", assignment=[[1]] * 4)
         lost = next(disk for disk in disks if not (disk / "__cluster_metadata-0").exists())
-        held = {place.name for place in lost.glob("orders-*")}
+        held = {place.name for place in lost.glob("*-?")}
         shutil.rmtree(lost)
         lost.touch()  # no directory can be made anew
 
@@ -84,5 +86,12 @@ def test_a_disk_that_fails() -> None:
 
         wait_until(is_found, "the lost directory is not found", 60)
         told = findings(cluster)["offlineDirectory"]
-        assert {row["path"] for row in told} == {f"/image/topics/byName/orders/{name[-1]}" for name in held}
+        assert {row["path"] for row in told} == {f"/image/topics/byName/{name[:-2]}/{name[-1]}" for name in held}
         assert all(row["evidence"].startswith("broker 1 has no directory ") for row in told)
+
+        offline = findings(cluster)["offlinePartition"]
+        assert [row["path"][-1] for row in offline] == sorted(name[-1] for name in held if name.startswith("alone"))
+        step = "broker 1 runs, but the log directory of the replica is offline: repair the disk"
+        assert all(row["nextStep"].startswith(step) for row in offline)
+        with pytest.raises(AdminError, match="NotAvailable"):  # the broker runs, and that does not help
+            admin.elect("alone", int(offline[0]["path"][-1]))

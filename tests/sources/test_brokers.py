@@ -14,7 +14,7 @@ from kshell.client.together import at_once
 from kshell.errors import ConnectError, ProtocolError, SourceError, UsageError, WrongEndpointError
 from kshell.metadata.families.acls import Acl
 from kshell.metadata.families.cluster import Broker, Listener
-from kshell.metadata.image import Image
+from kshell.metadata.image import Family, Image, families
 from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNTOLD, is_told
 from kshell.metadata.partitions import Partition
 from kshell.metadata.redaction import REDACTED, Redaction
@@ -22,7 +22,7 @@ from kshell.metadata.values import plain
 from kshell.protocol.decoder import Message
 from kshell.sources.broker_access import acl_key
 from kshell.sources.broker_registrations import listeners_of
-from kshell.sources.brokers import BrokerSource
+from kshell.sources.brokers import BrokerSource, parts
 from kshell.sources.source import Loaded
 from kshell.tree.image import image_directory
 from kshell.tree.node import Directory, Leaf
@@ -275,6 +275,22 @@ class TestWhatBrokersTell:
             assert value(made.image, path) == NOT_AVAILABLE
         assert "the image is partial" in made.notes[0]
         assert len(made.notes) == 1
+
+    @pytest.mark.parametrize("path", [("zones",), ("cluster", "zones")])
+    def test_a_family_that_a_later_release_brings_says_so_too(
+        self, path: tuple[str, ...], quorum: Quorum, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nobody lists what brokers do not answer for: it is every family that nobody asks them for."""
+        monkeypatch.setitem(families(), "zones", Family("zones", path, (str,), "zone"))
+        assert value(loaded(quorum).image, "/" + "/".join(path)) == NOT_AVAILABLE
+
+    def test_every_family_is_asked_for_or_said_to_be_unavailable(self, quorum: Quorum) -> None:
+        filled = [name for part in parts() for name in part.families]
+        assert len(filled) == len(set(filled)) and set(filled) <= families().keys()
+        missing = loaded(quorum).image[MISSING]
+        assert {name for name, one in families().items() if one.path in missing} - {"acls"} == (
+            families().keys() - set(filled)
+        )
 
     def test_the_quorum(self, quorum: Quorum) -> None:
         source = opened(quorum)

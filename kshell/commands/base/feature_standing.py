@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from kshell.metadata.families.cluster import CONTROLLERS
 from kshell.metadata.families.features import ZK_MIGRATION
 from kshell.metadata.feature_levels import CONTROLLERS_REGISTER, KRAFT_VERSION, METADATA_VERSION
 from kshell.metadata.feature_update import BROKER, CONTROLLER, Node, Range, Standing
 from kshell.metadata.image import Image
+from kshell.metadata.partial import MISSING
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
@@ -43,11 +45,14 @@ def standing(session: Session, *, ask: bool = False) -> Standing:
 
 
 def registered(image: Image, voters: list[int]) -> list[Node]:
-    """The image's brokers and controllers by id, and voters without a registration."""
+    """The image's brokers and controllers by id, and voters of which it has no registration."""
     found = [Node(BROKER, number, _ranges(entry.value)) for number, entry in sorted(image["brokers"].items())]
     table = image["controllers"]
-    known = sorted({*table, *voters})
-    return found + [Node(CONTROLLER, one, _ranges(table[one].value) if one in table else None) for one in known]
+    is_reported = CONTROLLERS.path not in image[MISSING]
+    for number in sorted({*table, *voters}):
+        supported = _ranges(table[number].value) if number in table else None
+        found.append(Node(CONTROLLER, number, supported, number in table if is_reported else None))
+    return found
 
 
 def _ranges(registration: Any) -> Mapping[str, Range] | None:
@@ -62,7 +67,7 @@ def _of_log(session: Session) -> dict[str, Any]:
 
 
 def _asked(session: Session, live: Nodes, nodes: tuple[Node, ...], finalized: Mapping[str, int]) -> tuple[Node, ...]:
-    """The same nodes, with what those say that did not register. Who cannot be asked stays unknown."""
+    """The same nodes, with what those say of which no registration is known. Who does not answer stays unknown."""
     from kshell.commands.base.node_versions import survey
     from kshell.errors import NodeError
 
@@ -78,13 +83,18 @@ def _asked(session: Session, live: Nodes, nodes: tuple[Node, ...], finalized: Ma
         for name, versions in found.told.items()
         if found.members[name].kind == CONTROLLER
     ]
+    members = [member for name, member in found.members.items() if name in found.silent and member.address is not None]
+    silent = {(member.kind, member.name) for member in members}
+    nodes = tuple(
+        node._replace(is_silent=node.supported is None and (node.kind, str(node.id)) in silent) for node in nodes
+    )
     by_id = {str(one.id): one for one in told}
     kept = [one._replace(supported=by_id.pop(str(one.id)).supported) if _is_in(one, by_id) else one for one in nodes]
     # Below 3.7 nobody tells controllers' ids: those that answered stand for as many voters.
     for one in by_id.values():
-        silent = next((one for one in kept if one.kind == CONTROLLER and one.supported is None), None)
-        if silent is not None and not str(one.id).isdigit():
-            kept.remove(silent)
+        unknown = next((one for one in kept if one.kind == CONTROLLER and one.supported is None), None)
+        if unknown is not None and not str(one.id).isdigit():
+            kept.remove(unknown)
     return (*kept, *by_id.values())
 
 

@@ -11,6 +11,7 @@ from kshell.commands.base.feature_standing import standing
 from kshell.errors import KshellError
 from kshell.metadata.checkpoint import ONLY_LOG
 from kshell.metadata.health.check import SnapshotAge, SnapshotSlip, State
+from kshell.metadata.image import Image
 from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.partial import MISSING
 from kshell.sources import describe
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from kshell.sources.files import Listing
     from kshell.sources.source import Loaded
 
-_CHECKED = ("acls", "clientQuotas", "scram", "delegationToken", "configs", "topics")
-"""The parts of an image that checks look at; brokers may refuse each."""
 _REPLAYED = 64 << 20
 """Bytes of log that are replayed at most, to compare a snapshot with them."""
 
@@ -37,8 +36,7 @@ def state_of(session: Session, least: MinIsr) -> State:
         voters = tuple(sorted(one["id"] for one in told["voters"]))
     else:
         voters = tuple(sorted(voter["voterId"] for voter in describe.voters(loaded)))
-    missing = sorted({path[0]: why for path, why in loaded.image[MISSING].items() if path in _whole()}.items())
-    session.remarks += [f"not checked: {name}: {why}" for name, why in missing]
+    session.remarks += [f"not checked: {name}: {why}" for name, why in _refused(loaded.image)]
     return State(
         image=loaded.image,
         standing=standing(session),
@@ -52,8 +50,11 @@ def state_of(session: Session, least: MinIsr) -> State:
     )
 
 
-def _whole() -> set[tuple[str, ...]]:
-    return {(name,) for name in _CHECKED}
+def _refused(image: Image) -> list[tuple[str, str]]:
+    """Every part of an image for which brokers were asked and did not answer, and why; checks may look at any."""
+    from kshell.sources.brokers import parts
+
+    return sorted((part.path[-1], image[MISSING][part.path]) for part in parts() if part.path in image[MISSING])
 
 
 def _moment(loaded: Loaded) -> int | None:

@@ -14,13 +14,21 @@ from kshell.commands.base.shell_words import command_line, option
 from kshell.commands.base.tables_topics import by_name
 from kshell.metadata.families.configs import Resource, resource_segment
 from kshell.metadata.families.quotas import Entity, entity_segment
-from kshell.metadata.image import Image
+from kshell.metadata.image import Image, families
 from kshell.metadata.names import sort_key
 from kshell.metadata.partial import MISSING, is_untold
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.metadata.values import camel
 
+RESTORED = ("topics", "brokers", "configs", "acls", "clientQuotas", "scram", "delegationToken")
+"""Families that are read for a plan."""
+LEFT_OUT = {
+    "controllers": "nodes register when they start",
+    "features": "kafka-storage.sh format finalizes them",
+    "producerIds": "brokers of a new cluster get new ones",
+}
+"""Families that no plan restores -> why."""
 _REDACTION = Redaction()
 """Always redacts: a plan is pasted into chats and tickets."""
 _ENTITY_TYPES = {
@@ -65,8 +73,10 @@ def steps(image: Image, tools: Tools) -> Iterator[Step]:
     configs = image["configs"]
     brokers = [one for one in sorted(configs) if one[0] == "BROKER"]
     others = [one for one in sorted(configs) if one[0] not in ("BROKER", "TOPIC")]
+    kinds = families()
+    needless = {("provenance",), kinds["acls"].path, *(kinds[name].path for name in LEFT_OUT)}
     for path, sentence in sorted(image[MISSING].items()):
-        if path not in (("provenance",), ("producerIds",), ("cluster", "controllers"), ("acls", "byId")):
+        if path not in needless:
             yield Step("source", "/".join(path), None, f"not known: {sentence}")
     for resource in brokers:
         yield from _config_steps(resource, _values(configs[resource]), tools)
@@ -80,6 +90,14 @@ def steps(image: Image, tools: Tools) -> Iterator[Step]:
     for _, acl in sorted(acls, key=lambda one: (*one[1][:4], str(one[0]))):
         yield _acl_step(acl, tools)
     yield from _secrets(image)
+    yield from _unplanned(image)
+
+
+def _unplanned(image: Image) -> Iterator[Step]:
+    """Metadata of a kind for which there is no step."""
+    for name, family in families().items():
+        if name not in RESTORED and name not in LEFT_OUT and image[name]:
+            yield Step("source", "/".join(family.path), None, "not in the plan: no step for it is known")
 
 
 def _values(entries: Mapping[str, Any]) -> dict[str, Any]:

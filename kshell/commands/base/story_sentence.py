@@ -11,6 +11,7 @@ from typing import Any
 
 from kshell.commands.base.story import STATE, Story, told
 from kshell.commands.base.story_events import broker_events, ids, is_unclean, told_directories
+from kshell.metadata.election import leaderless
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.partial import is_untold
 from kshell.metadata.partition_state import is_online
@@ -87,26 +88,31 @@ def _before(held: Partitions, at: Held[Any] | None) -> Partition | None:
 
 
 def _candidates(story: Story, present: Partition) -> list[str]:
-    """Who may lead without loss, and who may not."""
-    clean = list(dict.fromkeys((*told(present.isr), *told(present.elr))))
-    others = [broker for broker in present.replicas if broker not in clean]
-    up = [broker for broker in others if _status(story, broker) == _UP]
+    """Who may lead without loss, and who may not: Kafka elects among the replicas, and reads the ELR without an ISR."""
+    case = leaderless(story.image, "", present)
     said = []
-    if clean:
-        source = "ISR" if not told(present.elr) else "ELR" if not told(present.isr) else "ISR and ELR"
-        only, them = ("Only broker", "it") if len(clean) == 1 else ("Only brokers", "one of them")
-        be = "is" if len(clean) == 1 else "are"
-        held = f"{only} {ids(clean)} {be} known to hold all committed records ({source})"
-        said.append(f"{held}: the partition waits for {them}.")
+    if case.complete:
+        only, them = ("Only broker", "it") if len(case.complete) == 1 else ("Only brokers", "one of them")
+        be = "is" if len(case.complete) == 1 else "are"
+        known = f"{only} {ids(case.complete)} {be} known to hold all committed records ({case.source})"
+        said.append(f"{known}: the partition waits for {them}.")
     else:
         known = f" (last known ELR: {ids(told(present.last_known_elr))})" if told(present.last_known_elr) else ""
-        said.append(f"No replica is known to hold all committed records{known}: what is left is an unclean election.")
+        left = "" if case.awaits_last_leader else ": what is left is an unclean election"
+        said.append(f"No replica is known to hold all committed records{known}{left}.")
+    if case.departed:
+        brokers, be = ("Broker", "is no replica") if len(case.departed) == 1 else ("Brokers", "are no replicas")
+        said.append(
+            f"{brokers} {ids(case.departed)} of the {case.source} {be} any more: Kafka elects among replicas only."
+        )
+    rest = [broker for broker in present.replicas if broker not in case.complete]
+    up = [broker for broker in rest if _status(story, broker) == _UP]
     if up:
         brokers, be, them = ("Broker", "is", "it") if len(up) == 1 else ("Brokers", "are", "one of them")
         may = f"an unclean election of {them} may lose some"
         said.append(f"{brokers} {ids(up)} {be} unfenced, but may lack records: {may}.")
-    elif others:
-        said.append(f"No other replica is up ({'; '.join(_state(story, broker) for broker in others)}).")
+    elif rest:
+        said.append(f"No other replica is up ({'; '.join(_state(story, broker) for broker in rest)}).")
     return said
 
 

@@ -100,6 +100,8 @@ class Found(NamedTuple):
     path: str
     evidence: str
     words: Mapping[str, Any] = {}
+    next_step: str | None = None
+    """The whole next step where it depends on the state; else that of the check."""
 
 
 OfState = Callable[[State], Iterable[Found]]
@@ -176,8 +178,15 @@ def checks() -> tuple[Check, ...]:
     return tuple(sorted(_CHECKS.values(), key=lambda one: LEVELS.index(one.level)))
 
 
+def level_of(name: str) -> str:
+    """The level of a check's findings. Other reports on the same facts take it from here. Raises KeyError."""
+    return {check.name: check.level for check in checks()}[name]
+
+
 def finding(made: Check, found: Found) -> Finding:
     """A finding with its next step; names in it are quoted for a shell, for they are anybody's."""
+    if found.next_step is not None:
+        return Finding(made, found.path, found.evidence, found.next_step)
     words = {name: shlex.quote(str(word)) for name, word in found.words.items()}
     return Finding(made, found.path, found.evidence, made.next_step.format_map(words))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kshell.metadata.election import leaderless, steps
 from kshell.metadata.health.check import (
     CRITICAL,
     ERROR,
@@ -29,12 +30,18 @@ from kshell.metadata.partition_state import (
 
 STUCK_AFTER = 3600_000
 """Milliseconds without a change after which a reassignment is called stuck."""
-_ELECT = "kafka-leader-election.sh --election-type {type} --topic {topic} --partition {partition}"
+_ELECT = "kafka-leader-election.sh --election-type preferred --topic {topic} --partition {partition}"
 _RETURN = "bring back the missing brokers, or reassign their replicas (kafka-reassign-partitions.sh)"
 
 
-def _found(one: PartitionState, evidence: str, kind: str = "preferred", **words: str) -> Found:
-    return Found(one.path, evidence, {"topic": one.topic.name, "partition": one.number, "type": kind, **words})
+def _found(one: PartitionState, evidence: str) -> Found:
+    return Found(one.path, evidence, {"topic": one.topic.name, "partition": one.number})
+
+
+def _missing(one: PartitionState, evidence: str) -> Found:
+    """A finding of replicas that are out of sync; where nobody leads, none of them can return to the ISR."""
+    needs_leader = "the partition needs a leader first: see offlinePartition" if OFFLINE in one.problems else None
+    return _found(one, evidence)._replace(next_step=needs_leader)
 
 
 def _replicas(one: PartitionState) -> str:
@@ -45,10 +52,10 @@ def _replicas(one: PartitionState) -> str:
     "offlinePartition",
     CRITICAL,
     "no leader: it can be neither read nor written",
-    "start a broker of these: {brokers}; only if all are lost for ever, with the records that only they had: " + _ELECT,
+    "bring back a replica that Kafka elects without loss; an unclean election is the last resort",
 )
 def offline(state: State, one: PartitionState) -> Found | None:
-    """No leader."""
+    """No leader. What brings one depends on the ISR, the ELR, and what became of each broker in them."""
     if OFFLINE not in one.problems:
         return None
     value = one.partition
@@ -56,8 +63,13 @@ def offline(state: State, one: PartitionState) -> Found | None:
     elr = value.elr if "elr" in one.problems else ()
     more = f", elr {ids(elr)}" if elr else ""
     more += f", lastKnownElr {ids(last)}" if last else ""
-    able = ids(dict.fromkeys((*value.isr, *elr))) if value.isr or elr else ids(last or value.replicas)
-    return _found(one, f"leader none, {_replicas(one)}{more}", "unclean", brokers=able)
+    case = leaderless(
+        state.image, one.topic.name, value, controller=state.standing.leader_id, is_partial=state.is_partial
+    )
+    first, fallback, if_never = steps(case, one.topic.name, one.number)
+    if fallback is not None:
+        first += f"; {if_never}: `why TOPIC-PARTITION` has the last resort"
+    return Found(one.path, f"leader none, {_replicas(one)}{more}", next_step=first)
 
 
 @partition_check("underMinIsr", ERROR, "fewer in-sync replicas than min.insync.replicas: acks=all is refused", _RETURN)
@@ -66,7 +78,7 @@ def under_min_isr(state: State, one: PartitionState) -> Found | None:
     if UNDER_MIN_ISR not in one.problems:
         return None
     least = "not known" if one.min_isr is None else str(one.min_isr)
-    return _found(one, f"{_replicas(one)}, min.insync.replicas {least}")
+    return _missing(one, f"{_replicas(one)}, min.insync.replicas {least}")
 
 
 @partition_check(
@@ -105,13 +117,13 @@ def at_min_isr(state: State, one: PartitionState) -> Found | None:
     """Only where replicas were lost: with as many as there are to be, the config is at odds instead."""
     if AT_MIN_ISR not in one.problems:
         return None
-    return _found(one, f"{_replicas(one)}, min.insync.replicas {one.min_isr}")
+    return _missing(one, f"{_replicas(one)}, min.insync.replicas {one.min_isr}")
 
 
 @partition_check("underReplicated", WARNING, "fewer in-sync replicas than replicas", _RETURN)
 def under_replicated(state: State, one: PartitionState) -> Found | None:
     """Replicas that a reassignment adds do not count."""
-    return _found(one, _replicas(one)) if UNDER_REPLICATED in one.problems else None
+    return _missing(one, _replicas(one)) if UNDER_REPLICATED in one.problems else None
 
 
 @partition_check(
@@ -119,7 +131,7 @@ def under_replicated(state: State, one: PartitionState) -> Found | None:
 )
 def elr_in_use(state: State, one: PartitionState) -> Found | None:
     """Eligible leader replicas (KIP-966)."""
-    return _found(one, f"elr {ids(one.partition.elr)}, {_replicas(one)}") if "elr" in one.problems else None
+    return _missing(one, f"elr {ids(one.partition.elr)}, {_replicas(one)}") if "elr" in one.problems else None
 
 
 @partition_check(

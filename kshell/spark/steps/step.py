@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.commands.base.result import Row
 from kshell.errors import EXIT_OK
+from kshell.sources.agreement import OTHER_CLUSTER
 from kshell.spark.schemas import COPY_FIELDS
 from kshell.spark.steps import unread
 from kshell.spark.steps.novelty import Fresh, fresh_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from kshell.spark.truth import Truth
     from kshell.spark.truth.copy_log import Bad
     from kshell.spark.warehouse import Warehouse
+    from kshell.spark.warehouse.commits import State
 
 Again = Callable[[str, "Bad", bool], "Truth"]
 """The truth of a cluster once more, as if damaged batches were not there; if so said, of tables that are begun anew."""
@@ -46,11 +48,13 @@ class Summary(NamedTuple):
     seconds: float
     unread_code: int = EXIT_OK
     """The exit code of what could not be read, and was passed over."""
+    foreign: tuple[str, ...] = ()
+    """Copies of other clusters, under the id of this one, that no step before has met."""
 
     @property
     def is_damaged(self) -> bool:
-        """Whether anything of it was damaged or malformed: unknown records and torn tails are not."""
-        return any(is_damage(kind, reason) for kind, reason in self.quarantine)
+        """Whether anything was damaged, malformed or of another cluster; unknown records and torn tails are none."""
+        return bool(self.foreign) or any(is_damage(kind, reason) for kind, reason in self.quarantine)
 
 
 NOTHING = Summary(0, (), {}, 0, {}, (), (), 0.0)
@@ -83,6 +87,7 @@ def advance(
     begun, words = time.monotonic(), unread.words(failed or {})
     every = {one.cluster_id: unread.with_unread(one, words) for one in truths}
     fresh = [one for one in (fresh_of(truth, warehouse.state) for truth in every.values()) if one is not None]
+    foreign = tuple(path for truth in every.values() for path in _foreign(truth, warehouse.state))
     left = unread.after(warehouse.state, {*every, *words}, words)
     known = warehouse.state.clusters
     is_new = bool(fresh) or left != warehouse.state.failed
@@ -99,7 +104,16 @@ def advance(
         tuple(name for name, one in done.truths.items() if one.restart and name in known),
         time.monotonic() - begun,
         unread.exit_code(failed or {}),
+        foreign,
     )
+
+
+def _foreign(truth: Truth, state: State) -> list[str]:
+    """The copies of a cluster that turn out to be of another one; as damage, each is reported by one step."""
+    before = state.clusters.get(truth.cluster_id)
+    excluded = before.reached["excluded"] if before is not None else {}
+    known = {path for path, one in excluded.items() if one["row"]["state"] == OTHER_CLUSTER}
+    return [row["copy"] for row in truth.copies if row["state"] == OTHER_CLUSTER and row["copy"] not in known]
 
 
 class _Done(NamedTuple):

@@ -36,6 +36,33 @@ class History:
         groups = [self._around(seed, ours) for seed in ours]
         return max(groups, key=lambda group: (len(group), any(members[place].is_trusted for place in group)))
 
+    def foreign(self, place: int, group: Sequence[int]) -> str | None:
+        """What shows that a copy outside the group is of another cluster, and not of another history of this one.
+
+        Returns:
+            The evidence, as a sentence without its end; ``None`` where the copy has a batch or an id in common with
+            the group, or nothing of it can be compared. A first record of its own proves nothing by itself where an
+            election may have replaced it.
+        """
+        pairs = [self._pair(place, peer) for peer in group]
+        parted = [peer for peer, pair in zip(group, pairs, strict=True) if pair.parting is not None]
+        if not parted or any(pair.since is not None for pair in pairs):
+            return None
+        mine, ours = self._ids(place), frozenset[Uuid]().union(*(self._ids(peer) for peer in group))
+        if mine & ours:
+            return None
+        evidence = []
+        is_contradicted = not all(self._fit(place, peer) for peer in parted)
+        at_start = [peer for peer in parted if (parting := self._pair(place, peer).parting) and parting.offset == 0]
+        if is_contradicted and at_start:
+            path = self._members[at_start[0]].path
+            evidence.append(f"its log begins at offset 0 with another record than that of {path}")
+        if mine and ours:
+            none = "its only id" if len(mine) == 1 else f"none of its {len(mine)} ids"
+            verb = "is unknown to" if len(mine) == 1 else "is known to"
+            evidence.append(f"{none} of topics, ACLs, directories and starts of nodes {verb} this cluster's copies")
+        return ", and ".join(evidence) or None
+
     def _around(self, seed: int, ours: Sequence[int]) -> list[int]:
         """Those that belong to a copy; ids are only looked at where nothing else shows it."""
         group = [seed]

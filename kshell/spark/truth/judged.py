@@ -17,19 +17,22 @@ from kshell.spark.truth.values import ENDLESS
 
 class Judged(NamedTuple):
     """``believed``: (place of a copy, offset before which its log counts), the reference first. ``same``: place of
-    another one of them -> the offset before which it is as the reference, where anything was compared.
+    another one of them -> the offset before which it is as the reference, where anything was compared. ``foreign``:
+    place of a copy of another cluster under this one's id -> what shows that.
     """
 
     agreement: Agreement
     believed: tuple[tuple[int, int], ...]
     same: Mapping[int, int]
+    foreign: Mapping[int, str]
 
 
 def judge(members: Sequence[Member], committed: int) -> Judged:
     """Reads all of at least one copy. ``committed``: the offset below which all is known to be. Raises SourceError."""
     pairs = read_together(members)
     _remember(members, pairs)
-    group = History(members, pairs).group()
+    history = History(members, pairs)
+    group = history.group()
     found = agreement(members, pairs, group, committed)
     reference = members.index(found.reference)
     believed, same = [(reference, ENDLESS)], {}
@@ -39,7 +42,10 @@ def judge(members: Sequence[Member], committed: int) -> Judged:
             believed.append((place, _limit(members[place], members[reference], pair)))
             if pair.to is not None:
                 same[place] = pair.to
-    return Judged(found, tuple(believed), same)
+    outside = [place for place in range(len(members)) if place not in group]
+    evidence = {place: history.foreign(place, group) for place in outside}
+    foreign = {place: why for place, why in evidence.items() if why is not None}
+    return Judged(found, tuple(believed), same, foreign)
 
 
 def _remember(members: Sequence[Member], pairs: Pairs) -> None:

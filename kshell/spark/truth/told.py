@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kshell.errors import CorruptDataError
-from kshell.sources.agreement import DIVERGED, NOT_COMPARED, REFERENCE, Standing
+from kshell.sources.agreement import DIVERGED, NOT_COMPARED, OTHER_CLUSTER, REFERENCE, Standing
 from kshell.spark.files.plan import FilePlan, damaged
 from kshell.spark.truth.bases import Begun, Snapshots
 from kshell.spark.truth.copy_log import Log
@@ -136,13 +136,15 @@ def _copies(
     if looked.judged is not None:
         found = looked.judged.agreement
         committed = found.committed or None
-        for place, one in zip(looked.read, found.standings, strict=True):
+        for index, (place, one) in enumerate(zip(looked.read, found.standings, strict=True)):
             node, start = looked.copies[place].origin.node_id, _start(looked, place, findings, reached)
             row = standing_row(cluster_id, node, one, found.reference, start, findings.damage(place))
             if place in believed:
                 row = _as_before(row, looked.known.get(place))
             else:
                 row["reason"] = _outside(row, one)
+                if (evidence := looked.judged.foreign.get(index)) is not None:
+                    row |= {"state": OTHER_CLUSTER, "reason": _of_another_cluster(found.reference.path, evidence)}
                 witness = _witness(looked, place, one)
                 excluded |= {row["copy"]: {**witness, "row": row}} if witness is not None else {}
             rows[row["copy"]] = row
@@ -177,6 +179,14 @@ def _outside(row: Row, one: Standing) -> str | None:
     return (
         f"parts from {one.other.path} at offset {offset} (epoch {mine.epoch} here, {theirs.epoch} there), and no"
         " election explains it: what is there is committed, or nothing is the same before"
+    )
+
+
+def _of_another_cluster(reference: str, evidence: str) -> str:
+    """What is wrong with a copy whose ``meta.properties`` names this cluster, and what to do about it."""
+    return (
+        f"of another cluster than {reference}, whatever its meta.properties says: {evidence}. It gives no row. Find out"
+        " which of them the cluster.id belongs to, and correct it beside the other one, or leave that out of --source"
     )
 
 

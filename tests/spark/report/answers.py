@@ -144,7 +144,8 @@ def _overview(topic: str, clusters: Sequence[str], of: int) -> Answers:
     return {
         "clusters": [{"clusterId": name, "copies": 3, "endOffset": 4711, "lastTimestampMs": NOW} for name in clusters],
         "topics": [{"clusterId": name, "topics": 2, "partitions": 6, **bad} for name in clusters],
-        "brokers": [{"clusterId": name, "brokers": 3, "fenced": 1, "ids": [2]} for name in clusters],
+        "brokers": [{"clusterId": name, "brokers": 3, "fenced": 1, "ids": [2], "idle": 0, "idleIds": []}
+                    for name in clusters],
         "versions": [{"clusterId": name, "version": "4.0-IV3"} for name in clusters],
         "worst": [{"clusterId": clusters[0], "name": topic, "partitions": 3, "replicationFactor": 3, "minIsr": 2,
                    "of": of, **bad}],

@@ -108,3 +108,21 @@ def test_few_rows_whatever_there_is(spark: Any) -> None:
     for place, names in columns(answers).items():
         assert names <= expected[place] | {"fromMs", "offset"}, place
     assert compose(FLEET, answers, ()).parts[0].told.lead == "250 clusters, 0 brokers, 250 topics, 1,000 partitions."
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_fenced_broker_that_has_replicas_is_told_from_one_that_has_none(spark: Any) -> None:
+    """As ``health`` tells them apart: nobody misses the second one."""
+    brokers = [{"clusterId": CLUSTER, "id": number, "fenced": number > 1} for number in (1, 2, 3)]
+    tables = {
+        "clusters": [{"clusterId": CLUSTER, "lastTimestampMs": NOW}],
+        "current_brokers": [*brokers, {"clusterId": "other", "id": 3, "fenced": False}],
+        "current_partitions": [
+            {"clusterId": CLUSTER, "partition": at, "replicas": [1, 2], "isr": [1]} for at in range(3)
+        ] + [{"clusterId": "other", "partition": 0, "replicas": [3], "isr": [3]}],
+    }  # fmt: skip
+    answers = collect(spark, reader(spark, tables), ONE)
+    found = [(one.level, one.figure, one.words, one.where) for one, _ in compose(ONE, answers, ()).attention]
+    assert ("error", "1", "broker is fenced now", "broker 2") in found
+    assert ("info", "1", "broker is fenced now, without replicas", "broker 3") in found

@@ -82,8 +82,8 @@ def test_what_needs_attention_comes_first_and_the_worst_of_it_before_the_rest() 
     assert found[0] == ("critical", "1", "partition has no leader now")
     assert {("error", "2", "partitions are under min ISR now"), ("error", "2", "copies part from the others"),
             ("error", "3", "unclean elections: acknowledged records may be lost"),
-            ("error", "3", "ACLs are wide open: everybody may"),
-            ("warning", "1", "broker is fenced now"), ("warning", "98.765 %", "of partition time had a leader"),
+            ("warning", "3", "ACLs are wide open: everybody may"),
+            ("error", "1", "broker is fenced now"), ("warning", "98.765 %", "of partition time had a leader"),
             ("warning", "3.0", "times the mean is led by the busiest broker"),
             ("warning", "1", "reassignment has lasted for more than a day"),
             ("warning", "4", "things could not be read or decoded"),

@@ -126,7 +126,7 @@ def test_three_controllers_and_a_broker_with_faults(
     told_of = states(spark, out)
     assert told_of.pop(nodes["controller-3001"].name) == "behind"
     assert told_of.pop(nodes["controller-3002"].name) == "damaged"
-    assert told_of.pop(nodes["stranger"].name) == "diverged"
+    assert told_of.pop(nodes["stranger"].name) == "other-cluster"
     assert set(told_of.values()) <= {"reference", "same", "behind"} and "reference" in told_of.values()
     warehouse = Warehouse(spark, str(out))
     found = [(row.kind, row.file, row.position) for row in warehouse.read("quarantine").collect()]
@@ -152,6 +152,28 @@ def test_three_controllers_and_a_broker_with_faults(
     assert [grown[name] for name in kept] == [before[name] for name in kept]
     assert run(capsys, tmp_path / "fleet", out).summary["step"] is None
     assert states(spark, out) == grown
+
+
+def test_a_copy_of_another_cluster_is_reason_enough_for_an_exit_code(
+    spark: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Nothing else is wrong. One step reports it, as damage is reported; who is added to a known cluster is, too."""
+    nodes, out = fleet(tmp_path, ("d", "a", "b", "c", "e")), tmp_path / "out"
+    shutil.move(nodes["stranger"], tmp_path / "stranger")
+    assert run(capsys, tmp_path / "fleet", out).code == 0
+    shutil.move(tmp_path / "stranger", nodes["stranger"])
+    met = run(capsys, tmp_path / "fleet", out)
+    assert met.code == 4 and not met.quarantine and not met.summary["restartedClusters"]
+    (row,) = [row for row in met.copies if row["state"] == "other-cluster"]
+    assert row["copy"] == str(nodes["stranger"] / METADATA_DIRECTORY)
+    assert "its log begins at offset 0 with another record" in row["reason"]
+    assert "is known to this cluster's copies" in row["reason"] and "leave that out of --source" in row["reason"]
+    again = run(capsys, tmp_path / "fleet", out)
+    assert (again.code, again.summary["step"]) == (0, None)
+    assert [row["state"] for row in again.copies if row["copy"] == str(nodes["stranger"] / METADATA_DIRECTORY)] == [
+        "other-cluster"
+    ]
+    same_tables(spark, out, GOOD)
 
 
 def many(folder: Path) -> str:

@@ -12,6 +12,7 @@ from kshell.sources.files import METADATA_DIRECTORY
 from kshell.spark.truth import by_cluster
 from tests.builders import (
     FIXTURES,
+    batch,
     batches,
     copy_of,
     node_name,
@@ -74,11 +75,12 @@ def test_a_cut_copy_a_damaged_one_another_cluster_and_a_good_one(tmp_path: Path)
             "controller-1": "behind",
             "controller-2": "damaged",
             "controller-3001": "reference",
-            "controller-4": "diverged",
+            "controller-4": "other-cluster",
         }
         told = {Path(row["copy"]).parent.name: row for row in (tables.last.copies if tables.last else ())}
         assert told["controller-4"]["divergesAt"] is not None
-        assert "no election explains it" in told["controller-4"]["reason"]
+        reason = told["controller-4"]["reason"]
+        assert "is known to this cluster's copies" in reason and "correct it beside the other one" in reason
         assert len(told["controller-2"]["damage"]) == 1 and str(file) in told["controller-2"]["damage"][0]
         (finding,) = tables.findings
         assert (finding["kind"], finding["file"], finding["position"]) == ("batch", str(file), bad.position)
@@ -120,8 +122,40 @@ def test_a_directory_of_another_cluster_under_the_same_name_gives_no_row(
     assert tables.last is not None and healthy.last is not None
     told = {row["copy"]: row for row in tables.last.copies}
     row = told.pop(str(liar / METADATA_DIRECTORY))
-    assert row["state"] in ("diverged", "not-compared") and row["reason"]
+    assert row["state"] in ("other-cluster", "not-compared") and row["reason"]
     assert [*told.values()] == [*healthy.last.copies]
+
+
+class TestAnotherCluster:
+    """What shows that a copy is of another cluster, and not another history of the same one."""
+
+    def state(self, folder: Path, *parts: bytes, ids: tuple[int, ...] = (), epochs: tuple[int, ...] = (1,) * 6) -> str:
+        """The state of a copy beside two that have the topics 1001 to 1005; ``ids`` are its own topics."""
+        ours = [*log(1), *(self.topic(at, 1, 1000 + at) for at in range(1, 6))]
+        copies = [node(folder, number, ours) for number in (1, 2)]
+        theirs = [*parts, *(self.topic(at, epochs[at], one) for at, one in enumerate(ids, len(parts)))]
+        return states(read(*copies, node(folder, 3, theirs)))["node-3"]
+
+    def topic(self, at: int, epoch: int, number: int) -> bytes:
+        return batch([value("TOPIC", name=f"t-{number}", topicId=uuid(number))], at, epoch)
+
+    def test_a_first_record_of_its_own_and_no_id_in_common(self, tmp_path: Path) -> None:
+        assert self.state(tmp_path, ids=(2001, 2002, 2003)) == "other-cluster"
+
+    def test_a_first_record_of_its_own_and_no_ids_at_all(self, tmp_path: Path) -> None:
+        assert self.state(tmp_path, record(0, 1, "b"), record(1, 1, "b")) == "other-cluster"
+
+    def test_an_id_in_common(self, tmp_path: Path) -> None:
+        assert self.state(tmp_path, ids=(2001, 1002, 2003)) == "diverged"
+
+    def test_a_batch_in_common(self, tmp_path: Path) -> None:
+        assert self.state(tmp_path, *log(1), ids=(2001, 2002)) == "diverged"
+
+    def test_no_id_in_common_where_epochs_alone_would_explain_it(self, tmp_path: Path) -> None:
+        assert self.state(tmp_path, ids=(2001, 2002), epochs=(9, 9)) == "other-cluster"
+
+    def test_a_first_record_that_an_election_replaced(self, tmp_path: Path) -> None:
+        assert self.state(tmp_path, *log(0)) == "diverged"
 
 
 def test_what_the_winner_lacks_comes_from_others(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kshell.commands.base.result import Row
+from kshell.metadata.health import check as health
 
-LEVELS = ("critical", "error", "warning", "info")
+LEVELS = health.LEVELS
 """How bad something is, the worst first; a page's tones."""
 Answers = Mapping[str, Sequence[Row]]
 """What was asked, by name -> the rows."""
@@ -54,12 +55,21 @@ class Drawing(NamedTuple):
 
 
 class Attention(NamedTuple):
-    """Something that a person should look at: ``figure`` counts or measures it, ``where`` says in what."""
+    """Something that a person should look at: ``figure`` counts or measures it, ``where`` says in what.
+
+    ``fact`` is the check of ``health`` that finds the same; what no check finds has none.
+    """
 
     level: str
     figure: str
     words: str
     where: str = ""
+    fact: str | None = None
+
+    @classmethod
+    def of(cls, fact: str, figure: str, words: str, where: str = "") -> Attention:
+        """One that is as bad as ``health`` says."""
+        return cls(health.level_of(fact), figure, words, where, fact)
 
 
 class Told(NamedTuple):

@@ -39,7 +39,7 @@ def tell(scope: Scope, answers: Answers) -> Told:
         columns = in_cluster(scope, Column("said", "ACL"), Column("ms", "since (UTC)", "time"))
         tables.append(Table("ACLs that are wide open now", columns, wide, of(wide)))
         words = "ACL is wide open" if of(wide) == 1 else "ACLs are wide open"
-        found.append(Attention("error", f"{of(wide):,}", f"{words}: everybody may", wide[0]["said"]))
+        found.append(Attention.of("wideOpenAcl", f"{of(wide):,}", f"{words}: everybody may", wide[0]["said"]))
     if last:
         columns = in_cluster(
             scope, Column("ms", "at (UTC)", "time"), Column("kind", "kind"), Column("change", "change"),

@@ -8,21 +8,19 @@ from kshell.plots.base.look import counted
 from kshell.spark.report.base.asking import in_cluster, of, some
 from kshell.spark.report.base.told import Answers, Attention, Column, Scope, Section, Table, Told
 
-_LEVELS = {
-    "diverged": "error", "damaged": "error", "other-cluster": "error", "unreadable": "error", "not-compared": "info",
-}  # fmt: skip
-_WORDS = {
-    "diverged": ("copy parts from the others", "copies part from the others"),
-    "damaged": ("copy is damaged", "copies are damaged"),
-    "other-cluster": ("copy is of another cluster", "copies are of another cluster"),
-    "unreadable": ("copy could not be read", "copies could not be read"),
-    "not-compared": ("copy could not be compared", "copies could not be compared"),
+STATES = {
+    "diverged": ("error", "copy parts from the others", "copies part from the others"),
+    "damaged": ("error", "copy is damaged", "copies are damaged"),
+    "other-cluster": ("error", "copy is of another cluster", "copies are of another cluster"),
+    "unreadable": ("error", "copy could not be read", "copies could not be read"),
+    "not-compared": ("info", "copy could not be compared", "copies could not be compared"),
 }
+"""State of a copy that is not as it should be -> its level, and what it is called for one and for several."""
 
 
 def asks(scope: Scope) -> Mapping[str, str]:
     """Copies by state, those that are not as the others, and quarantine by reason."""
-    odd = ", ".join(f"'{state}'" for state in _LEVELS)
+    odd = ", ".join(f"'{state}'" for state in STATES)
     return {
         "states": "SELECT state, count(*) AS copies, min(copy) AS one FROM {copies} GROUP BY state ORDER BY state",
         "odd": some("clusterId, copy, state, reason, damage, endOffset",
@@ -50,12 +48,11 @@ def tell(scope: Scope, answers: Answers) -> Told:
         else ". Nothing is in quarantine."
     )
     found = [
-        Attention(
-            level, f"{states[state]['copies']:,}", _WORDS[state][states[state]["copies"] != 1], states[state]["one"]
-        )
-        for state, level in _LEVELS.items()
+        Attention(level, f"{states[state]['copies']:,}", one if states[state]["copies"] == 1 else many,
+                  states[state]["one"])
+        for state, (level, one, many) in STATES.items()
         if state in states
-    ]
+    ]  # fmt: skip
     lost = sum(count for kind, count in kinds.items() if kind != "torn")
     if lost:
         first = answers["quarantine"][0]

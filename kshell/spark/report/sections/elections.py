@@ -37,8 +37,8 @@ def tell(scope: Scope, answers: Answers) -> Told:
     )  # fmt: skip
     when = f"the last one at {moment(last[0]['ms']).partition('.')[0]} UTC"
     where = f"{last[0]['topic']}-{last[0]['partition']}"
-    found = Attention("error", f"{count:,}", f"unclean election{'' if count == 1 else 's'}: acknowledged records may be"
-                      " lost", f"{when}, of {where}")  # fmt: skip
+    words = f"unclean election{'' if count == 1 else 's'}: acknowledged records may be lost"
+    found = Attention.of("uncleanRecovery", f"{count:,}", words, f"{when}, of {where}")
     days = answers["days"]
     note = daily_note(days, who, "clusters" if scope.is_fleet else "topics")
     drawings = (Drawing(days, note),) if days else ()

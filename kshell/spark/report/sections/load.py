@@ -115,7 +115,7 @@ def _attention(scope: Scope, skewed: Sequence[Row], racks: Sequence[Row]) -> lis
     if narrow:
         where = ", ".join(row["clusterId"] for row in narrow[:3]) if scope.is_fleet else f"on {narrow[0]['day']}"
         words = "of partition time had all replicas in one rack"
-        found.append(Attention("warning", percent(max(row["oneRack"] for row in narrow)), words, where))
+        found.append(Attention.of("rackViolation", percent(max(row["oneRack"] for row in narrow)), words, where))
     return found
 
 

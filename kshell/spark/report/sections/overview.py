@@ -25,9 +25,15 @@ def asks(scope: Scope) -> Mapping[str, str]:
             FROM {current_topics} GROUP BY clusterId
         """,
         "brokers": """
-            SELECT clusterId, count(*) AS brokers, count_if(fenced) AS fenced,
-                slice(array_sort(collect_list(CASE WHEN fenced THEN id END)), 1, 10) AS ids
-            FROM {current_brokers} GROUP BY clusterId
+            WITH needed AS (
+                SELECT DISTINCT clusterId, explode(replicas) AS id, true AS isNeeded FROM {current_partitions}
+            ),
+            known AS (SELECT *, fenced AND isNeeded IS NULL AS isIdle
+                FROM {current_brokers} LEFT JOIN needed USING (clusterId, id))
+            SELECT clusterId, count(*) AS brokers, count_if(fenced) AS fenced, count_if(isIdle) AS idle,
+                slice(array_sort(collect_list(CASE WHEN fenced AND NOT isIdle THEN id END)), 1, 10) AS ids,
+                slice(array_sort(collect_list(CASE WHEN isIdle THEN id END)), 1, 10) AS idleIds
+            FROM known GROUP BY clusterId
         """,
         "versions": """
             SELECT clusterId, max_by(coalesce(newName, cast(newLevel AS string)), offset) AS version
@@ -74,7 +80,7 @@ def _joined(answers: Answers) -> list[dict[str, Any]]:
     counts = ("topics", "partitions", "brokers", *_TROUBLES)
     made = []
     for row in answers["clusters"]:
-        joined: dict[str, Any] = dict.fromkeys(counts, 0) | {"version": None} | dict(row)
+        joined: dict[str, Any] = dict.fromkeys(counts, 0) | {"version": None, "idle": 0, "idleIds": []} | dict(row)
         for part in parts:
             joined |= {name: value for name, value in part.get(row["clusterId"], {}).items() if value is not None}
         made.append(joined)
@@ -92,37 +98,49 @@ def _topics(scope: Scope, rows: Sequence[Row]) -> Table:
 
 
 _NOW = {
-    "offline": ("critical", "partition has no leader now", "partitions have no leader now"),
-    "underMinIsr": ("error", "partition is under min ISR now", "partitions are under min ISR now"),
-    "underReplicated": ("warning", "partition lacks in-sync replicas now", "partitions lack in-sync replicas now"),
-}
+    "offline": ("offlinePartition", "partition has no leader now", "partitions have no leader now"),
+    "underMinIsr": ("underMinIsr", "partition is under min ISR now", "partitions are under min ISR now"),
+    "underReplicated": ("underReplicated", "partition lacks in-sync replicas now",
+                        "partitions lack in-sync replicas now"),
+}  # fmt: skip
 
 
 def _attention(totals: Mapping[str, int], rows: Sequence[Row], answers: Answers) -> list[Attention]:
     found = []
-    for name, (level, one, many) in _NOW.items():
+    for name, (fact, one, many) in _NOW.items():
         if totals[name]:
             bad = sorted((row for row in answers["worst"] if row[name]), key=lambda row: -row[name])
             worst = ", ".join(f"{row['name']} ({row[name]:,})" for row in bad[:3])
             words = one if totals[name] == 1 else many
-            found.append(Attention(level, f"{totals[name]:,}", words, f"most in {worst}"))
-    if totals["fenced"]:
-        where = [_fenced(row, len(rows) > 1) for row in rows if row["fenced"]]
-        words = "broker is fenced now" if totals["fenced"] == 1 else "brokers are fenced now"
-        more = f" and {len(where) - 3:,} more clusters" if len(where) > 3 else ""
-        found.append(Attention("warning", f"{totals['fenced']:,}", words, f"{'; '.join(where[:3])}{more}"))
+            found.append(Attention.of(fact, f"{totals[name]:,}", words, f"most in {worst}"))
+    is_fleet = len(rows) > 1
+    needed = [(row, row["fenced"] - row["idle"], row["ids"]) for row in rows if row["fenced"] > row["idle"]]
+    if needed:
+        found.append(_fenced("brokerFenced", "fenced now", needed, is_fleet=is_fleet))
+    idle = [(row, row["idle"], row["idleIds"]) for row in rows if row["idle"]]
+    if idle:
+        found.append(_fenced("staleRegistration", "fenced now, without replicas", idle, is_fleet=is_fleet))
     return found
 
 
-def _fenced(row: Row, is_one_of_many: bool) -> str:
-    ids = ", ".join(map(str, row["ids"])) + (", …" if row["fenced"] > len(row["ids"]) else "")
-    where = f" of {row['clusterId']}" if is_one_of_many else ""
-    return f"{'broker' if row['fenced'] == 1 else 'brokers'} {ids}{where}"
+def _fenced(fact: str, state: str, clusters: Sequence[tuple[Row, int, Sequence[int]]], *, is_fleet: bool) -> Attention:
+    """Fenced brokers, by (cluster, how many, the first ids)."""
+    count = sum(number for _, number, _ in clusters)
+    where = [_named(row, number, ids, is_fleet=is_fleet) for row, number, ids in clusters]
+    more = f" and {len(where) - 3:,} more clusters" if len(where) > 3 else ""
+    words = f"broker is {state}" if count == 1 else f"brokers are {state}"
+    return Attention.of(fact, f"{count:,}", words, f"{'; '.join(where[:3])}{more}")
+
+
+def _named(row: Row, count: int, ids: Sequence[int], *, is_fleet: bool) -> str:
+    shown = ", ".join(map(str, ids)) + (", …" if count > len(ids) else "")
+    where = f" of {row['clusterId']}" if is_fleet else ""
+    return f"{'broker' if count == 1 else 'brokers'} {shown}{where}"
 
 
 SECTION = Section(
     "overview", "Overview", 10,
     "What there was when each log ended. A partition that has no leader is under min ISR as well.",
-    ("clusters", "current_topics", "current_brokers", "upgrades"),
+    ("clusters", "current_topics", "current_brokers", "current_partitions", "upgrades"),
     asks, tell,
 )  # fmt: skip

@@ -67,7 +67,7 @@ def _attention(rows: Sequence[Row]) -> tuple[Attention, ...]:
         return ()
     where = ", ".join(f"{row['topic']}-{row['partition']} ({lasting(row['durationMs'])})" for row in stuck[:3])
     words = "reassignment has" if len(stuck) == 1 else "reassignments have"
-    return (Attention("warning", f"{len(stuck):,}", f"{words} lasted for more than a day", where),)
+    return (Attention.of("stuckReassignment", f"{len(stuck):,}", f"{words} lasted for more than a day", where),)
 
 
 SECTION = Section(
