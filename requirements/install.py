@@ -1,0 +1,152 @@
+"""Installs a lock into the environment whose Python runs this, and says all the while what is being done.
+
+``python -I requirements/install.py LOCK``, which ``./dev`` calls. Needs what a new environment has: Python and pip.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+from pathlib import Path
+
+PIP = (
+    *(sys.executable, "-I", "-u", "-m", "pip", "install", "--disable-pip-version-check", "--no-input"),
+    *("--no-color", "--progress-bar", "off", "--no-compile", "--require-hashes"),
+)
+PAUSE = {True: 0.2, False: 15.0}
+"""Seconds between two reports: at a terminal, where a line is rewritten, and in a log, where each is a new line."""
+
+_COLLECTING = re.compile(r"Collecting ([A-Za-z0-9._-]+)==(\S+)")
+_SIZE = re.compile(r" *Downloading \S+ \((.+)\)$")
+_BUILDING = re.compile(r" *Building wheel for ([A-Za-z0-9._-]+)")
+
+
+class Progress:
+    """One line of what is being done and for how long, rewritten at a terminal, printed now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+        self._is_terminal = sys.stderr.isatty()
+        self._activity = ""
+        self._printed = ""
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._reporter = threading.Thread(target=self._report, daemon=True)
+        self._reporter.start()
+
+    def show(self, activity: str, *, now: bool = False) -> None:
+        """What is being done from here on; ``now`` prints it in a log, too, where it would wait for its turn."""
+        self._activity = activity
+        if now or self._is_terminal:
+            self._print()
+
+    def end(self, conclusion: str) -> None:
+        """The last line, which stays."""
+        self._ended.set()
+        self._reporter.join()
+        self._activity = conclusion
+        self._print()
+        if self._is_terminal:
+            print(file=sys.stderr)
+
+    def _report(self) -> None:
+        while not self._ended.wait(PAUSE[self._is_terminal]):
+            self._print()
+
+    def _print(self) -> None:
+        minutes, seconds = divmod(int(time.monotonic() - self._begin), 60)
+        line = f"dev: {minutes}:{seconds:02} {self._activity}"
+        with self._lock:
+            if line == self._printed or not self._activity:
+                return
+            self._printed = line
+            if self._is_terminal:
+                width = shutil.get_terminal_size().columns - 1
+                print(f"\r\x1b[K{line[:width]}", end="", file=sys.stderr, flush=True)
+            else:
+                print(line, file=sys.stderr, flush=True)
+
+
+class Installation:
+    """What pip has said so far, and how far it is."""
+
+    def __init__(self, lock: Path, progress: Progress) -> None:
+        self._progress = progress
+        self._packages = len(re.findall(r"^[A-Za-z0-9][^ #]*==", lock.read_text(), re.MULTILINE))
+        self._collected = 0
+        self._package = ""
+        self.output: list[str] = []
+
+    def read(self, line: str) -> None:
+        """One line of pip's."""
+        self.output.append(line)
+        if line.startswith("Ignoring "):  # a pin for another system
+            self._packages -= 1
+        elif line.startswith("Requirement already satisfied:"):
+            self._collected += 1
+        elif (match := _COLLECTING.match(line)) is not None:
+            self._collected += 1
+            self._package = f"{match[1]} {match[2]}"
+            self._progress.show(f"fetching package {self._collected} of {self._packages}: {self._package}")
+        elif (match := _SIZE.match(line)) is not None:
+            self._progress.show(f"fetching package {self._collected} of {self._packages}: {self._package} ({match[1]})")
+        elif (match := _BUILDING.match(line)) is not None:
+            self._progress.show(f"building {match[1]}, which comes as a source archive", now=True)
+        elif line.startswith("Installing collected packages:"):
+            names = line.partition(":")[2].split(",")
+            threading.Thread(target=self._watch, args=(len(names),), daemon=True).start()
+
+    def _watch(self, count: int) -> None:
+        """Count the packages as they arrive, because pip installs them all without a word."""
+        site = Path(sysconfig.get_path("purelib"))
+        before = len(list(site.glob("*.dist-info")))
+        self._progress.show(f"installing {count} packages", now=True)
+        while True:
+            time.sleep(1)
+            done = len(list(site.glob("*.dist-info"))) - before
+            if done >= count or self.output[-1].startswith("Successfully installed"):
+                return
+            self._progress.show(f"installing package {max(done, 1)} of {count}")
+
+
+def main(lock: Path, *arguments: str) -> int:
+    """Install a lock; the exit code is pip's. ``arguments`` are handed to pip."""
+    progress = Progress()
+    progress.show(f"installing {lock.parent.name}/{lock.name} into {sys.prefix}", now=True)
+    installation = Installation(lock, progress)
+    with subprocess.Popen(
+        [*PIP, *arguments, "-r", str(lock)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as pip:
+        assert pip.stdout is not None
+        try:
+            for line in pip.stdout:
+                installation.read(line.rstrip("\n"))
+            code = pip.wait()
+        except KeyboardInterrupt:  # pip has heard it, too
+            pip.wait()
+            progress.end("interrupted")
+            return 130
+    if code:
+        progress.end("pip failed; what it said at last:")
+        print("\n".join(installation.output[-40:]), file=sys.stderr)
+        return code
+    progress.show("compiling", now=True)
+    # As pip would, but on all cores. Some packages bring templates that are no Python yet, which is no failure.
+    root = lock.resolve().parents[1]
+    places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), str(root / "kshell")}
+    subprocess.run([sys.executable, "-I", "-m", "compileall", "-qq", "-j", "0", *sorted(places)], check=False)
+    progress.end("installed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))
