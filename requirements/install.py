@@ -12,6 +12,7 @@ import sys
 import sysconfig
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 PIP = (
@@ -32,16 +33,21 @@ class Progress:
     def __init__(self) -> None:
         self._begin = time.monotonic()
         self._is_terminal = sys.stderr.isatty()
-        self._activity = ""
+        self._activity: Callable[[], str] = str
         self._printed = ""
-        self._ended = threading.Event()
         self._lock = threading.Lock()
+        self._ended = threading.Event()
         self._reporter = threading.Thread(target=self._report, daemon=True)
         self._reporter.start()
 
-    def show(self, activity: str, *, now: bool = False) -> None:
-        """What is being done from here on; ``now`` prints it in a log, too, where it would wait for its turn."""
-        self._activity = activity
+    def show(self, activity: str | Callable[[], str], *, now: bool = False) -> None:
+        """What is being done from here on.
+
+        Args:
+            activity: a function is called for each report.
+            now: print it at once in a log, too, where it would wait for its turn.
+        """
+        self._activity = activity if callable(activity) else lambda: activity
         if now or self._is_terminal:
             self._print()
 
@@ -49,7 +55,7 @@ class Progress:
         """The last line, which stays."""
         self._ended.set()
         self._reporter.join()
-        self._activity = conclusion
+        self._activity = lambda: conclusion
         self._print()
         if self._is_terminal:
             print(file=sys.stderr)
@@ -59,10 +65,10 @@ class Progress:
             self._print()
 
     def _print(self) -> None:
-        minutes, seconds = divmod(int(time.monotonic() - self._begin), 60)
-        line = f"dev: {minutes}:{seconds:02} {self._activity}"
         with self._lock:
-            if line == self._printed or not self._activity:
+            minutes, seconds = divmod(int(time.monotonic() - self._begin), 60)
+            line = f"dev: {minutes}:{seconds:02} {self._activity()}"
+            if line == self._printed:
                 return
             self._printed = line
             if self._is_terminal:
@@ -79,7 +85,7 @@ class Installation:
         self._progress = progress
         self._packages = len(re.findall(r"^[A-Za-z0-9][^ #]*==", lock.read_text(), re.MULTILINE))
         self._collected = 0
-        self._package = ""
+        self._fetching = ""
         self.output: list[str] = []
 
     def read(self, line: str) -> None:
@@ -91,27 +97,29 @@ class Installation:
             self._collected += 1
         elif (match := _COLLECTING.match(line)) is not None:
             self._collected += 1
-            self._package = f"{match[1]} {match[2]}"
-            self._progress.show(f"fetching package {self._collected} of {self._packages}: {self._package}")
-        elif (match := _SIZE.match(line)) is not None:
-            self._progress.show(f"fetching package {self._collected} of {self._packages}: {self._package} ({match[1]})")
+            self._fetching = f"fetching package {self._collected} of {self._packages}: {match[1]} {match[2]}"
+            self._progress.show(self._fetching)
+        elif (match := _SIZE.match(line)) is not None and self._collected:
+            self._progress.show(f"{self._fetching} ({match[1]})")
         elif (match := _BUILDING.match(line)) is not None:
             self._progress.show(f"building {match[1]}, which comes as a source archive", now=True)
         elif line.startswith("Installing collected packages:"):
-            names = line.partition(":")[2].split(",")
-            threading.Thread(target=self._watch, args=(len(names),), daemon=True).start()
+            self._progress.show(_Arrivals(line.count(",") + 1), now=True)
 
-    def _watch(self, count: int) -> None:
-        """Count the packages as they arrive, because pip installs them all without a word."""
-        site = Path(sysconfig.get_path("purelib"))
-        before = len(list(site.glob("*.dist-info")))
-        self._progress.show(f"installing {count} packages", now=True)
-        while True:
-            time.sleep(1)
-            done = len(list(site.glob("*.dist-info"))) - before
-            if done >= count or self.output[-1].startswith("Successfully installed"):
-                return
-            self._progress.show(f"installing package {max(done, 1)} of {count}")
+
+class _Arrivals:
+    """How many packages have arrived, because pip installs them all without a word."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._before = self._installed()
+
+    @staticmethod
+    def _installed() -> int:
+        return len(list(Path(sysconfig.get_path("purelib")).glob("*.dist-info")))
+
+    def __call__(self) -> str:
+        return f"installing {self._count} packages, {max(self._installed() - self._before, 0)} done"
 
 
 def main(lock: Path, *arguments: str) -> int:

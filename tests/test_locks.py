@@ -100,9 +100,7 @@ def test_a_wheel_for_another_python_and_a_source_archive_are_named(file: str, fi
 
 def test_a_pin_that_the_record_lacks_is_named() -> None:
     files = [File("3.14.0", "numpy", "2.4.5", ">=3.11", "numpy-2.4.5-py3-none-any.whl")]
-    assert list(faults([pin("numpy", "2.4.6")], files, "3.14.0")) == [
-        "numpy 2.4.6 on Python 3.14.0: not in files.tsv"
-    ]
+    assert list(faults([pin("numpy", "2.4.6")], files, "3.14.0")) == ["numpy 2.4.6 on Python 3.14.0: not in files.tsv"]
 
 
 def test_every_python_that_the_package_names_is_one_of_them() -> None:
