@@ -12,7 +12,11 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from compileall import compile_file
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 PIP = (
@@ -122,6 +126,17 @@ class _Arrivals:
         return f"installing {self._count} packages, {max(self._installed() - self._before, 0)} done"
 
 
+def compile_all(folders: Iterable[str], progress: Progress) -> None:
+    """Compile what pip would compile, but on all cores. Some packages bring templates that are no Python yet."""
+    files = sorted({str(path) for folder in folders for path in Path(folder).rglob("*.py")})
+    done = 0
+    progress.show(lambda: f"compiling {len(files)} files, {done} done", now=True)
+    # Not forked: a thread reports meanwhile.
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        for _ in pool.map(partial(compile_file, quiet=2), files, chunksize=32):
+            done += 1
+
+
 def main(lock: Path, *arguments: str) -> int:
     """Install a lock; the exit code is pip's. ``arguments`` are handed to pip."""
     progress = Progress()
@@ -147,11 +162,8 @@ def main(lock: Path, *arguments: str) -> int:
         progress.end("pip failed; what it said at last:")
         print("\n".join(installation.output[-40:]), file=sys.stderr)
         return code
-    progress.show("compiling", now=True)
-    # As pip would, but on all cores. Some packages bring templates that are no Python yet, which is no failure.
     root = lock.resolve().parents[1]
-    places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), str(root / "kshell")}
-    subprocess.run([sys.executable, "-I", "-m", "compileall", "-qq", "-j", "0", *sorted(places)], check=False)
+    compile_all([sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), str(root / "kshell")], progress)
     progress.end("installed")
     return 0
 

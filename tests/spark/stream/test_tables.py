@@ -191,7 +191,7 @@ def test_a_python_worker_that_never_comes_ends_the_stream(tmp_path: Path, monkey
     stream, query = stream_of(tmp_path, said), LateWorker(WORKER_STARTS + 1)
     monkeypatch.setattr(stream, "_session", object)
     monkeypatch.setattr(stream, "_query", lambda *given: query)
-    with pytest.raises(CommandError, match="the stream ended: .* failed to connect back"):
+    with pytest.raises(CommandError, match=r"the stream ended: .* failed to connect back"):
         stream.run(str(tmp_path / "checkpoint"), Trigger())
     assert len(said) == WORKER_STARTS - 1
 
