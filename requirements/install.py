@@ -34,13 +34,13 @@ _BUILDING = re.compile(r" *Building wheel for ([A-Za-z0-9._-]+)")
 class Progress:
     """One line of what is being done and for how long, rewritten at a terminal, printed now and then elsewhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, activity: str) -> None:
         self._begin = time.monotonic()
         self._is_terminal = sys.stderr.isatty()
-        self._activity: Callable[[], str] = str
         self._printed = ""
         self._lock = threading.Lock()
         self._ended = threading.Event()
+        self.show(activity, now=True)
         self._reporter = threading.Thread(target=self._report, daemon=True)
         self._reporter.start()
 
@@ -51,7 +51,7 @@ class Progress:
             activity: a function is called for each report.
             now: print it at once in a log, too, where it would wait for its turn.
         """
-        self._activity = activity if callable(activity) else lambda: activity
+        self._activity: Callable[[], str] = activity if callable(activity) else lambda: activity
         if now or self._is_terminal:
             self._print()
 
@@ -139,8 +139,7 @@ def compile_all(folders: Iterable[str], progress: Progress) -> None:
 
 def main(lock: Path, *arguments: str) -> int:
     """Install a lock; the exit code is pip's. ``arguments`` are handed to pip."""
-    progress = Progress()
-    progress.show(f"installing {lock.parent.name}/{lock.name} into {sys.prefix}", now=True)
+    progress = Progress(f"installing {lock.parent.name}/{lock.name} into {sys.prefix}")
     installation = Installation(lock, progress)
     with subprocess.Popen(
         [*PIP, *arguments, "-r", str(lock)],
