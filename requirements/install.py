@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -143,6 +144,8 @@ def main(lock: Path, *arguments: str) -> int:
     installation = Installation(lock, progress)
     with subprocess.Popen(
         [*PIP, *arguments, "-r", str(lock)],
+        # An older pip would run what a source archive brings to install itself, and leave no record of its files.
+        env=os.environ | {"PIP_USE_PEP517": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
