@@ -9,12 +9,14 @@ import io
 import re
 import shlex
 import sys
+import tomllib
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
 from kshell.cli import main
+from kshell.version import __version__
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCK = re.compile(r"```\n\$ \./dev demo (?P<command>[^\n]*)\n(?P<output>.*?)```", re.DOTALL)
@@ -59,6 +61,16 @@ def test_recipes_run(monkeypatch: pytest.MonkeyPatch) -> None:
     for recipe in recipes:
         if not recipe.startswith("kshell"):  # those name files of the reader's own
             assert output(recipe)
+
+
+def test_the_wheel_is_named_as_it_is_built() -> None:
+    assert set(re.findall(r"kraft_shell-([^-]+)-py3", README.read_text())) == {__version__}
+
+
+def test_every_extra_has_its_weight() -> None:
+    extras = tomllib.loads((README.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    rows = re.findall(r"^\| `([a-z]+)` \|[^|]*\| [\d.]+ MB[^|]* \| [\d.]+ [MG]B[^|]* \|$", README.read_text(), re.M)
+    assert sorted(rows) == sorted(extras)
 
 
 def rewrite() -> None:
