@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import os
+import shlex
+import sys
 from typing import Any
 
 from kshell.errors import UsageError
+
+DISTRIBUTION = "kraft-shell"
 
 
 def require(purpose: str, extra: str, *packages: str) -> tuple[Any, ...]:
@@ -23,6 +28,22 @@ def require(purpose: str, extra: str, *packages: str) -> tuple[Any, ...]:
 
 def missing(purpose: str, extra: str, package: str) -> UsageError:
     """The error of a package that is not installed."""
-    return UsageError(
-        f"{purpose} needs the package {package}, which is not installed", hint=f"pip install 'kraft-shell[{extra}]'"
-    )
+    return UsageError(f"{purpose} needs the package {package}, which is not installed", hint=install_command(extra))
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra.
+
+    Where kshell is installed, pip has that distribution already and adds what the extra needs. Where it runs from a
+    checkout, its name would make pip ask the package index, where it is not published: the checkout is named, and the
+    Python that kshell runs on, whose pip need not be the one on the PATH.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    try:
+        distribution(DISTRIBUTION)
+    except PackageNotFoundError:
+        if os.path.isfile(os.path.join(root, "pyproject.toml")):
+            return f"{shlex.quote(sys.executable)} -m pip install {shlex.quote(f'{root}[{extra}]')}"
+    return f"pip install '{DISTRIBUTION}[{extra}]'"

@@ -9,12 +9,14 @@ import io
 import re
 import shlex
 import sys
+import tomllib
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
 from kshell.cli import main
+from kshell.version import __version__
 
 README = Path(__file__).parents[1] / "README.md"
 BLOCK = re.compile(r"```\n\$ \./dev demo (?P<command>[^\n]*)\n(?P<output>.*?)```", re.DOTALL)
@@ -73,6 +75,16 @@ def test_the_one_command_that_changes_something_is_named_where_reading_is_promis
     promises = [one for one in paragraphs if re.search(r"reads: no lock|Nothing is written", one)]
     assert len(promises) == 2
     assert all("loggers NODE set" in part for part in promises)
+
+
+def test_the_wheel_is_named_as_it_is_built() -> None:
+    assert set(re.findall(r"kraft_shell-([^-]+)-py3", README.read_text())) == {__version__}
+
+
+def test_every_extra_has_its_weight() -> None:
+    extras = tomllib.loads((README.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    rows = re.findall(r"^\| `([a-z]+)` \|[^|]*\| [\d.]+ MB[^|]* \| [\d.]+ [MG]B[^|]* \|$", README.read_text(), re.M)
+    assert sorted(rows) == sorted(extras)
 
 
 def rewrite() -> None:

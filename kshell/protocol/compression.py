@@ -41,9 +41,11 @@ def _cramjam(name: str) -> Any:
     try:
         import cramjam
     except ImportError:
+        from kshell.extras import install_command
+
         raise MissingCodecError(
             f"this batch is compressed with {name}, and the library for it is not installed",
-            hint="pip install 'kraft-shell[codecs]'",
+            hint=install_command("codecs"),
         ) from None
     return cramjam
 

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from kshell.errors import SourceError, SourceNotFoundError, SourcePermissionError, UsageError
+from kshell.extras import install_command
 
 _SCHEMES = {
     "s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "hdfs": "hdfs", "viewfs": "viewfs",
@@ -114,7 +115,7 @@ def _arrow() -> Any:
     try:
         return importlib.import_module("pyarrow.fs")
     except ModuleNotFoundError:
-        raise UsageError("object stores need the package pyarrow", hint="pip install 'kraft-shell[spark]'") from None
+        raise UsageError("object stores need the package pyarrow", hint=install_command("spark")) from None
 
 
 def reason(error: BaseException) -> str:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from kshell.commands.base.result import Report, Row, Rows, Section, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError
+from kshell.extras import install_command
 from kshell.spark import java, session, trials
 from kshell.spark.formats import FORMATS, format_rows, format_settings, installed
 
@@ -44,7 +45,6 @@ _PACKAGES = typed("package:string version:string needed:string standing:string f
 _CHECKS = typed("check:string standing:string seconds:float64 detail:string")
 _FORMATS = typed("format:string standing:string package:string detail:string")
 _PROBLEMS = typed("problem:string hint:string")
-_HINT = "pip install 'kraft-shell[spark]'"
 
 
 def examine(
@@ -114,7 +114,7 @@ def package_rows(problems: list[Row], version_of: Callable[[str], str | None] | 
         standing = "ok" if fits else "not installed" if version is None else "another release"
         if package.needed and not fits:
             said = "is not installed" if version is None else f"is {version}, and {bounds} is needed"
-            _problem(problems, f"the package {package.name} {said}", _HINT)
+            _problem(problems, f"the package {package.name} {said}", install_command("spark"))
         rows.append({
             "package": package.name,
             "version": version,

@@ -17,6 +17,20 @@ _INSTALL = (
     " `pip install 'kraft-shell[spark]'`, or an environment that is sent along: docs/spark.md"
 )
 
+WORKER_STARTS = 5
+"""How often the Python of a stream is started before its failure counts: each start has Spark's ten seconds."""
+_LATE_WORKER = "Python worker failed to connect back"
+
+
+def is_late_worker(error: BaseException | None) -> bool:
+    """Whether a Python worker was not up in time, which on a busy machine means that it was slow.
+
+    Spark waits ten seconds for a worker that it starts by itself, as it does for the source of each stream, and no
+    setting changes that (``PythonWorkerFactory.createSimpleWorker``). Nothing has been read by then, so that starting
+    the stream again loses nothing and repeats nothing.
+    """
+    return error is not None and _LATE_WORKER in str(error)
+
 
 def of_task(error: BaseException) -> CommandError | None:
     """What kept a task from its work; ``None`` where it is no error of Spark's, or of another kind."""

@@ -31,6 +31,7 @@ from kshell.errors import (
     KshellError,
     UsageError,
 )
+from kshell.extras import install_command
 from kshell.session import Session
 from kshell.sources.files import METADATA_DIRECTORY
 from tests.builders import node_name, recorded
@@ -176,7 +177,7 @@ class TestRefused:
         with pytest.raises(UsageError) as raised:
             ask(sample, "SELECT 1")
         assert package in raised.value.message
-        assert raised.value.hint == "pip install 'kraft-shell[sql]'"
+        assert raised.value.hint == install_command("sql")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from kshell.commands.base.registry import commands
 from kshell.commands.base.result import Column, Result, Rows
 from kshell.errors import UsageError
+from kshell.extras import install_command
 from kshell.plots import draw, picture_of, pictures
 from kshell.plots.base.picture import Picture
 from tests.plots.answers import HOSTILE, answer, figure, quorum, replica, rows, stretches, texts
@@ -70,7 +71,7 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UsageError, match="needs the package matplotlib") as caught:
         draw(answer("skew"))
-    assert caught.value.hint == "pip install 'kraft-shell[notebook]'"
+    assert caught.value.hint == install_command("notebook")
 
 
 def test_looking_for_a_picture_loads_no_matplotlib_and_drawing_no_pyplot() -> None:

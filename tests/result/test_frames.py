@@ -10,6 +10,7 @@ import pytest
 import kshell
 from kshell.commands.base.result import Column, Rows
 from kshell.errors import UsageError
+from kshell.extras import install_command
 from kshell.result import Result
 from kshell.sources.choose import demo_directory
 
@@ -124,4 +125,4 @@ def test_a_missing_package_is_named(session: kshell.api.Session, monkeypatch: py
     for take in (result.to_arrow, result.to_pandas, result.to_polars):
         with pytest.raises(UsageError, match="needs the package") as caught:
             take()
-        assert caught.value.hint == "pip install 'kraft-shell[notebook]'"
+        assert caught.value.hint == install_command("notebook")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -17,8 +18,9 @@ def test_the_sample_becomes_tables_and_a_report_without_java(tmp_path: Path) -> 
     need_spark()
     path = packaged_path(tmp_path, packaged=True)
     assert path is not None
+    venv = {name: os.environ[name] for name in ("KSHELL_VENV",) if name in os.environ}
     done = subprocess.run(
-        [ROOT / "dev", "pipeline", tmp_path / "out"], env={"PATH": path, "HOME": str(tmp_path / "home")},
+        [ROOT / "dev", "pipeline", tmp_path / "out"], env={"PATH": path, "HOME": str(tmp_path / "home")} | venv,
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=500, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 from kshell.errors import CommandError, KshellError, SourceError, UsageError
+from kshell.extras import install_command
 from kshell.spark import formats, java, session
 from tests.spark.here import ROOT, need_spark, packaged_path, process
 
@@ -118,7 +119,7 @@ def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     said = "kshell-pipeline needs the package pyspark, which is not installed"
     with pytest.raises(UsageError, match=said) as caught, session.running():
         raise AssertionError("there is no session")
-    assert caught.value.hint == "pip install 'kraft-shell[spark]'"
+    assert caught.value.hint == install_command("spark")
 
 
 def test_formats() -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import CommandError, KshellError, UsageError
 from kshell.sources.points import Point
+from kshell.spark.failures import WORKER_STARTS, is_late_worker
 from kshell.spark.files.scan import Found, Unread
 from kshell.spark.options import parse
 from kshell.spark.steps.step import NOTHING, Summary, is_damage, quiet
@@ -108,7 +109,7 @@ class TableStream:
                     self._say("no metadata directory there yet")
                 if storage.names(storage.join(place, "commits")):
                     self._catch_up()
-                self._follow(self._query(spark, storage.for_spark(place), trigger))
+                self._start(lambda: self._query(spark, storage.for_spark(place), trigger))
         return self._stop
 
     def _session(self) -> Any:
@@ -125,6 +126,16 @@ class TableStream:
         if trigger.available_now:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{trigger.every * 1000:.0f} milliseconds").start()
+
+    def _start(self, query: Callable[[], Any]) -> None:
+        """Follow with a query, and with another where the Python worker of its source was late."""
+        for starts_left in reversed(range(WORKER_STARTS)):
+            try:
+                return self._follow(query())
+            except CommandError as error:
+                if not starts_left or not is_late_worker(error.__cause__):
+                    raise
+            self._say("Spark's Python worker was not up within Spark's ten seconds; the stream starts again")
 
     def _follow(self, query: Any) -> None:
         error: Exception | None = None

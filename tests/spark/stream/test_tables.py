@@ -15,6 +15,7 @@ import pytest
 
 from kshell.errors import CommandError, DeadlineError, SourceError, SourcePermissionError, UsageError
 from kshell.spark import cli
+from kshell.spark.failures import WORKER_STARTS
 from kshell.spark.interrupts import quiet
 from kshell.spark.options import parse
 from kshell.spark.steps.step import NOTHING, Summary
@@ -160,6 +161,41 @@ def test_what_a_step_raises_ends_the_query_as_itself(tmp_path: Path, monkeypatch
     assert query.stopped
 
 
+class LateWorker:
+    """A query whose source's Python worker is up at the ``starts``-th start only."""
+
+    def __init__(self, starts: int) -> None:
+        self.starts = starts
+
+    def awaitTermination(self, seconds: float) -> bool:  # noqa: N802
+        self.starts -= 1
+        if self.starts:
+            raise RuntimeError("[STREAM_FAILED] Query terminated with exception: Python worker failed to connect back.")
+        return True
+
+    def stop(self) -> None:
+        pass
+
+
+def test_a_python_worker_that_is_late_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    stream, query = stream_of(tmp_path, said), LateWorker(3)
+    monkeypatch.setattr(stream, "_session", object)
+    monkeypatch.setattr(stream, "_query", lambda *given: query)
+    assert stream.run(str(tmp_path / "checkpoint"), Trigger()) == 0
+    assert said == ["Spark's Python worker was not up within Spark's ten seconds; the stream starts again"] * 2
+
+
+def test_a_python_worker_that_never_comes_ends_the_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    stream, query = stream_of(tmp_path, said), LateWorker(WORKER_STARTS + 1)
+    monkeypatch.setattr(stream, "_session", object)
+    monkeypatch.setattr(stream, "_query", lambda *given: query)
+    with pytest.raises(CommandError, match=r"the stream ended: .* failed to connect back"):
+        stream.run(str(tmp_path / "checkpoint"), Trigger())
+    assert len(said) == WORKER_STARTS - 1
+
+
 def test_the_end_of_a_timeout_is_told_as_that(tmp_path: Path) -> None:
     class Query:
         stopped = False
@@ -200,7 +236,7 @@ def test_a_signal_lets_the_micro_batch_end_and_no_other_begin(tmp_path: Path, mo
     thread = threading.Thread(target=stream._batch, args=(Frame(), 0))
     with stream._signals():
         thread.start()
-        assert begun.wait(5)
+        assert begun.wait(60)
         stream._follow(Query())
     thread.join()
     assert events == ["step ends", "stopped"]

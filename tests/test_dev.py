@@ -1,0 +1,103 @@
+"""``./dev`` as it installs: where it puts the environment, and what it says meanwhile."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+INSTALLER = ROOT / "requirements/install.py"
+LOCK = "".join(f"{name}==1 \\\n    --hash=sha256:{'0' * 64}\n" for name in ("numpy", "pyarrow", "pywin32"))
+
+
+@pytest.fixture
+def installer() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("install", INSTALLER)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_directory_that_is_no_environment_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/thesis.txt").write_text("all of it")
+    done = subprocess.run(
+        [ROOT / "dev", "demo", "ls", "/image"],
+        env=os.environ | {"KSHELL_VENV": str(tmp_path / "work"), "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "is not empty, and no environment of Python: name another directory with KSHELL_VENV" in done.stderr
+    assert (tmp_path / "work/thesis.txt").read_text() == "all of it"
+
+
+def test_each_package_is_counted_and_named(
+    installer: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(installer, "PAUSE", {True: 600, False: 600})
+    lock = tmp_path / "lock.txt"
+    lock.write_text(LOCK)
+    progress = installer.Progress("installing lock.txt")
+    installation = installer.Installation(lock, progress)
+    shown = []
+    for line in [
+        "Ignoring pywin32: markers 'sys_platform == \"win32\"' don't match your environment",
+        "Collecting numpy==1 (from -r lock.txt (line 1))",
+        "  Downloading numpy-1-cp311-cp311-manylinux_2_28_x86_64.whl (16.6 MB)",
+        "Collecting pyarrow==1 (from -r lock.txt (line 3))",
+        "  Building wheel for pyarrow (pyproject.toml): started",
+        "Installing collected packages: numpy, pyarrow",
+    ]:
+        installation.read(line)
+        shown.append(progress._activity())
+    progress.end("installed")
+    assert shown[1:] == [
+        "fetching package 1 of 2: numpy 1",
+        "fetching package 1 of 2: numpy 1 (16.6 MB)",
+        "fetching package 2 of 2: pyarrow 1",
+        "building pyarrow, which comes as a source archive",
+        "installing 2 packages, 0 done",
+    ]
+    log = [re.fullmatch(r"dev: \d+:\d\d (.*)", line) for line in capsys.readouterr().err.splitlines()]
+    assert [line and line[1] for line in log] == [
+        "installing lock.txt",
+        "building pyarrow, which comes as a source archive",
+        "installing 2 packages, 0 done",
+        "installed",
+    ]
+
+
+def test_a_log_grows_while_pip_is_silent(
+    installer: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(installer, "PAUSE", {True: 0.01, False: 0.01})
+    progress = installer.Progress("fetching package 1 of 2: pyspark 4.3.0 (455.9 MB)")
+    log: list[str] = []
+    while len(log) < 2:  # one line a second, because the line of the same second says nothing new
+        time.sleep(0.05)
+        log += capsys.readouterr().err.splitlines()
+    progress.end("installed")
+    assert len(set(log)) == len(log)
+    assert all(line.endswith("fetching package 1 of 2: pyspark 4.3.0 (455.9 MB)") for line in log)
+
+
+def test_what_pip_said_is_shown_where_it_fails(tmp_path: Path) -> None:
+    lock = tmp_path / "lock.txt"
+    lock.write_text(f"no-such-package==1 --hash=sha256:{'0' * 64}\n")
+    done = subprocess.run(
+        [sys.executable, "-I", INSTALLER, lock, "--no-index"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "pip failed; what it said at last:" in done.stderr
+    assert "No matching distribution found for no-such-package==1" in done.stderr
