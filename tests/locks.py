@@ -124,7 +124,7 @@ def faults(pins: Iterable[Pin], files: Iterable[File], python: str) -> Iterator[
         if not pin.applies_to(python):
             continue
         label = f"{pin.name} {pin.version} on Python {python}"
-        file = recorded.get((pin.name, pin.version))
+        file = recorded.get((canonicalize_name(pin.name), pin.version))
         if file is None:
             yield f"{label}: not in {RECORD.name}"
         elif python not in SpecifierSet(file.requires_python):

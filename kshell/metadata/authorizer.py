@@ -126,7 +126,7 @@ def _is_from(host: str, address: str | None, ranges: bool) -> bool:
     if host in (WILDCARD, address):
         return True
     addresses = host_range(host) if ranges else None
-    return addresses is not None and address is not None and address in addresses
+    return addresses is not None and address is not None and addresses.covers(address)
 
 
 _PATTERN_CODES = {name: code for code, name in PATTERN_TYPES.items()}

@@ -33,9 +33,9 @@ class HostRange(NamedTuple):
     first: int
     last: int
 
-    def __contains__(self, address: object) -> bool:
+    def covers(self, address: str) -> bool:
         """Whether an address, in the notation of Java, is within."""
-        number = _address_number(address) if isinstance(address, str) else None
+        number = _address_number(address)
         # 0.0.0.0 is in no range of commons-net, not even in 0.0.0.0/0.
         if number is None or number == (_IPV4_BITS, 0):
             return False

@@ -107,7 +107,7 @@ class Lines:
         """Show one of several pasted lines behind the prompt that it would have had; its answer or error comes next."""
         sys.stdout.flush()
         fragments = message(self._session, self.status, shutil.get_terminal_size().columns)
-        sys.stderr.write("".join(paint(text, "hint", self.colored()) for _, text in fragments) + clean(line) + "\n")
+        sys.stderr.write("".join(paint(part[1], "hint", self.colored()) for part in fragments) + clean(line) + "\n")
         sys.stderr.flush()
 
     def tell(self, text: str, style: str = "") -> None:

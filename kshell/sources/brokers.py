@@ -18,6 +18,7 @@ from kshell.errors import AuthorizationError, ServerError, SourceError, SourceTi
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import EMPTY, Image, families
 from kshell.metadata.partial import MISSING, NOT_AVAILABLE
+from kshell.metadata.replay import Problems
 from kshell.metadata.values import Provenance
 from kshell.sources.files import Listing
 from kshell.sources.log import FileBatch, Progress
@@ -72,7 +73,7 @@ class BrokerSource(Source):
             snapshot=None,
             log_end_offset=None,
             last_timestamp=-1,
-            problems=[],
+            problems=Problems(),
             torn=None,
             open_transaction=None,
             damage=[],

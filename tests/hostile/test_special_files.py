@@ -42,13 +42,18 @@ def listening(path: Path) -> None:
         made.close()
 
 
+def link_to_pipe(path: Path) -> None:
+    pipe(path.with_name("target"))
+    path.symlink_to("target")
+
+
 KINDS: dict[str, Callable[[Path], None]] = {
     "a named pipe": pipe,
     "a socket": listening,
     "a device": lambda path: path.symlink_to("/dev/zero"),
     "a directory": lambda path: path.mkdir(),
     "a link to itself": lambda path: path.symlink_to(path.name),
-    "a link to a pipe": lambda path: (pipe(path.with_name("target")), path.symlink_to("target"))[1],
+    "a link to a pipe": link_to_pipe,
 }
 SMALL = ("leader-epoch-checkpoint", "quorum-state", "../meta.properties", "partition.metadata")
 every_kind = pytest.mark.parametrize("kind", KINDS)

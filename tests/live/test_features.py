@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -137,9 +138,13 @@ def test_agrees_with_kafka(cluster: Cluster) -> None:
     admin = cluster.admin()
     for level, questions in LATER.get(cluster.version, {}).items():
         admin.feature("metadata.version", level)
-        wait_until(lambda at=level: finalized(cluster) == at, f"the broker does not know level {level}")
+        wait_until(partial(is_finalized, cluster, level), f"the broker does not know level {level}")
         answers = {question: compare(cluster, *question) for question in questions}
         assert set(answers.values()) == {True, False}, answers
+
+
+def is_finalized(cluster: Cluster, level: int) -> bool:
+    return finalized(cluster) == level
 
 
 def finalized(cluster: Cluster) -> int:

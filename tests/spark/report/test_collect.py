@@ -115,7 +115,7 @@ def test_few_rows_whatever_there_is(spark: Any) -> None:
 def test_a_fenced_broker_that_has_replicas_is_told_from_one_that_has_none(spark: Any) -> None:
     """As ``health`` tells them apart: nobody misses the second one."""
     brokers = [{"clusterId": CLUSTER, "id": number, "fenced": number > 1} for number in (1, 2, 3)]
-    tables = {
+    tables: dict[str, list[dict[str, Any]]] = {
         "clusters": [{"clusterId": CLUSTER, "lastTimestampMs": NOW}],
         "current_brokers": [*brokers, {"clusterId": "other", "id": 3, "fenced": False}],
         "current_partitions": [
