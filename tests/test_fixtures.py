@@ -1,6 +1,6 @@
 """Every leaf of every recorded directory, as Kafka's own classes see it.
 
-``expected-image.tsv`` was printed by Kafka 4.3.1's image classes. The directories are also read with all snapshots
+``expected-image.tsv`` was printed by Kafka's own image classes. The directories are also read with all snapshots
 removed (where the log starts at 0) and with each older snapshot as the newest.
 """
 

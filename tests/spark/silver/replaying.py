@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import kshell
 from kshell.commands.base.tables import tables
+from kshell.protocol.control import CONTROL_TYPES
 from kshell.session import Session
 from kshell.sources.directory import DirectorySource, before_the_log
 from kshell.sources.files import SnapshotFile
@@ -20,6 +21,7 @@ from kshell.spark.options import parse
 Era = tuple[str, str | None, int, int]
 """clusterId, base, sinceOffset, toOffset."""
 Rows = list[tuple[Any, ...]]
+CONTROL_NAMES = frozenset(kind.name for kind in CONTROL_TYPES.values())
 
 
 class Cluster(NamedTuple):
@@ -63,13 +65,15 @@ def _end(node: Path) -> int:
 
 
 def records(clusters: Iterable[Cluster]) -> list[dict[str, Any]]:
-    """The rows of the view ``records`` of each, snapshots included."""
+    """The rows of ``records`` of each as a run reads them: of what kafka-storage wrote the control records alone."""
     made = []
     for one in clusters:
         asked = parse({"path": str(one.node), "snapshots": "all"})
         view = View(asked.view, asked.fields(), asked.narrowing)
         found = [row for slices in partitions(asked) for batch in view.batches(slices) for row in batch.to_pylist()]
-        made += [row | {"clusterId": one.name} for row in found]
+        bootstrap = {file.path for file in DirectorySource(str(one.node)).listing().snapshots if file.is_bootstrap}
+        given = (row for row in found if row["file"] not in bootstrap or row["type"] in CONTROL_NAMES)
+        made += [row | {"clusterId": one.name} for row in given]
     return made
 
 

@@ -41,7 +41,7 @@ from tests.spark.silver.replaying import at, by_records, listed, told
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("without_gold")]
 EVERY = {node_name(node).replace("/", "-"): node for node in recorded()}
-FEW = ("3.3.2-broker-0", "4.2.1-rolled-controller-3002", "4.3.1-controller-3000")
+FEW = ("3.3.2-broker-0", "4.2.1-rolled-controller-3002", "4.4.0-controller-3000")
 
 
 def one_truth(warehouse: Warehouse, name: str, node: Path, until: int | None = None) -> Truth:
