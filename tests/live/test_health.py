@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kshell.metadata.partition_state import MIGRATING, UNASSIGNED
+from kshell.protocol.primitives import Uuid
 from tests.kafka import jars
 from tests.kafka.admin import AdminError
 from tests.kafka.cluster import Cluster
@@ -64,6 +66,14 @@ def test_a_cluster_that_is_broken_step_by_step() -> None:
         assert by_brokers["cluster"]["clusterId"] == cluster.cluster_id
 
 
+def are_assigned(cluster: Cluster, topic: str) -> bool:
+    """Whether the controller knows the log directory of every replica: brokers report it after a while (KIP-858)."""
+    where = ("-q", cluster.bootstrap_controllers)
+    done = oneshot.run(where, "partitions", "-o", "json", "--where", f"topic == {topic}")
+    places = [Uuid.parse(place) for row in json.loads(done.stdout) for place in row["directories"]]
+    return bool(places) and not {MIGRATING, UNASSIGNED}.intersection(places)
+
+
 def test_a_disk_that_fails() -> None:
     """A broker with two log directories loses one: it lives on, and says so to the controller (KIP-858)."""
     jars.require("4.1.1")
@@ -75,6 +85,7 @@ def test_a_disk_that_fails() -> None:
         admin.create_topic("orders", assignment=[[0, 1]] * 4)
         wait_until(lambda: not findings(cluster), f"a healthy cluster has findings: {findings(cluster)}", 20)
         admin.create_topic("alone", assignment=[[1]] * 4)
+        wait_until(lambda: are_assigned(cluster, "alone"), "the broker does not say where its replicas are", 30)
         lost = next(disk for disk in disks if not (disk / "__cluster_metadata-0").exists())
         held = {place.name for place in lost.glob("*-?")}
         shutil.rmtree(lost)
