@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kshell.commands.as_of import complete_point
-from kshell.commands.base.enumeration import Enumeration
-from kshell.commands.base.history_diff import ADDED, BY_ID, CHANGED, REMOVED, Comparison, counts, is_double
+from kshell.commands.base.history_diff import ADDED, BY_ID, CHANGE, CHANGED, REMOVED, Comparison, counts, is_double
 from kshell.commands.base.leaf_types import LEAF_TYPE
 from kshell.commands.base.result import Column, Difference, Page, Result, Row, Rows, Text, Value
 from kshell.commands.base.selection import where_flag
@@ -22,13 +21,10 @@ from kshell.tree.difference import untold
 from kshell.tree.globs import is_glob, unescape
 from kshell.tree.paths import HOME, Segments, join, split
 
-if TYPE_CHECKING:
-    pass
-
 _FIELDS = (
     Field("path", "string", "of the leaf"),
     Field("type", LEAF_TYPE, "of the leaf"),
-    Field("change", Enumeration((ADDED, REMOVED, CHANGED)), "added, removed or changed"),
+    Field("change", CHANGE, "added, removed or changed"),
     Field("fields", ["string"], "which of its fields changed"),
     Field("old", "json", "its value before"),
     Field("new", "json", "its value after"),

@@ -294,7 +294,7 @@ def test_a_condition_chooses_rows_and_not_the_exit_code(sample: Session) -> None
     assert len(lines(sample, f"diff 160 now {place} --where 'leader in fields'")) == len(led)
     (counted,) = rows(sample, f"diff 160 now {place} --stat --where 'leader in fields'")
     assert (counted["type"], counted["changed"]) == ("partition", len(led))
-    none = run(sample, f"diff 160 now {place} --where 'type == nothing'")
+    none = run(sample, f"diff 160 now {place} --where 'type == acl'")
     assert none.exit_code == 1
     assert list(none) == []  # type: ignore[call-overload]
     with pytest.raises(UsageError):

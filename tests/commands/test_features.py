@@ -213,7 +213,7 @@ class TestLive:
             assert reason == (
                 "controller 3 did not answer, so what it supports is not known; its registration says it (-q)"
             )
-            refused = verdicts(session, "features --can-upgrade metadata.version=31")[METADATA]
+            refused = verdicts(session, "features --can-upgrade metadata.version=34")[METADATA]
             assert refused[0] is False and "registered" not in str(refused[2])
 
     def test_a_controller_that_is_down_counts_by_its_registration(self) -> None:

@@ -297,8 +297,9 @@ def test_every_value_that_occurs_is_accepted(source: str) -> None:
             line = line.format(source, first=max(first, 300), broker=min(session.image["brokers"]))
             rows = list(rows_of(line, session))
         seen: set[str] = set()
+        fields = {field.name for field in conditions.fields}  # what text alone shows has no conditions
         for row in rows:
-            for condition in asked(row):
+            for condition in asked({field: value for field, value in row.items() if field in fields}):
                 if condition not in seen and len(seen) < 1000:
                     seen.add(condition)
                     assert conditions(condition)(row), f"{name}: {condition}"

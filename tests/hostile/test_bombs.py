@@ -116,7 +116,7 @@ def test_half_a_million_records_of_nothing_take_no_memory_and_the_deadline_holds
     else:
         write_log(tmp_path, control_batch([leader_change()]), made)
     took = measured("-d", str(tmp_path), "--timeout", "5", "info")
-    check(took, 0, 1, 4)
+    check(took, 0, 1, 3, 4)
     assert took.seconds < 15  # five, and the start of a process on a machine that does much else
     assert took.memory < 160
 

@@ -106,7 +106,7 @@ def test_the_deadline_holds_where_a_gigabyte_of_noise_is_searched(tmp_path: Path
         for _ in range(300):
             file.write(noise)
     took = measured("-d", str(tmp_path), "--timeout", "2", "info")
-    check(took, 1, 4)
+    check(took, 3, 4)
     assert took.seconds < 12  # two, and the start of a process on a machine that does much else
 
 

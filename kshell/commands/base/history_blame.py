@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kshell.commands.base.history_diff import ADDED, CHANGED, REMOVED
+from kshell.commands.base.history_diff import ADDED, CHANGE, CHANGED, REMOVED
 from kshell.commands.base.record_types import RECORD_TYPE
 from kshell.commands.base.result import Row
 from kshell.commands.base.tables import Field
@@ -49,7 +49,7 @@ FIELDS = (
     Field("effectiveOffset", "int64", "from where on it holds: later than offset in a metadata transaction"),
     Field("notLaterThan", "int64", "where only a snapshot has it: the last offset that the snapshot covers"),
     Field("snapshot", "string", "that snapshot"),
-    Field("change", "string", "added, changed or removed, by that record; null where only a snapshot has it"),
+    Field("change", CHANGE, "added, changed or removed, by that record; null where only a snapshot has it"),
     Field("old", "json", "what the value was before; null if it was not there"),
 )
 _NAMES = tuple(field.name for field in FIELDS)

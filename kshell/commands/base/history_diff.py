@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.result import Row
 from kshell.commands.base.walk import nested, walk
 from kshell.metadata.partial import NOT_AVAILABLE
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _EPOCHS = frozenset(("epoch", "leaderEpoch", "partitionEpoch"))
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
+CHANGE = Enumeration((ADDED, REMOVED, CHANGED))
 _KINDS = {"topicName": "topic", "topicId": "topic"}
 BY_ID = ("image", "topics", "byId")
 

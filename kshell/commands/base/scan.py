@@ -183,6 +183,9 @@ class Place:
         self._opening = self._before = ""
         if word.toggled >= self.start:
             self.start, self._before, self._opening = word.start, word.text[:cut], self._quote
+        elif self._quote == '"' and cut and word.text[cut - 1] == "\\" and self.start - word.places[cut - 1] == 1:
+            # A backslash that stands alone would take what is written behind it for escaped: it is written again, too.
+            self.start, self._before = word.places[cut - 1], "\\"
 
     def written(self, text: str, *, whole: bool) -> str:
         """``text`` as it must be typed; ``whole`` when the word ends with it."""

@@ -98,9 +98,9 @@ def test_other_batches(name: str) -> None:
     same(PLAIN["one"], OTHER[name], PLAIN["none"], PLAIN["times"], OTHER[name], OTHER["a key"])
 
 
-def test_numbers_that_no_column_holds_are_null() -> None:
+def test_offsets_that_no_column_holds_are_null_and_times_wrap_as_javas_do() -> None:
     assert [row[0] for row in same(OTHER["far offsets"])] == [(1 << 63) - 2, (1 << 63) - 1, None]
-    assert [row[1] for row in same(OTHER["times before all"])] == [None]
+    assert [row[1] for row in same(OTHER["times before all"])] == [(1 << 63) - 5]
 
 
 def test_compressed_batches() -> None:
