@@ -227,7 +227,7 @@ def test_loggers_of_a_controller(cluster: Cluster) -> None:
 
 def test_a_person_is_asked(cluster: Cluster) -> None:
     level = {row["name"]: row["level"] for row in rows(q(cluster), "loggers", "1")}["root"]
-    for typed, code in ((b"n\n", 1), (b"y\n", 0)):
+    for typed, code in ((b"n\n", 2), (b"y\n", 0)):
         ours, theirs = pty.openpty()
         command = oneshot.command(q(cluster), "loggers", "1", "set", "root", "WARN")
         with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=oneshot.ROOT) as process:
