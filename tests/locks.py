@@ -20,7 +20,7 @@ from typing import NamedTuple
 from packaging.markers import Marker, default_environment
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
-from packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.utils import NormalizedName, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
 REQUIREMENTS = Path(__file__).parents[1] / "requirements"
@@ -42,7 +42,7 @@ _HASH = re.compile(r" {4}--hash=sha256:[0-9a-f]{64}(?: \\)?")
 class Pin(NamedTuple):
     """One package of a lock."""
 
-    name: str
+    name: NormalizedName
     version: Version
     marker: Marker | None
     hashes: tuple[str, ...]
