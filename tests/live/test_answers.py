@@ -23,7 +23,7 @@ pytestmark = pytest.mark.live
 
 TOOLS = {
     "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
-    "kafka-configs.sh": "kafka.admin.ConfigCommand",
+    "kafka-configs.sh": "org.apache.kafka.tools.ConfigCommand",
     "kafka-acls.sh": "org.apache.kafka.tools.AclCommand",
     "kafka-log-dirs.sh": "org.apache.kafka.tools.LogDirsCommand",
 }

@@ -33,10 +33,14 @@ def test_every_offset(node: Path, tmp_path: Path) -> None:
     past = Past(source)
     end = source.load().log_end_offset
     assert end is not None and sorted(images) == list(range(0, end, STEP))
+    ends = {file.end_offset for file in source.listing().snapshots}
     for offset, image in images.items():
         expected = text.read(image)
         for session in (session_at(source, past, offset), Session(source, show_secrets=True, until=offset)):
-            assert text.compare(expected, printed(session)) == [], offset
+            differences = text.compare(expected, printed(session))
+            if offset + 1 in ends:  # then the image is the snapshot's: it stands at its end, a control record's as well
+                differences = [one for one in differences if not one.startswith(f"/image/provenance: offset {offset} ")]
+            assert differences == [], offset
         if offset % BY_ITSELF == 0:
             said = oneshot.lines(node, *oneshot.FIND, "--as-of", str(offset))
             assert text.compare(expected, said) == [], offset

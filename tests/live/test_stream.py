@@ -229,7 +229,9 @@ def test_tables_are_those_of_a_run_at_the_end_whatever_was_killed(tmp_path: Path
         "silver/topics", "silver/partitions", "silver/brokers", "silver/configs", "silver/acls", "silver/quotas",
         "silver/users", "silver/features",
     }  # fmt: skip
-    offsets = [json.loads(row)["offset"] for row in made["bronze/records"]]
+    records = map(json.loads, made["bronze/records"])
+    # The snapshot of offset 0, which every directory has from Kafka 4.4 on, counts offsets of its own.
+    offsets = [record["offset"] for record in records if not record["isSnapshot"]]
     assert sorted(offsets) == list(range(once.reached)), "every record once"
     for name in sorted({*made, *expected} - ABOUT_FILES):
         assert made.get(name, []) == expected.get(name, []), name
