@@ -53,10 +53,19 @@ public class Runner {
         }
     }
 
+    /** Kafka 4.4 has moved it. */
+    private static Class<?> exitClass() throws ClassNotFoundException {
+        try {
+            return Class.forName("org.apache.kafka.common.utils.Exit");
+        } catch (ClassNotFoundException moved) {
+            return Class.forName("org.apache.kafka.common.utils.internals.Exit");
+        }
+    }
+
     /** Whatever Kafka would end the process with ends the program instead. */
     private static void keepRunning() throws ReflectiveOperationException {
-        Class<?> exit = Class.forName("org.apache.kafka.common.utils.Exit");
-        Class<?> procedure = Class.forName("org.apache.kafka.common.utils.Exit$Procedure");
+        Class<?> exit = exitClass();
+        Class<?> procedure = Class.forName(exit.getName() + "$Procedure");
         Object ended = Proxy.newProxyInstance(Runner.class.getClassLoader(), new Class<?>[] {procedure}, (a, b, words) -> {
             throw new Ended((Integer) words[0]);
         });
