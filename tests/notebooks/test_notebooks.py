@@ -88,7 +88,7 @@ def test_fleet(tmp_path: Path) -> None:
     fleet = calm(running.run("fleet", tmp_path / "work", sparks.environment(tmp_path / "conf", log)))
     assert re.search(rf"^0 +{CLUSTERS} +\d+ +\d+$", text(fleet, "records"), re.M)
     assert "|-- featureLevel: short" in text(fleet, "view")
-    assert re.search(rf"^silver +{CLUSTERS} ", text(fleet, "run"), re.M)
+    assert re.search(r"^silver +10 ", text(fleet, "run"), re.M)
     assert "|-- preferredShare: double" in text(fleet, "views")
     overview = text(fleet, "overview")
     assert len(re.findall(r"^\d+ ", overview, re.M)) == CLUSTERS
