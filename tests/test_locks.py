@@ -34,7 +34,7 @@ def test_every_pin_installs(lock: str, python: str) -> None:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_pin_has_hashes_and_no_line_names_an_index_or_a_path(lock: str) -> None:
     pins = pins_of(lock)  # a line of another kind is an error
-    assert len(pins) >= 10
+    assert len(pins) > 5
     assert [pin.name for pin in pins if not pin.hashes] == []
 
 

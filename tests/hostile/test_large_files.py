@@ -127,14 +127,14 @@ def test_a_pipelines_plan_of_sparse_files_costs_what_is_in_them(tmp_path: Path) 
     sparse(tmp_path / LOG, GOOD)
     sparse(tmp_path / CHECKPOINT, huge_claim())
     program = f"""
-import resource
 from kshell.spark.files.pack import plans
 from kshell.spark.files.scan import find
 from kshell.spark.files.verdict import file_row
+from tests.server.guarded import peak_memory
 for plan in plans(find([{str(tmp_path)!r}])[0], "all", 1 << 20):
     print(file_row(plan)["records"])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-assert peak < 256 * 1024, peak
+peak = peak_memory()
+assert peak < 256 << 20, peak
 """
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False

@@ -55,8 +55,13 @@ def _main(kind: str, bootstrap: str, pairs: list[str]) -> None:
     except KshellError as failure:
         error, message, hint = type(failure).__name__, failure.message, failure.hint or ""
     seconds = time.monotonic() - begin
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps(Outcome(error, message, hint, seconds, memory)._asdict()))
+    print(json.dumps(Outcome(error, message, hint, seconds, peak_memory())._asdict()))
+
+
+def peak_memory() -> int:
+    """The most memory that this process has had, in bytes; getrusage counts what it was forked from as well."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 if __name__ == "__main__":
