@@ -122,7 +122,9 @@ def test_a_directory_of_another_cluster_under_the_same_name_gives_no_row(
     assert tables.last is not None and healthy.last is not None
     told = {row["copy"]: row for row in tables.last.copies}
     row = told.pop(str(liar / METADATA_DIRECTORY))
-    assert row["state"] in ("other-cluster", "not-compared") and row["reason"]
+    # A copy without its snapshots may show too little to be told from another history of the same cluster.
+    possible = ("other-cluster", "not-compared", *(() if with_snapshots else ("diverged",)))
+    assert row["state"] in possible and row["reason"]
     assert [*told.values()] == [*healthy.last.copies]
 
 
