@@ -50,8 +50,10 @@ class Tracker:
         return self._delta.touched
 
     def values(self, touch: Touch) -> tuple[object, object]:
-        """What the last record found where it touched, and what it left there; ``None`` for nothing."""
-        return (self._delta.old or {}).get(touch), self._delta.value(touch)
+        """What the last record found where it touched, and what it left there; ``None`` for nothing, or not kept."""
+        if self._delta.old is None:
+            return None, None
+        return self._delta.old.get(touch), self._delta.value(touch)
 
     def _mark(self, name: str) -> None:
         """Acts on a transaction's marker, one that cannot be decoded too, as the replayer does."""

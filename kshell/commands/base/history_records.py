@@ -159,7 +159,8 @@ def touched_paths(tracker: Tracker, record: LogRecord) -> list[Touched]:
     decoded = record.decoded
     place = Place(record.file, record.position, record.epoch, False)
     touched = tracker.touched(decoded, Origin(record.offset, record.timestamp, decoded.name, decoded.version, place))
-    return [Touched(path, touch, *tracker.values(touch)) for touch in touched for path in paths(touch)]
+    values = ((touch, tracker.values(touch)) for touch in touched)
+    return [Touched(path, touch, old, new) for touch, (old, new) in values for path in paths(touch)]
 
 
 def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, int | None]:
