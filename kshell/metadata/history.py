@@ -13,35 +13,33 @@ from typing import Any
 from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import EMPTY, Image, Table
-from kshell.metadata.log_index import LogIndex
 from kshell.metadata.packed_values import PackedValues
+from kshell.metadata.partition_changes import PartitionChanges
 from kshell.metadata.partitions import Topic
+from kshell.metadata.record_log import RecordLog
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.replay import Problem, Problems, Replayer
-from kshell.metadata.values import Entry, Place, Provenance
+from kshell.metadata.values import Entry, Provenance
 from kshell.metadata.versioned_cells import Cells, Gone, Keys, Version
-from kshell.protocol.batches import Batch, RawRecord
 
 
 class History:
     """What a recorder has noted; ``base`` is the image before the log's first record."""
 
-    def __init__(self, base: Image, start: int) -> None:
+    def __init__(self, base: Image, log: RecordLog, changes: PartitionChanges) -> None:
         self.base = base
-        self.log = LogIndex(start)
+        self.log = log
         self.problems: list[Problem] = []
         self.checkpoints: list[PassedCheckpoint] = []
         """The snapshots whose log was replayed, in order; from its end on, each is what holds."""
         self._all_problems = Problems()
-        self._values = PackedValues(self.log)
+        self._values = PackedValues(self.log, changes)
         self._cells: dict[str, Cells] = {}
         """Family -> what its keys held."""
         self._inner: dict[str, dict[Any, Cells]] = {}
         """The same of families with two levels."""
         self._gone: dict[str, Gone] = {}
         self._problems_at: list[int] = []
-        self._transactions: list[tuple[int, int]] = []
-        self._open: int | None = None
 
     def at(self, offset: int) -> Image:
         """The image with every record up to ``offset``, an open transaction left out."""
@@ -49,19 +47,11 @@ class History:
 
     def provenance(self, offset: int) -> Provenance:
         """Of the last metadata record up to an offset that counts there."""
-        begun = self.open_transaction(offset)
+        begun = self.log.open_transaction(offset)
         last = self.log.last_metadata(min(offset, self.log.end - 1) if begun is None else begun - 1)
         if last is None:
             return self.base.provenance
         return Provenance(last, self.log.place(last).epoch, self.log.timestamp(last))
-
-    def open_transaction(self, offset: int) -> int | None:
-        """Where the transaction begins that is open at an offset, if one is."""
-        if self._open is not None and offset >= self._open:
-            return self._open
-        at = bisect_right(self._transactions, offset, key=lambda one: one[0]) - 1
-        begun, ended = self._transactions[at] if at >= 0 else (0, 0)
-        return begun if begun <= offset < ended else None
 
     def problems_at(self, offset: int) -> Problems:
         """The records up to an offset that are not in its image."""
@@ -73,11 +63,8 @@ class History:
         passed = (one.provenance for one in self.checkpoints if one.file == file)
         return next(passed, self.base.provenance)
 
-    def note_state(self, offset: int, begun: int | None, problems: Problems) -> None:
-        """After each record: the transaction that is open now, and the problems so far."""
-        if self._open is not None and begun is None:
-            self._transactions.append((self._open, offset))
-        self._open = begun
+    def note_problems(self, offset: int, problems: Problems) -> None:
+        """After a record: the problems so far."""
         self._all_problems = problems
         if len(problems) > len(self.problems):
             new = problems[len(self.problems) :]
@@ -247,49 +234,27 @@ class Recorder(Replayer):
     """A replayer that keeps every state it went through."""
 
     def __init__(self, base: Image = EMPTY, start: int = 0) -> None:
-        super().__init__(base)
-        self.history = History(base, start)
+        super().__init__(base, start=start)
+        self.history = History(base, self.log, self.changes)
         self.history.checkpoints = self.checkpoints
-        self._passed = EMPTY
-        """The snapshot that was passed last."""
         self._delta.touched = []
-
-    def log_batch(self, batch: Batch, file: str, start: int = 0) -> None:
-        """As a replayer does. Raises DecodeError before the first record."""
-        self.history.log.batch(batch, file)
-        super().log_batch(batch, file, start)
 
     def pass_checkpoint(self, checkpoint: Checkpoint, snapshot: Image) -> None:
         """As a replayer does; what the snapshot holds otherwise holds from its last offset on."""
-        self._passed = snapshot
-        self.history.log.effective = checkpoint.end_offset - 1
         super().pass_checkpoint(checkpoint, snapshot)
-        self._note(checkpoint.end_offset - 1)
+        self._after(checkpoint.end_offset - 1)
 
-    def _log_record(self, raw: RawRecord, place: Place) -> None:
-        log = self.history.log
-        log.effective = raw.offset
-        log.record(raw.timestamp)
-        super()._log_record(raw, place)
-        self._note(raw.offset)
-
-    def _control(self, raw: RawRecord, place: Place) -> None:
-        self.history.log.effective = raw.offset
-        self.history.log.record(raw.timestamp)
-        super()._control(raw, place)
-        self._note(raw.offset)
-
-    def _note(self, offset: int) -> None:
+    def _after(self, offset: int) -> None:
         touched = self._delta.touched
         if touched:
             self._delta.touched = []
             for family, keys in touched:
                 if family == TOPICS:
-                    if len(keys) != 3 or not isinstance(self._delta.peek(TOPICS).get(keys[0]), RecordedTopic):
-                        self._topic(keys, offset)
+                    self._note_topic(keys, offset)
                 else:
                     self._value(family, keys, offset)
-        self.history.note_state(offset, self.open_transaction, self.problems)
+            self._delta.touched = []  # what noting itself touched
+        self.history.note_problems(offset, self.problems)
 
     def _value(self, family: str, keys: tuple[Any, ...], offset: int) -> None:
         held = self._delta.peek(family).get(keys[0])
@@ -302,18 +267,10 @@ class Recorder(Replayer):
         else:
             self.history.note(family, keys[0], offset, None)
 
-    def _topic(self, keys: tuple[Any, ...], offset: int) -> None:
+    def _note_topic(self, keys: tuple[Any, ...], offset: int) -> None:
         """A topic that came, went, or is changed for the first time since the snapshot."""
         history, topic_id = self.history, keys[0]
-        topic: Topic | None = self._delta.peek(TOPICS).get(topic_id)
-        if topic is not None and not isinstance(topic, RecordedTopic):
-            candidates: list[Topic | None] = [image[TOPICS].get(topic_id) for image in (self._passed, history.base)]
-            before = next((one for one in candidates if one is not None and one.origin is topic.origin), None)
-            recorded = RecordedTopic(topic.name, topic.id, topic.origin, history.log, before)
-            for number, entry in topic.changes():
-                if before is None or before.partition(number) is not entry:
-                    recorded.put(number, entry)
-            self._delta.table(TOPICS)[topic_id] = topic = recorded
-        history.note(TOPICS, topic_id, offset, topic)
+        is_there = topic_id in self._delta.peek(TOPICS)
+        history.note(TOPICS, topic_id, offset, self._recorded(topic_id) if is_there else None)
         if len(keys) > 1:
             history.note(NAMES, keys[1], offset, self._delta.peek(NAMES).get(keys[1]))

@@ -11,7 +11,8 @@ import marshal
 import struct
 from typing import Any, NamedTuple
 
-from kshell.metadata.log_index import Interned, LogIndex
+from kshell.metadata.partition_changes import PartitionChanges
+from kshell.metadata.record_log import Interned, RecordLog
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.values import Entry, Origin
 from kshell.protocol.primitives import Uuid
@@ -43,8 +44,9 @@ _NOTHING, _OBJECT, _SAME = _Kind("nothing"), _Kind("object"), _Kind("the same as
 class PackedValues:
     """The buffer, and what its rows have in common."""
 
-    def __init__(self, log: LogIndex) -> None:
+    def __init__(self, log: RecordLog, changes: PartitionChanges) -> None:
         self._log = log
+        self._changes = changes
         self._packed = bytearray()
         self._kinds: Interned[_Kind] = Interned()
         self._nothing, self._same = self._kinds.number(_NOTHING), self._kinds.number(_SAME)
@@ -79,8 +81,8 @@ class PackedValues:
             origin = value.origin
             told = origin.record_type, origin.version, since - origin.offset
             if isinstance(value, RecordedTopic):
-                rows = value.packed()
-                form = None if rows is None else (_Kind(RecordedTopic, *told), marshal.dumps(rows))
+                topic = value.packed()
+                form = None if topic is None else (_Kind(RecordedTopic, *told), marshal.dumps(topic))
             else:
                 form = self._entry(value.value, told)
         if form is None:
@@ -140,7 +142,7 @@ class PackedValues:
         with memoryview(self._packed)[start:] as view:
             held = marshal.loads(view)  # which ends where the value ends
         if kind.how is RecordedTopic:
-            return RecordedTopic.unpacked(held, origin, log)
+            return RecordedTopic.unpacked(held, origin, log, self._changes)
         if not kind.types:
             return Entry(held, origin)
         fields = [self._field(one, type_) for one, type_ in zip(held, kind.types, strict=True)]

@@ -18,7 +18,7 @@ from kshell.protocol.primitives import ZERO_UUID, Buffer, Uuid
 
 RECOVERY_STATES = {0: "RECOVERED", 1: "RECOVERING"}
 NO_LEADER_CHANGE = -2
-_NO_RECOVERY_CHANGE = -1
+NO_RECOVERY_CHANGE = -1
 _MOST = (1 << 31) - 1
 _ID = slice(3, 7)
 """Where a PartitionRecord's value holds the partition's number: after frame version, api key and version."""
@@ -86,7 +86,7 @@ def merge(old: Partition, data: dict[str, Any]) -> Partition:
     get = data.get
     replicas = old.replicas if (new := get("replicas")) is None else tuple(new)
     leader = get("leader", NO_LEADER_CHANGE)
-    recovery = get("leaderRecoveryState", _NO_RECOVERY_CHANGE)
+    recovery = get("leaderRecoveryState", NO_RECOVERY_CHANGE)
     return Partition(
         replicas,
         _directories(old.directories if (new := get("directories")) is None else new, len(replicas)),
@@ -96,7 +96,7 @@ def merge(old: Partition, data: dict[str, Any]) -> Partition:
         old.elr if (new := get("eligibleLeaderReplicas")) is None else tuple(new),
         old.last_known_elr if (new := get("lastKnownElr")) is None else tuple(new),
         old.leader if leader == NO_LEADER_CHANGE else leader,
-        old.leader_recovery_state if recovery == _NO_RECOVERY_CHANGE else _recovery(recovery),
+        old.leader_recovery_state if recovery == NO_RECOVERY_CHANGE else _recovery(recovery),
         old.leader_epoch if leader == NO_LEADER_CHANGE else _next(old.leader_epoch),
         _next(old.partition_epoch),
     )

@@ -1,199 +1,306 @@
-"""Topics with their whole past: every value that a partition ever had, a short row each.
+"""Topics that a log writes, with their whole past: for each partition the addresses of its records.
 
-A row holds a partition's numbers, and the numbers of what many rows have in common (replicas, ISR, …); its record's
-time and place are in the index of the log. So a million changes take about 50 MB, and a topic as of any offset is the
-rows up to there: nothing is replayed.
+Eight bytes a record, and nothing is decoded before somebody looks. A topic as of any offset is the records up to there:
+nothing is replayed for it.
 """
 
 from __future__ import annotations
 
-import struct
-from bisect import bisect_right
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from typing import TypeGuard
 
-from kshell.metadata.log_index import ROW, LogIndex
+from kshell.metadata.partition_changes import PartitionChanges
 from kshell.metadata.partitions import Partition, Topic
+from kshell.metadata.record_log import RecordLog
 from kshell.metadata.records import Undecoded
 from kshell.metadata.values import Entry, Origin
 from kshell.protocol.primitives import Uuid
 
-_NUMBER = struct.Struct(f"<i{ROW.size - 4}x")
-_EFFECT = struct.Struct(f"<{ROW.size - 12}xiq")
+_HALF = 1 << 31
+_BUSY = 64
+"""Records from which on a partition's last value is kept, once somebody looked."""
+Addresses = dict[bytes, "array[int]"]
+"""A partition's number, as a record has it, and the addresses of its records in the order of their offsets."""
 
 
-class _Rows(Topic):
-    """A topic whose partitions are rows above what a snapshot holds of them."""
+class TopicRecords:
+    """What is filed of one topic. ``base``: what a snapshot holds of it, from which the records go on."""
 
-    __slots__ = ("_base", "_log", "_rows")
+    __slots__ = ("_busy", "addresses", "base", "changes", "log")
 
-    def __init__(self, name: str, topic_id: Uuid, origin: Origin, log: LogIndex, base: Topic | None) -> None:
+    def __init__(self, log: RecordLog, changes: PartitionChanges, base: Topic | None) -> None:
+        self.log = log
+        self.changes = changes
+        self.base = base
+        self.addresses: Addresses = {}
+        self._busy: dict[bytes, tuple[int, Partition]] = {}
+        """Of partitions with many records: what they were when they were looked at last, after how many of them."""
+
+    def file(self, number: bytes, address: int) -> None:
+        """One more record of a partition."""
+        filed = self.addresses.get(number)
+        if filed is None:
+            self.addresses[number] = array("q", (address,))
+        else:
+            filed.append(address)
+
+    def first(self, number: bytes) -> Entry[Partition] | Entry[Undecoded] | None:
+        """What a partition was before its records."""
+        return None if self.base is None else self.base.partition(_to_int(number))
+
+    def value(self, number: bytes, count: int, first: Partition | None) -> Partition:
+        """A partition after so many of its records; ``first``: what it was before them."""
+        addresses = self.addresses[number]
+        if count < _BUSY:
+            return self.changes.last(first, addresses if count == len(addresses) else addresses[:count])
+        seen, value = self._busy.get(number, (0, first))
+        if seen > count:
+            return self.changes.last(first, addresses[:count])
+        if seen < count or value is None:
+            value = self.changes.last(value, addresses[seen:count])
+            self._busy[number] = (count, value)
+        return value
+
+    def entries(self, number: bytes, count: int) -> Iterator[Entry[Partition]]:
+        """A partition after each of the first ``count`` of its records."""
+        addresses = self.addresses[number][:count]
+        values = self.changes.every(self.first_value(number), addresses)
+        for address, value in zip(addresses, values, strict=True):
+            yield Entry(value, self.log.origin(address))
+
+    def first_value(self, number: bytes) -> Partition | None:
+        """As :meth:`first`; ``None`` for what was no partition."""
+        first = self.first(number)
+        return first.value if first is not None and isinstance(first.value, Partition) else None
+
+
+class _FromRecords(Topic):
+    """A topic whose partitions are records, over what a snapshot holds of them."""
+
+    __slots__ = ("records",)
+
+    def __init__(self, name: str, topic_id: Uuid, origin: Origin, records: TopicRecords) -> None:
         super().__init__(name, topic_id, origin)
-        self._log = log
-        self._base = base
-        self._rows = bytearray()
+        self.records = records
+        """What is filed of it."""
 
-    def _last(self) -> dict[int, int]:
-        """Partition -> its newest row."""
-        raise NotImplementedError  # an ABC would make isinstance() slower, which packing asks of every value
+    def _count(self, addresses: array[int]) -> int:
+        """How many of a partition's records count."""
+        raise NotImplementedError  # an ABC would make isinstance() slower
+
+    def _filed(self, partition_id: int) -> tuple[bytes, int]:
+        """A partition's number as records have it, and how many of its records count."""
+        if not -_HALF <= partition_id < _HALF:
+            return b"", 0
+        number = _to_bytes(partition_id)
+        addresses = self.records.addresses.get(number)
+        return number, 0 if addresses is None else self._count(addresses)
+
+    def _all_filed(self) -> list[tuple[int, bytes, int]]:
+        """Every partition with records that count: (number, the same as records have it, how many)."""
+        # A list at once: another thread may be filing.
+        found = [(number, self._count(addresses)) for number, addresses in list(self.records.addresses.items())]
+        return [(_to_int(number), number, count) for number, count in found if count]
 
     def __len__(self) -> int:
         return self.count()
 
     def __contains__(self, partition_id: int) -> bool:
-        if partition_id in self._changed or partition_id in self._last():
+        if partition_id in self._changed or self._filed(partition_id)[1]:
             return True
-        return self._base is not None and partition_id in self._base
+        base = self.records.base
+        return base is not None and partition_id in base
 
     def partition_ids(self) -> list[int]:
         """The partitions' numbers, sorted."""
-        base = () if self._base is None else self._base.partition_ids()
-        return sorted({*base, *self._last(), *self._changed})
+        base = self.records.base
+        return sorted({*(base.partition_ids() if base else ()), *self._filed_ids(), *self._changed})
+
+    def _filed_ids(self) -> Iterator[int]:
+        return (partition_id for partition_id, _, _ in self._all_filed())
 
     def count(self) -> int:
         """How many partitions there are."""
-        return len(self.partition_ids())
+        return len(self.numbers())
+
+    def numbers(self) -> list[int]:
+        """As :meth:`partition_ids`, after which nothing is kept."""
+        base = self.records.base
+        return sorted({*(base.numbers() if base else ()), *self._filed_ids(), *self._changed})
 
     def partition(self, partition_id: int) -> Entry[Partition] | Entry[Undecoded] | None:
         """One partition; ``None`` when absent."""
         changed = self._changed.get(partition_id)
         if changed is not None:
             return changed
-        row = self._last().get(partition_id)
-        if row is not None:
-            return self._log.entry(self._rows, row)
-        return None if self._base is None else self._base.partition(partition_id)
+        number, count = self._filed(partition_id)
+        records = self.records
+        if not count:
+            return None if records.base is None else records.base.partition(partition_id)
+        origin = records.log.origin(records.addresses[number][count - 1])
+        return Entry(records.value(number, count, records.first_value(number)), origin)
 
     def raw(self, partition_id: int) -> bytes | None:
         """The record of a partition that waits as bytes in the snapshot before the log."""
-        if self._base is None or partition_id in self._changed or partition_id in self._last():
+        base = self.records.base
+        if base is None or partition_id in self._changed or self._filed(partition_id)[1]:
             return None
-        return self._base.raw(partition_id)
+        return base.raw(partition_id)
 
     def scan(self) -> list[tuple[int, Partition | Undecoded]]:
         """Every partition's value, by number."""
-        held: dict[int, Partition | Undecoded] = {} if self._base is None else dict(self._base.scan())
-        held |= {number: self._log.value(self._rows, row) for number, row in self._last().items()}
-        held |= {number: entry.value for number, entry in self._changed.items()}
-        return sorted(held.items())
+        records = self.records
+        values: dict[int, Partition | Undecoded] = {} if records.base is None else dict(records.base.scan())
+        for partition_id, number, count in self._all_filed():
+            first = values.get(partition_id)
+            values[partition_id] = records.value(number, count, first if isinstance(first, Partition) else None)
+        values |= {partition_id: entry.value for partition_id, entry in self._changed.items()}
+        return sorted(values.items())
 
 
-class RecordedTopic(_Rows):
+class RecordedTopic(_FromRecords):
     """A topic that grows while the log is replayed and forgets nothing."""
 
-    __slots__ = ("_newest",)
+    __slots__ = ()
 
-    def __init__(self, name: str, topic_id: Uuid, origin: Origin, log: LogIndex, base: Topic | None = None) -> None:
-        super().__init__(name, topic_id, origin, log, base)
-        self._newest: dict[int, int] = {}
-
-    def _last(self) -> dict[int, int]:
-        return self._newest
+    def _count(self, addresses: array[int]) -> int:
+        return len(addresses)
 
     @property
     def base(self) -> Topic | None:
-        """The topic as a snapshot has it, from which the rows go on."""
-        return self._base
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return len(self._rows) // ROW.size
+        """The topic as a snapshot has it, from which the records go on."""
+        return self.records.base
 
     def copy(self) -> Topic:
         """Itself: what was stays readable beside what comes."""
         return self
 
-    def put(self, partition_id: int, entry: Entry[Partition]) -> None:
-        """One more value of a partition."""
-        self._newest[partition_id] = self.rows
-        self._rows += self._log.packed(partition_id, entry)
+    def decoded(self) -> Topic:
+        """The same topic without the log: every partition that has records as a value."""
+        base = self.records.base
+        topic = Topic(self.name, self.id, self.origin) if base is None else base.copy()
+        for partition_id, _, _ in self._all_filed():
+            entry = self.partition(partition_id)
+            if entry is not None and isinstance(entry.value, Partition):
+                topic.put(partition_id, Entry(entry.value, entry.origin))
+        return topic
+
+    def until(self, limit: int) -> TopicAt:
+        """The topic with the records below an address: it stays as it is while more are filed."""
+        return TopicAt(self, limit)
 
     def at(self, offset: int) -> Topic:
         """The topic as of an offset."""
-        count = bisect_right(range(self.rows), offset, key=self._effective)
-        return self._base if count == 0 and self._base is not None else TopicAt(self, count)
-
-    def _effective(self, row: int) -> int:
-        lag, offset = _EFFECT.unpack_from(self._rows, row * ROW.size)
-        return int(offset + lag)
+        return self.until(self.records.log.limit(offset))
 
     def versions(self, partition_id: int, until: int) -> Iterator[tuple[int, Entry[Partition]]]:
         """(offset from which it holds, value with its record) of every value up to an offset, newest first."""
-        count = bisect_right(range(self.rows), until, key=self._effective)
-        with memoryview(self._rows)[: count * ROW.size] as view:
-            found = [row for row, (number,) in enumerate(_NUMBER.iter_unpack(view)) if number == partition_id]
-        for row in reversed(found):
-            yield self._effective(row), self._log.entry(self._rows, row)
+        return reversed(self._versions(_to_bytes(partition_id), until))
 
     def every_version(self, until: int) -> Iterator[tuple[int, int, Entry[Partition]]]:
-        """(partition, offset from which it holds, value with its record): all up to an offset, oldest first."""
-        for row in range(bisect_right(range(self.rows), until, key=self._effective)):
-            (number,) = _NUMBER.unpack_from(self._rows, row * ROW.size)
-            yield number, self._effective(row), self._log.entry(self._rows, row)
+        """(partition, offset from which it holds, value with its record): all up to an offset.
 
-    def packed(self) -> tuple[str, bytes, bytes] | None:
-        """All of it as numbers and text: name, id, rows; ``None`` for a topic that a snapshot knows."""
-        return None if self._base is not None else (self.name, bytes(self.id), bytes(self._rows))
+        Those of one partition after those of another, oldest first.
+        """
+        for number in self.records.addresses:
+            for since, entry in self._versions(number, until):
+                yield _to_int(number), since, entry
+
+    def _versions(self, number: bytes, until: int) -> list[tuple[int, Entry[Partition]]]:
+        records = self.records
+        addresses = records.addresses.get(number)
+        if addresses is None:
+            return []
+        effective = records.log.effective
+        count = bisect_right(addresses, until, key=effective)
+        entries = records.entries(number, count)
+        return [(effective(address), entry) for address, entry in zip(addresses[:count], entries, strict=True)]
+
+    def packed(self) -> tuple[str, bytes, dict[bytes, bytes]] | None:
+        """All of it as text and bytes: name, id, addresses; ``None`` for a topic that a snapshot knows."""
+        records = self.records
+        if records.base is not None:
+            return None
+        return self.name, bytes(self.id), {number: filed.tobytes() for number, filed in records.addresses.items()}
 
     @classmethod
-    def unpacked(cls, held: tuple[str, bytes, bytes], origin: Origin, log: LogIndex) -> RecordedTopic:
+    def unpacked(
+        cls, packed: tuple[str, bytes, dict[bytes, bytes]], origin: Origin, log: RecordLog, changes: PartitionChanges
+    ) -> RecordedTopic:
         """The inverse of :meth:`packed`."""
-        name, topic_id, rows = held
-        topic = cls(name, Uuid(topic_id), origin, log)
-        topic._rows += rows
-        topic._newest = {number: row for row, (number,) in enumerate(_NUMBER.iter_unpack(rows))}
-        return topic
+        name, topic_id, addresses = packed
+        records = TopicRecords(log, changes, None)
+        records.addresses = {number: array("q", filed) for number, filed in addresses.items()}
+        return cls(name, Uuid(topic_id), origin, records)
 
     def first(self, partition_id: int) -> Entry[Partition] | Entry[Undecoded] | None:
         """What the snapshot before the log says of a partition."""
-        return None if self._base is None else self._base.partition(partition_id)
+        return self.records.first(_to_bytes(partition_id))
 
 
-class TopicAt(_Rows):
-    """A recorded topic as of the offset of one of its rows."""
+class TopicAt(_FromRecords):
+    """A recorded topic with the records below an address (``limit``)."""
 
-    __slots__ = ("_count", "_of", "_seen")
+    __slots__ = ("_limit", "_of")
 
-    def __init__(self, of: RecordedTopic, count: int) -> None:
-        super().__init__(of.name, of.id, of.origin, of._log, of._base)
-        self._rows = of._rows
+    def __init__(self, of: RecordedTopic, limit: int) -> None:
+        super().__init__(of.name, of.id, of.origin, of.records)
         self._of = of
-        self._count = count
-        self._seen: dict[int, int] | None = None
+        self._limit = limit
 
-    def _last(self) -> dict[int, int]:
-        if self._seen is None:
-            if self._count == self._of.rows:
-                self._seen = dict(self._of._newest)
-            else:
-                with memoryview(self._rows)[: self._count * ROW.size] as view:
-                    self._seen = {number: row for row, (number,) in enumerate(_NUMBER.iter_unpack(view))}
-        return self._seen
+    @property
+    def recorded(self) -> RecordedTopic:
+        """The topic with all that is filed of it."""
+        return self._of
+
+    def _count(self, addresses: array[int]) -> int:
+        # Most have no record behind the limit.
+        return len(addresses) if addresses[-1] < self._limit else bisect_left(addresses, self._limit)
 
     def copy(self) -> Topic:
         """A topic to change, while this one stays."""
-        twin = TopicAt(self._of, self._count)
+        twin = TopicAt(self._of, self._limit)
         twin._changed = dict(self._changed)
         return twin
 
     def is_same(self, other: Topic) -> bool:
         """Whether the other is the same topic with the same past; cheap, and never true without cause."""
-        if not isinstance(other, TopicAt) or self._changed or other._changed:
-            return self is other
-        return self._rows is other._rows and self._count == other._count
+        if self is other:
+            return True
+        if not self._shares(other):
+            return False
+        low, high = sorted((self._limit, other._limit))
+        return not any(bisect_left(filed, low) < bisect_left(filed, high) for filed in self._lists())
 
     def differing(self, other: Topic) -> list[int]:
-        """The numbers of partitions that are not the same in both: of one past, only the rows between are looked at."""
-        if not isinstance(other, TopicAt) or self._rows is not other._rows or self._changed or other._changed:
+        """The numbers of partitions that are not the same in both: of one past, only records between are looked at."""
+        if not self._shares(other):
             return super().differing(other)
-        first, last = sorted((self._count, other._count))
-        with memoryview(self._rows)[first * ROW.size : last * ROW.size] as view:
-            numbers = {number for (number,) in _NUMBER.iter_unpack(view)}
-        return [number for number in sorted(numbers) if self._value(number) != other._value(number)]
+        low, high = sorted((self._limit, other._limit))
+        found = []
+        for number, filed in list(self.records.addresses.items()):
+            if bisect_left(filed, low) < bisect_left(filed, high):
+                partition_id = _to_int(number)
+                mine, theirs = self.partition(partition_id), other.partition(partition_id)
+                if mine is None or theirs is None or mine.value != theirs.value:
+                    found.append(partition_id)
+        return sorted(found)
 
-    def _value(self, number: int) -> Partition | Undecoded | None:
-        row = self._last().get(number)
-        if row is not None:
-            return self._log.value(self._rows, row)
-        entry = None if self._base is None else self._base.partition(number)
-        return None if entry is None else entry.value
+    def _shares(self, other: Topic) -> TypeGuard[TopicAt]:
+        """Whether the two are points in time of one topic."""
+        if not isinstance(other, TopicAt) or self._changed or other._changed:
+            return False
+        return self.records is other.records
+
+    def _lists(self) -> list[array[int]]:
+        return list(self.records.addresses.values())
+
+
+def _to_int(number: bytes) -> int:
+    return int.from_bytes(number, "big", signed=True)
+
+
+def _to_bytes(partition_id: int) -> bytes:
+    return partition_id.to_bytes(4, "big", signed=True)

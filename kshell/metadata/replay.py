@@ -9,19 +9,41 @@ from array import array
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
+from itertools import repeat
 from typing import NamedTuple
 
 from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint, take_over
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.quorum import control
-from kshell.metadata.families.topics import TOPIC, create, writable
+from kshell.metadata.families.topics import NAMES, TOPIC, TOPICS, create, writable
 from kshell.metadata.image import EMPTY, Image
-from kshell.metadata.partitions import Report, Run
+from kshell.metadata.partition_changes import (
+    CLEAR_ELR,
+    NUMBER,
+    PARTITION,
+    PARTITION_CHANGE,
+    PartitionChanges,
+    check_recovery,
+    essence,
+    fits_every_partition,
+)
+from kshell.metadata.partitions import Partition, Report, Run, Topic, from_record, merge
+from kshell.metadata.record_log import RecordLog
+from kshell.metadata.recorded_topics import RecordedTopic, TopicAt, TopicRecords
 from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode_record, decode_value
 from kshell.metadata.values import Origin, Place, Provenance
-from kshell.protocol.batches import Batch, RawRecord, iter_records, read_record
+from kshell.protocol.batches import (
+    APPEND_TIME_BIT,
+    Batch,
+    RawRecord,
+    iter_records,
+    pack,
+    plain_values,
+    read_record,
+)
+from kshell.protocol.decoder import Message
 from kshell.protocol.framing import Framer, OddRecord, Span, TopicRun, iter_values
-from kshell.protocol.primitives import DecodeError, Uuid
+from kshell.protocol.primitives import Buffer, DecodeError, Uuid
 
 _BEGIN, _END, _ABORT = 23, 24, 25
 _NEVER = 1 << 63
@@ -33,8 +55,8 @@ MOST_PROBLEMS = 10_000
 _ROOM, _RATIO = 64 << 20, 64
 """Bytes that compressed batches may become together: so many, and so many times what they are. Metadata is compressed
 to a twentieth or so, by those who compress it; Kafka's controllers do not."""
-_AT_ONCE = 1 << 16
-"""Records of a batch that are framed before the first is replayed; Kafka's batches have some thousands at the most."""
+_MOST_ESSENCES = 1 << 16
+"""Contents of records of partitions that are known to be sound."""
 
 
 class Problem(NamedTuple):
@@ -74,20 +96,37 @@ class Problems(list[Problem]):
         return {kind: offsets[: bisect_right(offsets, offset)] for kind, offsets in self.unlisted.items()}
 
 
-class Replayer:
-    """Feeds batches to a delta; :meth:`image` gives what they add up to. ``until`` is the last offset to take."""
+class _Waiting(NamedTuple):
+    """A record of an open metadata transaction."""
 
-    def __init__(self, base: Image = EMPTY, *, until: int | None = None) -> None:
+    raw: RawRecord
+    place: Place
+    address: int
+
+
+class Replayer:
+    """Feeds batches to a delta; :meth:`image` gives what they add up to. ``until`` is the last offset to take.
+
+    The log's records of partitions, which most are, are not replayed: they are filed with their topics
+    (:class:`RecordedTopic`) once it is known that they fit.
+    """
+
+    def __init__(self, base: Image = EMPTY, *, until: int | None = None, start: int = 0) -> None:
+        self.log = RecordLog(start)
+        """The log's records that were replayed, from offset ``start`` on."""
+        self.changes = PartitionChanges(self.log)
         self._delta = Delta(base)
         self._provenance = base.provenance
         self._until = until
         self._framer = Framer()
         self._stored = self._decompressed = 0
         """Bytes of compressed batches, and what they became."""
-        self._held: list[tuple[RawRecord, Place]] | None = None
+        self._held: list[_Waiting] | None = None
         self._before_transaction = base.provenance
         self._expected: deque[Checkpoint] = deque()
         self._due = _NEVER
+        self._sound: set[bytes] = set()
+        """Essences of records of partitions that fit whichever partition they name, if it is there."""
         self.checkpoints: list[PassedCheckpoint] = []
         """The snapshots that were passed."""
         self.problems = Problems()
@@ -96,59 +135,126 @@ class Replayer:
 
     def image(self) -> Image:
         """The image so far; an open transaction is left out. Replaying may go on: the image stays as it is."""
+        grown = [topic for topic in self._delta.peek(TOPICS).values() if type(topic) is RecordedTopic]
+        if grown:
+            limit = self.log.limit(self.log.end - 1)
+            table = self._delta.table(TOPICS)
+            for topic in grown:
+                table[topic.id] = topic.until(limit)
         image = self._delta.apply(self._provenance if self._held is None else self._before_transaction)
         self._delta = Delta(image)
         return image
 
+    def release(self) -> None:
+        """Decodes what was filed and lets go of the log's bytes; inside a transaction nothing is done.
+
+        For a replay without end: what it retains would grow for ever.
+        """
+        if self._held is not None:
+            return
+        for topic in list(self._delta.peek(TOPICS).values()):
+            recorded = topic.recorded if isinstance(topic, TopicAt) else topic
+            if isinstance(recorded, RecordedTopic) and recorded.records.log is self.log:
+                self._delta.table(TOPICS)[topic.id] = recorded.decoded()
+        self.log = RecordLog(self.log.end)
+        self.changes = PartitionChanges(self.log)
+
     @property
     def open_transaction(self) -> int | None:
         """The offset of the BeginTransaction whose end has not come, if any."""
-        return self._held[0][0].offset if self._held else None
+        return self._held[0].raw.offset if self._held else None
 
     # --- the log -------------------------------------------------------------------------------------------------
 
     def log_batch(self, batch: Batch, file: str, start: int = 0) -> None:
         """The records of a verified batch of the log, from offset ``start`` on. Raises DecodeError before the first."""
+        self.log.add_batch(batch, file, start)
         place = Place(file, batch.position, batch.epoch, False)
-        records: Iterable[RawRecord] = iter_records(batch)
-        if batch.records <= _AT_ONCE:
-            records = list(records)
-        size = sum(len(raw.value or b"") for raw in records) if batch.codec or batch.records > _AT_ONCE else 0
-        self._grow(batch, size)
-        if batch.records > _AT_ONCE:  # framed again, for so many of them at once would fill the memory
-            records = iter_records(batch)
-        for raw in records:
+        region, begin, end = batch.region()
+        if batch.codec:
+            self._grow(batch, end - begin)
+        values = None if batch.is_control else plain_values(region, begin, end, batch.records)
+        last = batch.last_offset
+        is_whole = batch.base_offset >= start and last < self._due and (self._until is None or last <= self._until)
+        if values is not None and is_whole:
+            first = self.log.retain(region, begin, end)
+            timestamp = batch.max_timestamp if batch.attributes & APPEND_TIME_BIT else batch.base_timestamp
+            self.log.add_records(batch.records, timestamp)
+            self._plain(batch.base_offset, timestamp, place, region, first, values)
+            return
+        if values is None and not batch.is_control:
+            # In the plain form an address leads back to them. All are read before the first of them is replayed.
+            region, begin = pack([(None, raw.value or b"") for raw in iter_records(batch)]), 0
+            end = len(region)
+            values = plain_values(region, begin, end, batch.records)
+        elif batch.is_control:
+            deque(iter_records(batch), maxlen=0)
+        first = self.log.retain(region, begin, end)
+        addresses = repeat(first) if values is None else (first + at for at in values[::2])
+        for raw, address in zip(iter_records(batch), addresses, strict=False):
             if raw.offset < start:
                 continue
             if self._until is not None and raw.offset > self._until:
                 return
             if raw.offset >= self._due:
                 self.pass_due_checkpoints(raw.offset)
+            self.log.add_records(1, raw.timestamp)
             if batch.is_control:
                 self._control(raw, place)
             else:
-                self._log_record(raw, place)
+                self._log_record(raw, place, address)
                 self._provenance = Provenance(raw.offset, batch.epoch, raw.timestamp)
+            self._after(raw.offset)
+
+    def _plain(
+        self, base_offset: int, timestamp: int, place: Place, region: Buffer, first: int, values: array[int]
+    ) -> None:
+        """All records of a batch in the plain form; ``first`` is the address of the region's first byte."""
+        topics, sound, is_waiting = self._delta.peek(TOPICS), self._sound, self._held is not None
+        bounds = iter(values)
+        offset = base_offset
+        for at, end in zip(bounds, bounds, strict=True):
+            if not is_waiting and region[at : at + 3] + region[at + 23 : end] in sound:
+                topic = topics.get(region[at + 7 : at + 23])
+                if type(topic) is RecordedTopic:
+                    number = region[at + 3 : at + 7]
+                    filed = topic.records.addresses.get(number)
+                    if filed is not None:
+                        filed.append(first + at)
+                        offset += 1
+                        continue
+                    if region[at + 1] == PARTITION:
+                        topic.records.file(number, first + at)
+                        offset += 1
+                        continue
+            if offset > base_offset:
+                self._provenance = Provenance(offset - 1, place.epoch, timestamp)
+            self._log_record(RawRecord(offset, timestamp, None, bytes(region[at:end])), place, first + at)
+            self._after(offset)
+            topics, is_waiting = self._delta.peek(TOPICS), self._held is not None
+            offset += 1
+        self._provenance = Provenance(offset - 1, place.epoch, timestamp)
+
+    def _after(self, offset: int) -> None:
+        """Whoever records what a record did looks here, after each but those of partitions that were only filed."""
 
     def _grow(self, batch: Batch, size: int) -> None:
-        """Counts what a compressed batch became, for the image keeps it. Raises DecodeError where it is too much."""
-        if not batch.codec:
-            return
+        """Counts what a compressed batch became, for it is retained. Raises DecodeError where it is too much."""
         self._stored += batch.size
         self._decompressed += size
         if self._decompressed > _ROOM + _RATIO * self._stored:
             reason = f"the compressed batches up to here, {self._stored} bytes, become {self._decompressed} bytes"
             raise DecodeError(f"{reason}: more than {_RATIO} times as many", 0)
 
-    def _log_record(self, raw: RawRecord, place: Place) -> None:
+    def _log_record(self, raw: RawRecord, place: Place, address: int) -> None:
         value = raw.value or b""
         key = value[1] if len(value) > 2 and value[0] == 1 else -1
         if _BEGIN <= key <= _ABORT:
             self._marker(key, raw, place)
         elif self._held is not None:
-            self._held.append((raw, place))
+            self._held.append(_Waiting(raw, place, address))
         else:
-            self._replay(raw, place)
+            self._replay(raw, place, address)
 
     def _marker(self, key: int, raw: RawRecord, place: Place) -> None:
         """A marker whose version is not known, or that is malformed, still marks; it is listed as well."""
@@ -160,12 +266,14 @@ class Replayer:
             return
         if key == _BEGIN:
             self._before_transaction = self._provenance
-            self._held = [(raw, place)]
+            self._held = [_Waiting(raw, place, -1)]
+            self.log.begin_transaction(raw.offset)
             return
         self._held = None
+        self.log.end_transaction(raw.offset)
         if key == _END:
-            for waiting, where in (held or ())[1:]:
-                self._replay(waiting, where)
+            for waiting in (held or ())[1:]:
+                self._replay(*waiting)
 
     def _list_undecoded(self, raw: RawRecord, place: Place) -> Origin:
         """A metadata record's origin; if it cannot be decoded, it is listed."""
@@ -178,16 +286,28 @@ class Replayer:
     def _undecoded(self, origin: Origin, undecoded: Undecoded) -> None:
         self.problems.append(Problem(origin, undecoded.reason, not undecoded.malformed, undecoded))
 
-    def _replay(self, raw: RawRecord, place: Place) -> None:
+    def _replay(self, raw: RawRecord, place: Place, address: int | None) -> None:
+        """A record, of the log if it has an address, else of a snapshot."""
         offset, timestamp, key, value = raw
         known = decode_known(value) if key is None and value is not None else None
-        if known is None:
+        if known is None or value is None:
             self._list_undecoded(raw, place)
             return
         kind, version, data = known
         origin = Origin(offset, timestamp, kind.name, version, place)
         try:
-            kind.replay(self._delta, data, origin)
+            if address is None:
+                kind.replay(self._delta, data, origin)
+            elif kind.api_key == PARTITION:
+                self._file_partition(value, data, address)
+            elif kind.api_key == PARTITION_CHANGE:
+                self._file_change(value, data, address)
+            elif kind.api_key == CLEAR_ELR:
+                self._file_clear(data, address)
+            else:
+                kind.replay(self._delta, data, origin)
+                if kind is TOPIC:
+                    self._recorded(data["topicId"])
         except ReplayError as error:
             self.problems.append(Problem(origin, str(error), False))
 
@@ -198,6 +318,64 @@ class Replayer:
             self._undecoded(origin, decoded.undecoded)
         elif decoded.data is not None:
             control(self._delta, decoded.name, decoded.data, origin)
+
+    # --- records of partitions -----------------------------------------------------------------------------------
+
+    def _file_partition(self, value: bytes, data: Message, address: int) -> None:
+        from_record(data)  # raises ReplayError for what Kafka refuses
+        self._topic(data["topicId"])
+        self._recorded(data["topicId"]).records.file(value[NUMBER], address)
+        self._is_sound(value)
+
+    def _file_change(self, value: bytes, data: Message, address: int) -> None:
+        topic, number = self._topic(data["topicId"]), value[NUMBER]
+        is_filed = isinstance(topic, RecordedTopic) and number in topic.records.addresses
+        fits = fits_every_partition(data)
+        if not (is_filed and fits):
+            entry = topic.partition(data["partitionId"])
+            if entry is None or not isinstance(entry.value, Partition):
+                raise ReplayError(f"topic {topic.name} has no partition {data['partitionId']}")
+            merge(entry.value, data)  # raises ReplayError for what does not fit it
+        check_recovery(data)
+        self._recorded(data["topicId"]).records.file(number, address)
+        if fits:
+            self._is_sound(value)
+
+    def _file_clear(self, data: Message, address: int) -> None:
+        """Of the partitions, only those that have an ELR are changed."""
+        names = self._delta.peek(NAMES)
+        if data["topicName"] and data["topicName"] not in names:
+            raise ReplayError(f"there is no topic named {data['topicName']!r}")
+        for topic_id in [names[data["topicName"]]] if data["topicName"] else list(self._delta.peek(TOPICS)):
+            for partition_id, value in self._topic(topic_id).scan():
+                if isinstance(value, Partition) and (value.elr or value.last_known_elr):
+                    number = partition_id.to_bytes(4, "big", signed=True)
+                    self._recorded(topic_id).records.file(number, address)
+
+    def _topic(self, topic_id: Uuid) -> Topic:
+        topic: Topic | None = self._delta.peek(TOPICS).get(topic_id)
+        if topic is None:
+            raise ReplayError(f"there is no topic with id {topic_id}")
+        return topic
+
+    def _recorded(self, topic_id: Uuid) -> RecordedTopic:
+        """The topic that records are filed with; made of what a snapshot, or another replay, holds of it."""
+        topic = self._topic(topic_id)
+        if isinstance(topic, RecordedTopic):
+            return topic
+        if isinstance(topic, TopicAt) and topic.records.log is self.log:
+            recorded = topic.recorded
+        else:
+            base = None if topic.origin.place.in_snapshot is False and not len(topic) else topic
+            recorded = RecordedTopic(topic.name, topic.id, topic.origin, TopicRecords(self.log, self.changes, base))
+            self._delta.touch(TOPICS, topic_id, topic.name)
+        self._delta.table(TOPICS)[topic_id] = recorded
+        return recorded
+
+    def _is_sound(self, value: bytes) -> None:
+        if len(self._sound) >= _MOST_ESSENCES:
+            self._sound.clear()
+        self._sound.add(essence(value))
 
     # --- snapshots inside the log --------------------------------------------------------------------------------
 
@@ -220,7 +398,9 @@ class Replayer:
 
         No snapshot is written inside a metadata transaction, so one that is open belongs to a log of another history.
         """
-        self._held = None
+        if self._held is not None:
+            self._held = None
+            self.log.end_transaction(checkpoint.end_offset - 1)
         self._provenance = snapshot.provenance
         differences = take_over(self._delta, snapshot)
         self.checkpoints.append(PassedCheckpoint(checkpoint.file, snapshot.provenance, differences))
@@ -238,15 +418,16 @@ class Replayer:
                 self._control(raw, place)
             return
         buf, start, end = batch.region()
-        self._grow(batch, end - start)
+        if batch.codec:
+            self._grow(batch, end - start)
         for found in self._framer.checked(buf, start, end, batch.last_offset_delta):
             if isinstance(found, Span):
                 value = bytes(buf[found.value : found.value_end])
                 offset, timestamp = batch.base_offset + found.delta, batch.time(found.time_delta)
-                self._replay(RawRecord(offset, timestamp, None, value), place)
+                self._replay(RawRecord(offset, timestamp, None, value), place, None)
                 continue
             if isinstance(found, OddRecord):
-                self._replay(read_record(buf, found.start, batch)[0], place)
+                self._replay(read_record(buf, found.start, batch)[0], place, None)
                 continue
             run = Run(buf, found.start, found.end, batch.base_offset, batch.base_timestamp, place, self._report)
             if isinstance(found, TopicRun):

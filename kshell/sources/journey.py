@@ -37,6 +37,10 @@ class Journey:
             found = self.past.at(self.until, self.progress)
             if found is not None:
                 return found
+        if self.until is None and self.past is not None and self.past.is_recorded and not self.source.is_live:
+            found = self.past.newest(self.progress)
+            if found is not None:
+                return found
         return self.source.load(until=self.until, progress=self.progress)
 
     @property

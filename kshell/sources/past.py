@@ -38,6 +38,11 @@ class Past:
             recorded = self.recorded(progress)
         return None if recorded is None else recorded.loaded(offset)
 
+    def newest(self, progress: Progress | None = None) -> Loaded | None:
+        """The newest state, as the source itself loads it; ``None`` where the log does not tell it alone."""
+        recorded = self.recorded(progress)
+        return None if recorded is None else recorded.newest()
+
     def history(self, progress: Progress | None = None) -> tuple[History, SnapshotFacts | None] | None:
         """All that the log tells up to now, and the snapshot that it begins with. Raises KshellError."""
         recorded = self.recorded(progress)
@@ -169,6 +174,14 @@ class _Recorded:
             return False
         return True
 
+    def newest(self) -> Loaded | None:
+        """As :meth:`loaded`, of the log's end, if a source that loads begins where this log began."""
+        log = self.history.log
+        if self.damage or self.stepped_over or not self.joined or checkpoints.inside(self.listing, log.start):
+            return None
+        loaded = self.loaded(log.end)
+        return None if loaded is None else loaded._replace(until=None)
+
     def loaded(self, offset: int) -> Loaded | None:
         """The image as of an offset, as a source loads it; ``None`` where the log does not tell."""
         history = self.history
@@ -186,7 +199,7 @@ class _Recorded:
             last_timestamp=log.timestamp(end - 1) if end > log.start else image.provenance.timestamp,
             problems=_together(self._base.problems, problems),
             torn=self.torn if offset >= log.end else None,
-            open_transaction=history.open_transaction(offset),
+            open_transaction=log.open_transaction(offset),
             damage=list(self.stepped_over),
             notes=list(self.notes),
             until=offset,

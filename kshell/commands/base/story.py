@@ -93,11 +93,13 @@ def story_of(session: Session, name: str) -> Story:
     if not session.source.has_log:
         image = image_for(session, name, ("topics", "brokers"))
         return Story(image, None, "brokers tell the present state alone; what came before is in the log (-q, -d)")
-    image = session.image
     from kshell.sources.past import Past  # late: it brings all that replays
 
     session.travels()
     past = session.past or Past(session.source)
+    if not session.source.is_live:  # first, so that the image need not be made of the same log once more
+        past.history(session.progress)
+    image = session.image
     known = past.history(session.progress)
     if known is None:
         return Story(image, None, "the log cannot be replayed from its start: only the state is known, not its past")

@@ -1,0 +1,164 @@
+"""What the records of one partition come to, one after another.
+
+A log holds many changes and few different ones: the same leaders fail over the same replicas, again and again. So a
+state without its epochs, and a record without the partition that it names, are brought together once; from then on the
+pair is looked up. Epochs are counted beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from kshell.metadata.partitions import NO_LEADER_CHANGE, NO_RECOVERY_CHANGE, Partition, from_record, merge
+from kshell.metadata.record_log import RecordLog
+from kshell.metadata.records import decode_known
+from kshell.protocol.decoder import Message
+from kshell.protocol.primitives import ZERO_UUID
+
+PARTITION, PARTITION_CHANGE, CLEAR_ELR = 3, 5, 28
+"""Api keys of the records that write partitions."""
+NUMBER, TOPIC_ID, REST = slice(3, 7), slice(7, 23), 23
+"""Where the first two of them hold the partition's number and its topic's id, and where the rest begins."""
+_CLEAR: Message = {"eligibleLeaderReplicas": [], "lastKnownElr": []}
+_MOST_PAIRS = 1 << 17
+"""Pairs that are remembered; a log may have as many states as records."""
+_INT32 = 1 << 32
+_HALF = 1 << 31
+
+
+def essence(value: bytes) -> bytes:
+    """What a record says but for which partition: records of the same essence change the same state alike."""
+    return value[:3] if value[1] == CLEAR_ELR else value[:3] + value[REST:]
+
+
+def fits_every_partition(change: Message) -> bool:
+    """Whether a PartitionChangeRecord with a known recovery state can be merged into any partition.
+
+    Others depend on how many replicas the partition has: their directories must be as many.
+    """
+    replicas, directories = change.get("replicas"), change.get("directories")
+    if replicas is None and directories is None:
+        return True
+    if directories is None:
+        return False
+    is_assigned = any(directory != ZERO_UUID for directory in directories)
+    return not is_assigned or (replicas is not None and len(replicas) == len(directories))
+
+
+def check_recovery(change: Message) -> None:
+    """Raises ReplayError for a PartitionChangeRecord whose recovery state Kafka refuses."""
+    merge(_NOTHING.value, {"leaderRecoveryState": change.get("leaderRecoveryState", NO_RECOVERY_CHANGE)})
+
+
+def cleared(value: Partition) -> Partition:
+    """The partition after a ClearElrRecord that concerns it."""
+    return merge(value, _CLEAR)
+
+
+class _State:
+    """A partition without its epochs, and what each record made of it so far."""
+
+    __slots__ = ("after", "value")
+
+    def __init__(self, value: Partition) -> None:
+        self.value = value
+        self.after: dict[bytes, _Step] = {}
+
+
+class _Step(NamedTuple):
+    """The state after a record. ``epochs``: those that it sets, of leader and partition; else how much the leader
+    epoch rises.
+    """
+
+    state: _State
+    epochs: tuple[int, int] | None
+    rise: int
+
+
+class PartitionChanges:
+    """Replays partition records of one log. All of them must be known to fit."""
+
+    def __init__(self, log: RecordLog) -> None:
+        self._log = log
+        self._states: dict[Partition, _State] = {}
+        self._sets: dict[bytes, _Step] = {}
+        self._pairs = 0
+
+    def last(self, first: Partition | None, addresses: Iterable[int]) -> Partition:
+        """The partition after all of the records.
+
+        Args:
+            first: what it was before them; ``None`` if the first of them is a PartitionRecord.
+            addresses: at least one, in the order in which the records took effect.
+        """
+        state, leader_epoch, partition_epoch = self._begin(first)
+        value_of = self._log.value
+        for address in addresses:
+            value = value_of(address)
+            step = state.after.get(value[:3] + value[REST:]) or self._step(state, value)
+            state, epochs, rise = step
+            if epochs is None:
+                leader_epoch += rise
+                partition_epoch += 1
+            else:
+                leader_epoch, partition_epoch = epochs
+        return _with_epochs(state.value, leader_epoch, partition_epoch)
+
+    def every(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Partition]:
+        """The partition after each of the records, as :meth:`last` has it."""
+        state, leader_epoch, partition_epoch = self._begin(first)
+        for address in addresses:
+            value = self._log.value(address)
+            state, epochs, rise = self._step(state, value)
+            leader_epoch, partition_epoch = epochs or (leader_epoch + rise, partition_epoch + 1)
+            yield _with_epochs(state.value, leader_epoch, partition_epoch)
+
+    def _begin(self, first: Partition | None) -> tuple[_State, int, int]:
+        if first is None:
+            return _NOTHING, 0, 0
+        return self._state(first), first.leader_epoch, first.partition_epoch
+
+    def _state(self, value: Partition) -> _State:
+        without_epochs = value._replace(leader_epoch=0, partition_epoch=0)
+        state = self._states.get(without_epochs)
+        if state is None:
+            state = self._states[without_epochs] = _State(without_epochs)
+        return state
+
+    def _step(self, state: _State, value: bytes) -> _Step:
+        key = essence(value)
+        known = self._sets.get(key) or state.after.get(key)
+        if known is not None:
+            return known
+        self._pairs += 1
+        if self._pairs > _MOST_PAIRS:
+            self._states.clear()
+            self._sets.clear()
+            self._pairs = 0
+        if value[1] == CLEAR_ELR:
+            step = _Step(self._state(cleared(state.value)), None, 0)
+            state.after[key] = step
+            return step
+        decoded = decode_known(value)
+        if decoded is None:
+            raise AssertionError("a record that cannot be decoded was filed")
+        data = decoded[2]
+        if value[1] == PARTITION:
+            partition = from_record(data)
+            step = _Step(self._state(partition), (partition.leader_epoch, partition.partition_epoch), 0)
+            self._sets[key] = step
+        else:
+            rise = 0 if data.get("leader", NO_LEADER_CHANGE) == NO_LEADER_CHANGE else 1
+            step = _Step(self._state(merge(state.value, data)), None, rise)
+            state.after[key] = step
+        return step
+
+
+_NOTHING = _State(Partition((), (), (), (), (), (), (), -1, "RECOVERED", 0, 0))
+"""What comes before a PartitionRecord, which passes over it."""
+
+
+def _with_epochs(value: Partition, leader_epoch: int, partition_epoch: int) -> Partition:
+    """Epochs are ``int`` of Java: after the largest comes the smallest."""
+    return Partition(*value[:9], (leader_epoch + _HALF) % _INT32 - _HALF, (partition_epoch + _HALF) % _INT32 - _HALF)

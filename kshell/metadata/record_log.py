@@ -1,0 +1,217 @@
+"""The records of a log by offset and by address: their time, their batch, and their bytes.
+
+A replay does not decode what nobody may look at. It keeps the verified bytes and files the *address* of a record where
+it belongs: the position of its value in all the bytes laid end to end. From an address, everything that the log says
+of a record is found again.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from kshell.metadata.records import record_types
+from kshell.metadata.values import Origin, Place
+from kshell.protocol.batches import Batch
+from kshell.protocol.primitives import Buffer, read_varint
+
+_T = TypeVar("_T", bound=Hashable)
+_API_KEY, _VERSION = 1, 2
+"""Where a value holds them, one byte each."""
+
+
+class Interned(Generic[_T]):
+    """Values, each kept once, and a number for each."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[_T, int] = {}
+        self.values: list[_T] = []
+
+    def number(self, value: _T) -> int:
+        """The value's number, the same for an equal one."""
+        known = self._numbers.get(value)
+        if known is None:
+            known = self._numbers[value] = len(self.values)
+            self.values.append(value)
+        return known
+
+
+class RecordLog:
+    """Grows at its end. Offsets from ``start`` up to ``end`` (exclusive) are here."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.end = start
+        """The offset after the last record."""
+        self.size = 0
+        """Bytes that are retained, those of records that are still to come among them."""
+        self._tail = 0
+        """The address after the last record."""
+        self.last_batch: tuple[int, int] | None = None
+        """Base offset and CRC of the last batch."""
+        self._chunks: list[Buffer] = []
+        self._chunk_starts = array("q")
+        """The address of the first byte of each chunk."""
+        self._files: Interned[str] = Interned()
+        self._times, self._times_from = array("q"), array("q")
+        """Epoch milliseconds, and the first of the records in a row that have them: those of a batch, as a rule."""
+        self._is_metadata = bytearray()
+        """One a batch: 0 for control records."""
+        self._bases, self._positions = array("q"), array("q")
+        self._epochs, self._file_numbers = array("i"), array("i")
+        self._addresses = array("q")
+        """Of each batch's first record."""
+        self._begun, self._ended = array("q"), array("q")
+        """The offsets of the records that begin and end the metadata transactions that are over."""
+        self._open: int | None = None
+        self._last_limit = (-1, -1, 0)
+
+    # --- what a replay adds --------------------------------------------------------------------------------------
+
+    def add_batch(self, batch: Batch, file: str, start: int) -> None:
+        """One more batch, of which records from offset ``start`` on follow, after its bytes (:meth:`retain`)."""
+        if self.last_batch is None:
+            self.start = self.end = max(self.start, batch.base_offset, start)
+        self._bases.append(batch.base_offset)
+        self._is_metadata.append(not batch.is_control)
+        self._positions.append(batch.position)
+        self._epochs.append(batch.epoch)
+        self._file_numbers.append(self._files.number(file))
+        self._addresses.append(self.size)
+        self.last_batch = batch.base_offset, batch.crc
+
+    def retain(self, region: Buffer, start: int, end: int) -> int:
+        """Keep the records of the batch that was added last.
+
+        Args:
+            region: bytes that hold records back to back. They must not change, and are not copied.
+            start: where the batch's records begin in them.
+            end: where they end.
+
+        Returns:
+            The address of the region's first byte.
+        """
+        if not self._chunks or self._chunks[-1] is not region:
+            self._chunks.append(region)
+            self._chunk_starts.append(self.size)
+            self.size += len(region)
+        first = self._chunk_starts[-1]
+        self._addresses[-1], self._tail = first + start, first + end
+        return first
+
+    def add_records(self, count: int, timestamp: int) -> None:
+        """So many more records of one time."""
+        if not self._times or self._times[-1] != timestamp:
+            self._times.append(timestamp)
+            self._times_from.append(self.end)
+        self.end += count
+
+    def begin_transaction(self, offset: int) -> None:
+        """A metadata transaction begins with the record at an offset."""
+        self._open = offset
+
+    def end_transaction(self, offset: int) -> None:
+        """The open transaction is over with the record at an offset: its records take effect there, or never."""
+        if self._open is not None:
+            self._begun.append(self._open)
+            self._ended.append(offset)
+            self._open = None
+
+    # --- by offset -----------------------------------------------------------------------------------------------
+
+    def timestamp(self, offset: int) -> int:
+        """When the record was written, in epoch milliseconds."""
+        return self._times[bisect_right(self._times_from, offset) - 1]
+
+    def offset_by(self, time_ms: int) -> int | None:
+        """The last record written by then; ``None`` for none, and where the clocks of the log leave it open."""
+        if not all(map(int.__le__, self._times, self._times[1:])):
+            return None
+        found = bisect_right(self._times, time_ms)
+        last = self.end if found == len(self._times) else self._times_from[found]
+        return last - 1 if found else None
+
+    def last_metadata(self, offset: int) -> int | None:
+        """The last record up to an offset that is no control record."""
+        at = bisect_right(self._bases, offset) - 1
+        if at < 0 or offset < self.start:
+            return None
+        found = self._is_metadata.rfind(1, 0, at + 1)
+        last = offset if found == at else self._bases[found + 1] - 1
+        return last if found >= 0 and last >= self.start else None
+
+    def place(self, offset: int) -> Place:
+        """The batch of the record at an offset."""
+        at = bisect_right(self._bases, offset) - 1
+        return Place(self._files.values[self._file_numbers[at]], self._positions[at], self._epochs[at], False)
+
+    def open_transaction(self, offset: int) -> int | None:
+        """Where the transaction begins that is open once the record at an offset is there, if one is."""
+        if self._open is not None and offset >= self._open:
+            return self._open
+        at = bisect_right(self._begun, offset) - 1
+        return self._begun[at] if at >= 0 and offset < self._ended[at] else None
+
+    def limit(self, offset: int) -> int:
+        """The address below which every filed record is in effect at an offset, and from which on none is."""
+        last_offset, end, limit = self._last_limit
+        if (last_offset, end) != (offset, self.end):
+            begun = self.open_transaction(offset)
+            limit = self._address(offset + 1 if begun is None else begun)
+            self._last_limit = (offset, self.end, limit)
+        return limit
+
+    def _address(self, offset: int) -> int:
+        """An address that is behind every record before an offset, and not behind the one at it."""
+        if offset >= self.end:
+            return self._tail
+        at = bisect_right(self._bases, offset) - 1
+        if at < 0:
+            return 0
+        first = self._addresses[at]
+        chunk, start = self._find(first)
+        position = start
+        for _ in range(offset - self._bases[at]):
+            size, position = read_varint(chunk, position)
+            position += size
+        return first + position - start
+
+    # --- by address ----------------------------------------------------------------------------------------------
+
+    def _find(self, address: int) -> tuple[Buffer, int]:
+        at = bisect_right(self._chunk_starts, address) - 1
+        return self._chunks[at], address - self._chunk_starts[at]
+
+    def value(self, address: int) -> bytes:
+        """A record's value; its size stands before it."""
+        chunk, position = self._find(address)
+        start = position - 1
+        while chunk[start - 1] > 0x7F:
+            start -= 1
+        return bytes(chunk[position : position + read_varint(chunk, start)[0]])
+
+    def offset(self, address: int) -> int:
+        """A record's offset: its delta stands before the key, which is null, and the value's size."""
+        chunk, position = self._find(address)
+        key = position - 2
+        while chunk[key] > 0x7F:
+            key -= 1
+        start = key - 1
+        while chunk[start - 1] > 0x7F:
+            start -= 1
+        return self._bases[bisect_right(self._addresses, address) - 1] + read_varint(chunk, start)[0]
+
+    def effective(self, address: int) -> int:
+        """The offset from which a record is in effect: in a metadata transaction, that of its end."""
+        offset = self.offset(address)
+        at = bisect_left(self._begun, offset) - 1
+        return self._ended[at] if at >= 0 and offset < self._ended[at] else offset
+
+    def origin(self, address: int) -> Origin:
+        """Where a record's values come from."""
+        offset = self.offset(address)
+        chunk, position = self._find(address)
+        kind = record_types()[chunk[position + _API_KEY]]
+        return Origin(offset, self.timestamp(offset), kind.name, chunk[position + _VERSION], self.place(offset))

@@ -1,0 +1,266 @@
+"""Random logs that make no sense, at every offset: images, problems, and the past of each partition.
+
+The reference replays each record by its declaration, one after another, on a delta of its own; nothing is filed there.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+import pytest
+
+from kshell.metadata.delta import Delta
+from kshell.metadata.families.topics import TOPICS
+from kshell.metadata.history import Recorder
+from kshell.metadata.image import EMPTY, Image
+from kshell.metadata.records import ReplayError, decode_value
+from kshell.metadata.replay import Replayer
+from kshell.metadata.values import Entry, Origin, Place
+from kshell.protocol.batches import Batch, iter_records
+from tests.builders import TIME, batches, control_batch, leader_change, metadata, timed_batch, uuid, value
+from tests.builders import batch as batch_of
+
+_LOGS = 20
+_OFFSETS = 300
+_IDS = [uuid(number + 5) for number in range(4)]
+_NAMES = ["a", "b", "c" * 130, "a"]
+_MARKERS = ("BEGIN_TRANSACTION", "END_TRANSACTION", "ABORT_TRANSACTION")
+Touched = tuple[Any, int]
+"""A topic's id and a partition's number."""
+
+
+def _some(rng: random.Random) -> list[int]:
+    return [rng.randrange(4) for _ in range(rng.randrange(4))]
+
+
+def _partition(rng: random.Random) -> bytes:
+    replicas = _some(rng)
+    elr: dict[str, Any] = {}
+    if rng.random() < 0.3:
+        elr = {"eligibleLeaderReplicas": _some(rng), "lastKnownElr": _some(rng)}
+    return value(
+        "PARTITION", 2, topicId=rng.choice(_IDS), partitionId=rng.randrange(3), replicas=replicas, isr=_some(rng),
+        removingReplicas=[], addingReplicas=[], leader=rng.randrange(-1, 3), leaderEpoch=rng.choice((0, 2**31 - 1)),
+        partitionEpoch=rng.choice((0, 2**31 - 1)), leaderRecoveryState=rng.choice((0, 0, 0, 1, 5)),
+        directories=[uuid(rng.randrange(2))] * (len(replicas) if rng.random() < 0.9 else 5), **elr,
+    )  # fmt: skip
+
+
+def _change(rng: random.Random) -> bytes:
+    version = rng.randrange(3)
+    data: dict[str, Any] = {}
+    if rng.random() < 0.5:
+        data["isr"] = _some(rng)
+    if rng.random() < 0.5:
+        data["leader"] = rng.randrange(-2, 3)
+    if rng.random() < 0.2:
+        data["leaderRecoveryState"] = rng.choice((0, 1, 7))
+    if rng.random() < 0.3 and version > 1:
+        data["eligibleLeaderReplicas"] = _some(rng)
+    if rng.random() < 0.2:
+        data["replicas"] = _some(rng)
+    if rng.random() < 0.2 and version > 0:
+        data["directories"] = [uuid(rng.randrange(3)) for _ in range(rng.randrange(4))]
+    return value("PARTITION_CHANGE", version, topicId=rng.choice(_IDS), partitionId=rng.randrange(4), **data)
+
+
+def _other(rng: random.Random) -> bytes:
+    topic, name, number = rng.choice(_IDS), rng.choice(_NAMES), rng.randrange(3)
+    own_name = _NAMES[_IDS.index(topic)]
+    listener = {"entityType": "user", "entityName": None}
+    return rng.choice((
+        lambda: value("TOPIC", name=own_name, topicId=topic),
+        lambda: value("TOPIC", name=name, topicId=topic),
+        lambda: value("REMOVE_TOPIC", topicId=topic),
+        lambda: value("CLEAR_ELR", topicName=rng.choice(("", name))),
+        lambda: value("CONFIG", resourceType=2, resourceName=name, name="k", value=rng.choice(("x", None))),
+        lambda: value("REGISTER_BROKER", 3, brokerId=number, brokerEpoch=1, incarnationId=uuid(9), endPoints=[],
+                      features=[], rack=None, fenced=True),
+        lambda: value("FENCE_BROKER", id=number, epoch=rng.randrange(2)),
+        lambda: value("UNREGISTER_BROKER", brokerId=number, brokerEpoch=1),
+        lambda: value("ACCESS_CONTROL_ENTRY", id=topic, resourceType=2, resourceName=name, patternType=3,
+                      principal="User:x", host="*", operation=3, permissionType=3),
+        lambda: value("REMOVE_ACCESS_CONTROL_ENTRY", id=topic),
+        lambda: value("CLIENT_QUOTA", entity=[listener], key="producer_byte_rate", value=1.0,
+                      remove=rng.random() < 0.5),
+        lambda: value("NO_OP"),
+        lambda: rng.choice((b"\x01\x7e\x00", b"\x01\x05\x09", b"\x02", b"", b"\x01\x05\x00",
+                            b"\x01\x03\x01" + bytes(20), b"\x02" + _change(rng)[1:], _change(rng)[:-1],
+                            _change(rng) + b"x", _partition(rng)[:-3])),
+    ))()  # fmt: skip
+
+
+def _record(rng: random.Random) -> bytes:
+    if rng.random() < 0.06:
+        return value(rng.choice(_MARKERS))
+    return rng.choice((_partition, _change, _change, _change, _other, _other))(rng)
+
+
+def _log(seed: int) -> list[Batch]:
+    """Batches of one record to eighty, some with times of their own, some control batches between them."""
+    rng = random.Random(seed)
+    raw = [control_batch([leader_change()])]
+    offset = 1
+    while offset < _OFFSETS:
+        if rng.random() < 0.05:
+            raw.append(control_batch([leader_change(), leader_change()], offset))
+            offset += 2
+            continue
+        values = [_record(rng) for _ in range(rng.randint(1, 80 if rng.random() < 0.1 else 6))]
+        if rng.random() < 0.2:
+            times = [TIME + rng.randrange(5) for _ in values]
+            raw.append(timed_batch(values, times, offset, append=rng.random() < 0.5))
+        else:
+            raw.append(batch_of(values, offset))
+        offset += len(values)
+    return batches(b"".join(raw))
+
+
+class _State(NamedTuple):
+    """What the reference has at an offset: the image, the problems' offsets and reasons, what each partition was."""
+
+    tables: dict[str, Any]
+    problems: list[tuple[int, str]]
+    partitions: dict[Touched, list[tuple[int, Entry[Any]] | None]]
+
+
+def _reference(log: list[Batch]) -> list[_State]:
+    """The state after each record."""
+    delta, problems, states = Delta(EMPTY), [], []
+    past: dict[Touched, list[tuple[int, Entry[Any]] | None]] = {}
+    waiting: list[tuple[bytes, Origin]] | None = None
+
+    def replay(raw: bytes, origin: Origin, effective: int) -> None:
+        nonlocal delta
+        decoded = decode_value(raw)
+        if decoded.data is None or decoded.type is None:
+            problems.append((origin.offset, decoded.undecoded.reason if decoded.undecoded else ""))
+            return
+        before = {topic.id: topic for topic in delta.peek(TOPICS).values()}
+        try:
+            decoded.type.replay(delta, decoded.data, origin)
+        except ReplayError as error:
+            problems.append((origin.offset, str(error)))
+        delta = Delta(delta.apply(EMPTY.provenance))
+        for topic_id in {*before, *delta.peek(TOPICS)}:
+            _note(past, topic_id, before.get(topic_id), delta.peek(TOPICS).get(topic_id), effective)
+
+    for found in log:
+        for raw in iter_records(found):
+            if not found.is_control:
+                decoded = decode_value(raw.value)
+                place = Place("log", found.position, found.epoch, False)
+                origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
+                body = raw.value or b""
+                marker = body[1] if len(body) > 2 and body[0] == 1 and body[1] in (23, 24, 25) else None
+                if marker is None and waiting is not None:
+                    waiting.append((body, origin))
+                elif marker is None:
+                    replay(body, origin, raw.offset)
+                elif (marker == 23) == (waiting is not None):
+                    reason = "a transaction is already open" if waiting is not None else "no transaction is open"
+                    problems.append((raw.offset, reason))
+                elif marker == 23:
+                    waiting = []
+                else:
+                    held, waiting = waiting or [], None
+                    for value_, where in held if marker == 24 else ():
+                        replay(value_, where, raw.offset)
+            states.append(_State(metadata(_image(delta)), list(problems), {key: list(of) for key, of in past.items()}))
+    return states
+
+
+def _image(delta: Delta) -> Image:
+    return Image({name: dict(delta.peek(name)) for name in delta._tables}, EMPTY.provenance)
+
+
+def _note(
+    past: dict[Touched, list[tuple[int, Entry[Any]] | None]], topic_id: Any, before: Any, after: Any, effective: int
+) -> None:
+    """What the last record made of a topic's partitions."""
+    if after is None or (before is not None and after is not before and after.origin is not before.origin):
+        for key in [key for key in past if key[0] == topic_id]:
+            past[key].append(None)  # another topic begins, or none
+    for number, entry in after.partitions() if after is not None else ():
+        known = past.setdefault((topic_id, number), [])
+        if not known or known[-1] is None or known[-1][1] is not entry:
+            known.append((effective, entry))
+
+
+@pytest.mark.parametrize("seed", range(_LOGS))
+def test_images_and_problems_at_every_offset(seed: int) -> None:
+    log = _log(seed)
+    recorder, growing = Recorder(), Replayer()
+    for found in log:
+        recorder.log_batch(found, "log")
+    published: list[tuple[int, Image]] = []
+    rng = random.Random(seed)
+    for found in log:
+        growing.log_batch(found, "log")
+        if rng.random() < 0.2:
+            growing.release()
+        published.append((found.last_offset, growing.image()))
+    states = _reference(log)
+    for offset, state in enumerate(states):
+        assert metadata(recorder.history.at(offset)) == state.tables, offset
+        problems = [(problem.origin.offset, problem.reason) for problem in recorder.history.problems_at(offset)]
+        assert problems == state.problems, offset
+    for offset, image in published:  # they stay as they were, whatever came later
+        assert metadata(image) == states[offset].tables, offset
+    for offset in rng.sample(range(len(states)), 25):
+        until = Replayer(until=offset)
+        for found in log:
+            if found.base_offset <= offset:
+                until.log_batch(found, "log")
+        assert metadata(until.image()) == states[offset].tables, offset
+
+
+@pytest.mark.parametrize("seed", range(_LOGS))
+def test_every_version_of_every_partition(seed: int) -> None:
+    log = _log(seed)
+    recorder = Recorder()
+    for found in log:
+        recorder.log_batch(found, "log")
+    for offset, state in enumerate(_reference(log)):
+        if offset % 7 and offset != len(log) - 1:
+            continue
+        for topic_id, topic in recorder.history.at(offset)[TOPICS].items():
+            recorded = next(held for _, held in recorder.history.versions(TOPICS, (topic_id,), offset))
+            for number in topic.partition_ids():
+                expected = state.partitions[topic_id, number]
+                last = max((at for at, one in enumerate(expected) if one is None), default=-1)
+                got = [(since, entry.value, entry.origin) for since, entry in recorded.versions(number, offset)]
+                versions = [(one[0], one[1].value, one[1].origin) for one in expected[last + 1 :] if one is not None]
+                assert got[::-1] == versions, (offset, number)
+
+
+@pytest.mark.parametrize("data", [{"leader": 2}, {"replicas": [1, 2], "isr": [2]}], ids=["leader", "replicas"])
+def test_a_partition_with_many_changes_is_not_replayed_from_its_first_for_each(data: dict[str, Any]) -> None:
+    """Each of them fits, or must be tried; a look at the state after each costs the same whatever came before."""
+    number = 20_000
+    first = [
+        value("TOPIC", name="t", topicId=uuid(1)),
+        value("PARTITION", topicId=uuid(1), partitionId=0, replicas=[1, 2], isr=[1], leader=1, leaderEpoch=0,
+              partitionEpoch=0),
+    ]  # fmt: skip
+    change = value("PARTITION_CHANGE", topicId=uuid(1), partitionId=0, **data)
+    replayer = Replayer()
+    steps = 0
+    real = replayer.changes.last
+
+    def counted(before: Any, addresses: Any) -> Any:
+        nonlocal steps
+        steps += len(addresses)
+        return real(before, addresses)
+
+    replayer.changes.last = counted  # type: ignore[method-assign]
+    replayer.log_batch(batches(batch_of(first))[0], "log")
+    for at in range(0, number, 100):
+        replayer.log_batch(batches(batch_of([change] * 100, 2 + at))[0], "log")
+        replayer.image()[TOPICS][uuid(1)].scan()
+    entry = replayer.image()[TOPICS][uuid(1)].partition(0)
+    assert entry.value.partition_epoch == number
+    assert entry.value.isr == ((2,) if "isr" in data else (1,))
+    assert entry.origin.offset == number + 1
+    assert steps < 3 * number
