@@ -72,7 +72,12 @@ class _Search:
         concern = None if self._place is None else Concern(self._place)
         wanted = concern or (None if named else self._wanted())
         records = log_records(
-            session.source, start=self._since.offset, until=self._until, wanted=wanted, progress=session.progress
+            session.source,
+            start=self._since.offset,
+            until=self._until,
+            wanted=wanted,
+            select=None if concern is None else concern.select,
+            progress=session.progress,
         )
         found: Found = ((record, []) for record in records)
         if named or concern is not None:

@@ -33,7 +33,6 @@ from kshell.metadata.recorded_topics import RecordedTopic, TopicAt, TopicRecords
 from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode_record, decode_value
 from kshell.metadata.values import Origin, Place, Provenance
 from kshell.protocol.batches import (
-    APPEND_TIME_BIT,
     Batch,
     RawRecord,
     iter_records,
@@ -46,6 +45,8 @@ from kshell.protocol.framing import Framer, OddRecord, Span, TopicRun, iter_valu
 from kshell.protocol.primitives import Buffer, DecodeError, Uuid
 
 _BEGIN, _END, _ABORT = 23, 24, 25
+_OF_TOPICS = (2, 9)
+"""Api keys of the records that make and remove topics."""
 _NEVER = 1 << 63
 """After every offset."""
 MALFORMED, NEWER, SKIPPED = "malformed", "newer", "skipped"
@@ -127,6 +128,8 @@ class Replayer:
         self._due = _NEVER
         self._sound: set[bytes] = set()
         """Essences of records of partitions that fit whichever partition they name, if it is there."""
+        self._filed: dict[bytes, array[int]] = {}
+        """A short way to the addresses of partitions: by number and topic id, as records have them."""
         self.checkpoints: list[PassedCheckpoint] = []
         """The snapshots that were passed."""
         self.problems = Problems()
@@ -137,6 +140,7 @@ class Replayer:
         """The image so far; an open transaction is left out. Replaying may go on: the image stays as it is."""
         grown = [topic for topic in self._delta.peek(TOPICS).values() if type(topic) is RecordedTopic]
         if grown:
+            self._filed.clear()
             limit = self.log.limit(self.log.end - 1)
             table = self._delta.table(TOPICS)
             for topic in grown:
@@ -156,6 +160,7 @@ class Replayer:
             recorded = topic.recorded if isinstance(topic, TopicAt) else topic
             if isinstance(recorded, RecordedTopic) and recorded.records.log is self.log:
                 self._delta.table(TOPICS)[topic.id] = recorded.decoded()
+        self._filed.clear()
         self.log = RecordLog(self.log.end)
         self.changes = PartitionChanges(self.log)
 
@@ -178,9 +183,8 @@ class Replayer:
         is_whole = batch.base_offset >= start and last < self._due and (self._until is None or last <= self._until)
         if values is not None and is_whole:
             first = self.log.retain(region, begin, end)
-            timestamp = batch.max_timestamp if batch.attributes & APPEND_TIME_BIT else batch.base_timestamp
-            self.log.add_records(batch.records, timestamp)
-            self._plain(batch.base_offset, timestamp, place, region, first, values)
+            self.log.add_records(batch.records, batch.plain_timestamp)
+            self._plain(batch, place, region, first, values)
             return
         if values is None and not batch.is_control:
             # In the plain form an address leads back to them. All are read before the first of them is replayed.
@@ -206,34 +210,41 @@ class Replayer:
                 self._provenance = Provenance(raw.offset, batch.epoch, raw.timestamp)
             self._after(raw.offset)
 
-    def _plain(
-        self, base_offset: int, timestamp: int, place: Place, region: Buffer, first: int, values: array[int]
-    ) -> None:
+    def _plain(self, batch: Batch, place: Place, region: Buffer, first: int, values: array[int]) -> None:
         """All records of a batch in the plain form; ``first`` is the address of the region's first byte."""
-        topics, sound, is_waiting = self._delta.peek(TOPICS), self._sound, self._held is not None
+        filed, sound, is_waiting = self._filed, self._sound, self._held is not None
         bounds = iter(values)
+        base_offset, timestamp = batch.base_offset, batch.plain_timestamp
         offset = base_offset
         for at, end in zip(bounds, bounds, strict=True):
             if not is_waiting and region[at : at + 3] + region[at + 23 : end] in sound:
-                topic = topics.get(region[at + 7 : at + 23])
-                if type(topic) is RecordedTopic:
-                    number = region[at + 3 : at + 7]
-                    filed = topic.records.addresses.get(number)
-                    if filed is not None:
-                        filed.append(first + at)
-                        offset += 1
-                        continue
-                    if region[at + 1] == PARTITION:
-                        topic.records.file(number, first + at)
-                        offset += 1
-                        continue
+                addresses = filed.get(region[at + 3 : at + 23])
+                if addresses is not None or (addresses := self._addresses(region, at)) is not None:
+                    addresses.append(first + at)
+                    offset += 1
+                    continue
             if offset > base_offset:
                 self._provenance = Provenance(offset - 1, place.epoch, timestamp)
             self._log_record(RawRecord(offset, timestamp, None, bytes(region[at:end])), place, first + at)
             self._after(offset)
-            topics, is_waiting = self._delta.peek(TOPICS), self._held is not None
+            is_waiting = self._held is not None
             offset += 1
         self._provenance = Provenance(offset - 1, place.epoch, timestamp)
+
+    def _addresses(self, region: Buffer, at: int) -> array[int] | None:
+        """Where a sound record of a partition is filed; ``None`` unless it is known to fit there."""
+        topic_id = Uuid(region[at + 7 : at + 23])
+        topic = self._delta.peek(TOPICS).get(topic_id)
+        if not isinstance(topic, RecordedTopic | TopicAt) or topic.records.log is not self.log:
+            return None
+        records, number = self._recorded(topic_id).records, region[at + 3 : at + 7]
+        addresses = records.addresses.get(number)
+        if addresses is None:
+            if region[at + 1] != PARTITION:
+                return None
+            addresses = records.addresses[number] = array("q")
+        self._filed[number + topic_id] = addresses
+        return addresses
 
     def _after(self, offset: int) -> None:
         """Whoever records what a record did looks here, after each but those of partitions that were only filed."""
@@ -305,6 +316,8 @@ class Replayer:
             elif kind.api_key == CLEAR_ELR:
                 self._file_clear(data, address)
             else:
+                if kind.api_key in _OF_TOPICS:
+                    self._forget(data["topicId"])
                 kind.replay(self._delta, data, origin)
                 if kind is TOPIC:
                     self._recorded(data["topicId"])
@@ -372,6 +385,13 @@ class Replayer:
         self._delta.table(TOPICS)[topic_id] = recorded
         return recorded
 
+    def _forget(self, topic_id: Uuid) -> None:
+        """The short ways to a topic's partitions: it is perhaps removed, or begins once more."""
+        topic = self._delta.peek(TOPICS).get(topic_id)
+        if isinstance(topic, RecordedTopic):
+            for number in topic.records.addresses:
+                self._filed.pop(number + topic_id, None)
+
     def _is_sound(self, value: bytes) -> None:
         if len(self._sound) >= _MOST_ESSENCES:
             self._sound.clear()
@@ -402,6 +422,7 @@ class Replayer:
             self._held = None
             self.log.end_transaction(checkpoint.end_offset - 1)
         self._provenance = snapshot.provenance
+        self._filed.clear()
         differences = take_over(self._delta, snapshot)
         self.checkpoints.append(PassedCheckpoint(checkpoint.file, snapshot.provenance, differences))
 

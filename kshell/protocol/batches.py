@@ -78,6 +78,11 @@ class Batch(NamedTuple):
         moment = self.base_timestamp + delta
         return moment if -_HALF <= moment < _HALF else (moment + _HALF) % (2 * _HALF) - _HALF
 
+    @property
+    def plain_timestamp(self) -> int:
+        """When the records of :func:`plain_values` were written."""
+        return self.max_timestamp if self.attributes & APPEND_TIME_BIT else self.base_timestamp
+
     def raw(self) -> bytes:
         """Its bytes alone."""
         return bytes(self.buf[self.at : self.after])
@@ -130,7 +135,7 @@ def iter_records(batch: Batch) -> Iterator[RawRecord]:
     buf, pos, end = batch.region()
     values = plain_values(buf, pos, end, batch.records)
     if values is not None:
-        moment = batch.max_timestamp if batch.attributes & APPEND_TIME_BIT else batch.base_timestamp
+        moment = batch.plain_timestamp
         bounds = iter(values)
         offset = batch.base_offset
         for start, stop in zip(bounds, bounds, strict=True):

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, DataError, MissingCodecError
 from kshell.metadata.records import Decoded, decode_record
-from kshell.protocol.batches import Batch, RawRecord, iter_records
-from kshell.protocol.primitives import DecodeError
+from kshell.protocol.batches import Batch, RawRecord, iter_records, plain_values
+from kshell.protocol.primitives import Buffer, DecodeError
 from kshell.protocol.verify import Torn
 from kshell.sources.directory import ATTEMPTS, PAUSE
 from kshell.sources.files import Listing, SnapshotFile
@@ -24,6 +25,9 @@ from kshell.sources.source import Source
 
 Wanted = Callable[[RawRecord, bool], bool]
 """(record, whether it is a control record) -> whether to decode it."""
+Select = Callable[[Buffer, "array[int]"], Iterator[int]]
+"""(records of a batch back to back, the first byte and the end of each value in turn) -> the indexes in these bounds of
+the values that may be wanted: a short way past most records of a batch in the plain form."""
 
 
 class LogRecord(NamedTuple):
@@ -99,7 +103,7 @@ class Records:
     """The records of a walk's or a snapshot's batches, decoded; afterwards ``damage`` and ``torn`` say the rest.
 
     Malformed records are given like others; ``malformed`` counts them, ``first_malformed`` tells where and why.
-    ``wanted`` spares the decoding of records that nobody asked for.
+    ``wanted`` spares the decoding of records that nobody asked for, ``select`` a look at most of them.
     """
 
     def __init__(
@@ -109,6 +113,7 @@ class Records:
         start: int = 0,
         until: int | None = None,
         wanted: Wanted | None = None,
+        select: Select | None = None,
     ) -> None:
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
@@ -119,6 +124,7 @@ class Records:
         self._start = start
         self._until = until
         self._wanted = wanted
+        self._select = select
 
     def __iter__(self) -> Iterator[LogRecord]:
         for file, batch in self._in_files():
@@ -151,7 +157,7 @@ class Records:
         name = os.path.basename(file)
         start, until, wanted = self._start, self._until, self._wanted
         control, epoch, position = batch.is_control, batch.epoch, batch.position
-        for raw in iter_records(batch):
+        for raw in self._raw(batch):
             offset = raw.offset
             if offset < start:
                 continue
@@ -163,6 +169,20 @@ class Records:
                     self._note_malformed(f"{file}: offset {offset}: {decoded.name} v{decoded.version}", decoded)
                 yield LogRecord(offset, epoch, raw.timestamp, decoded, name, position)
 
+    def _raw(self, batch: Batch) -> Iterator[RawRecord]:
+        if self._select is None or batch.is_control:
+            yield from iter_records(batch)
+            return
+        region, begin, end = batch.region()
+        values = plain_values(region, begin, end, batch.records)
+        if values is None:
+            yield from iter_records(batch)
+            return
+        moment = batch.plain_timestamp
+        for index in self._select(region, values):
+            value = bytes(region[values[index] : values[index + 1]])
+            yield RawRecord(batch.base_offset + index // 2, moment, None, value)
+
 
 def log_records(
     source: Source,
@@ -170,10 +190,11 @@ def log_records(
     start: int = 0,
     until: int | None = None,
     wanted: Wanted | None = None,
+    select: Select | None = None,
     progress: Progress | None = None,
 ) -> Records:
     """The log's records with offsets from ``start`` to ``until``."""
-    return Records(BatchWalk(source, start, until, progress), start=start, until=until, wanted=wanted)
+    return Records(BatchWalk(source, start, until, progress), start=start, until=until, wanted=wanted, select=select)
 
 
 def snapshot_records(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator
+
 from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import families
 from kshell.metadata.names import decode_name
 from kshell.metadata.tracking import Tracker
 from kshell.protocol.batches import RawRecord
-from kshell.protocol.primitives import Uuid
+from kshell.protocol.primitives import Buffer, Uuid
 from kshell.tree.paths import Segments
 from kshell.tree.touched import is_under
 
-PARTITION, PARTITION_CHANGE = 3, 5
+TOPIC, PARTITION, PARTITION_CHANGE = 2, 3, 5
 ONE_FAMILY = {
     PARTITION: TOPICS,
     4: "configs",
@@ -68,6 +71,35 @@ class Concern:
         if self._id is not None:
             return topic_id == self._id
         return self._name is None or self.tracker is None or self.tracker.topic_name(topic_id) == self._name
+
+    def select(self, region: Buffer, values: array[int]) -> Iterator[int]:
+        """The records of a batch that must be looked at, found without making them.
+
+        Args:
+            region: the records, back to back.
+            values: the first byte and the end of each value, in turn.
+
+        Returns:
+            The indexes of the values' first bytes.
+        """
+        needless, wanted_id, name, tracker = self._needless, self._id, self._name, self.tracker
+        name_of = None if tracker is None else tracker.topic_name
+        bounds = iter(values)
+        for index, (at, end) in enumerate(zip(bounds, bounds, strict=True)):
+            if end - at >= _HEAD and region[at] == 1 and region[at + 2] <= 0x7F:
+                kind = region[at + 1]
+                if kind in needless:
+                    continue
+                if kind in (PARTITION, PARTITION_CHANGE):
+                    topic_id = region[at + _ID.start : at + _ID.stop]
+                    if wanted_id is not None:
+                        if topic_id != wanted_id:
+                            continue
+                    elif name is not None and name_of is not None and name_of(topic_id) not in (name, None):
+                        continue
+                elif kind == TOPIC:
+                    name_of = None  # what follows may be of the topic that is made here
+            yield 2 * index
 
 
 def _is_near(family: str | None, place: Segments) -> bool:

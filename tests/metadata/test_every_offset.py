@@ -18,7 +18,7 @@ from kshell.metadata.records import ReplayError, decode_value
 from kshell.metadata.replay import Replayer
 from kshell.metadata.values import Entry, Origin, Place
 from kshell.protocol.batches import Batch, iter_records
-from tests.builders import TIME, batches, control_batch, leader_change, metadata, timed_batch, uuid, value
+from tests.builders import TIME, batches, control_batch, leader_change, metadata, snapshot, timed_batch, uuid, value
 from tests.builders import batch as batch_of
 
 _LOGS = 20
@@ -97,6 +97,26 @@ def _record(rng: random.Random) -> bytes:
     return rng.choice((_partition, _change, _change, _change, _other, _other))(rng)
 
 
+def _base(seed: int) -> Image:
+    """What a snapshot before the log holds: nothing every other time."""
+    rng = random.Random(-seed)
+    replayer = Replayer()
+    if seed % 2:
+        values = []
+        for topic_id, name in zip(_IDS[:3], _NAMES, strict=False):
+            values.append(value("TOPIC", name=name, topicId=topic_id))
+            for number in range(rng.randrange(4)):
+                replicas = _some(rng)
+                elr = rng.choice(({}, {"eligibleLeaderReplicas": [1], "lastKnownElr": [2]}))
+                values.append(
+                    value("PARTITION", 2, topicId=topic_id, partitionId=number, replicas=replicas, isr=replicas,
+                          leader=1, leaderEpoch=3, partitionEpoch=4, **elr)
+                )  # fmt: skip
+        for found in batches(snapshot(values)):
+            replayer.snapshot_batch(found, "snapshot")
+    return replayer.image()
+
+
 def _log(seed: int) -> list[Batch]:
     """Batches of one record to eighty, some with times of their own, some control batches between them."""
     rng = random.Random(seed)
@@ -125,10 +145,12 @@ class _State(NamedTuple):
     partitions: dict[Touched, list[tuple[int, Entry[Any]] | None]]
 
 
-def _reference(log: list[Batch]) -> list[_State]:
+def _reference(log: list[Batch], base: Image) -> list[_State]:
     """The state after each record."""
-    delta, problems, states = Delta(EMPTY), [], []
-    past: dict[Touched, list[tuple[int, Entry[Any]] | None]] = {}
+    delta, problems, states = Delta(base), [], []
+    past: dict[Touched, list[tuple[int, Entry[Any]] | None]] = {
+        (topic.id, number): [(-1, entry)] for topic in base[TOPICS].values() for number, entry in topic.partitions()
+    }
     waiting: list[tuple[bytes, Origin]] | None = None
 
     def replay(raw: bytes, origin: Origin, effective: int) -> None:
@@ -184,14 +206,15 @@ def _note(
             past[key].append(None)  # another topic begins, or none
     for number, entry in after.partitions() if after is not None else ():
         known = past.setdefault((topic_id, number), [])
-        if not known or known[-1] is None or known[-1][1] is not entry:
+        if not known or known[-1] is None or known[-1][1].origin != entry.origin:
             known.append((effective, entry))
 
 
 @pytest.mark.parametrize("seed", range(_LOGS))
 def test_images_and_problems_at_every_offset(seed: int) -> None:
     log = _log(seed)
-    recorder, growing = Recorder(), Replayer()
+    base = _base(seed)
+    recorder, growing = Recorder(base), Replayer(base)
     for found in log:
         recorder.log_batch(found, "log")
     published: list[tuple[int, Image]] = []
@@ -201,7 +224,7 @@ def test_images_and_problems_at_every_offset(seed: int) -> None:
         if rng.random() < 0.2:
             growing.release()
         published.append((found.last_offset, growing.image()))
-    states = _reference(log)
+    states = _reference(log, base)
     for offset, state in enumerate(states):
         assert metadata(recorder.history.at(offset)) == state.tables, offset
         problems = [(problem.origin.offset, problem.reason) for problem in recorder.history.problems_at(offset)]
@@ -209,7 +232,7 @@ def test_images_and_problems_at_every_offset(seed: int) -> None:
     for offset, image in published:  # they stay as they were, whatever came later
         assert metadata(image) == states[offset].tables, offset
     for offset in rng.sample(range(len(states)), 25):
-        until = Replayer(until=offset)
+        until = Replayer(base, until=offset)
         for found in log:
             if found.base_offset <= offset:
                 until.log_batch(found, "log")
@@ -219,19 +242,27 @@ def test_images_and_problems_at_every_offset(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(_LOGS))
 def test_every_version_of_every_partition(seed: int) -> None:
     log = _log(seed)
-    recorder = Recorder()
+    base = _base(seed)
+    recorder = Recorder(base)
     for found in log:
         recorder.log_batch(found, "log")
-    for offset, state in enumerate(_reference(log)):
+    for offset, state in enumerate(_reference(log, base)):
         if offset % 7 and offset != len(log) - 1:
             continue
         for topic_id, topic in recorder.history.at(offset)[TOPICS].items():
-            recorded = next(held for _, held in recorder.history.versions(TOPICS, (topic_id,), offset))
+            recorded = next((held for _, held in recorder.history.versions(TOPICS, (topic_id,), offset)), None)
+            if recorded is None:
+                assert topic is base[TOPICS][topic_id]
+                continue
             for number in topic.partition_ids():
                 expected = state.partitions[topic_id, number]
                 last = max((at for at, one in enumerate(expected) if one is None), default=-1)
                 got = [(since, entry.value, entry.origin) for since, entry in recorded.versions(number, offset)]
                 versions = [(one[0], one[1].value, one[1].origin) for one in expected[last + 1 :] if one is not None]
+                if versions[0][0] < 0:
+                    first = recorded.first(number)
+                    assert (first.value, first.origin) == versions[0][1:]
+                    del versions[0]
                 assert got[::-1] == versions, (offset, number)
 
 
