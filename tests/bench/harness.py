@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -24,9 +24,10 @@ def met(is_met: bool) -> str:
 
 
 class Run(NamedTuple):
-    """One process: wall-clock seconds, peak resident memory in MB, exit code, and what it printed."""
+    """One process: wall-clock and CPU seconds, peak resident memory in MB, exit code, and what it printed."""
 
     seconds: float
+    cpu: float
     peak_mb: float
     code: int
     output: str
@@ -62,17 +63,22 @@ class Comparison(NamedTuple):
 
 def kshell(*words: str) -> Run:
     """One process of kshell from this checkout, as a user starts it."""
-    command = [sys.executable, "-P", "-m", "kshell", *words]
+    return measured([sys.executable, "-P", "-m", "kshell", *words], _environment())
+
+
+def measured(command: Sequence[str], env: Mapping[str, str] | None = None) -> Run:
+    """Any process, from its start to its end."""
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment())
-    assert process.stdout is not None and process.stderr is not None
-    output = process.stdout.read()
-    process.stderr.read()
-    # wait4 gives the peak of this one child; resource.getrusage would give the largest of all so far.
-    _, status, usage = os.wait4(process.pid, 0)
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=env)
+        assert process.stdout is not None
+        output = process.stdout.read()
+        # wait4 gives the peak of this one child; resource.getrusage would give the largest of all so far.
+        _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
-    return Run(seconds, usage.ru_maxrss / 1024, process.returncode, output.decode())
+    cpu = usage.ru_utime + usage.ru_stime
+    return Run(seconds, cpu, usage.ru_maxrss / 1024, process.returncode, output.decode())
 
 
 @cache

@@ -35,10 +35,15 @@ def log(topics: int, partitions: int, changes: int, *, brokers: int = 60, mixed:
     return _made(SEGMENT, "log", topics, partitions, brokers, mixed, changes)
 
 
-def replay(file: Path, heap: str = "4g") -> Replayed:
-    """Replay a file with Kafka's own classes in a fresh process, with Java's own defaults."""
+def replay_command(file: Path, heap: str = "4g") -> list[str]:
+    """Return the command that replays a file with Kafka's own classes, with Java's own defaults."""
     class_path = jars.classes(jars.LATEST, "Replay")
-    line = [jars.program("java"), f"-Xmx{heap}", "-cp", class_path, "Replay", str(file)]
+    return [jars.program("java"), f"-Xmx{heap}", "-cp", class_path, "Replay", str(file)]
+
+
+def replay(file: Path, heap: str = "4g") -> Replayed:
+    """Replay a file with Kafka's own classes in a fresh process."""
+    line = replay_command(file, heap)
     start = time.perf_counter()
     output = subprocess.run(line, capture_output=True, stdin=subprocess.DEVNULL, check=True).stdout
     wall = time.perf_counter() - start
