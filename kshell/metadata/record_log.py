@@ -18,6 +18,7 @@ from kshell.protocol.batches import Batch
 from kshell.protocol.primitives import Buffer, read_varint
 
 _T = TypeVar("_T", bound=Hashable)
+_LET_GO = b""
 _API_KEY, _VERSION = 1, 2
 """Where a value holds them, one byte each."""
 
@@ -52,6 +53,8 @@ class RecordLog:
         self.last_batch: tuple[int, int] | None = None
         """Base offset and CRC of the last batch."""
         self._chunks: list[Buffer] = []
+        self._is_needed = False
+        """Whether somebody keeps an address in the last chunk: the bytes of others are let go."""
         self._chunk_starts = array("q")
         """The address of the first byte of each chunk."""
         self._files: Interned[str] = Interned()
@@ -83,7 +86,7 @@ class RecordLog:
         self.last_batch = batch.base_offset, batch.crc
 
     def retain(self, region: Buffer, start: int, end: int) -> int:
-        """Keep the records of the batch that was added last.
+        """Keep the records of the batch that was added last, at least until others are.
 
         Args:
             region: bytes that hold records back to back. They must not change, and are not copied.
@@ -94,12 +97,19 @@ class RecordLog:
             The address of the region's first byte.
         """
         if not self._chunks or self._chunks[-1] is not region:
+            if self._chunks and not self._is_needed:
+                self._chunks[-1] = _LET_GO
+            self._is_needed = False
             self._chunks.append(region)
             self._chunk_starts.append(self.size)
             self.size += len(region)
         first = self._chunk_starts[-1]
         self._addresses[-1], self._tail = first + start, first + end
         return first
+
+    def need(self) -> None:
+        """Somebody keeps an address of the batch that was added last, or may yet: its bytes must stay."""
+        self._is_needed = True
 
     def add_records(self, count: int, timestamp: int) -> None:
         """So many more records of one time."""
@@ -172,6 +182,8 @@ class RecordLog:
             return 0
         first = self._addresses[at]
         chunk, start = self._find(first)
+        if chunk is _LET_GO:
+            return first
         position = start
         for _ in range(offset - self._bases[at]):
             size, position = read_varint(chunk, position)

@@ -215,7 +215,7 @@ class Replayer:
         filed, sound, is_waiting = self._filed, self._sound, self._held is not None
         bounds = iter(values)
         base_offset, timestamp = batch.base_offset, batch.plain_timestamp
-        offset = base_offset
+        offset, replayed = base_offset, 0
         for at, end in zip(bounds, bounds, strict=True):
             if not is_waiting and region[at : at + 3] + region[at + 23 : end] in sound:
                 addresses = filed.get(region[at + 3 : at + 23])
@@ -228,7 +228,10 @@ class Replayer:
             self._log_record(RawRecord(offset, timestamp, None, bytes(region[at:end])), place, first + at)
             self._after(offset)
             is_waiting = self._held is not None
+            replayed += 1
             offset += 1
+        if offset - base_offset > replayed:
+            self.log.need()
         self._provenance = Provenance(offset - 1, place.epoch, timestamp)
 
     def _addresses(self, region: Buffer, at: int) -> array[int] | None:
@@ -264,6 +267,7 @@ class Replayer:
             self._marker(key, raw, place)
         elif self._held is not None:
             self._held.append(_Waiting(raw, place, address))
+            self.log.need()
         else:
             self._replay(raw, place, address)
 
@@ -338,6 +342,7 @@ class Replayer:
         from_record(data)  # raises ReplayError for what Kafka refuses
         self._topic(data["topicId"])
         self._recorded(data["topicId"]).records.file(value[NUMBER], address)
+        self.log.need()
         self._is_sound(value)
 
     def _file_change(self, value: bytes, data: Message, address: int) -> None:
@@ -351,6 +356,7 @@ class Replayer:
             merge(entry.value, data)  # raises ReplayError for what does not fit it
         check_recovery(data)
         self._recorded(data["topicId"]).records.file(number, address)
+        self.log.need()
         if fits:
             self._is_sound(value)
 
@@ -364,6 +370,7 @@ class Replayer:
                 if isinstance(value, Partition) and (value.elr or value.last_known_elr):
                     number = partition_id.to_bytes(4, "big", signed=True)
                     self._recorded(topic_id).records.file(number, address)
+                    self.log.need()
 
     def _topic(self, topic_id: Uuid) -> Topic:
         topic: Topic | None = self._delta.peek(TOPICS).get(topic_id)
