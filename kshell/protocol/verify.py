@@ -15,15 +15,16 @@ from typing import NamedTuple
 
 from kshell.errors import CorruptDataError
 from kshell.protocol.batches import (
+    CONTROL_BIT,
     CRC_START,
     HEADER_SIZE,
     LENGTH_END,
     MAX_BATCH,
     MIN_LENGTH,
     Batch,
+    crc_of,
     read_header,
 )
-from kshell.protocol.checksum import crc32c
 from kshell.protocol.control import LEADER_CHANGE, holds
 from kshell.protocol.primitives import Buffer
 from kshell.protocol.windows import Window, Windowed, windowed
@@ -42,6 +43,7 @@ class Torn(NamedTuple):
 
 
 _TOOLS_EPOCH = 0
+_NO_LINE = LAST_OFFSET + 1
 
 
 class FixedEpoch:
@@ -90,7 +92,7 @@ def _stands_alone(batch: Batch) -> bool:
 
 
 class LeaderEpochs:
-    """The epochs along a log; ``history`` holds the (epoch, start offset) lines of ``leader-epoch-checkpoint``."""
+    """The epochs along a log; ``history``: the (epoch, start offset) lines of ``leader-epoch-checkpoint``, in order."""
 
     def __init__(self, history: list[tuple[int, int]] | None = None) -> None:
         self._starts = [start for _, start in history or ()]
@@ -98,6 +100,8 @@ class LeaderEpochs:
         self._last: Batch | None = None
         self._last_is_proven = False
         self._last_file: str | None = None
+        self._line_end = 0
+        """The offset at which the line of ``history`` that the last batch was held against gives way to the next."""
         self._announced: int | None = None
         """The epoch of the last LeaderChange. Kafka 3.3 can write a record of a new epoch before it; never two."""
         self._first_is_proven = False
@@ -111,22 +115,38 @@ class LeaderEpochs:
 
         Without ``file``, which holds the batch at its position, only the batch itself is blamed.
         """
-        reason, proven = self._judge(batch)
+        last = self._last
+        if (
+            last is not None
+            and batch.epoch == last.epoch
+            and last.base_offset <= batch.base_offset < self._line_end
+            and not batch.attributes & CONTROL_BIT
+        ):  # as nearly all are: what allowed the last batch its epoch allows this one the same
+            self._last, self._last_is_proven, self._first_is_proven = batch, True, False
+            self._last_file = file
+            return None
+        return self._examine(batch, file)
+
+    def _examine(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
+        """As :meth:`fault`, for a batch of any kind."""
+        leader_change = holds(batch, LEADER_CHANGE)
+        reason, proven = self._judge(batch, leader_change)
         if reason is not None:
             return self._blame(batch, reason, file)
         if self._last is not None:
             proven = proven or batch.epoch == self._last.epoch
-        if holds(batch, LEADER_CHANGE):
+        if leader_change:
             self._announced = batch.epoch
+        following = bisect_right(self._starts, batch.base_offset)
+        self._line_end = self._starts[following] if following < len(self._starts) else _NO_LINE
         self._last, self._last_is_proven, self._first_is_proven = batch, proven, False
         self._last_file = file
         return None
 
-    def _judge(self, batch: Batch) -> tuple[str | None, bool]:
+    def _judge(self, batch: Batch, leader_change: bool) -> tuple[str | None, bool]:
         """(what is wrong, or ``None``; whether a second witness confirms the epoch)."""
         at = bisect_right(self._starts, batch.base_offset) - 1
         known = self._epochs[at] if at >= 0 else None
-        leader_change = holds(batch, LEADER_CHANGE)
         last = self._last.epoch if self._last is not None else None
         if known is not None and batch.epoch != known:
             # A copy's checkpoint can be older than its log: past its last line, a LeaderChange may raise the epoch.
@@ -193,56 +213,66 @@ class Chain:
         """The batches from byte ``start`` on. Raises CorruptDataError at the first that breaks a rule."""
         source = windowed(data)
         window = source.window(start, 0)
-        position = start
-        while position < source.size:
-            if window.end - position < _NEAR and window.end < source.size:
+        buf, base = window.buf, window.start
+        epoch_fault = self._epochs.fault
+        position, size = start, source.size
+        ahead_from = _ahead_from(window, size)
+        if position >= size:
+            return
+        while True:
+            if position > ahead_from:
                 window = looking_ahead(source, window, position)
-            batch = self._next(source, window, file, position)
-            if batch is None:
+                buf, base, size = window.buf, window.start, source.size
+                ahead_from = _ahead_from(window, size)
+            left, at = size - position, position - base
+            if left < HEADER_SIZE:
+                self.torn = Torn(position, left, f"the file ends after {left} bytes of a batch")
                 return
-            fault = self._epochs.fault(batch, file)
+            batch = read_header(buf, at, base)
+            length = batch.size
+            if batch.magic != MAGIC or length < HEADER_SIZE or length > left or length > MAX_BATCH:
+                self._end_or_damage(source, batch, file, left)
+                return
+            end = at + length
+            if end + HEADER_SIZE > len(buf) and window.end < size:  # it is large: looked at again, as the next one is
+                window = looking_ahead(source, window, position)
+                buf, base, size, ahead_from = window.buf, window.start, source.size, position
+                continue
+            if crc_of(buf, at + CRC_START, end) != batch.crc:
+                raise CorruptDataError(file, position, "the batch's CRC does not match its bytes")
+            offset, records = batch.base_offset, batch.records
+            if offset != self.next_offset and self.next_offset is not None:
+                reason = f"the batch starts at offset {offset}, {self.next_offset} was to come"
+                raise CorruptDataError(file, position, reason)
+            if records != batch.last_offset_delta + 1 or records < 1:
+                reason = f"the batch counts {records} records over {batch.last_offset_delta + 1} offsets"
+                raise CorruptDataError(file, position, reason)
+            if offset < 0 or offset + records - 1 > LAST_OFFSET:
+                reason = f"the batch has offsets {offset} to {batch.last_offset}, 0 to {LAST_OFFSET} can be"
+                raise CorruptDataError(file, position, reason)
+            fault = epoch_fault(batch, file)
             if fault is not None:
                 culprit, reason = fault
                 raise CorruptDataError(file, culprit.position, reason)
-            self.next_offset = batch.last_offset + 1
+            self.next_offset = offset + records
             yield batch
-            position = batch.end
+            position += length
+            if position >= size:
+                return
 
-    def _next(self, source: Windowed, window: Window, file: str, position: int) -> Batch | None:
-        left = source.size - position
-        if left < HEADER_SIZE:
-            self.torn = Torn(position, left, f"the file ends after {left} bytes of a batch")
-            return None
-        batch = read_header(window.buf, position - window.start, window.start)
+    def _end_or_damage(self, source: Windowed, batch: Batch, file: str, left: int) -> None:
+        """Says what the bytes from ``batch`` on are, which are no whole batch: the torn end of the file, or damage."""
+        position = batch.position
         if batch.magic != MAGIC:
-            if _all_zero(source, position):
-                self.torn = Torn(position, left, f"the file ends in {left} zero bytes")
-                return None
-            raise CorruptDataError(file, position, f"the batch has magic {batch.magic}, not {MAGIC}")
-        if batch.size - LENGTH_END < MIN_LENGTH:
+            if not _all_zero(source, position):
+                raise CorruptDataError(file, position, f"the batch has magic {batch.magic}, not {MAGIC}")
+            self.torn = Torn(position, left, f"the file ends in {left} zero bytes")
+        elif batch.size < HEADER_SIZE:
             raise CorruptDataError(file, position, f"the batch claims a length of {batch.size - LENGTH_END} bytes")
-        if batch.size > left:
+        elif batch.size > left:
             self._torn_or_damaged(source, batch, file, left)
-            return None
-        if batch.size > MAX_BATCH:
+        else:
             raise CorruptDataError(file, position, f"the batch claims {batch.size} bytes, {MAX_BATCH} are the most")
-        if batch.after + HEADER_SIZE > len(window.buf) and window.end < source.size:
-            return self._next(source, looking_ahead(source, window, position), file, position)
-        if not batch.crc_is_good():
-            raise CorruptDataError(file, position, "the batch's CRC does not match its bytes")
-        self._check_offsets(batch, file)
-        return batch
-
-    def _check_offsets(self, batch: Batch, file: str) -> None:
-        if self.next_offset is not None and batch.base_offset != self.next_offset:
-            reason = f"the batch starts at offset {batch.base_offset}, {self.next_offset} was to come"
-            raise CorruptDataError(file, batch.position, reason)
-        if batch.records != batch.last_offset_delta + 1 or batch.records < 1:
-            reason = f"the batch counts {batch.records} records over {batch.last_offset_delta + 1} offsets"
-            raise CorruptDataError(file, batch.position, reason)
-        if batch.base_offset < 0 or batch.last_offset > LAST_OFFSET:
-            reason = f"the batch has offsets {batch.base_offset} to {batch.last_offset}, 0 to {LAST_OFFSET} can be"
-            raise CorruptDataError(file, batch.position, reason)
 
     def _torn_or_damaged(self, source: Windowed, batch: Batch, file: str, left: int) -> None:
         """A batch longer than the file: torn, unless its own CRC or a whole batch further on shows a wrong length."""
@@ -250,9 +280,7 @@ class Chain:
         if left <= MAX_BATCH:
             window = source.window(batch.position, left)
             at = batch.position - window.start
-            with memoryview(window.buf) as view, view[at + CRC_START : at + left] as rest:
-                whole = crc32c(rest) == batch.crc
-            if whole:
+            if crc_of(window.buf, at + CRC_START, at + left) == batch.crc:
                 raise CorruptDataError(file, batch.position, f"{claim}, and its CRC says that it is whole")
         found = find_batch(source, batch.position + 1)
         if found is not None:
@@ -339,6 +367,11 @@ def looking_ahead(source: Windowed, window: Window, position: int) -> Window:
     if end + HEADER_SIZE > window.end:
         window = source.window(position, end + HEADER_SIZE - position)
     return window
+
+
+def _ahead_from(window: Window, size: int) -> int:
+    """The position after which a window of a file of that size may not hold all that the rules look at."""
+    return window.end - _NEAR if window.end < size else size
 
 
 def _all_zero(source: Windowed, position: int) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError
@@ -27,6 +28,10 @@ class FileBatch(NamedTuple):
 
     file: str
     batch: Batch
+
+
+_new_file_batch = partial(tuple.__new__, FileBatch)
+"""One of a pair of them: to call ``FileBatch`` takes longer, and there is one call a batch of a log."""
 
 
 @contextlib.contextmanager
@@ -78,16 +83,17 @@ class LogReader:
     def __iter__(self) -> Iterator[FileBatch]:
         total = sum(segment.size for segment in self._segments)
         done = 0
+        until, progress = self._until, self._progress
         for index, segment in enumerate(self._segments):
             if self._is_past(segment.base_offset) or not self._joins(segment):
                 return
             is_last = index == len(self._segments) - 1
-            self.path = segment.path
+            self.path = path = segment.path
             for batch in self._segment(segment, is_last):
-                yield FileBatch(segment.path, batch)
-                if self._progress:
-                    self._progress(done + batch.end, total, segment.path)
-                if self._is_past(batch.last_offset + 1):
+                yield _new_file_batch((path, batch))
+                if progress is not None:
+                    progress(done + batch.end, total, path)
+                if until is not None and batch.last_offset >= until:
                     return
             done += segment.size
             if self.damage and not self._continues():
@@ -125,7 +131,7 @@ class LogReader:
             chain = Chain(self._epochs, expected)
             try:
                 for batch in chain.walk(source, segment.path, position):
-                    self._next = batch.last_offset + 1
+                    self._next = chain.next_offset
                     yield batch
                 position = None
                 if chain.torn is not None:

@@ -82,6 +82,16 @@ def test_every_flip_of_what_the_crc_covers_is_seen() -> None:
             assert not read_header(bytes(damaged), 0).crc_is_good()
 
 
+@pytest.mark.parametrize("size", [10, 16_000, 17_000, 500_000])
+def test_a_flip_is_seen_in_batches_of_every_size_wherever_they_are(size: int) -> None:
+    raw = write_batch([(None, bytes(size))], base_offset=0, epoch=0, timestamp=TIME)
+    for place in (CRC_START, len(raw) // 2, len(raw) - 1):
+        damaged = bytearray(raw)
+        damaged[place] ^= 1
+        assert not read_header(b"before" + damaged + raw, 6).crc_is_good()
+        assert read_header(b"before" + damaged + raw, 6 + len(raw)).crc_is_good()
+
+
 def test_the_attributes() -> None:
     control = parsed(write_batch([(b"k", b"v")], base_offset=0, epoch=0, timestamp=0, control=True))
     assert control.is_control

@@ -101,6 +101,19 @@ def test_the_checkpoint_overrules_what_a_batch_says() -> None:
     )
 
 
+def test_the_checkpoint_is_asked_again_where_its_next_line_begins_and_where_a_walk_goes_back() -> None:
+    history = [(1, 0), (2, 4), (3, 6)]
+    parts = leader(0, 1), data(1, 1), data(2, 1, 2)
+    assert damage(*parts, data(4, 1), history=history) == (3, "the batch has epoch 1, leader-epoch-checkpoint says 2")
+    epochs = LeaderEpochs(history)
+    for offset, epoch in (4, 2), (5, 2), (5, 2):
+        list(Chain(epochs, None).walk(data(offset, epoch), "f"))
+    for offset, known in (3, 1), (6, 3):
+        with pytest.raises(CorruptDataError, match=f"has epoch 2, leader-epoch-checkpoint says {known}"):
+            list(Chain(epochs, None).walk(data(offset, 2), "f"))
+    list(Chain(epochs, None).walk(data(4, 2), "f"))
+
+
 def test_a_checkpoint_that_is_older_than_the_log_lets_leader_changes_raise_the_epoch() -> None:
     parts = leader(0, 1), data(1, 1), leader(2, 2), data(3, 2)
     assert walk(*parts, history=[(1, 0)])[0] == [0, 1, 2, 3]
