@@ -36,7 +36,7 @@ from kshell.protocol.batches import (
     Batch,
     RawRecord,
     iter_records,
-    pack,
+    plain_records,
     plain_values,
     read_record,
 )
@@ -188,7 +188,7 @@ class Replayer:
             return
         if values is None and not batch.is_control:
             # In the plain form an address leads back to them. All are read before the first of them is replayed.
-            region, begin = pack([(None, raw.value or b"") for raw in iter_records(batch)]), 0
+            region, begin = plain_records(raw.value or b"" for raw in iter_records(batch)), 0
             end = len(region)
             values = plain_values(region, begin, end, batch.records)
         elif batch.is_control:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -215,6 +215,15 @@ def plain_values(region: Buffer, start: int, end: int, count: int) -> array[int]
     except (IndexError, DecodeError, OverflowError):
         return None
     return found if position == end else None
+
+
+def plain_records(values: Iterable[bytes]) -> bytes:
+    """Records of these values in the form that :func:`plain_values` takes apart, back to back."""
+    out = bytearray()
+    for delta, value in enumerate(values):
+        body = _head(delta) + write_varint(len(value))
+        out += write_varint(len(body) + len(value) + 1) + body + value + b"\0"
+    return bytes(out)
 
 
 def _head(delta: int) -> bytes:

@@ -134,7 +134,6 @@ def test_a_batch_cannot_count_more_records_than_it_has_bytes(tmp_path: Path) -> 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr("kshell.metadata.replay.MOST_PROBLEMS", 3)
-    monkeypatch.setattr("kshell.metadata.replay._AT_ONCE", 4)
     return 3
 
 
