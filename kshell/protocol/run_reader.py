@@ -139,7 +139,7 @@ class RunReader(Generic[T]):
         """
         at, last = 0, len(run)
         try:
-            due = read_varint(run, 3 if run[0] < 0x80 else 4)[0] if run else 0
+            due = read_varint(run, _size_end(run, 0) + 2)[0] if run else 0
         except DecodeError:
             raise _OddError from None
         while at < last:
@@ -181,9 +181,7 @@ class RunReader(Generic[T]):
     def _learn(self, run: bytes, at: int, due: int) -> _Layout[T]:
         """The layout of the record at a position, framed by hand. Raises _OddError where it cannot have neighbours."""
         found = span(run, at, len(run))
-        size_end = at + 1
-        while run[size_end - 1] >= 0x80:
-            size_end += 1
+        size_end = _size_end(run, at)
         digit, delta = size_end + 2, write_varint(due)
         after, number = digit + len(delta), found.value + HEAD
         state = number + KEY
@@ -197,6 +195,13 @@ class RunReader(Generic[T]):
             unpack=_unpacker(digit + 1 - at, number - digit - 1, found.value_end - state),
             states=self._states_of(run[found.value : number]),
         )
+
+
+def _size_end(run: bytes, at: int) -> int:
+    """Where the size of the record at a position ends; attributes and a time delta of one byte are behind it."""
+    while run[at] >= 0x80:
+        at += 1
+    return at + 1
 
 
 @lru_cache(_MOST_LAYOUTS)

@@ -47,11 +47,14 @@ def _found(one: PartitionState, evidence: str) -> Found:
 def _missing(one: PartitionState, evidence: str) -> Found:
     """A finding of replicas that are out of sync; where nobody leads, none of them can return to the ISR."""
     needs_leader = "the partition needs a leader first: see offlinePartition" if OFFLINE in one.problems else None
-    return Found(one.path, evidence, {"topic": one.topic.name, "partition": one.number}, needs_leader)
+    return Found(one.path, evidence, next_step=needs_leader)  # the common next step has no places to fill
 
 
 def _replicas(one: PartitionState) -> str:
     return _in_sync(one.partition.isr, one.partition.replicas)
+
+
+_ids = lru_cache(1 << 10)(ids)
 
 
 @lru_cache(1 << 10)
@@ -145,7 +148,7 @@ def under_replicated(state: State, one: PartitionState) -> Found | None:
 )
 def elr_in_use(state: State, one: PartitionState) -> Found | None:
     """Eligible leader replicas (KIP-966)."""
-    return _missing(one, f"elr {ids(one.partition.elr)}, {_replicas(one)}")
+    return _missing(one, f"elr {_ids(one.partition.elr)}, {_replicas(one)}")
 
 
 @partition_check(
