@@ -43,7 +43,7 @@ def run(session: Session, args: Any) -> Result:
 
     def make(session: Session, image: Image, wanted: Wanted) -> Iterable[Row]:
         least = min_isr_of(session, image, args, needed=needed)
-        return partition_rows(session, image, wanted, least, asked)
+        return partition_rows(session, image, wanted, least, asked, args.where)
 
     return table_answer(session, args, _REASSIGNING if args.reassigning else TABLE, make=make)
 

@@ -28,6 +28,10 @@ class MinIsr:
                 (self._topics if kind == "TOPIC" else self._brokers)[name] = value
         self._default = self._brokers.get("", default)
 
+    def own(self, topic: str) -> int | None:
+        """The topic's own value. Where there is none, that of its partitions depends on their leaders alone."""
+        return self._topics.get(topic)
+
     def of(self, topic: str, leader: int | None = None) -> int | None:
         """In-sync replicas that a partition of the topic needs; ``leader`` is the broker that leads it, if one does."""
         own = self._topics.get(topic)

@@ -7,8 +7,10 @@ reassigned has the replication factor without the replicas that are being added,
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import Generic, TypeVar
 
+from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.partial import is_untold
 from kshell.metadata.partitions import Partition
 from kshell.protocol.primitives import ZERO_UUID, Uuid
@@ -30,6 +32,49 @@ PROBLEMS = (OFFLINE, UNDER_MIN_ISR, AT_MIN_ISR, UNDER_REPLICATED, UNCLEAN, REASS
 _STATES = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED)
 STATES = (ONLINE, *_STATES, UNDECODED)
 """What the state of a partition may be."""
+
+
+T = TypeVar("T")
+_MOST_VERDICTS = 1 << 14
+_MOST_MIN_ISRS = 1 << 8
+
+
+class Verdicts(Generic[T]):
+    """What is said of partitions by their values and min.insync.replicas, decided once for each value.
+
+    A scan gives one object for all partitions whose values are equal (:meth:`.Topic.scan`), so a value is known by its
+    identity. How many are remembered has a bound: after a long log all partitions may differ.
+    """
+
+    def __init__(self, decide: Callable[[Partition, int | None], T], min_isr: MinIsr) -> None:
+        self._decide = decide
+        self._min_isr = min_isr
+        self._count = 0
+        self._by_own: dict[int | None, dict[int, tuple[T, Partition]]] = {}
+
+    def of_topic(self, topic: str) -> Mapping[int, tuple[T, Partition]]:
+        """Identity of a value -> (the verdict, the value), as far as is known for the topic; :meth:`add` adds to it.
+
+        The value is kept so that no other one gets its identity.
+        """
+        own = self._min_isr.own(topic)
+        if own not in self._by_own:
+            if len(self._by_own) >= _MOST_MIN_ISRS:
+                self._by_own.clear()
+                self._count = 0
+            self._by_own[own] = {}
+        return self._by_own[own]
+
+    def add(self, topic: str, value: Partition) -> tuple[T, Partition]:
+        """The verdict on a partition of the topic with a value that is not known yet."""
+        if self._count >= _MOST_VERDICTS:
+            for known in self._by_own.values():
+                known.clear()
+            self._count = 0
+        self._count += 1
+        verdict = self._decide(value, self._min_isr.of(topic, value.leader)), value
+        self._by_own.setdefault(self._min_isr.own(topic), {})[id(value)] = verdict
+        return verdict
 
 
 def problems(partition: Partition, min_isr: int | None) -> list[str]:

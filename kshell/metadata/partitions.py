@@ -8,13 +8,15 @@ partition is decoded when someone looks at it. Partitions that a log record touc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from itertools import islice
+from operator import itemgetter, lt
 from typing import Any, NamedTuple
 
 from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode_value
 from kshell.metadata.values import Entry, Origin, Place
 from kshell.protocol.framing import iter_values
 from kshell.protocol.primitives import ZERO_UUID, Buffer, Uuid
+from kshell.protocol.run_reader import RunReader
 
 RECOVERY_STATES = {0: "RECOVERED", 1: "RECOVERING"}
 NO_LEADER_CHANGE = -2
@@ -23,11 +25,8 @@ _MOST = (1 << 31) - 1
 _ID = slice(3, 7)
 """Where a PartitionRecord's value holds the partition's number: after frame version, api key and version."""
 _RECORD = "PARTITION_RECORD"
-_UUID = 16
-_NOBODY = bytes(_ID.stop - _ID.start + _UUID)
-"""In the place of number and topic id, which stand beside each other."""
-_ALIKE = 1 << 13
-"""Records that are remembered while all are looked at; with what they say some 10 MB."""
+_MOST_STATES = 1 << 14
+"""States of partitions that are remembered while all are looked at; with the values some 20 MB."""
 
 
 class Partition(NamedTuple):
@@ -198,16 +197,36 @@ class Topic:
 
     def scan(self) -> list[tuple[int, Partition | Undecoded]]:
         """Every partition's value, by number: for a look at all topics, after which nothing of it is kept."""
-        waiting = (self._framed or self._frame()) if self._runs else {}
-        held: dict[int, Partition | Undecoded] = {number: entry.value for number, entry in self._changed.items()}
-        for number, found in waiting.items():
-            if number not in held:
-                held[number] = _value(*found)
+        waiting = self._in_bulk()
+        if waiting is not None and not self._changed:
+            return waiting
+        held: dict[int, Partition | Undecoded] = {} if waiting is None else dict(waiting)
+        held |= {number: entry.value for number, entry in self._changed.items()}
+        if waiting is None:
+            for number, found in (self._framed or self._frame()).items():
+                if number not in held:
+                    held[number] = _value(*found)
         return sorted(held.items())
 
     def changes(self) -> Iterator[tuple[int, Entry[Partition]]]:
         """The partitions that are kept as values beside the runs."""
         return iter(self._changed.items())
+
+    def _in_bulk(self) -> list[tuple[int, Partition | Undecoded]] | None:
+        """What the runs hold, by number; equal values are one object. ``None`` where a record needs a look of its own:
+        one that cannot be decoded, whose offset is wrong, or that comes after another of the same partition.
+        """
+        found: list[tuple[int, Partition | Undecoded]] = []
+        for run in self._runs:
+            read = _READER.partitions(run.buf, run.start, run.end)
+            if read is None:
+                return None
+            found += read
+        if not _is_rising([number for number, _ in found]):
+            found.sort(key=itemgetter(0))
+            if not _is_rising([number for number, _ in found]):
+                return None
+        return found
 
     def is_same(self, other: Topic) -> bool:
         """Whether the other is surely the same, found without decoding anything."""
@@ -239,8 +258,13 @@ class Topic:
 
     def numbers(self) -> list[int]:
         """As :meth:`partition_ids`, after which nothing is kept."""
-        waiting = (self._framed or self._frame()) if self._runs else {}
-        return sorted(waiting.keys() | self._changed.keys())
+        found: list[int] = []
+        for run in self._runs:
+            read = _READER.numbers(run.buf, run.start, run.end)
+            if read is None:
+                return sorted((self._framed or self._frame()).keys() | self._changed.keys())
+            found += read
+        return found if not self._changed and _is_rising(found) else sorted({*found, *self._changed})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Topic):
@@ -248,6 +272,10 @@ class Topic:
         return (self.name, self.id) == (other.name, other.id) and list(self.partitions()) == list(other.partitions())
 
     __hash__ = None  # type: ignore[assignment]  # compared by content, never a key
+
+
+def _is_rising(numbers: list[int]) -> bool:
+    return all(map(lt, numbers, islice(numbers, 1, None)))
 
 
 def _same_bytes(one: Run, other: Run) -> bool:
@@ -265,11 +293,10 @@ def _report_offset(run: Run, value: bytes, delta: int, due: int) -> None:
 
 def _value(value: bytes, offset: int, run: Run) -> Partition | Undecoded:
     """As :func:`_decode`, without an origin where all is well: that is the greater part of the work."""
-    found = _of_nobody(value[: _ID.start] + _NOBODY + value[_ID.stop + _UUID :])
+    found = _READER.state(value)
     return _decode(value, offset, run).value if found is None else found
 
 
-@lru_cache(maxsize=_ALIKE)
 def _of_nobody(value: bytes) -> Partition | None:
     """What a record says but for the partition's number and topic: of a million, most are like another.
 
@@ -296,3 +323,6 @@ def _decode(value: bytes, offset: int, run: Run) -> Entry[Partition] | Entry[Und
     except ReplayError as error:
         run.report(origin, str(error), None)
         return Entry(Undecoded(value, str(error), True), origin)
+
+
+_READER = RunReader(_of_nobody, _MOST_STATES)

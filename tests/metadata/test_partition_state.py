@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from kshell.metadata import partition_state
 from kshell.metadata.image import EMPTY
 from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.partial import UNTOLD
-from kshell.metadata.partition_state import problems, replication_factor, state
+from kshell.metadata.partition_state import Verdicts, problems, replication_factor, state
 from kshell.metadata.partitions import Partition
 from kshell.metadata.records import RecordType
 from tests.builders import kind, replayed, value
@@ -80,3 +81,42 @@ class TestMinIsr:
 def test_the_short_way_of_decoding_knows_the_records_name() -> None:
     found: RecordType = kind("PARTITION")
     assert found.name == "PARTITION_RECORD"
+
+
+def test_verdicts_are_decided_once_for_a_value_and_what_its_topic_asks_for() -> None:
+    image, _ = replayed(
+        value("CONFIG", resourceType=2, resourceName="strict", name="min.insync.replicas", value="3"),
+        value("CONFIG", resourceType=4, resourceName="2", name="min.insync.replicas", value="2"),
+    )
+    decided: list[tuple[int, int | None]] = []
+
+    def decide(partition: Partition, min_isr: int | None) -> int | None:
+        decided.append((partition.leader, min_isr))
+        return min_isr
+
+    verdicts = Verdicts(decide, MinIsr(image))
+    led_by_2 = FINE._replace(leader=2)
+    for topic, partition, expected in [("a", FINE, None), ("b", FINE, None), ("b", led_by_2, 2), ("strict", FINE, 3)]:
+        known = verdicts.of_topic(topic)
+        verdict = known.get(id(partition)) or verdicts.add(topic, partition)
+        assert verdict == (expected, partition)
+        assert known[id(partition)] is verdict
+    assert decided == [(1, None), (2, 2), (1, 3)]
+
+
+def test_verdicts_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_state, "_MOST_VERDICTS", 10)
+    monkeypatch.setattr(partition_state, "_MOST_MIN_ISRS", 2)
+    configs = [
+        value("CONFIG", resourceType=2, resourceName=f"t{number}", name="min.insync.replicas", value=str(number))
+        for number in range(1, 5)
+    ]
+    verdicts = Verdicts(lambda partition, min_isr: (partition.leader, min_isr), MinIsr(replayed(*configs)[0]))
+    for number in range(1, 5):
+        known = verdicts.of_topic(f"t{number}")
+        for leader in range(25):
+            partition = FINE._replace(leader=leader)
+            assert verdicts.add(f"t{number}", partition) == ((leader, number), partition)
+            assert known[id(partition)][1] is partition
+            assert len(known) <= 10
+        assert len(verdicts._by_own) <= 2

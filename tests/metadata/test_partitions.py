@@ -124,3 +124,49 @@ def test_a_scan_of_partitions_that_are_alike_tells_them_apart() -> None:
     assert told == [(number, entry.value) for number, entry in topic.partitions()]
     assert [found.raw for _, found in told if isinstance(found, Undecoded)] == broken
     assert {problem.origin.offset for problem in replayer.problems} == {6, 7}
+
+
+def test_a_scan_sorts_partitions_that_come_out_of_order() -> None:
+    order = [5, 200, 3, 70_000, 0]
+    topic, _ = topic_of(TOPIC, *(partition(number, leader=number) for number in order))
+    assert [(number, found.leader) for number, found in scanned(topic)] == [
+        (number, number) for number in sorted(order)
+    ]
+    assert topic.numbers() == sorted(order)
+    assert topic.count() == 5
+
+
+def test_a_scan_takes_the_later_of_two_records_of_one_partition() -> None:
+    topic, _ = topic_of(TOPIC, partition(0, leader=1), partition(1), partition(0, leader=2))
+    assert [(number, found.leader) for number, found in scanned(topic)] == [(0, 2), (1, -1)]
+    assert topic.numbers() == [0, 1]
+
+
+def test_a_scan_decodes_no_record_that_a_change_replaced() -> None:
+    topic, replayer = topic_of(TOPIC, partition(0), partition(1)[:-1], partition(2))
+    changed = topic.copy()
+    entry = topic.partition(0)
+    assert entry is not None
+    assert isinstance(entry.value, Partition)
+    changed.put(1, type(entry)(entry.value._replace(leader=9), entry.origin))
+    assert [(number, found.leader) for number, found in scanned(changed)] == [(0, -1), (1, 9), (2, -1)]
+    assert replayer.problems == []
+    changed.put(5, type(entry)(entry.value, entry.origin))
+    assert changed.numbers() == [0, 1, 2, 5]
+
+
+def test_a_scan_lists_offsets_that_jump_once() -> None:
+    records = [TOPIC, *(partition(number) for number in range(60))]
+    deltas = [*range(50), 51, *range(51, 61)]
+    body = b"".join(framed(one, delta) for one, delta in zip(records, deltas, strict=True))
+    raw = write_batch([(None, b"")] * 61, base_offset=1, epoch=1, timestamp=TIME, compressed=body)
+    replayer = Replayer()
+    replayer.snapshot_batch(parsed(raw), "s.checkpoint")
+    topic = replayer.image()["topics"][ID]
+    assert topic.count() == len(topic.scan()) == 60
+    assert [problem.origin.offset for problem in replayer.problems] == [52, 52]
+
+
+def scanned(topic: Topic) -> list[tuple[int, Partition]]:
+    """What a scan gives of a topic of which every partition can be decoded."""
+    return [(number, found) for number, found in topic.scan() if isinstance(found, Partition)]

@@ -112,9 +112,13 @@ def wanted(fields: Sequence[Field], args: Any) -> Wanted:
         return None
     found = {*args.columns, *(key.name for key in args.sort or ())}
     if args.where is not None:
-        # A word of the condition may be a field's name, or begin with it: one too many does no harm.
-        found |= {field.name for field in fields if field.name in args.where.text}
+        found |= asked_for(fields, args.where)
     return frozenset(found)
+
+
+def asked_for(fields: Sequence[Field], where: Predicate) -> frozenset[str]:
+    """The fields that a condition needs. A word of it may only begin with a field's name: one too many does no harm."""
+    return frozenset(field.name for field in fields if field.name in where.text)
 
 
 def select(

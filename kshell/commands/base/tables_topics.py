@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.commands.base.enumeration import Enumeration
 from kshell.commands.base.result import Row
+from kshell.commands.base.selection import asked_for
 from kshell.commands.base.tables import Field, Table, Wanted, table
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
@@ -20,6 +21,7 @@ from kshell.metadata.partition_state import (
     UNDECODED,
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
+    Verdicts,
     is_reassigning,
     problems,
     replication_factor,
@@ -28,6 +30,7 @@ from kshell.metadata.partition_state import (
 from kshell.metadata.partitions import RECOVERY_STATES, Partition, Topic
 
 if TYPE_CHECKING:
+    from kshell.commands.base.where import Predicate
     from kshell.session import Session
 
 _OF_PARTITIONS = frozenset(("replicationFactor", "underReplicated", "offline", "underMinIsr", "reassigning"))
@@ -85,6 +88,7 @@ def by_name(image: Image) -> Iterator[Topic]:
 def topic_rows(session: Session, image: Image, wanted: Wanted, min_isr: MinIsr | None = None) -> Iterator[Row]:
     """One row a topic; partitions are decoded only where a field needs them."""
     least = min_isr or MinIsr(image)
+    verdicts = Verdicts(_counted, least)
     deep = wanted is None or not _OF_PARTITIONS.isdisjoint(wanted)
     count = wanted is None or "partitions" in wanted
     configs, shown = image["configs"], session.redaction.config
@@ -92,7 +96,7 @@ def topic_rows(session: Session, image: Image, wanted: Wanted, min_isr: MinIsr |
         name = topic.name
         row: dict[str, Any] = {"name": name, "topicId": str(topic.id), "minIsr": least.of(name)}
         if deep:
-            row |= _counts(topic, least)
+            row |= _counts(topic, verdicts)
         elif count:
             row["partitions"] = topic.count()
         own = sorted(configs.get(("TOPIC", name), {}).items())
@@ -100,62 +104,117 @@ def topic_rows(session: Session, image: Image, wanted: Wanted, min_isr: MinIsr |
         yield row
 
 
-def _counts(topic: Topic, least: MinIsr) -> dict[str, Any]:
-    counted = {UNDER_REPLICATED: 0, OFFLINE: 0, UNDER_MIN_ISR: 0}
-    factor, total, moving = None, 0, 0
+_COUNTED = {UNDER_REPLICATED: "underReplicated", OFFLINE: "offline", UNDER_MIN_ISR: "underMinIsr"}
+"""Problems of partitions -> the fields of a topic that count them."""
+
+
+class _Counted(NamedTuple):
+    """What a partition adds to its topic's row: one to each of the ``fields``."""
+
+    fields: tuple[str, ...]
+    factor: int
+
+
+def _counted(value: Partition, min_isr: int | None) -> _Counted:
+    fields = [_COUNTED[problem] for problem in problems(value, min_isr) if problem in _COUNTED]
+    return _Counted((*fields, *(("reassigning",) if is_reassigning(value) else ())), replication_factor(value))
+
+
+def _counts(topic: Topic, verdicts: Verdicts[_Counted]) -> dict[str, Any]:
+    counts = {"underReplicated": 0, "offline": 0, "underMinIsr": 0, "reassigning": 0}
+    factor = None
     name = topic.name
-    for _, value in topic.scan():
-        total += 1
-        if not isinstance(value, Partition):
-            continue
+    known = verdicts.of_topic(name)
+    partitions = topic.scan()
+    for _, value in partitions:
+        verdict = known.get(id(value))
+        if verdict is None:
+            if not isinstance(value, Partition):
+                continue
+            verdict = verdicts.add(name, value)
+        fields, replicas = verdict[0]
         if factor is None:
-            factor = replication_factor(value)
-        leader = value.leader
-        if leader == -1 or len(value.isr) < len(value.replicas) or (least.of(name, leader) or 0) > len(value.isr):
-            for problem in problems(value, least.of(name, leader)):
-                if problem in counted:
-                    counted[problem] += 1
-        moving += is_reassigning(value)
-    return {
-        "partitions": total,
-        "replicationFactor": factor,
-        "underReplicated": counted[UNDER_REPLICATED],
-        "offline": counted[OFFLINE],
-        "underMinIsr": counted[UNDER_MIN_ISR],
-        "reassigning": moving,
-    }
+            factor = replicas
+        for field in fields:
+            counts[field] += 1
+    return {"partitions": len(partitions), "replicationFactor": factor, **counts}
+
+
+class _Shown(NamedTuple):
+    """What the rows of all partitions with one value have in common."""
+
+    fields: dict[str, Any]
+    lists: tuple[str, ...]
+    """Those of the fields that are lists."""
+    asked: dict[str, Any]
+    """Those that the condition on rows asks for."""
 
 
 def partition_rows(
-    session: Session, image: Image, wanted: Wanted, min_isr: MinIsr | None = None, only: Collection[str] = ()
+    session: Session,
+    image: Image,
+    wanted: Wanted,
+    min_isr: MinIsr | None = None,
+    only: Collection[str] = (),
+    where: Predicate | None = None,
 ) -> Iterator[Row]:
-    """One row a partition, by topic and number; decoded only where a field needs it. ``only``: those that have any of
-    these problems.
+    """One row a partition, by topic and number; decoded only where a field needs it.
+
+    Args:
+        only: Only those that have any of these problems.
+        where: Rows that do not fulfil it may be left out. One that asks only for what many partitions have in common is
+            answered once for them, and their rows are not even made.
     """
     least = min_isr or MinIsr(image)
     facts = [(field, make) for field, make in _FACTS.items() if wanted is None or field in wanted]
     judged = bool(only) or wanted is None or not _JUDGED.isdisjoint(wanted)
+    asked = frozenset() if where is None else asked_for(_PARTITION_FIELDS, where)
+    of_topics = where if asked and asked <= _OF_TOPICS else None
+    of_values = where if asked and asked.isdisjoint(_OF_ROWS) else None
+    of_rows = where if asked and of_topics is None and of_values is None else None
+
+    def shown(value: Partition, enough: int | None) -> _Shown | None:
+        """``None`` for a value of which there are to be no rows."""
+        fields: dict[str, Any] = {}
+        if judged:
+            found = problems(value, enough)
+            if only and not any(one in only for one in found):
+                return None
+            fields = {"state": state(found), "problems": found, "minIsr": enough}
+        for field, make in facts:
+            fields[field] = make(value)
+        if of_values is not None and not of_values(fields):
+            return None
+        lists = tuple(field for field, one in fields.items() if type(one) is list)
+        return _Shown(fields, lists, {field: one for field, one in fields.items() if field in asked})
+
+    verdicts = Verdicts(shown, least)
     for topic in by_name(image):
         name, topic_id = topic.name, str(topic.id)
         if not (facts or judged):
             for number in topic.numbers():
                 yield {"topic": name, "topicId": topic_id, "partition": number}
             continue
-        for number, value in topic.scan():
-            row: dict[str, Any] = {"topic": name, "topicId": topic_id, "partition": number}
-            if isinstance(value, Partition):
-                if judged:
-                    enough = least.of(name, value.leader)
-                    found = problems(value, enough)
-                    if only and not any(one in only for one in found):
-                        continue
-                    row |= {"state": state(found), "problems": found, "minIsr": enough}
-                for field, make in facts:
-                    row[field] = make(value)
-            elif only:
+        known = verdicts.of_topic(name)
+        partitions = topic.scan()  # of every topic: what turns out not to be decodable is reported
+        if of_topics is not None and not of_topics({"topic": name, "topicId": topic_id}):
+            continue
+        for number, value in partitions:
+            verdict = known.get(id(value))
+            if verdict is None:
+                if not isinstance(value, Partition):
+                    if not only:
+                        yield {"topic": name, "topicId": topic_id, "partition": number, "state": UNDECODED}
+                    continue
+                verdict = verdicts.add(name, value)
+            if verdict[0] is None:
                 continue
-            else:
-                row["state"] = UNDECODED
+            fields, lists, tested = verdict[0]
+            if of_rows is not None and not of_rows({"topic": name, "topicId": topic_id, "partition": number, **tested}):
+                continue
+            row = {"topic": name, "topicId": topic_id, "partition": number, **fields}
+            for field in lists:
+                row[field] = row[field][:]  # a row's lists are its own
             yield row
 
 
@@ -181,6 +240,9 @@ _FACTS: dict[str, Callable[[Partition], Any]] = {
 """Fields of a partition that its record has."""
 _JUDGED = frozenset(("state", "problems", "minIsr"))
 """Those for which it is held against min.insync.replicas."""
+_OF_TOPICS = frozenset(("topic", "topicId"))
+_OF_ROWS = _OF_TOPICS | {"partition"}
+"""Fields that a partition's value does not have."""
 
 TOPICS_TABLE = table(Table("topics", "the topics", _TOPIC_FIELDS, topic_rows, ("topics", "configs", "brokers")))
 PARTITIONS_TABLE = table(

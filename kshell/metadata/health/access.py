@@ -12,7 +12,6 @@ from kshell.metadata.families.quotas import entity_segment
 from kshell.metadata.families.topics import NAMES
 from kshell.metadata.health.check import INFO, WARNING, Found, State, check
 from kshell.metadata.names import encode_name
-from kshell.metadata.partitions import Partition
 from kshell.protocol.primitives import Uuid
 
 FEWEST_ITERATIONS = 4096
@@ -89,17 +88,9 @@ def left_over_throttle(state: State) -> Iterator[Found]:
         for resource, configs in sorted(state.image["configs"].items())
         if resource[0] in ("TOPIC", "BROKER") and _THROTTLES & configs.keys()
     ]
-    if throttled and not _is_moving(state):
+    if throttled and not state.is_moving:
         for resource, names in throttled:
             yield Found(_config_path(resource), ", ".join(f"{n} is set" for n in names))
-
-
-def _is_moving(state: State) -> bool:
-    return any(
-        isinstance(value, Partition) and (value.adding_replicas or value.removing_replicas)
-        for topic in state.image["topics"].values()
-        for _, value in topic.scan()
-    )
 
 
 # --- ACLs and quotas -------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """How a check declares itself, what it is given, and what it finds.
 
-A check looks at the whole state, at one topic, or at one partition that is not as it should be: partitions are decoded
+A check looks at the whole state, at one topic, or at one partition that has a certain problem: partitions are decoded
 once, whatever the number of checks.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from kshell.discovery import module_names
@@ -22,6 +22,11 @@ from kshell.metadata.partitions import Partition, Topic
 CRITICAL, ERROR, WARNING, INFO = "critical", "error", "warning", "info"
 LEVELS = (CRITICAL, ERROR, WARNING, INFO)
 """The worst first."""
+
+IN_ELR, LOST_DIRECTORY, UNREGISTERED, RACKS = "elr", "lost-directory", "unregistered", "racks"
+"""What checks of partitions look for beside :data:`kshell.metadata.partition_state.PROBLEMS`: replicas in the ELR, in a
+log directory that their broker does not have, on a broker that is not registered, and more of them in a rack than need
+be."""
 
 
 class SnapshotAge(NamedTuple):
@@ -61,6 +66,10 @@ class State(NamedTuple):
     slips: tuple[SnapshotSlip, ...] = ()
     is_partial: bool = False
     """Whether brokers told the image: what they leave out is not missing."""
+    holding: frozenset[int] = frozenset()
+    """The brokers that have replicas."""
+    is_moving: bool = False
+    """Whether a partition is being reassigned."""
 
 
 class TopicState(NamedTuple):
@@ -78,7 +87,7 @@ class TopicState(NamedTuple):
 
 
 class PartitionState(NamedTuple):
-    """A partition with problems (:mod:`kshell.metadata.partition_state`)."""
+    """A partition with problems: those of :mod:`kshell.metadata.partition_state`, and :data:`IN_ELR` and the rest."""
 
     topic: Topic
     number: int
@@ -119,6 +128,8 @@ class Check(NamedTuple):
     of_state: OfState | None = None
     of_topic: OfTopic | None = None
     of_partition: OfPartition | None = None
+    problem: str = ""
+    """The problem of those partitions that ``of_partition`` looks at."""
 
 
 class Finding(NamedTuple):
@@ -159,11 +170,13 @@ def topic_check(name: str, level: str, about: str, next_step: str) -> Callable[[
     return declared
 
 
-def partition_check(name: str, level: str, about: str, next_step: str) -> Callable[[OfPartition], OfPartition]:
-    """Declares a check of each partition that has a problem at all."""
+def partition_check(
+    name: str, level: str, about: str, next_step: str, *, problem: str
+) -> Callable[[OfPartition], OfPartition]:
+    """Declares a check of each partition that has the problem."""
 
     def declared(find: OfPartition) -> OfPartition:
-        declare(Check(name, level, about, next_step, of_partition=find))
+        declare(Check(name, level, about, next_step, of_partition=find, problem=problem))
         return find
 
     return declared
@@ -187,10 +200,13 @@ def finding(made: Check, found: Found) -> Finding:
     """A finding with its next step; names in it are quoted for a shell, for they are anybody's."""
     if found.next_step is not None:
         return Finding(made, found.path, found.evidence, found.next_step)
+    if "{" not in made.next_step:
+        return Finding(made, found.path, found.evidence, made.next_step)
     words = {name: shlex.quote(str(word)) for name, word in found.words.items()}
     return Finding(made, found.path, found.evidence, made.next_step.format_map(words))
 
 
+@lru_cache(64)
 def topic_path(name: str) -> str:
     """A topic's directory in the tree."""
     return f"/image/topics/byName/{encode_name(name)}"

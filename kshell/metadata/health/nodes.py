@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.feature_levels import (
     CONTROLLERS_REGISTER,
     CONTROLLERS_UNREGISTER,
@@ -25,7 +24,6 @@ from kshell.metadata.health.check import (
     check,
     ids,
 )
-from kshell.metadata.partitions import Partition
 
 BEHIND_AFTER = 10_000
 """Milliseconds for which a voter may not have caught up; followers fetch twice a second."""
@@ -42,17 +40,6 @@ SNAPSHOT_BYTES = 3 * 20 * 1024 * 1024
 """Bytes of log without a snapshot; servers write one every 20 MiB (metadata.log.max.record.bytes.between.snapshots)."""
 
 
-def _holding(state: State) -> set[int]:
-    """The brokers that have replicas."""
-    return {
-        node_id
-        for topic in state.image[TOPICS].values()
-        for _, value in topic.scan()
-        if isinstance(value, Partition)
-        for node_id in value.replicas
-    }
-
-
 def _fenced(state: State) -> list[int]:
     return [number for number, entry in sorted(state.image["brokers"].items()) if entry.value.fenced is True]
 
@@ -62,10 +49,8 @@ def _fenced(state: State) -> list[int]:
 )
 def broker_fenced(state: State) -> Iterator[Found]:
     """Registered, fenced, and needed."""
-    fenced = _fenced(state)
-    holding = _holding(state) if fenced else set()
-    for number in fenced:
-        if number in holding:
+    for number in _fenced(state):
+        if number in state.holding:
             rack = state.image["brokers"][number].value.rack
             yield Found(broker_path(number), f"broker {number} is fenced" + (f", rack {rack}" if rack else ""))
 
@@ -86,10 +71,8 @@ def _is_starting(state: State, number: int) -> bool:
 )
 def stale_registration(state: State) -> Iterator[Found]:
     """Registered and fenced, and nobody misses it. A broker of a running cluster may only be starting."""
-    fenced = _fenced(state)
-    holding = _holding(state) if fenced else set()
-    for number in fenced:
-        if number not in holding and not _is_starting(state, number):
+    for number in _fenced(state):
+        if number not in state.holding and not _is_starting(state, number):
             yield Found(broker_path(number), f"broker {number} is fenced and has no replicas", {"id": number})
 
 

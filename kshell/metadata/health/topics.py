@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from kshell.metadata.election import leaderless, steps
 from kshell.metadata.health.check import (
     CRITICAL,
     ERROR,
+    IN_ELR,
     INFO,
+    LOST_DIRECTORY,
+    RACKS,
+    UNREGISTERED,
     WARNING,
     Found,
     PartitionState,
@@ -41,11 +47,19 @@ def _found(one: PartitionState, evidence: str) -> Found:
 def _missing(one: PartitionState, evidence: str) -> Found:
     """A finding of replicas that are out of sync; where nobody leads, none of them can return to the ISR."""
     needs_leader = "the partition needs a leader first: see offlinePartition" if OFFLINE in one.problems else None
-    return _found(one, evidence)._replace(next_step=needs_leader)
+    return Found(one.path, evidence, next_step=needs_leader)  # the common next step has no places to fill
 
 
 def _replicas(one: PartitionState) -> str:
-    return f"isr {ids(one.partition.isr)} of replicas {ids(one.partition.replicas)}"
+    return _in_sync(one.partition.isr, one.partition.replicas)
+
+
+_ids = lru_cache(1 << 10)(ids)
+
+
+@lru_cache(1 << 10)
+def _in_sync(isr: tuple[int, ...], replicas: tuple[int, ...]) -> str:
+    return f"isr {ids(isr)} of replicas {ids(replicas)}"
 
 
 @partition_check(
@@ -53,14 +67,13 @@ def _replicas(one: PartitionState) -> str:
     CRITICAL,
     "no leader: it can be neither read nor written",
     "bring back a replica that Kafka elects without loss; an unclean election is the last resort",
+    problem=OFFLINE,
 )
 def offline(state: State, one: PartitionState) -> Found | None:
     """No leader. What brings one depends on the ISR, the ELR, and what became of each broker in them."""
-    if OFFLINE not in one.problems:
-        return None
     value = one.partition
     last = value.last_known_elr if is_told(value.last_known_elr) else ()
-    elr = value.elr if "elr" in one.problems else ()
+    elr = value.elr if IN_ELR in one.problems else ()
     more = f", elr {ids(elr)}" if elr else ""
     more += f", lastKnownElr {ids(last)}" if last else ""
     case = leaderless(
@@ -72,11 +85,15 @@ def offline(state: State, one: PartitionState) -> Found | None:
     return Found(one.path, f"leader none, {_replicas(one)}{more}", next_step=first)
 
 
-@partition_check("underMinIsr", ERROR, "fewer in-sync replicas than min.insync.replicas: acks=all is refused", _RETURN)
+@partition_check(
+    "underMinIsr",
+    ERROR,
+    "fewer in-sync replicas than min.insync.replicas: acks=all is refused",
+    _RETURN,
+    problem=UNDER_MIN_ISR,
+)
 def under_min_isr(state: State, one: PartitionState) -> Found | None:
     """Offline partitions count as well, as ``kafka-topics.sh`` has it."""
-    if UNDER_MIN_ISR not in one.problems:
-        return None
     least = "not known" if one.min_isr is None else str(one.min_isr)
     return _missing(one, f"{_replicas(one)}, min.insync.replicas {least}")
 
@@ -87,11 +104,10 @@ def under_min_isr(state: State, one: PartitionState) -> Found | None:
     "an unclean leader recovers: records may be lost",
     "compare the topic with its sources: records of former leaders may be gone; the mark goes with the next change of"
     " the ISR (a lone replica keeps it)",
+    problem=UNCLEAN,
 )
 def unclean_recovery(state: State, one: PartitionState) -> Found | None:
     """``leaderRecoveryState`` is RECOVERING."""
-    if UNCLEAN not in one.problems:
-        return None
     return _found(one, f"leaderRecoveryState RECOVERING, leader {one.partition.leader}, {_replicas(one)}")
 
 
@@ -101,37 +117,38 @@ def unclean_recovery(state: State, one: PartitionState) -> Found | None:
     "a replica is in a log directory that its broker does not have: a failed disk, or one that was taken away",
     "see the server.log of the broker for the directory; repair or replace the disk and restart the broker, or"
     " reassign the replica (kafka-reassign-partitions.sh)",
+    problem=LOST_DIRECTORY,
 )
 def offline_directory(state: State, one: PartitionState) -> Found | None:
     """The directory's id is LOST, or none of those with which the broker registered (KIP-858)."""
-    if not one.lost:
-        return None
     places = dict(zip(one.partition.replicas, one.partition.directories, strict=True))
     said = [f"broker {number} has no directory {'(LOST)' if places[number] == LOST else places[number]}"
             for number in one.lost]  # fmt: skip
     return _found(one, f"{', '.join(said)}; {_replicas(one)}")
 
 
-@partition_check("atMinIsr", WARNING, "one more replica lost, and acks=all is refused", _RETURN)
+@partition_check("atMinIsr", WARNING, "one more replica lost, and acks=all is refused", _RETURN, problem=AT_MIN_ISR)
 def at_min_isr(state: State, one: PartitionState) -> Found | None:
     """Only where replicas were lost: with as many as there are to be, the config is at odds instead."""
-    if AT_MIN_ISR not in one.problems:
-        return None
     return _missing(one, f"{_replicas(one)}, min.insync.replicas {one.min_isr}")
 
 
-@partition_check("underReplicated", WARNING, "fewer in-sync replicas than replicas", _RETURN)
+@partition_check("underReplicated", WARNING, "fewer in-sync replicas than replicas", _RETURN, problem=UNDER_REPLICATED)
 def under_replicated(state: State, one: PartitionState) -> Found | None:
     """Replicas that a reassignment adds do not count."""
-    return _missing(one, _replicas(one)) if UNDER_REPLICATED in one.problems else None
+    return _missing(one, _replicas(one))
 
 
 @partition_check(
-    "elrInUse", WARNING, "the ISR fell below min.insync.replicas: others are still eligible to lead", _RETURN
+    "elrInUse",
+    WARNING,
+    "the ISR fell below min.insync.replicas: others are still eligible to lead",
+    _RETURN,
+    problem=IN_ELR,
 )
 def elr_in_use(state: State, one: PartitionState) -> Found | None:
     """Eligible leader replicas (KIP-966)."""
-    return _missing(one, f"elr {ids(one.partition.elr)}, {_replicas(one)}") if "elr" in one.problems else None
+    return _missing(one, f"elr {_ids(one.partition.elr)}, {_replicas(one)}")
 
 
 @partition_check(
@@ -139,11 +156,10 @@ def elr_in_use(state: State, one: PartitionState) -> Found | None:
     INFO,
     "led by another broker than the first replica: load may be uneven",
     "automatic rebalancing does it (auto.leader.rebalance.enable), or " + _ELECT,
+    problem=NON_PREFERRED,
 )
 def non_preferred(state: State, one: PartitionState) -> Found | None:
     """The leader is not the first replica."""
-    if NON_PREFERRED not in one.problems:
-        return None
     return _found(one, f"leader {one.partition.leader}, replicas {ids(one.partition.replicas)}")
 
 
@@ -154,7 +170,7 @@ def _moving(one: PartitionState) -> str:
 
 def _stuck(state: State, one: PartitionState) -> str | None:
     """Why a reassignment will not come to an end by itself; ``None``: it may."""
-    if REASSIGNING not in one.problems or not is_told(one.partition.adding_replicas):
+    if not is_told(one.partition.adding_replicas):
         return None
     brokers = state.image["brokers"]
     for node_id in one.partition.adding_replicas:
@@ -174,6 +190,7 @@ def _stuck(state: State, one: PartitionState) -> str | None:
     WARNING,
     "a reassignment that does not come to an end",
     "see the brokers that are being added; kafka-reassign-partitions.sh --verify, or --cancel",
+    problem=REASSIGNING,
 )
 def stuck_reassignment(state: State, one: PartitionState) -> Found | None:
     """Where a replica is to go to a broker that is gone, or nothing has happened for an hour."""
@@ -182,13 +199,15 @@ def stuck_reassignment(state: State, one: PartitionState) -> Found | None:
 
 
 @partition_check(
-    "reassignment", INFO, "replicas are being moved", "kafka-reassign-partitions.sh --list shows how far they are"
+    "reassignment",
+    INFO,
+    "replicas are being moved",
+    "kafka-reassign-partitions.sh --list shows how far they are",
+    problem=REASSIGNING,
 )
 def reassignment(state: State, one: PartitionState) -> Found | None:
     """One that goes on as it should."""
-    if REASSIGNING not in one.problems or _stuck(state, one):
-        return None
-    return _found(one, _moving(one))
+    return None if _stuck(state, one) else _found(one, _moving(one))
 
 
 @partition_check(
@@ -196,10 +215,11 @@ def reassignment(state: State, one: PartitionState) -> Found | None:
     WARNING,
     "a replica is on a broker that is not registered",
     "reassign the partition to brokers that are there (kafka-reassign-partitions.sh)",
+    problem=UNREGISTERED,
 )
 def unregistered_replica(state: State, one: PartitionState) -> Found | None:
     """Before 4.0 brokers do not tell the fenced ones, so they look like that too (-b)."""
-    if "unregistered" not in one.problems or state.is_partial:
+    if state.is_partial:
         return None
     gone = [node_id for node_id in one.partition.replicas if node_id not in state.image["brokers"]]
     return _found(one, f"broker {ids(gone)} is not registered, {_replicas(one)}")
@@ -210,11 +230,10 @@ def unregistered_replica(state: State, one: PartitionState) -> Found | None:
     WARNING,
     "replicas share racks though there are others: one rack lost takes several",
     "reassign it over all racks (kafka-reassign-partitions.sh --generate looks at racks)",
+    problem=RACKS,
 )
 def rack_violation(state: State, one: PartitionState) -> Found | None:
     """Fewer racks than replicas could have."""
-    if "racks" not in one.problems:
-        return None
     racks = [f"{node_id} in {state.image['brokers'][node_id].value.rack}" for node_id in one.partition.replicas]
     return _found(one, f"replicas {', '.join(racks)}")
 

@@ -1,0 +1,209 @@
+"""Partition records back to back, taken apart many at a time: a line of Python a block, none a record.
+
+Framing (:mod:`.framing`) proves a run's records by their length prefixes and leaves them where they are. Neighbours in
+a run mostly have one layout: the same size, every field at the same place, offset deltas that count up. Columns of such
+a block (one byte of each record) are compared at once, and one ``struct`` takes all of its records apart. What a record
+says but for its number and topic is decoded once for all records that say the same.
+
+A run with anything else in it (an offset that jumps, a record that cannot be decoded) is left to the caller, who then
+goes from record to record (:func:`.framing.iter_values`).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Generic, NamedTuple, TypeVar
+
+from kshell.protocol.framing import span
+from kshell.protocol.primitives import Buffer, DecodeError, read_varint, write_varint
+
+T = TypeVar("T")
+
+HEAD = 3
+"""Bytes of a value before the partition's number: frame version, api key, version."""
+KEY = 4 + 16
+"""Bytes of the number and the topic's id, which follow."""
+_GROUP = 64
+"""Neighbouring offset deltas that differ in the lowest digit of their varint alone."""
+_ONLY_DIGITS = bytes(2 * delta for delta in range(_GROUP))
+_LOWEST_DIGITS = bytes(0x80 | (2 * delta & 0x7F) for delta in range(_GROUP))
+"""Of the deltas below 64, whose varints have one digit, and of all others."""
+_MOST_LAYOUTS = 1 << 10
+_MOST_GROUPS = 1 << 14
+"""Of as many records as a batch may have."""
+
+
+class _OddError(Exception):
+    """A run that must be read record by record."""
+
+
+class _Layout(NamedTuple, Generic[T]):
+    """How the records of a block are laid out. ``size`` and ``digit`` are counted from a record's start."""
+
+    size: int
+    size_varint: tuple[bytes, ...]
+    digit: int
+    """Where the lowest digit of the offset delta is; a time delta of one byte is before it."""
+    head: bytes
+    """What is between the offset delta and the partition's number: the same in all records of the block."""
+    unpack: Callable[[bytes], Iterator[tuple[bytes, int, bytes]]]
+    """(the higher digits of the offset delta and ``head``, number, state) of each record."""
+    states: _States[T]
+
+
+class _States(dict[bytes, T]):
+    """What follows number and topic in records that begin with ``head`` -> what it says; emptied when it is full."""
+
+    def __init__(self, head: bytes, decode: Callable[[bytes], T | None], most: int) -> None:
+        super().__init__()
+        self._head = head + bytes(KEY)
+        self._decode = decode
+        self._most = most
+
+    def __missing__(self, state: bytes) -> T:
+        decoded = self._decode(self._head + state)
+        if decoded is None:
+            raise _OddError
+        if len(self) >= self._most:
+            self.clear()
+        self[state] = decoded
+        return decoded
+
+
+class RunReader(Generic[T]):
+    """Reads runs of partition records.
+
+    Args:
+        decode: What a record's value says of its partition; it is given values whose number and topic id are zero.
+            ``None`` where that is nothing.
+        most: How many different states of one version of the record are remembered.
+    """
+
+    def __init__(self, decode: Callable[[bytes], T | None], most: int) -> None:
+        self._decode = decode
+        self._most = most
+        self._states: dict[bytes, _States[T]] = {}
+        self._layouts: dict[tuple[bytes, int], _Layout[T]] = {}
+        """By the first two bytes of a record and how many higher digits its offset delta has."""
+        self._higher_digits: dict[int, bytes] = {}
+        """Of each group of offset deltas that was met."""
+
+    def partitions(self, buf: Buffer, start: int, end: int) -> list[tuple[int, T]] | None:
+        """(number, state) of each record of a run; equal states are one object. ``None``: read it record by record."""
+        found: list[tuple[int, T]] = []
+        try:
+            for layout, head, block in self._blocks(bytes(buf[start:end])):
+                states = layout.states
+                read = [(number, states[state]) for same, number, state in layout.unpack(block) if same == head]
+                if len(read) * layout.size != len(block):
+                    return None
+                found += read
+        except _OddError:
+            return None
+        return found
+
+    def numbers(self, buf: Buffer, start: int, end: int) -> list[int] | None:
+        """The number in each record of a run, nothing decoded. ``None``: read it record by record."""
+        found: list[int] = []
+        try:
+            for layout, head, block in self._blocks(bytes(buf[start:end])):
+                read = [number for same, number, _ in layout.unpack(block) if same == head]
+                if len(read) * layout.size != len(block):
+                    return None
+                found += read
+        except _OddError:
+            return None
+        return found
+
+    def state(self, value: bytes) -> T | None:
+        """What one record's value says but for number and topic; ``None`` where that is nothing."""
+        try:
+            return self._states_of(value[:HEAD])[value[HEAD + KEY :]]
+        except _OddError:
+            return None
+
+    def _states_of(self, head: bytes) -> _States[T]:
+        states = self._states.get(head)
+        if states is None:
+            states = _States(head, self._decode, self._most)
+            if len(head) == HEAD and head[0] == 1 and head[1] == 3:
+                self._states[head] = states
+        return states
+
+    def _blocks(self, run: bytes) -> Iterator[tuple[_Layout[T], bytes, bytes]]:
+        """(layout, the bytes before the number, the records) of neighbours that are laid out alike. Raises _OddError.
+
+        Those bytes are proven for the first of the records; the caller compares the others' while taking them apart.
+        """
+        at, last = 0, len(run)
+        try:
+            due = read_varint(run, _size_end(run, 0) + 2)[0] if run else 0
+        except DecodeError:
+            raise _OddError from None
+        while at < last:
+            higher = self._higher_digits.get(due // _GROUP)
+            if higher is None:
+                if due < 0 or len(self._higher_digits) >= _MOST_GROUPS:
+                    self._higher_digits.clear()
+                higher = self._higher_digits[due // _GROUP] = write_varint(due)[1:]
+            key = run[at : at + 2], len(higher)
+            layout = self._layouts.get(key)
+            is_new = layout is None
+            if layout is None:
+                layout = self._learn(run, at, due)
+                if len(self._layouts) >= _MOST_LAYOUTS:
+                    self._layouts.clear()
+                self._layouts[key] = layout
+            size, digit = layout.size, at + layout.digit
+            step = due % _GROUP
+            stop = at + size * min((last - at) // size, _GROUP - step)
+            for place, byte in enumerate(layout.size_varint, at):
+                column = run[place:stop:size]
+                stop = at + size * (len(column) - len(column.lstrip(byte)))
+            digits = _LOWEST_DIGITS if higher else _ONLY_DIGITS
+            count = (stop - at) // size
+            head = higher + layout.head
+            if (
+                count
+                and run[digit:stop:size] == digits[step : step + count]
+                and run[digit - 1 : stop : size].isascii()
+                and run.startswith(head, digit + 1)
+            ):
+                yield layout, head, run[at:stop]
+                at, due = stop, due + count
+            elif is_new:
+                raise _OddError
+            else:
+                del self._layouts[key]  # that of a record which begins alike
+
+    def _learn(self, run: bytes, at: int, due: int) -> _Layout[T]:
+        """The layout of the record at a position, framed by hand. Raises _OddError where it cannot have neighbours."""
+        found = span(run, at, len(run))
+        size_end = _size_end(run, at)
+        digit, delta = size_end + 2, write_varint(due)
+        after, number = digit + len(delta), found.value + HEAD
+        state = number + KEY
+        if due != found.delta or due < 0 or run[digit:after] != delta or not after < number < state <= found.value_end:
+            raise _OddError
+        return _Layout(
+            size=found.end - at,
+            size_varint=tuple(run[place : place + 1] for place in range(at, size_end)),
+            digit=digit - at,
+            head=run[after:number],
+            unpack=_unpacker(digit + 1 - at, number - digit - 1, found.value_end - state),
+            states=self._states_of(run[found.value : number]),
+        )
+
+
+def _size_end(run: bytes, at: int) -> int:
+    """Where the size of the record at a position ends; attributes and a time delta of one byte are behind it."""
+    while run[at] >= 0x80:
+        at += 1
+    return at + 1
+
+
+@lru_cache(_MOST_LAYOUTS)
+def _unpacker(before: int, head: int, state: int) -> Callable[[bytes], Iterator[tuple[bytes, int, bytes]]]:
+    return struct.Struct(f">{before}x{head}si16x{state}sx").iter_unpack
