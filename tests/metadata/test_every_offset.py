@@ -285,7 +285,7 @@ def test_a_partition_with_many_changes_is_not_replayed_from_its_first_for_each(d
         steps += len(addresses)
         return real(before, addresses)
 
-    replayer.changes.last = counted  # type: ignore[method-assign]
+    replayer.changes.last = counted  # type: ignore[assignment,method-assign]
     replayer.log_batch(batches(batch_of(first))[0], "log")
     for at in range(0, number, 100):
         replayer.log_batch(batches(batch_of([change] * 100, 2 + at))[0], "log")
