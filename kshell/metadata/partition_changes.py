@@ -21,8 +21,8 @@ PARTITION, PARTITION_CHANGE, CLEAR_ELR = 3, 5, 28
 NUMBER, TOPIC_ID, REST = slice(3, 7), slice(7, 23), 23
 """Where the first two of them hold the partition's number and its topic's id, and where the rest begins."""
 _CLEAR: Message = {"eligibleLeaderReplicas": [], "lastKnownElr": []}
-_MOST_PAIRS = 1 << 17
-"""Pairs that are remembered; a log may have as many states as records."""
+_MOST_REMEMBERED = 1 << 17
+"""Pairs and partitions; a log may have as many states as records."""
 _INT32 = 1 << 32
 _HALF = 1 << 31
 
@@ -59,11 +59,13 @@ def cleared(value: Partition) -> Partition:
 class _State:
     """A partition without its epochs, and what each record made of it so far."""
 
-    __slots__ = ("after", "value")
+    __slots__ = ("after", "at_epochs", "value")
 
     def __init__(self, value: Partition) -> None:
         self.value = value
         self.after: dict[bytes, _Step] = {}
+        self.at_epochs: dict[tuple[int, int], Partition] = {}
+        """Partitions in this state: whoever looks at all of them decides once for those that are equal."""
 
 
 class _Step(NamedTuple):
@@ -83,7 +85,7 @@ class PartitionChanges:
         self._log = log
         self._states: dict[Partition, _State] = {}
         self._sets: dict[bytes, _Step] = {}
-        self._pairs = 0
+        self._remembered = 0
 
     def last(self, first: Partition | None, addresses: Iterable[int]) -> Partition:
         """The partition after all of the records.
@@ -103,7 +105,7 @@ class PartitionChanges:
                 partition_epoch += 1
             else:
                 leader_epoch, partition_epoch = epochs
-        return _with_epochs(state.value, leader_epoch, partition_epoch)
+        return self._partition(state, leader_epoch, partition_epoch)
 
     def every(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Partition]:
         """The partition after each of the records, as :meth:`last` has it."""
@@ -112,12 +114,29 @@ class PartitionChanges:
             value = self._log.value(address)
             state, epochs, rise = self._step(state, value)
             leader_epoch, partition_epoch = epochs or (leader_epoch + rise, partition_epoch + 1)
-            yield _with_epochs(state.value, leader_epoch, partition_epoch)
+            yield self._partition(state, leader_epoch, partition_epoch)
 
     def _begin(self, first: Partition | None) -> tuple[_State, int, int]:
         if first is None:
             return _NOTHING, 0, 0
         return self._state(first), first.leader_epoch, first.partition_epoch
+
+    def _partition(self, state: _State, leader_epoch: int, partition_epoch: int) -> Partition:
+        """Epochs are ``int`` of Java: after the largest comes the smallest."""
+        epochs = (leader_epoch + _HALF) % _INT32 - _HALF, (partition_epoch + _HALF) % _INT32 - _HALF
+        partition = state.at_epochs.get(epochs)
+        if partition is None:
+            self._remember()
+            partition = state.at_epochs[epochs] = Partition(*state.value[:9], *epochs)
+        return partition
+
+    def _remember(self) -> None:
+        """Counts one thing more that is remembered, and forgets all when it is too much."""
+        self._remembered += 1
+        if self._remembered > _MOST_REMEMBERED:
+            self._states.clear()
+            self._sets.clear()
+            self._remembered = 0
 
     def _state(self, value: Partition) -> _State:
         without_epochs = value._replace(leader_epoch=0, partition_epoch=0)
@@ -131,11 +150,7 @@ class PartitionChanges:
         known = self._sets.get(key) or state.after.get(key)
         if known is not None:
             return known
-        self._pairs += 1
-        if self._pairs > _MOST_PAIRS:
-            self._states.clear()
-            self._sets.clear()
-            self._pairs = 0
+        self._remember()
         if value[1] == CLEAR_ELR:
             step = _Step(self._state(cleared(state.value)), None, 0)
             state.after[key] = step
@@ -157,8 +172,3 @@ class PartitionChanges:
 
 _NOTHING = _State(Partition((), (), (), (), (), (), (), -1, "RECOVERED", 0, 0))
 """What comes before a PartitionRecord, which passes over it."""
-
-
-def _with_epochs(value: Partition, leader_epoch: int, partition_epoch: int) -> Partition:
-    """Epochs are ``int`` of Java: after the largest comes the smallest."""
-    return Partition(*value[:9], (leader_epoch + _HALF) % _INT32 - _HALF, (partition_epoch + _HALF) % _INT32 - _HALF)
