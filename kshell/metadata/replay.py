@@ -31,7 +31,7 @@ from kshell.metadata.partitions import Partition, Report, Run, Topic, from_recor
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.recorded_topics import RecordedTopic, TopicAt, TopicRecords
 from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode_record, decode_value
-from kshell.metadata.values import Origin, Place, Provenance
+from kshell.metadata.values import Origin, Place, Provenance, new_origin
 from kshell.protocol.batches import (
     Batch,
     RawRecord,
@@ -45,6 +45,8 @@ from kshell.protocol.framing import Framer, OddRecord, Span, TopicRun, iter_valu
 from kshell.protocol.primitives import Buffer, DecodeError, Uuid
 
 _BEGIN, _END, _ABORT = 23, 24, 25
+_NO_OP = bytes((1, 20, 0, 0))
+"""The record that a quiet cluster writes twice a second."""
 _OF_TOPICS = (2, 9)
 """Api keys of the records that make and remove topics."""
 _NEVER = 1 << 63
@@ -223,9 +225,16 @@ class Replayer:
                     addresses.append(first + at)
                     offset += 1
                     continue
-            if offset > base_offset:
-                self._provenance = Provenance(offset - 1, place.epoch, timestamp)
-            self._log_record(RawRecord(offset, timestamp, None, bytes(region[at:end])), place, first + at)
+            value = bytes(region[at:end])
+            kind = value[1] if len(value) > 2 and value[0] == 1 else -1
+            if _BEGIN <= kind <= _ABORT:
+                if offset > base_offset:
+                    self._provenance = Provenance(offset - 1, place.epoch, timestamp)
+                self._marker(kind, RawRecord(offset, timestamp, None, value), place)
+            elif is_waiting:
+                self._wait(RawRecord(offset, timestamp, None, value), place, first + at)
+            elif value != _NO_OP:
+                self._replay_value(offset, timestamp, value, place, first + at)
             self._after(offset)
             is_waiting = self._held is not None
             replayed += 1
@@ -266,10 +275,14 @@ class Replayer:
         if _BEGIN <= key <= _ABORT:
             self._marker(key, raw, place)
         elif self._held is not None:
-            self._held.append(_Waiting(raw, place, address))
-            self.log.need()
+            self._wait(raw, place, address)
         else:
             self._replay(raw, place, address)
+
+    def _wait(self, raw: RawRecord, place: Place, address: int) -> None:
+        if self._held is not None:
+            self._held.append(_Waiting(raw, place, address))
+            self.log.need()
 
     def _marker(self, key: int, raw: RawRecord, place: Place) -> None:
         """A marker whose version is not known, or that is malformed, still marks; it is listed as well."""
@@ -304,12 +317,18 @@ class Replayer:
     def _replay(self, raw: RawRecord, place: Place, address: int | None) -> None:
         """A record, of the log if it has an address, else of a snapshot."""
         offset, timestamp, key, value = raw
-        known = decode_known(value) if key is None and value is not None else None
-        if known is None or value is None:
+        if key is None and value is not None:
+            self._replay_value(offset, timestamp, value, place, address)
+        else:
             self._list_undecoded(raw, place)
+
+    def _replay_value(self, offset: int, timestamp: int, value: bytes, place: Place, address: int | None) -> None:
+        known = decode_known(value)
+        if known is None:
+            self._list_undecoded(RawRecord(offset, timestamp, None, value), place)
             return
         kind, version, data = known
-        origin = Origin(offset, timestamp, kind.name, version, place)
+        origin = new_origin((offset, timestamp, kind.name, version, place))
         try:
             if address is None:
                 kind.replay(self._delta, data, origin)

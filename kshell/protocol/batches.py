@@ -125,6 +125,10 @@ class RawRecord(NamedTuple):
     value: bytes | None
 
 
+_new_record = partial(tuple.__new__, RawRecord)
+"""As for batches: what is made for each record."""
+
+
 def crc_of(buf: Buffer, start: int, end: int) -> int:
     """The CRC-32C of ``buf[start:end]``."""
     if end - start <= _COPIED:
@@ -153,7 +157,7 @@ def iter_records(batch: Batch) -> Iterator[RawRecord]:
         bounds = iter(values)
         offset = batch.base_offset
         for start, stop in zip(bounds, bounds, strict=True):
-            yield RawRecord(offset, moment, None, bytes(buf[start:stop]))
+            yield _new_record((offset, moment, None, bytes(buf[start:stop])))
             offset += 1
         return
     region = bytes(buf[pos:end]) if batch.codec == 0 else buf
