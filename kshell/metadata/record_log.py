@@ -52,6 +52,8 @@ class RecordLog:
         """The address after the last record."""
         self.last_batch: tuple[int, int] | None = None
         """Base offset and CRC of the last batch."""
+        self.max_timestamp = -1
+        """The largest time in the last batch, as its header has it, in epoch milliseconds."""
         self._chunks: list[Buffer] = []
         self._is_needed = False
         """Whether somebody keeps an address in the last chunk: the bytes of others are let go."""
@@ -84,6 +86,7 @@ class RecordLog:
         self._file_numbers.append(self._files.number(file))
         self._addresses.append(self.size)
         self.last_batch = batch.base_offset, batch.crc
+        self.max_timestamp = batch.max_timestamp
 
     def retain(self, region: Buffer, start: int, end: int) -> int:
         """Keep the records of the batch that was added last, at least until others are.

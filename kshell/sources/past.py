@@ -180,7 +180,10 @@ class _Recorded:
         if self.damage or self.stepped_over or not self.joined or checkpoints.inside(self.listing, log.start):
             return None
         loaded = self.loaded(log.end)
-        return None if loaded is None else loaded._replace(until=None)
+        if loaded is None:
+            return None
+        last = max(log.max_timestamp, loaded.image.provenance.timestamp)
+        return loaded._replace(until=None, last_timestamp=last)
 
     def loaded(self, offset: int) -> Loaded | None:
         """The image as of an offset, as a source loads it; ``None`` where the log does not tell."""

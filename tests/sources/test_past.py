@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from kshell.commands.base.story import story_of
 from kshell.errors import DataError
 from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.partitions import Topic
 from kshell.metadata.values import Origin
+from kshell.session import Session
 from kshell.sources.directory import DirectorySource
 from kshell.sources.files import METADATA_DIRECTORY
 from kshell.sources.past import Past
@@ -77,6 +79,31 @@ def test_is_what_loading_gives(node: Path) -> None:
         there = origins(ours.image)
         assert all(there[key] == origin for key, origin in origins(theirs.image).items())
     assert compared > 0
+
+
+@pytest.mark.parametrize("node", recorded(), ids=node_name)
+def test_the_newest_state_is_what_loading_gives_or_left_to_it(node: Path) -> None:
+    source = DirectorySource(str(node))
+    ours, theirs = Past(source).newest(), source.load()
+    listing = source.listing(whole=True)
+    bases = [segment.base_offset or 0 for segment in listing.segments]
+    alone = all((file.end_offset or 0) <= min(bases, default=0) for file in listing.snapshots)
+    if ours is None:
+        assert not alone
+        return
+    assert ours.image == theirs.image
+    assert [problem.reason for problem in ours.problems] == [problem.reason for problem in theirs.problems]
+    for name in theirs._fields:
+        if name not in ("image", "problems", "listing"):
+            assert getattr(ours, name) == getattr(theirs, name), name
+
+
+def test_a_story_reads_the_log_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = written(tmp_path)
+    monkeypatch.setattr(source, "load", lambda **_: pytest.fail("the log is read once more"))
+    session = Session(source)
+    assert story_of(session, "why").numbers(uuid(3)) == [0]
+    assert session.loaded.open_transaction == 20
 
 
 def topic(number: int, partition_values: list[bytes]) -> list[bytes]:
