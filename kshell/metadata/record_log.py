@@ -46,8 +46,12 @@ class RecordLog:
         self.start = start
         self.end = start
         """The offset after the last record."""
-        self.size = 0
-        """Bytes that are retained, those of records that are still to come among them."""
+        self.retained = 0
+        """Bytes of buffers that were retained, each counted once; some are let go again."""
+        self._recent: tuple[Buffer, Buffer] = (_LET_GO, _LET_GO)
+        """The buffers that were counted last: batches of other forms may lie between those of one buffer."""
+        self._size = 0
+        """The address after the last chunk."""
         self._tail = 0
         """The address after the last record."""
         self.last_batch: tuple[int, int] | None = None
@@ -55,7 +59,7 @@ class RecordLog:
         self.max_timestamp = -1
         """The largest time in the last batch, as its header has it, in epoch milliseconds."""
         self._chunks: list[Buffer] = []
-        self._is_needed = False
+        self._is_kept = False
         """Whether somebody keeps an address in the last chunk: the bytes of others are let go."""
         self._chunk_starts = array("q")
         """The address of the first byte of each chunk."""
@@ -84,7 +88,7 @@ class RecordLog:
         self._positions.append(batch.position)
         self._epochs.append(batch.epoch)
         self._file_numbers.append(self._files.number(file))
-        self._addresses.append(self.size)
+        self._addresses.append(self._tail)
         self.last_batch = batch.base_offset, batch.crc
         self.max_timestamp = batch.max_timestamp
 
@@ -100,19 +104,22 @@ class RecordLog:
             The address of the region's first byte.
         """
         if not self._chunks or self._chunks[-1] is not region:
-            if self._chunks and not self._is_needed:
+            if self._chunks and not self._is_kept:
                 self._chunks[-1] = _LET_GO
-            self._is_needed = False
+            self._is_kept = False
             self._chunks.append(region)
-            self._chunk_starts.append(self.size)
-            self.size += len(region)
+            self._chunk_starts.append(self._size)
+            self._size += len(region)
+            if not any(region is recent for recent in self._recent):
+                self.retained += len(region)
+                self._recent = (self._recent[-1], region)
         first = self._chunk_starts[-1]
         self._addresses[-1], self._tail = first + start, first + end
         return first
 
-    def need(self) -> None:
+    def keep_last_chunk(self) -> None:
         """Somebody keeps an address of the batch that was added last, or may yet: its bytes must stay."""
-        self._is_needed = True
+        self._is_kept = True
 
     def add_records(self, count: int, timestamp: int) -> None:
         """So many more records of one time."""
@@ -184,6 +191,8 @@ class RecordLog:
         if at < 0:
             return 0
         first = self._addresses[at]
+        if not self._is_metadata[at]:
+            return first
         chunk, start = self._find(first)
         if chunk is _LET_GO:
             return first

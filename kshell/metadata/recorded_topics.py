@@ -20,7 +20,9 @@ from kshell.protocol.primitives import Uuid
 
 _HALF = 1 << 31
 _BUSY = 64
-"""Records from which on a partition's last value is kept, once somebody looked."""
+"""Records from which on what a look at a partition found is remembered."""
+_STRIDE = 1024
+"""Records between two waypoints."""
 Addresses = dict[bytes, "array[int]"]
 """A partition's number, as a record has it, and the addresses of its records in the order of their offsets."""
 
@@ -28,15 +30,17 @@ Addresses = dict[bytes, "array[int]"]
 class TopicRecords:
     """What is filed of one topic. ``base``: what a snapshot holds of it, from which the records go on."""
 
-    __slots__ = ("_busy", "addresses", "base", "changes", "log")
+    __slots__ = ("_last", "_waypoints", "addresses", "base", "changes", "log")
 
     def __init__(self, log: RecordLog, changes: PartitionChanges, base: Topic | None) -> None:
         self.log = log
         self.changes = changes
         self.base = base
         self.addresses: Addresses = {}
-        self._busy: dict[bytes, tuple[int, Partition]] = {}
-        """Of partitions with many records: what they were when they were looked at last, after how many of them."""
+        self._last: dict[bytes, tuple[int, Partition]] = {}
+        """What was asked for last of a partition: after how many records, and what it was."""
+        self._waypoints: dict[tuple[bytes, int], Partition] = {}
+        """Partitions on the way there, every so many records, for looks back."""
 
     def file(self, number: bytes, address: int) -> None:
         """One more record of a partition."""
@@ -50,17 +54,32 @@ class TopicRecords:
         """What a partition was before its records."""
         return None if self.base is None else self.base.partition(_to_int(number))
 
-    def value(self, number: bytes, count: int, first: Partition | None) -> Partition:
-        """A partition after so many of its records; ``first``: what it was before them."""
+    def value(self, number: bytes, count: int, first: Partition | None, *, remember: bool = False) -> Partition:
+        """A partition after so many of its records.
+
+        Args:
+            number: the partition's, as records have it.
+            count: of its records.
+            first: what it was before them.
+            remember: whether it will soon be asked for with more of them. What has many is remembered anyway.
+        """
         addresses = self.addresses[number]
-        if count < _BUSY:
+        if count < _BUSY and not remember:
             return self.changes.last(first, addresses if count == len(addresses) else addresses[:count])
-        seen, value = self._busy.get(number, (0, first))
+        seen, value = self._last.get(number, (0, first))
         if seen > count:
-            return self.changes.last(first, addresses[:count])
-        if seen < count or value is None:
-            value = self.changes.last(value, addresses[seen:count])
-            self._busy[number] = (count, value)
+            seen = count - count % _STRIDE
+            value = self._waypoints[number, seen] if seen else first
+            return self.changes.last(value, addresses[seen:count]) if seen < count or value is None else value
+        while seen < count:
+            stop = min(count, seen - seen % _STRIDE + _STRIDE)
+            value = self.changes.last(value, addresses[seen:stop])
+            seen = stop
+            if seen % _STRIDE == 0:
+                self._waypoints[number, seen] = value
+        if value is None:
+            raise AssertionError("a partition without records has no value")
+        self._last[number] = (count, value)
         return value
 
     def entries(self, number: bytes, count: int) -> Iterator[Entry[Partition]]:
@@ -89,6 +108,9 @@ class _FromRecords(Topic):
     def _count(self, addresses: array[int]) -> int:
         """How many of a partition's records count."""
         raise NotImplementedError  # an ABC would make isinstance() slower
+
+    def _value(self, number: bytes, count: int, first: Partition | None) -> Partition:
+        return self.records.value(number, count, first)
 
     def _filed(self, partition_id: int) -> tuple[bytes, int]:
         """A partition's number as records have it, and how many of its records count."""
@@ -140,7 +162,7 @@ class _FromRecords(Topic):
         if not count:
             return None if records.base is None else records.base.partition(partition_id)
         origin = records.log.origin(records.addresses[number][count - 1])
-        return Entry(records.value(number, count, records.first_value(number)), origin)
+        return Entry(self._value(number, count, records.first_value(number)), origin)
 
     def raw(self, partition_id: int) -> bytes | None:
         """The record of a partition that waits as bytes in the snapshot before the log."""
@@ -155,7 +177,7 @@ class _FromRecords(Topic):
         values: dict[int, Partition | Undecoded] = {} if records.base is None else dict(records.base.scan())
         for partition_id, number, count in self._all_filed():
             first = values.get(partition_id)
-            values[partition_id] = records.value(number, count, first if isinstance(first, Partition) else None)
+            values[partition_id] = self._value(number, count, first if isinstance(first, Partition) else None)
         values |= {partition_id: entry.value for partition_id, entry in self._changed.items()}
         return sorted(values.items())
 
@@ -167,6 +189,9 @@ class RecordedTopic(_FromRecords):
 
     def _count(self, addresses: array[int]) -> int:
         return len(addresses)
+
+    def _value(self, number: bytes, count: int, first: Partition | None) -> Partition:
+        return self.records.value(number, count, first, remember=True)  # who asks replays, and goes on
 
     @property
     def base(self) -> Topic | None:
@@ -256,7 +281,7 @@ class TopicAt(_FromRecords):
         return self._of
 
     def _count(self, addresses: array[int]) -> int:
-        # Most have no record behind the limit.
+        # Most have no record from the limit on.
         return len(addresses) if addresses[-1] < self._limit else bisect_left(addresses, self._limit)
 
     def copy(self) -> Topic:

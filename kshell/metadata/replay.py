@@ -29,7 +29,7 @@ from kshell.metadata.partition_changes import (
 )
 from kshell.metadata.partitions import Partition, Report, Run, Topic, from_record, merge
 from kshell.metadata.record_log import RecordLog
-from kshell.metadata.recorded_topics import RecordedTopic, TopicAt, TopicRecords
+from kshell.metadata.recorded_topics import Addresses, RecordedTopic, TopicAt, TopicRecords
 from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode_record, decode_value
 from kshell.metadata.values import Origin, Place, Provenance, new_origin
 from kshell.protocol.batches import (
@@ -58,6 +58,8 @@ MOST_PROBLEMS = 10_000
 _ROOM, _RATIO = 64 << 20, 64
 """Bytes that compressed batches may become together: so many, and so many times what they are. Metadata is compressed
 to a twentieth or so, by those who compress it; Kafka's controllers do not."""
+MOST_RETAINED = 64 << 20
+"""Bytes of the log that a replay of its newest state refers to: logs may be large, and followers run for weeks."""
 _MOST_ESSENCES = 1 << 16
 """Contents of records of partitions that are known to be sound."""
 
@@ -130,8 +132,8 @@ class Replayer:
         self._due = _NEVER
         self._sound: set[bytes] = set()
         """Essences of records of partitions that fit whichever partition they name, if it is there."""
-        self._filed: dict[bytes, array[int]] = {}
-        """A short way to the addresses of partitions: by number and topic id, as records have them."""
+        self._filed: dict[bytes, Addresses] = {}
+        """A short way to the addresses of a topic's partitions, by the topic's id."""
         self.checkpoints: list[PassedCheckpoint] = []
         """The snapshots that were passed."""
         self.problems = Problems()
@@ -151,12 +153,12 @@ class Replayer:
         self._delta = Delta(image)
         return image
 
-    def release(self) -> None:
-        """Decodes what was filed and lets go of the log's bytes; inside a transaction nothing is done.
+    def release(self, most: int = MOST_RETAINED) -> None:
+        """If more than so many bytes of the log are retained, decode what was filed and let go of them.
 
-        For a replay without end: what it retains would grow for ever.
+        Inside a transaction nothing is done. Not for whoever asks for the past.
         """
-        if self._held is not None:
+        if self.log.retained <= most or self._held is not None:
             return
         for topic in list(self._delta.peek(TOPICS).values()):
             recorded = topic.recorded if isinstance(topic, TopicAt) else topic
@@ -195,7 +197,7 @@ class Replayer:
             values = plain_values(region, begin, end, batch.records)
         elif batch.is_control:
             deque(iter_records(batch), maxlen=0)
-        first = self.log.retain(region, begin, end)
+        first = 0 if batch.is_control else self.log.retain(region, begin, end)
         addresses = repeat(first) if values is None else (first + at for at in values[::2])
         for raw, address in zip(iter_records(batch), addresses, strict=False):
             if raw.offset < start:
@@ -220,9 +222,13 @@ class Replayer:
         offset, replayed = base_offset, 0
         for at, end in zip(bounds, bounds, strict=True):
             if not is_waiting and region[at : at + 3] + region[at + 23 : end] in sound:
-                addresses = filed.get(region[at + 3 : at + 23])
-                if addresses is not None or (addresses := self._addresses(region, at)) is not None:
+                of_topic = filed.get(region[at + 7 : at + 23])
+                addresses = None if of_topic is None else of_topic.get(region[at + 3 : at + 7])
+                if addresses is not None:
                     addresses.append(first + at)
+                    offset += 1
+                    continue
+                if self._file_sound(region, at, first + at):
                     offset += 1
                     continue
             value = bytes(region[at:end])
@@ -240,23 +246,21 @@ class Replayer:
             replayed += 1
             offset += 1
         if offset - base_offset > replayed:
-            self.log.need()
+            self.log.keep_last_chunk()
         self._provenance = Provenance(offset - 1, place.epoch, timestamp)
 
-    def _addresses(self, region: Buffer, at: int) -> array[int] | None:
-        """Where a sound record of a partition is filed; ``None`` unless it is known to fit there."""
+    def _file_sound(self, region: Buffer, at: int, address: int) -> bool:
+        """Files a sound record of a partition, if it is known to fit there; whether it was."""
         topic_id = Uuid(region[at + 7 : at + 23])
         topic = self._delta.peek(TOPICS).get(topic_id)
         if not isinstance(topic, RecordedTopic | TopicAt) or topic.records.log is not self.log:
-            return None
+            return False
         records, number = self._recorded(topic_id).records, region[at + 3 : at + 7]
-        addresses = records.addresses.get(number)
-        if addresses is None:
-            if region[at + 1] != PARTITION:
-                return None
-            addresses = records.addresses[number] = array("q")
-        self._filed[number + topic_id] = addresses
-        return addresses
+        if region[at + 1] != PARTITION and number not in records.addresses:
+            return False
+        records.file(number, address)
+        self._filed[topic_id] = records.addresses
+        return True
 
     def _after(self, offset: int) -> None:
         """Whoever records what a record did looks here, after each but those of partitions that were only filed."""
@@ -282,7 +286,7 @@ class Replayer:
     def _wait(self, raw: RawRecord, place: Place, address: int) -> None:
         if self._held is not None:
             self._held.append(_Waiting(raw, place, address))
-            self.log.need()
+            self.log.keep_last_chunk()
 
     def _marker(self, key: int, raw: RawRecord, place: Place) -> None:
         """A marker whose version is not known, or that is malformed, still marks; it is listed as well."""
@@ -340,7 +344,7 @@ class Replayer:
                 self._file_clear(data, address)
             else:
                 if kind.api_key in _OF_TOPICS:
-                    self._forget(data["topicId"])
+                    self._filed.pop(data["topicId"], None)
                 kind.replay(self._delta, data, origin)
                 if kind is TOPIC:
                     self._recorded(data["topicId"])
@@ -361,8 +365,8 @@ class Replayer:
         from_record(data)  # raises ReplayError for what Kafka refuses
         self._topic(data["topicId"])
         self._recorded(data["topicId"]).records.file(value[NUMBER], address)
-        self.log.need()
-        self._is_sound(value)
+        self.log.keep_last_chunk()
+        self._remember_sound(value)
 
     def _file_change(self, value: bytes, data: Message, address: int) -> None:
         topic, number = self._topic(data["topicId"]), value[NUMBER]
@@ -375,9 +379,9 @@ class Replayer:
             merge(entry.value, data)  # raises ReplayError for what does not fit it
         check_recovery(data)
         self._recorded(data["topicId"]).records.file(number, address)
-        self.log.need()
+        self.log.keep_last_chunk()
         if fits:
-            self._is_sound(value)
+            self._remember_sound(value)
 
     def _file_clear(self, data: Message, address: int) -> None:
         """Of the partitions, only those that have an ELR are changed."""
@@ -389,7 +393,7 @@ class Replayer:
                 if isinstance(value, Partition) and (value.elr or value.last_known_elr):
                     number = partition_id.to_bytes(4, "big", signed=True)
                     self._recorded(topic_id).records.file(number, address)
-                    self.log.need()
+                    self.log.keep_last_chunk()
 
     def _topic(self, topic_id: Uuid) -> Topic:
         topic: Topic | None = self._delta.peek(TOPICS).get(topic_id)
@@ -411,14 +415,8 @@ class Replayer:
         self._delta.table(TOPICS)[topic_id] = recorded
         return recorded
 
-    def _forget(self, topic_id: Uuid) -> None:
-        """The short ways to a topic's partitions: it is perhaps removed, or begins once more."""
-        topic = self._delta.peek(TOPICS).get(topic_id)
-        if isinstance(topic, RecordedTopic):
-            for number in topic.records.addresses:
-                self._filed.pop(number + topic_id, None)
-
-    def _is_sound(self, value: bytes) -> None:
+    def _remember_sound(self, value: bytes) -> None:
+        """Records of the same essence are filed from now on without a look at what they say."""
         if len(self._sound) >= _MOST_ESSENCES:
             self._sound.clear()
         self._sound.add(essence(value))

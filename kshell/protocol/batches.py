@@ -175,9 +175,9 @@ def plain_values(region: Buffer, start: int, end: int, count: int) -> array[int]
     """Where the values of records are, if all are as Kafka's controllers write them.
 
     Args:
-        region: what holds the records back to back, from byte ``start`` up to ``end``.
-        start: see there.
-        end: see there.
+        region: what holds the records, back to back.
+        start: the first one's first byte.
+        end: the byte after the last one.
         count: how many there must be.
 
     Returns:

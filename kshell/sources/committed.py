@@ -15,10 +15,6 @@ from kshell.sources.mirror import Mirror
 from kshell.sources.snapshot import SnapshotFacts, load_snapshot
 from kshell.sources.source import Loaded
 
-_MOST_RETAINED = 64 << 20
-"""Bytes of the log that the image may refer to: a follower runs for weeks. Then what they say of partitions is decoded.
-"""
-
 
 class Committed:
     """Grows at its end. ``start`` and ``end`` are offsets of the log that is here (``end`` exclusive).
@@ -80,8 +76,7 @@ class Committed:
             except MissingCodecError as error:
                 raise error.at(f"{self._name}/{file}", batch.position) from None
             self._timestamp = batch.max_timestamp
-        if self._replayer.log.size > _MOST_RETAINED:
-            self._replayer.release()
+        self._replayer.release()
 
     def prepend(self, older: Mirror) -> None:
         """The log from before. Raises IncompleteLogError unless it ends where this one starts."""

@@ -245,6 +245,7 @@ def _replay_log(reader: LogReader, replayer: Replayer, start: int, until: int | 
         try:
             if batch.last_offset >= start:
                 replayer.log_batch(batch, os.path.basename(file), start)
+                replayer.release()
         except DecodeError as error:
             reader.damage.append(CorruptDataError(file, batch.position, str(error)))
             break

@@ -179,11 +179,11 @@ class _Recorded:
         log = self.history.log
         if self.damage or self.stepped_over or not self.joined or checkpoints.inside(self.listing, log.start):
             return None
-        loaded = self.loaded(log.end)
-        if loaded is None:
-            return None
+        loaded = self.loaded(log.end - 1)
+        if loaded is None or (self.facts is not None and loaded.problems):
+            return None  # what is wrong in a snapshot is found when it is looked at, and must join the log's problems
         last = max(log.max_timestamp, loaded.image.provenance.timestamp)
-        return loaded._replace(until=None, last_timestamp=last)
+        return loaded._replace(until=None, last_timestamp=last, torn=self.torn)
 
     def loaded(self, offset: int) -> Loaded | None:
         """The image as of an offset, as a source loads it; ``None`` where the log does not tell."""

@@ -222,7 +222,7 @@ def test_images_and_problems_at_every_offset(seed: int) -> None:
     for found in log:
         growing.log_batch(found, "log")
         if rng.random() < 0.2:
-            growing.release()
+            growing.release(0)
         published.append((found.last_offset, growing.image()))
     states = _reference(log, base)
     for offset, state in enumerate(states):
@@ -246,8 +246,9 @@ def test_every_version_of_every_partition(seed: int) -> None:
     recorder = Recorder(base)
     for found in log:
         recorder.log_batch(found, "log")
-    for offset, state in enumerate(_reference(log, base)):
-        if offset % 7 and offset != len(log) - 1:
+    states = _reference(log, base)
+    for offset, state in enumerate(states):
+        if offset % 7 and offset != len(states) - 1:
             continue
         for topic_id, topic in recorder.history.at(offset)[TOPICS].items():
             recorded = next((held for _, held in recorder.history.versions(TOPICS, (topic_id,), offset)), None)
@@ -295,3 +296,29 @@ def test_a_partition_with_many_changes_is_not_replayed_from_its_first_for_each(d
     assert entry.value.isr == ((2,) if "isr" in data else (1,))
     assert entry.origin.offset == number + 1
     assert steps < 3 * number
+
+
+def test_looks_back_at_a_partition_with_many_changes_begin_at_a_waypoint() -> None:
+    number = 10_000
+    first = [
+        value("TOPIC", name="t", topicId=uuid(1)),
+        value("PARTITION", topicId=uuid(1), partitionId=0, replicas=[1, 2], isr=[1], leader=1, leaderEpoch=0,
+              partitionEpoch=0),
+    ]  # fmt: skip
+    change = value("PARTITION_CHANGE", topicId=uuid(1), partitionId=0, leader=2)
+    recorder = Recorder()
+    recorder.log_batch(batches(batch_of([*first, *[change] * number]))[0], "log")
+    assert recorder.history.at(number + 1)[TOPICS][uuid(1)].partition(0).value.partition_epoch == number
+    steps = 0
+    real = recorder.changes.last
+
+    def counted(before: Any, addresses: Any) -> Any:
+        nonlocal steps
+        steps += len(addresses)
+        return real(before, addresses)
+
+    recorder.changes.last = counted  # type: ignore[assignment,method-assign]
+    for epoch in range(0, number, 97):
+        entry = recorder.history.at(epoch + 1)[TOPICS][uuid(1)].partition(0)
+        assert (entry.value.partition_epoch, entry.origin.offset) == (epoch, epoch + 1)
+    assert steps < 1024 * number / 97

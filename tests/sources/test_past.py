@@ -98,6 +98,21 @@ def test_the_newest_state_is_what_loading_gives_or_left_to_it(node: Path) -> Non
             assert getattr(ours, name) == getattr(theirs, name), name
 
 
+def test_the_newest_state_stays_as_it_was_when_the_log_grows(tmp_path: Path) -> None:
+    past = Past(written(tmp_path, RECORDS[:2]))
+    newest = past.newest()
+    written(tmp_path, [*RECORDS[:2], change(2)])
+    assert past.at(3) is not None
+    assert newest is not None and newest.image[TOPICS][uuid(1)].partition(0).value.leader == 1
+
+
+def test_with_a_snapshot_and_problems_of_the_log_the_newest_state_is_left_to_loading(tmp_path: Path) -> None:
+    directory = tmp_path / METADATA_DIRECTORY
+    write_snapshot(directory, snapshot(topic(1, [partition(0, 1)])), 5)
+    write_log(directory, batch([value("REMOVE_TOPIC", topicId=uuid(9))], 5), base_offset=5)
+    assert Past(DirectorySource(str(tmp_path))).newest() is None
+
+
 def test_a_story_reads_the_log_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = written(tmp_path)
     monkeypatch.setattr(source, "load", lambda **_: pytest.fail("the log is read once more"))
