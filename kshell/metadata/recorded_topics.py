@@ -138,7 +138,7 @@ class _FromRecords(Topic):
     def partition_ids(self) -> list[int]:
         """The partitions' numbers, sorted."""
         base = self.records.base
-        return sorted({*(base.partition_ids() if base else ()), *self._filed_ids(), *self._changed})
+        return sorted({*(() if base is None else base.partition_ids()), *self._filed_ids(), *self._changed})
 
     def _filed_ids(self) -> Iterator[int]:
         return (partition_id for partition_id, _, _ in self._all_filed())
@@ -150,7 +150,7 @@ class _FromRecords(Topic):
     def numbers(self) -> list[int]:
         """As :meth:`partition_ids`, after which nothing is kept."""
         base = self.records.base
-        return sorted({*(base.numbers() if base else ()), *self._filed_ids(), *self._changed})
+        return sorted({*(() if base is None else base.numbers()), *self._filed_ids(), *self._changed})
 
     def partition(self, partition_id: int) -> Entry[Partition] | Entry[Undecoded] | None:
         """One partition; ``None`` when absent."""
@@ -163,6 +163,16 @@ class _FromRecords(Topic):
             return None if records.base is None else records.base.partition(partition_id)
         origin = records.log.origin(records.addresses[number][count - 1])
         return Entry(self._value(number, count, records.first_value(number)), origin)
+
+    def decoded(self) -> Topic:
+        """The same topic without the log: every partition that has records as a value."""
+        base = self.records.base
+        topic = Topic(self.name, self.id, self.origin) if base is None else base.copy()
+        for partition_id in {*self._filed_ids(), *self._changed}:
+            entry = self.partition(partition_id)
+            if entry is not None and isinstance(entry.value, Partition):
+                topic.put(partition_id, Entry(entry.value, entry.origin))
+        return topic
 
     def raw(self, partition_id: int) -> bytes | None:
         """The record of a partition that waits as bytes in the snapshot before the log."""
@@ -201,16 +211,6 @@ class RecordedTopic(_FromRecords):
     def copy(self) -> Topic:
         """Itself: what was stays readable beside what comes."""
         return self
-
-    def decoded(self) -> Topic:
-        """The same topic without the log: every partition that has records as a value."""
-        base = self.records.base
-        topic = Topic(self.name, self.id, self.origin) if base is None else base.copy()
-        for partition_id, _, _ in self._all_filed():
-            entry = self.partition(partition_id)
-            if entry is not None and isinstance(entry.value, Partition):
-                topic.put(partition_id, Entry(entry.value, entry.origin))
-        return topic
 
     def until(self, limit: int) -> TopicAt:
         """The topic with the records below an address: it stays as it is while more are filed."""

@@ -409,6 +409,8 @@ class Replayer:
         if isinstance(topic, TopicAt) and topic.records.log is self.log:
             recorded = topic.recorded
         else:
+            if isinstance(topic, TopicAt):
+                topic = topic.decoded()  # of another replay, which may itself go on from another
             base = None if topic.origin.place.in_snapshot is False and not len(topic) else topic
             recorded = RecordedTopic(topic.name, topic.id, topic.origin, TopicRecords(self.log, self.changes, base))
             self._delta.touch(TOPICS, topic_id, topic.name)
