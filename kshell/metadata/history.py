@@ -247,13 +247,12 @@ class Recorder(Replayer):
     def _after(self, offset: int) -> None:
         touched = self._delta.touched
         if touched:
-            self._delta.touched = []
-            for family, keys in touched:
+            for family, keys in list(touched):
                 if family == TOPICS:
                     self._note_topic(keys, offset)
                 else:
                     self._value(family, keys, offset)
-            self._delta.touched = []  # what noting itself touched
+            touched.clear()  # with what noting itself touched
         self.history.note_problems(offset, self.problems)
 
     def _value(self, family: str, keys: tuple[Any, ...], offset: int) -> None:

@@ -296,21 +296,18 @@ class TopicAt(_FromRecords):
             return True
         if not self._shares(other):
             return False
-        low, high = sorted((self._limit, other._limit))
-        return not any(bisect_left(filed, low) < bisect_left(filed, high) for filed in self._lists())
+        return not self._between(other)
 
     def differing(self, other: Topic) -> list[int]:
         """The numbers of partitions that are not the same in both: of one past, only records between are looked at."""
         if not self._shares(other):
             return super().differing(other)
-        low, high = sorted((self._limit, other._limit))
         found = []
-        for number, filed in list(self.records.addresses.items()):
-            if bisect_left(filed, low) < bisect_left(filed, high):
-                partition_id = _to_int(number)
-                mine, theirs = self.partition(partition_id), other.partition(partition_id)
-                if mine is None or theirs is None or mine.value != theirs.value:
-                    found.append(partition_id)
+        for number in self._between(other):
+            partition_id = _to_int(number)
+            mine, theirs = self.partition(partition_id), other.partition(partition_id)
+            if mine is None or theirs is None or mine.value != theirs.value:
+                found.append(partition_id)
         return sorted(found)
 
     def _shares(self, other: Topic) -> TypeGuard[TopicAt]:
@@ -319,8 +316,11 @@ class TopicAt(_FromRecords):
             return False
         return self.records is other.records
 
-    def _lists(self) -> list[array[int]]:
-        return list(self.records.addresses.values())
+    def _between(self, other: TopicAt) -> list[bytes]:
+        """The numbers of partitions that have records between this point in time and another."""
+        low, high = sorted((self._limit, other._limit))
+        filed = list(self.records.addresses.items())
+        return [number for number, addresses in filed if bisect_left(addresses, low) < bisect_left(addresses, high)]
 
 
 def _to_int(number: bytes) -> int:

@@ -180,8 +180,7 @@ class Replayer:
         self.log.add_batch(batch, file, start)
         place = Place(file, batch.position, batch.epoch, False)
         region, begin, end = batch.region()
-        if batch.codec:
-            self._grow(batch, end - begin)
+        self._grow(batch, end - begin)
         values = None if batch.is_control else plain_values(region, begin, end, batch.records)
         last = batch.last_offset
         is_whole = batch.base_offset >= start and last < self._due and (self._until is None or last <= self._until)
@@ -220,6 +219,7 @@ class Replayer:
         bounds = iter(values)
         base_offset, timestamp = batch.base_offset, batch.plain_timestamp
         offset, replayed = base_offset, 0
+        # Slices of numbers, for there is one turn for each record: NUMBER, TOPIC_ID and what follows them.
         for at, end in zip(bounds, bounds, strict=True):
             if not is_waiting and region[at : at + 3] + region[at + 23 : end] in sound:
                 of_topic = filed.get(region[at + 7 : at + 23])
@@ -231,16 +231,9 @@ class Replayer:
                 if self._file_sound(region, at, first + at):
                     offset += 1
                     continue
-            value = bytes(region[at:end])
-            kind = value[1] if len(value) > 2 and value[0] == 1 else -1
-            if _BEGIN <= kind <= _ABORT:
-                if offset > base_offset:
-                    self._provenance = Provenance(offset - 1, place.epoch, timestamp)
-                self._marker(kind, RawRecord(offset, timestamp, None, value), place)
-            elif is_waiting:
-                self._wait(RawRecord(offset, timestamp, None, value), place, first + at)
-            elif value != _NO_OP:
-                self._replay_value(offset, timestamp, value, place, first + at)
+            if offset > base_offset:
+                self._provenance = Provenance(offset - 1, place.epoch, timestamp)
+            self._log_record(RawRecord(offset, timestamp, None, bytes(region[at:end])), place, first + at)
             self._after(offset)
             is_waiting = self._held is not None
             replayed += 1
@@ -267,6 +260,8 @@ class Replayer:
 
     def _grow(self, batch: Batch, size: int) -> None:
         """Counts what a compressed batch became, for it is retained. Raises DecodeError where it is too much."""
+        if not batch.codec:
+            return
         self._stored += batch.size
         self._decompressed += size
         if self._decompressed > _ROOM + _RATIO * self._stored:
@@ -279,14 +274,10 @@ class Replayer:
         if _BEGIN <= key <= _ABORT:
             self._marker(key, raw, place)
         elif self._held is not None:
-            self._wait(raw, place, address)
-        else:
-            self._replay(raw, place, address)
-
-    def _wait(self, raw: RawRecord, place: Place, address: int) -> None:
-        if self._held is not None:
             self._held.append(_Waiting(raw, place, address))
             self.log.keep_last_chunk()
+        else:
+            self._replay(raw, place, address)
 
     def _marker(self, key: int, raw: RawRecord, place: Place) -> None:
         """A marker whose version is not known, or that is malformed, still marks; it is listed as well."""
@@ -321,15 +312,13 @@ class Replayer:
     def _replay(self, raw: RawRecord, place: Place, address: int | None) -> None:
         """A record, of the log if it has an address, else of a snapshot."""
         offset, timestamp, key, value = raw
+        known = None
         if key is None and value is not None:
-            self._replay_value(offset, timestamp, value, place, address)
-        else:
+            if value == _NO_OP:
+                return
+            known = decode_known(value)
+        if known is None or value is None:
             self._list_undecoded(raw, place)
-
-    def _replay_value(self, offset: int, timestamp: int, value: bytes, place: Place, address: int | None) -> None:
-        known = decode_known(value)
-        if known is None:
-            self._list_undecoded(RawRecord(offset, timestamp, None, value), place)
             return
         kind, version, data = known
         origin = new_origin((offset, timestamp, kind.name, version, place))
@@ -363,7 +352,6 @@ class Replayer:
 
     def _file_partition(self, value: bytes, data: Message, address: int) -> None:
         from_record(data)  # raises ReplayError for what Kafka refuses
-        self._topic(data["topicId"])
         self._recorded(data["topicId"]).records.file(value[NUMBER], address)
         self.log.keep_last_chunk()
         self._remember_sound(value)
@@ -372,12 +360,13 @@ class Replayer:
         topic, number = self._topic(data["topicId"]), value[NUMBER]
         is_filed = isinstance(topic, RecordedTopic) and number in topic.records.addresses
         fits = fits_every_partition(data)
-        if not (is_filed and fits):
+        if is_filed and fits:
+            check_recovery(data)
+        else:
             entry = topic.partition(data["partitionId"])
             if entry is None or not isinstance(entry.value, Partition):
                 raise ReplayError(f"topic {topic.name} has no partition {data['partitionId']}")
             merge(entry.value, data)  # raises ReplayError for what does not fit it
-        check_recovery(data)
         self._recorded(data["topicId"]).records.file(number, address)
         self.log.keep_last_chunk()
         if fits:
@@ -411,7 +400,7 @@ class Replayer:
         else:
             if isinstance(topic, TopicAt):
                 topic = topic.decoded()  # of another replay, which may itself go on from another
-            base = None if topic.origin.place.in_snapshot is False and not len(topic) else topic
+            base = topic if topic.origin.place.in_snapshot or len(topic) else None
             recorded = RecordedTopic(topic.name, topic.id, topic.origin, TopicRecords(self.log, self.changes, base))
             self._delta.touch(TOPICS, topic_id, topic.name)
         self._delta.table(TOPICS)[topic_id] = recorded
@@ -465,8 +454,7 @@ class Replayer:
                 self._control(raw, place)
             return
         buf, start, end = batch.region()
-        if batch.codec:
-            self._grow(batch, end - start)
+        self._grow(batch, end - start)
         for found in self._framer.checked(buf, start, end, batch.last_offset_delta):
             if isinstance(found, Span):
                 value = bytes(buf[found.value : found.value_end])

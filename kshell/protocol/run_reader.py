@@ -20,6 +20,7 @@ from kshell.protocol.framing import span
 from kshell.protocol.primitives import Buffer, DecodeError, read_varint, write_varint
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 HEAD = 3
 """Bytes of a value before the partition's number: frame version, api key, version."""
@@ -92,30 +93,33 @@ class RunReader(Generic[T]):
 
     def partitions(self, buf: Buffer, start: int, end: int) -> list[tuple[int, T]] | None:
         """(number, state) of each record of a run; equal states are one object. ``None``: read it record by record."""
-        found: list[tuple[int, T]] = []
-        try:
-            for layout, head, block in self._blocks(bytes(buf[start:end])):
-                states = layout.states
-                read = [(number, states[state]) for same, number, state in layout.unpack(block) if same == head]
-                if len(read) * layout.size != len(block):
-                    return None
-                found += read
-        except _OddError:
-            return None
-        return found
+
+        def take(layout: _Layout[T], head: bytes, block: bytes) -> list[tuple[int, T]]:
+            states = layout.states
+            return [(number, states[state]) for same, number, state in layout.unpack(block) if same == head]
+
+        return self._taken(bytes(buf[start:end]), take)
 
     def numbers(self, buf: Buffer, start: int, end: int) -> list[int] | None:
         """The number in each record of a run, nothing decoded. ``None``: read it record by record."""
-        found: list[int] = []
+
+        def take(layout: _Layout[T], head: bytes, block: bytes) -> list[int]:
+            return [number for same, number, _ in layout.unpack(block) if same == head]
+
+        return self._taken(bytes(buf[start:end]), take)
+
+    def _taken(self, run: bytes, take: Callable[[_Layout[T], bytes, bytes], list[R]]) -> list[R] | None:
+        """What is taken from each block of a run; ``None`` if a record of one is not laid out as its first."""
+        rows: list[R] = []
         try:
-            for layout, head, block in self._blocks(bytes(buf[start:end])):
-                read = [number for same, number, _ in layout.unpack(block) if same == head]
+            for layout, head, block in self._blocks(run):
+                read = take(layout, head, block)
                 if len(read) * layout.size != len(block):
                     return None
-                found += read
+                rows += read
         except _OddError:
             return None
-        return found
+        return rows
 
     def state(self, value: bytes) -> T | None:
         """What one record's value says but for number and topic; ``None`` where that is nothing."""

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import time
-from array import array
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, DataError, MissingCodecError
 from kshell.metadata.records import Decoded, decode_record
-from kshell.protocol.batches import Batch, RawRecord, iter_records, plain_values
-from kshell.protocol.primitives import Buffer, DecodeError
+from kshell.protocol.batches import Batch, RawRecord, Select, iter_records
+from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import Torn
 from kshell.sources.directory import ATTEMPTS, PAUSE
 from kshell.sources.files import Listing, SnapshotFile
@@ -25,9 +24,6 @@ from kshell.sources.source import Source
 
 Wanted = Callable[[RawRecord, bool], bool]
 """(record, whether it is a control record) -> whether to decode it."""
-Select = Callable[[Buffer, "array[int]"], Iterator[int]]
-"""(records of a batch back to back, the first byte and the end of each value in turn) -> the indexes in these bounds of
-the values that may be wanted: a short way past most records of a batch in the plain form."""
 
 
 class LogRecord(NamedTuple):
@@ -157,7 +153,7 @@ class Records:
         name = os.path.basename(file)
         start, until, wanted = self._start, self._until, self._wanted
         control, epoch, position = batch.is_control, batch.epoch, batch.position
-        for raw in self._raw(batch):
+        for raw in iter_records(batch, self._select):
             offset = raw.offset
             if offset < start:
                 continue
@@ -168,20 +164,6 @@ class Records:
                 if decoded.undecoded is not None and decoded.undecoded.malformed:
                     self._note_malformed(f"{file}: offset {offset}: {decoded.name} v{decoded.version}", decoded)
                 yield LogRecord(offset, epoch, raw.timestamp, decoded, name, position)
-
-    def _raw(self, batch: Batch) -> Iterator[RawRecord]:
-        if self._select is None or batch.is_control:
-            yield from iter_records(batch)
-            return
-        region, begin, end = batch.region()
-        values = plain_values(region, begin, end, batch.records)
-        if values is None:
-            yield from iter_records(batch)
-            return
-        moment = batch.plain_timestamp
-        for index in self._select(region, values):
-            value = bytes(region[values[index] : values[index + 1]])
-            yield RawRecord(batch.base_offset + index // 2, moment, None, value)
 
 
 def log_records(

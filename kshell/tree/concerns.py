@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import families
 from kshell.metadata.names import decode_name
+from kshell.metadata.partition_changes import PARTITION, PARTITION_CHANGE, TOPIC_ID
 from kshell.metadata.tracking import Tracker
 from kshell.protocol.batches import RawRecord
 from kshell.protocol.primitives import Buffer, Uuid
 from kshell.tree.paths import Segments
 from kshell.tree.touched import is_under
 
-TOPIC, PARTITION, PARTITION_CHANGE = 2, 3, 5
+TOPIC = 2
 ONE_FAMILY = {
     PARTITION: TOPICS,
     4: "configs",
@@ -31,8 +32,6 @@ ONE_FAMILY = {
 """Api keys of the types that a log can be full of -> the one family that they read and write; none for NoOps."""
 _TOPICS: Segments = ("image", "topics")
 _HEAD = 3
-_ID = slice(7, 23)
-"""Where both records of partitions have their topic's id: behind frame version, api key, version and number."""
 
 
 class Concern:
@@ -67,7 +66,7 @@ class Concern:
             return False
         if value[1] not in (PARTITION, PARTITION_CHANGE):
             return True
-        topic_id = value[_ID]
+        topic_id = value[TOPIC_ID]
         if self._id is not None:
             return topic_id == self._id
         return self._name is None or self.tracker is None or self.tracker.topic_name(topic_id) == self._name
@@ -91,7 +90,7 @@ class Concern:
                 if kind in needless:
                     continue
                 if kind in (PARTITION, PARTITION_CHANGE):
-                    topic_id = region[at + _ID.start : at + _ID.stop]
+                    topic_id = region[at + TOPIC_ID.start : at + TOPIC_ID.stop]
                     if wanted_id is not None:
                         if topic_id != wanted_id:
                             continue
