@@ -233,6 +233,8 @@ class _Tables(Mapping[str, Table]):
 class Recorder(Replayer):
     """A replayer that keeps every state it went through."""
 
+    needs_every_state = True
+
     def __init__(self, base: Image = EMPTY, start: int = 0) -> None:
         super().__init__(base, start=start)
         self.history = History(base, self.log, self.changes)

@@ -41,6 +41,21 @@ class ReplayError(Exception):
     """A record that parses but does not fit the image. Kafka's own loader throws here; kshell skips and lists."""
 
 
+class LatestByKey(NamedTuple):
+    """Of a record type: what earlier records said of the same key no longer matters after it."""
+
+    family: str
+    """The one that it sets or removes a value of, whatever else the image holds."""
+    key: tuple[str, ...]
+    """The fields that tell which value; neighbours in the message."""
+    above: int = 0
+    """How many of them tell the table that the value is in, in a family with two levels where records remove one."""
+    tombstone: str | bool = False
+    """Whether it removes the value, or the field that says so: a text that is null, a boolean that is true."""
+    must_exist: bool = False
+    """Whether it does not fit where there is no value to remove. The key is a UUID, and the family's own."""
+
+
 class RecordType(NamedTuple):
     """One kind of metadata record."""
 
@@ -48,16 +63,19 @@ class RecordType(NamedTuple):
     name: str
     schema: Schema
     replay: Replay
+    latest: LatestByKey | None = None
 
 
 _TYPES: dict[int, RecordType] = {}
 
 
-def record(api_key: int, name: str, versions: str, fields: str = "") -> Callable[[Replay], RecordType]:
+def record(
+    api_key: int, name: str, versions: str, fields: str = "", latest: LatestByKey | None = None
+) -> Callable[[Replay], RecordType]:
     """Declares a record type; the decorated function replays it."""
 
     def declare(replay: Replay) -> RecordType:
-        kind = RecordType(api_key, upper_snake(name), Schema(name, versions, fields), replay)
+        kind = RecordType(api_key, upper_snake(name), Schema(name, versions, fields), replay, latest)
         if _TYPES.setdefault(api_key, kind) is not kind:
             raise ValueError(f"api key {api_key} is declared twice: {_TYPES[api_key].name} and {kind.name}")
         return kind

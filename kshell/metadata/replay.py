@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint, take_over
 from kshell.metadata.delta import Delta
+from kshell.metadata.families.configs import CONFIGS, TOPIC_CONFIG
 from kshell.metadata.families.quorum import control
-from kshell.metadata.families.topics import NAMES, TOPIC, TOPICS, create, writable
+from kshell.metadata.families.topics import NAMES, REMOVE_TOPIC, TOPIC, TOPICS, create, writable
 from kshell.metadata.image import EMPTY, Image
+from kshell.metadata.latest_records import HEAD, LatestRecords
 from kshell.metadata.partition_changes import (
     CLEAR_ELR,
     NUMBER,
@@ -31,6 +33,7 @@ from kshell.metadata.partitions import Partition, Report, Run, Topic, from_recor
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.recorded_topics import Addresses, RecordedTopic, TopicAt, TopicRecords
 from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode_record, decode_value
+from kshell.metadata.registrations import Registrations
 from kshell.metadata.values import Origin, Place, Provenance, new_origin
 from kshell.protocol.batches import (
     Batch,
@@ -42,13 +45,15 @@ from kshell.protocol.batches import (
 )
 from kshell.protocol.decoder import Message
 from kshell.protocol.framing import Framer, OddRecord, Span, TopicRun, iter_values
-from kshell.protocol.primitives import Buffer, DecodeError, Uuid
+from kshell.protocol.primitives import Buffer, DecodeError, Uuid, write_uvarint
 
 _BEGIN, _END, _ABORT = 23, 24, 25
 _NO_OP = bytes((1, 20, 0, 0))
 """The record that a quiet cluster writes twice a second."""
 _OF_TOPICS = (2, 9)
 """Api keys of the records that make and remove topics."""
+_OF_BROKERS = (0, 1, 7, 8, 17)
+"""Those of the records that change a broker's registration."""
 _NEVER = 1 << 63
 """After every offset."""
 MALFORMED, NEWER, SKIPPED = "malformed", "newer", "skipped"
@@ -113,8 +118,12 @@ class Replayer:
     """Feeds batches to a delta; :meth:`image` gives what they add up to. ``until`` is the last offset to take.
 
     The log's records of partitions, which most are, are not replayed: they are filed with their topics
-    (:class:`RecordedTopic`) once it is known that they fit.
+    (:class:`RecordedTopic`) once it is known that they fit. Those that later ones overwrite wait for the next image
+    (:class:`LatestRecords`).
     """
+
+    needs_every_state = False
+    """Whether each record takes effect before the next, for somebody who records what it did."""
 
     def __init__(self, base: Image = EMPTY, *, until: int | None = None, start: int = 0) -> None:
         self.log = RecordLog(start)
@@ -132,6 +141,9 @@ class Replayer:
         self._due = _NEVER
         self._sound: set[bytes] = set()
         """Essences of records of partitions that fit whichever partition they name, if it is there."""
+        self._latest = LatestRecords()
+        self._registrations = Registrations()
+        self._filers = {} if self.needs_every_state else self._latest.filers | self._registrations.filers
         self._filed: dict[bytes, Addresses] = {}
         """A short way to the addresses of a topic's partitions, by the topic's id."""
         self.checkpoints: list[PassedCheckpoint] = []
@@ -142,6 +154,7 @@ class Replayer:
 
     def image(self) -> Image:
         """The image so far; an open transaction is left out. Replaying may go on: the image stays as it is."""
+        self._catch_up()
         grown = [topic for topic in self._delta.peek(TOPICS).values() if type(topic) is RecordedTopic]
         if grown:
             self._filed.clear()
@@ -160,6 +173,7 @@ class Replayer:
         """
         if self.log.retained <= most or self._held is not None:
             return
+        self._catch_up()
         for topic in list(self._delta.peek(TOPICS).values()):
             recorded = topic.recorded if isinstance(topic, TopicAt) else topic
             if isinstance(recorded, RecordedTopic) and recorded.records.log is self.log:
@@ -188,6 +202,8 @@ class Replayer:
             first = self.log.retain(region, begin, end)
             self.log.add_records(batch.records, batch.plain_timestamp)
             self._plain(batch, place, region, first, values)
+            if self._latest.overflows(batch.records):
+                self._replay_latest()
             return
         if values is None and not batch.is_control:
             # In the plain form an address leads back to them. All are read before the first of them is replayed.
@@ -216,20 +232,32 @@ class Replayer:
     def _plain(self, batch: Batch, place: Place, region: Buffer, first: int, values: array[int]) -> None:
         """All records of a batch in the plain form; ``first`` is the address of the region's first byte."""
         filed, sound, is_waiting = self._filed, self._sound, self._held is not None
+        filers = self._filers
         bounds = iter(values)
         base_offset, timestamp = batch.base_offset, batch.plain_timestamp
         offset, replayed = base_offset, 0
         # Slices of numbers, for there is one turn for each record: NUMBER, TOPIC_ID and what follows them.
         for at, end in zip(bounds, bounds, strict=True):
-            if not is_waiting and region[at : at + 3] + region[at + 23 : end] in sound:
-                of_topic = filed.get(region[at + 7 : at + 23])
-                addresses = None if of_topic is None else of_topic.get(region[at + 3 : at + 7])
-                if addresses is not None:
-                    addresses.append(first + at)
+            if not is_waiting:
+                head = region[at : at + HEAD]
+                filer = filers.get(head)
+                if filer is not None:
+                    if filer.file(region, at + HEAD, end, first + at, self._delta):
+                        offset += 1
+                        continue
+                elif head + region[at + 23 : end] in sound:
+                    of_topic = filed.get(region[at + 7 : at + 23])
+                    addresses = None if of_topic is None else of_topic.get(region[at + 3 : at + 7])
+                    if addresses is not None:
+                        addresses.append(first + at)
+                        offset += 1
+                        continue
+                    if self._file_sound(region, at, first + at):
+                        offset += 1
+                        continue
+                elif region[at:end] == _NO_OP:
                     offset += 1
-                    continue
-                if self._file_sound(region, at, first + at):
-                    offset += 1
+                    replayed += 1
                     continue
             if offset > base_offset:
                 self._provenance = Provenance(offset - 1, place.epoch, timestamp)
@@ -254,6 +282,27 @@ class Replayer:
         records.file(number, address)
         self._filed[topic_id] = records.addresses
         return True
+
+    def _catch_up(self) -> None:
+        """Replay all that waits."""
+        self._replay_latest()
+        self._registrations.apply(self._delta, self.log)
+
+    def _replay_latest(self, family: str | None = None) -> None:
+        """Replay what waits of one family, or of all but the brokers."""
+        for address in self._latest.take(family):
+            known = decode_known(self.log.value(address))
+            if known is None:
+                raise AssertionError("a record that was filed cannot be decoded")
+            kind, _, data = known
+            kind.replay(self._delta, data, self.log.origin(address))
+
+    def _forget_configs(self, topic_id: Uuid) -> None:
+        """Those of a topic that is removed, and that wait."""
+        topic: Topic | None = self._delta.peek(TOPICS).get(topic_id)
+        if topic is not None:
+            name = topic.name.encode("utf-8", "surrogateescape")
+            self._latest.forget(CONFIGS.name, bytes((TOPIC_CONFIG,)) + write_uvarint(len(name) + 1) + name)
 
     def _after(self, offset: int) -> None:
         """Whoever records what a record did looks here, after each but those of partitions that were only filed."""
@@ -322,6 +371,10 @@ class Replayer:
             return
         kind, version, data = known
         origin = new_origin((offset, timestamp, kind.name, version, place))
+        if kind.latest is not None:
+            self._replay_latest(kind.latest.family)
+        elif kind.api_key in _OF_BROKERS:
+            self._registrations.apply(self._delta, self.log)
         try:
             if address is None:
                 kind.replay(self._delta, data, origin)
@@ -334,9 +387,13 @@ class Replayer:
             else:
                 if kind.api_key in _OF_TOPICS:
                     self._filed.pop(data["topicId"], None)
+                    if kind is REMOVE_TOPIC:
+                        self._forget_configs(data["topicId"])
                 kind.replay(self._delta, data, origin)
                 if kind is TOPIC:
                     self._recorded(data["topicId"])
+                elif kind.api_key in _OF_BROKERS:
+                    self._registrations.learn(value, data, self._delta)
         except ReplayError as error:
             self.problems.append(Problem(origin, str(error), False))
 
@@ -437,6 +494,7 @@ class Replayer:
             self._held = None
             self.log.end_transaction(checkpoint.end_offset - 1)
         self._provenance = snapshot.provenance
+        self._catch_up()
         self._filed.clear()
         differences = take_over(self._delta, snapshot)
         self.checkpoints.append(PassedCheckpoint(checkpoint.file, snapshot.provenance, differences))

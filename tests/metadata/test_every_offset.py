@@ -13,7 +13,7 @@ import pytest
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.history import Recorder
-from kshell.metadata.image import EMPTY, Image
+from kshell.metadata.image import EMPTY, Image, families
 from kshell.metadata.partition_changes import PartitionChanges
 from kshell.metadata.records import ReplayError, decode_value
 from kshell.metadata.replay import Replayer
@@ -69,22 +69,33 @@ def _change(rng: random.Random) -> bytes:
 def _other(rng: random.Random) -> bytes:
     topic, name, number = rng.choice(_IDS), rng.choice(_NAMES), rng.randrange(3)
     own_name = _NAMES[_IDS.index(topic)]
-    listener = {"entityType": "user", "entityName": None}
+    listener, client = {"entityType": "user", "entityName": None}, {"entityType": "client-id", "entityName": name}
     return rng.choice((
         lambda: value("TOPIC", name=own_name, topicId=topic),
         lambda: value("TOPIC", name=name, topicId=topic),
         lambda: value("REMOVE_TOPIC", topicId=topic),
         lambda: value("CLEAR_ELR", topicName=rng.choice(("", name))),
-        lambda: value("CONFIG", resourceType=2, resourceName=name, name="k", value=rng.choice(("x", None))),
-        lambda: value("REGISTER_BROKER", 3, brokerId=number, brokerEpoch=1, incarnationId=uuid(9), endPoints=[],
-                      features=[], rack=None, fenced=True),
+        lambda: value("CONFIG", resourceType=2, resourceName=name, name=rng.choice("kl"),
+                      value=rng.choice(("x", "y" * 200, "", None))),
+        lambda: value("REGISTER_BROKER", rng.randrange(5), brokerId=number - 1, brokerEpoch=rng.choice((1, 1, 2, -1)),
+                      incarnationId=uuid(rng.randrange(3)), endPoints=[], features=[], rack=rng.choice((None, "r")),
+                      fenced=rng.random() < 0.5),
+        lambda: _registration_change(rng),
+        lambda: _registration_change(rng),
         lambda: value("FENCE_BROKER", id=number, epoch=rng.randrange(2)),
         lambda: value("UNREGISTER_BROKER", brokerId=number, brokerEpoch=1),
         lambda: value("ACCESS_CONTROL_ENTRY", id=topic, resourceType=2, resourceName=name, patternType=3,
                       principal="User:x", host="*", operation=3, permissionType=3),
         lambda: value("REMOVE_ACCESS_CONTROL_ENTRY", id=topic),
-        lambda: value("CLIENT_QUOTA", entity=[listener], key="producer_byte_rate", value=1.0,
-                      remove=rng.random() < 0.5),
+        lambda: value("CLIENT_QUOTA", entity=rng.choice(([listener], [listener, client], [client, listener], [])),
+                      key="producer_byte_rate", value=float(number), remove=rng.random() < 0.5),
+        lambda: value("USER_SCRAM_CREDENTIAL", name=name, mechanism=1, salt=b"s" * rng.choice((0, 5, 200)),
+                      storedKey=b"k", serverKey=b"", iterations=4096 + number),
+        lambda: value("REMOVE_USER_SCRAM_CREDENTIAL", name=name, mechanism=rng.choice((1, 2))),
+        lambda: value("DELEGATION_TOKEN", owner="User:x", requester="User:y", renewers=["User:z"] * number,
+                      issueTimestamp=1, maxTimestamp=2, expirationTimestamp=number, tokenId=name),
+        lambda: value("REMOVE_DELEGATION_TOKEN", tokenId=name),
+        lambda: value("PRODUCER_IDS", brokerId=1, brokerEpoch=1, nextProducerId=number),
         lambda: value("NO_OP"),
         lambda: rng.choice((b"\x01\x7e\x00", b"\x01\x05\x09", b"\x02", b"", b"\x01\x05\x00",
                             b"\x01\x03\x01" + bytes(20), b"\x02" + _change(rng)[1:], _change(rng)[:-1],
@@ -92,10 +103,26 @@ def _other(rng: random.Random) -> bytes:
     ))()  # fmt: skip
 
 
-def _record(rng: random.Random) -> bytes:
+def _registration_change(rng: random.Random) -> bytes:
+    version = rng.randrange(4)
+    data: dict[str, Any] = {}
+    if rng.random() < 0.7:
+        data["fenced"] = rng.choice((-1, -1, 1, 1, 0, 5))
+    if rng.random() < 0.3 and version > 0:
+        data["inControlledShutdown"] = rng.randrange(2)
+    if rng.random() < 0.2 and version > 1:
+        data["logDirs"] = [uuid(rng.randrange(2))]
+    return value(
+        "BROKER_REGISTRATION_CHANGE", version, brokerId=rng.randrange(3) - 1, brokerEpoch=rng.choice((1, 1, 2, -1)),
+        **data,
+    )  # fmt: skip
+
+
+def _record(rng: random.Random, *, of_partitions: bool) -> bytes:
     if rng.random() < 0.06:
         return value(rng.choice(_MARKERS))
-    return rng.choice((_partition, _change, _change, _change, _other, _other))(rng)
+    kinds = (_partition, _change, _change, _change, _other, _other) if of_partitions else (_other,)
+    return rng.choice(kinds)(rng)
 
 
 def _base(seed: int) -> Image:
@@ -119,7 +146,10 @@ def _base(seed: int) -> Image:
 
 
 def _log(seed: int) -> list[Batch]:
-    """Batches of one record to eighty, some with times of their own, some control batches between them."""
+    """Batches of one record to eighty, some with times of their own, some control batches between them.
+
+    In every other log most records are of partitions, in the others most are not.
+    """
     rng = random.Random(seed)
     raw = [control_batch([leader_change()])]
     offset = 1
@@ -128,7 +158,9 @@ def _log(seed: int) -> list[Batch]:
             raw.append(control_batch([leader_change(), leader_change()], offset))
             offset += 2
             continue
-        values = [_record(rng) for _ in range(rng.randint(1, 80 if rng.random() < 0.1 else 6))]
+        values = [
+            _record(rng, of_partitions=seed % 4 < 2) for _ in range(rng.randint(1, 80 if rng.random() < 0.1 else 6))
+        ]
         if rng.random() < 0.2:
             times = [TIME + rng.randrange(5) for _ in values]
             raw.append(timed_batch(values, times, offset, append=rng.random() < 0.5))
@@ -211,27 +243,43 @@ def _note(
             known.append((effective, entry))
 
 
+def _origins(tables: Any) -> dict[Any, Origin]:
+    """Where each value comes from, but those of partitions."""
+    found: dict[Any, Origin] = {}
+    for family in families():
+        for key, entry in dict(tables.get(family, {}) if isinstance(tables, dict) else tables[family]).items():
+            below = {None: entry} if isinstance(entry, Entry) else entry
+            found |= {(family, key, name): inner.origin for name, inner in below.items()}
+    return found
+
+
 @pytest.mark.parametrize("seed", range(_LOGS))
 def test_images_and_problems_at_every_offset(seed: int) -> None:
     log = _log(seed)
     base = _base(seed)
-    recorder, growing = Recorder(base), Replayer(base)
+    recorder, growing, seldom = Recorder(base), Replayer(base), Replayer(base)
     for found in log:
         recorder.log_batch(found, "log")
     published: list[tuple[int, Image]] = []
     rng = random.Random(seed)
+    states = _reference(log, base)
     for found in log:
         growing.log_batch(found, "log")
         if rng.random() < 0.2:
             growing.release(0)
         published.append((found.last_offset, growing.image()))
-    states = _reference(log, base)
+        seldom.log_batch(found, "log")
+        problems = [(problem.origin.offset, problem.reason) for problem in seldom.problems]
+        assert problems == states[found.last_offset].problems, found.last_offset
+        if rng.random() < 0.03:
+            published.append((found.last_offset, seldom.image()))
     for offset, state in enumerate(states):
         assert metadata(recorder.history.at(offset)) == state.tables, offset
         problems = [(problem.origin.offset, problem.reason) for problem in recorder.history.problems_at(offset)]
         assert problems == state.problems, offset
     for offset, image in published:  # they stay as they were, whatever came later
         assert metadata(image) == states[offset].tables, offset
+        assert _origins(image) == _origins(states[offset].tables), offset
     for offset in rng.sample(range(len(states)), 25):
         until = Replayer(base, until=offset)
         for found in log:

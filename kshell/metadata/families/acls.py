@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
-from kshell.metadata.records import ReplayError, record
+from kshell.metadata.records import LatestByKey, ReplayError, record
 from kshell.metadata.values import Origin, enum_name
 
 ACLS = family(Family("acls", ("acls", "byId"), (str,), "acl"))
@@ -50,6 +50,7 @@ class Acl(NamedTuple):
   operation       int8
   permissionType  int8
 """,
+    LatestByKey("acls", ("id",)),
 )
 def access_control_entry(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     """An entry is never changed: it is added and removed by its id."""
@@ -65,7 +66,13 @@ def access_control_entry(delta: Delta, data: dict[str, Any], origin: Origin) -> 
     delta.put("acls", data["id"], acl, origin)
 
 
-@record(19, "RemoveAccessControlEntryRecord", "0", "  id  uuid")
+@record(
+    19,
+    "RemoveAccessControlEntryRecord",
+    "0",
+    "  id  uuid",
+    LatestByKey("acls", ("id",), tombstone=True, must_exist=True),
+)
 def remove_access_control_entry(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     """Removing an entry that is not there is an error to Kafka too."""
     if not delta.drop("acls", data["id"]):

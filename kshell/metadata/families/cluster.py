@@ -111,6 +111,9 @@ def register_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     delta.put("brokers", broker.id, broker, origin)
 
 
+REGISTER_BROKER = register_broker
+
+
 @record(
     1,
     "UnregisterBrokerRecord",
@@ -185,15 +188,23 @@ _SHUTDOWN = {0: None, 1: True}
 def broker_registration_change(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     """Changes what the record names; an empty list of log directories is no change."""
     broker = _known(delta, data["brokerId"], data["brokerEpoch"])
+    changed = change_registration(broker, data)
+    if changed != broker:
+        delta.put("brokers", broker.id, changed, origin)
+
+
+def change_registration(broker: Broker, data: dict[str, Any]) -> Broker:
+    """A broker after a BrokerRegistrationChangeRecord. Raises ReplayError for a change that no release knows."""
     fenced, shutdown = data.get("fenced", 0), data.get("inControlledShutdown", 0)
     if fenced not in _FENCING or shutdown not in _SHUTDOWN:
         raise ReplayError(f"unknown change of broker {broker.id}: fenced {fenced}, inControlledShutdown {shutdown}")
     changes: dict[str, Any] = {"fenced": _FENCING[fenced], "in_controlled_shutdown": _SHUTDOWN[shutdown]}
     changes["directories"] = tuple(data.get("logDirs", ())) or None
     changes["cordoned_directories"] = _uuids(data.get("cordonedLogDirs"))
-    changed = broker._replace(**{name: value for name, value in changes.items() if value is not None})
-    if changed != broker:
-        delta.put("brokers", broker.id, changed, origin)
+    return broker._replace(**{name: value for name, value in changes.items() if value is not None})
+
+
+REGISTRATION_CHANGE = broker_registration_change
 
 
 @record(

@@ -7,10 +7,12 @@ from typing import Any
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
 from kshell.metadata.names import encode_name
-from kshell.metadata.records import record
+from kshell.metadata.records import LatestByKey, record
 from kshell.metadata.values import Origin, enum_name
 
-RESOURCE_TYPES = {2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP"}
+TOPIC_CONFIG = 2
+"""The code of a topic's configs."""
+RESOURCE_TYPES = {TOPIC_CONFIG: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP"}
 """``org.apache.kafka.common.config.ConfigResource.Type``."""
 
 Resource = tuple[str, str]
@@ -44,6 +46,7 @@ CONFIGS = family(
   name          string
   value         string?  secret:config
 """,
+    LatestByKey("configs", ("resourceType", "resourceName", "name"), above=2, tombstone="value"),
 )
 def config(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     """A null value deletes the key."""

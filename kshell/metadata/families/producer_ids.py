@@ -6,7 +6,7 @@ from typing import Any
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
-from kshell.metadata.records import record
+from kshell.metadata.records import LatestByKey, record
 from kshell.metadata.values import Origin
 
 NEXT = "nextProducerId"
@@ -22,6 +22,7 @@ PRODUCER_IDS = family(Family("producerIds", ("producerIds",), (str,), "producerI
   brokerEpoch     int64  = -1
   nextProducerId  int64
 """,
+    LatestByKey("producerIds", ()),
 )
 def producer_ids(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     """The record's number is the first that is still free."""

@@ -7,7 +7,7 @@ from typing import Any
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
 from kshell.metadata.names import encode_entity, encode_name
-from kshell.metadata.records import record
+from kshell.metadata.records import LatestByKey, record
 from kshell.metadata.values import Origin
 
 Entity = tuple[tuple[str, str | None], ...]
@@ -38,6 +38,7 @@ QUOTAS = family(Family("clientQuotas", ("clientQuotas",), (entity_segment, encod
   value         float64
   remove        bool
 """,
+    LatestByKey("clientQuotas", ("entity", "key"), tombstone="remove"),
 )
 def client_quota(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     """Sets or removes one quota of one entity."""

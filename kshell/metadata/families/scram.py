@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
 from kshell.metadata.names import encode_name
-from kshell.metadata.records import record
+from kshell.metadata.records import LatestByKey, record
 from kshell.metadata.values import Origin, enum_name
 
 MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
@@ -48,6 +48,7 @@ class ScramCredential(NamedTuple):
   serverKey   bytes   secret
   iterations  int32
 """,
+    LatestByKey("scram", ("name", "mechanism")),
 )
 def user_scram_credential(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     """One user has at most one credential for a mechanism."""
@@ -63,6 +64,7 @@ def user_scram_credential(delta: Delta, data: dict[str, Any], origin: Origin) ->
   name       string
   mechanism  int8
 """,
+    LatestByKey("scram", ("name", "mechanism"), tombstone=True),
 )
 def remove_user_scram_credential(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     """Removing one that is not there changes nothing."""

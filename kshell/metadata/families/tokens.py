@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
 from kshell.metadata.names import encode_name
-from kshell.metadata.records import record
+from kshell.metadata.records import LatestByKey, record
 from kshell.metadata.values import Origin
 
 TOKENS = family(Family("delegationToken", ("delegationToken",), (encode_name,), "delegationToken"))
@@ -38,6 +38,7 @@ class DelegationToken(NamedTuple):
   expirationTimestamp  int64
   tokenId              string
 """,
+    LatestByKey("delegationToken", ("tokenId",)),
 )
 def delegation_token(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     """A renewal is a record with the same id."""
@@ -53,7 +54,13 @@ def delegation_token(delta: Delta, data: dict[str, Any], origin: Origin) -> None
     delta.put("delegationToken", token.token_id, token, origin)
 
 
-@record(26, "RemoveDelegationTokenRecord", "0", "  tokenId  string")
+@record(
+    26,
+    "RemoveDelegationTokenRecord",
+    "0",
+    "  tokenId  string",
+    LatestByKey("delegationToken", ("tokenId",), tombstone=True),
+)
 def remove_delegation_token(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     """Removing one that is not there changes nothing."""
     delta.drop("delegationToken", data["tokenId"])

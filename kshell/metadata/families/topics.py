@@ -125,6 +125,9 @@ def remove_topic(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     delta.drop("configs", ("TOPIC", gone.name))
 
 
+REMOVE_TOPIC = remove_topic
+
+
 @record(28, "ClearElrRecord", "0", "  topicName  string")
 def clear_elr(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     """Empties the ELR of one topic's partitions, or of all when the name is empty; others stay untouched."""

@@ -1,0 +1,187 @@
+"""Brokers that register, are fenced and come back: their records, without decoding what was decoded before.
+
+A cluster's brokers say the same of themselves again and again. A registration differs from the one before it in the
+broker's incarnation and epoch; a change of one says one of a few things. What is left of a record without those is its
+*essence*, decoded once. What the records add up to waits for the next image.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kshell.metadata.delta import Delta
+from kshell.metadata.families.cluster import (
+    BROKERS,
+    REGISTER_BROKER,
+    REGISTRATION_CHANGE,
+    Broker,
+    change_registration,
+)
+from kshell.metadata.record_log import RecordLog
+from kshell.metadata.records import FRAME_VERSION, RecordType
+from kshell.metadata.values import Entry
+from kshell.protocol.decoder import Message
+from kshell.protocol.primitives import Buffer, Uuid
+
+HEAD = 3
+_ID, _EPOCH, _INCARNATION = 4, 8, 16
+"""Bytes of a broker's id, which comes first, of its epoch, and of its incarnation."""
+_MOST_ESSENCES = 1 << 12
+_WITH_MIGRATION = 2
+"""The first version of a registration that has a byte between the id and the incarnation."""
+
+
+class _Waiting:
+    """A broker that records have changed since the last image; ``address`` is that of the last one that did."""
+
+    __slots__ = ("address", "broker", "epoch")
+
+    def __init__(self, epoch: bytes, broker: Broker, address: int | None) -> None:
+        self.epoch = epoch
+        self.broker = broker
+        self.address = address
+
+
+class _Change:
+    """What a change says, and what it made of a broker the last time."""
+
+    __slots__ = ("after", "before", "data")
+
+    def __init__(self, data: Message) -> None:
+        self.data = data
+        self.before: Broker | None = None
+        self.after: Broker | None = None
+
+    def applied(self, broker: Broker) -> Broker:
+        """The broker after the change: the same object where it changes nothing."""
+        if self.before is not broker:
+            if self.before != broker:
+                self.after = change_registration(broker, self.data)
+            if self.after == broker:
+                self.after = broker
+            self.before = broker
+        return broker if self.after is None else self.after
+
+
+class Registrations:
+    """What waits of the brokers, and what records like those that come have said."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[bytes, _Waiting] = {}
+        """By the broker's id, as records have it."""
+        self.registered: dict[bytes, Broker] = {}
+        """The essence of a registration -> a broker that registered so."""
+        self.changes: dict[bytes, _Change] = {}
+        """The essence of a change -> what it says."""
+        self.filers: dict[bytes, RegistrationFiler | ChangeFiler] = {
+            **{
+                _head(REGISTER_BROKER, version): RegistrationFiler(self, version)
+                for version in _versions(REGISTER_BROKER)
+            },
+            **{
+                _head(REGISTRATION_CHANGE, version): ChangeFiler(self, version)
+                for version in _versions(REGISTRATION_CHANGE)
+            },
+        }
+        """The first bytes of a value -> what files records that begin so."""
+
+    def learn(self, value: bytes, data: Message, delta: Delta) -> None:
+        """Remember what a record says that was just replayed."""
+        filer = self.filers.get(value[:HEAD])
+        if filer is not None:
+            filer.learn(value, data, delta)
+
+    def apply(self, delta: Delta, log: RecordLog) -> None:
+        """Put what waits into a delta; nothing waits any more."""
+        for waiting in self.waiting.values():
+            if waiting.address is not None:
+                delta.put(BROKERS.name, waiting.broker.id, waiting.broker, log.origin(waiting.address))
+        self.waiting.clear()
+
+
+class _Parts(NamedTuple):
+    """Where a registration's parts begin, counted from its message."""
+
+    incarnation: int
+    epoch: int
+    rest: int
+
+
+class RegistrationFiler:
+    """Files registrations of one version."""
+
+    def __init__(self, registrations: Registrations, version: int) -> None:
+        self._registrations = registrations
+        self._head = bytes((version,))
+        start = _ID + (version >= _WITH_MIGRATION)
+        self._parts = _Parts(start, start + _INCARNATION, start + _INCARNATION + _EPOCH)
+
+    def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
+        """File a record, if one like it is known; whether it was. The arguments are those of :meth:`Filer.file`."""
+        parts = self._parts
+        template = self._registrations.registered.get(self._essence(region, start, end))
+        if template is None:
+            return False
+        broker_id, epoch = region[start : start + _ID], region[start + parts.epoch : start + parts.rest]
+        broker = template._replace(
+            id=int.from_bytes(broker_id, "big", signed=True),
+            epoch=int.from_bytes(epoch, "big", signed=True),
+            incarnation_id=Uuid(region[start + parts.incarnation : start + parts.epoch]),
+        )
+        self._registrations.waiting[broker_id] = _Waiting(epoch, broker, address)
+        return True
+
+    def _essence(self, region: Buffer, start: int, end: int) -> bytes:
+        parts = self._parts
+        return self._head + region[start + _ID : start + parts.incarnation] + region[start + parts.rest : end]
+
+    def learn(self, value: bytes, data: Message, delta: Delta) -> None:
+        """Remember what a record says that was just replayed."""
+        known = self._registrations.registered
+        if len(known) >= _MOST_ESSENCES:
+            known.clear()
+        known[self._essence(value, HEAD, len(value))] = delta.peek(BROKERS.name)[data["brokerId"]].value
+
+
+class ChangeFiler:
+    """Files changes of registrations, of one version."""
+
+    def __init__(self, registrations: Registrations, version: int) -> None:
+        self._registrations = registrations
+        self._head = bytes((version,))
+
+    def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
+        """File a record, if one like it is known and the broker is there; whether it was."""
+        change = self._registrations.changes.get(self._head + region[start + _ID + _EPOCH : end])
+        if change is None:
+            return False
+        broker_id, epoch = region[start : start + _ID], region[start + _ID : start + _ID + _EPOCH]
+        waiting = self._registrations.waiting.get(broker_id)
+        if waiting is None:
+            entry: Entry[Broker] | None = delta.peek(BROKERS.name).get(int.from_bytes(broker_id, "big", signed=True))
+            if entry is None:
+                return False
+            known = entry.value.epoch.to_bytes(_EPOCH, "big", signed=True)
+            waiting = self._registrations.waiting[broker_id] = _Waiting(known, entry.value, None)
+        if waiting.epoch != epoch:
+            return False
+        after = change.applied(waiting.broker)
+        if after is not waiting.broker:
+            waiting.broker, waiting.address = after, address
+        return True
+
+    def learn(self, value: bytes, data: Message, delta: Delta) -> None:
+        """Remember what a record says that was just replayed."""
+        known = self._registrations.changes
+        if len(known) >= _MOST_ESSENCES:
+            known.clear()
+        known[self._head + value[HEAD + _ID + _EPOCH :]] = _Change(data)
+
+
+def _versions(kind: RecordType) -> range:
+    low, high = kind.schema.versions
+    return range(low, (low if high is None else high) + 1)
+
+
+def _head(kind: RecordType, version: int) -> bytes:
+    return bytes((FRAME_VERSION, kind.api_key, version))
