@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -10,11 +10,50 @@ from kshell import escape
 
 
 @cache
-def _encoder(indent: int | None) -> Any:
+def _encode() -> Callable[[Any], str]:
     from json import JSONEncoder
 
-    separators = (",", ":") if indent is None else (",", ": ")
-    return JSONEncoder(ensure_ascii=False, allow_nan=False, indent=indent, separators=separators, default=_default)
+    return JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_default).encode
+
+
+@cache
+def _quote() -> Callable[[str], str]:
+    from json.encoder import encode_basestring
+
+    return encode_basestring
+
+
+def _indented(value: Any, step: str, line: str) -> str:
+    """As the standard library's encoder with an indent has it, which takes three times as long.
+
+    Args:
+        value: a plain one.
+        step: the spaces of a level.
+        line: a newline, and the spaces that the value itself stands behind.
+    """
+    inner, quote = line + step, _quote()
+    if isinstance(value, list | tuple):
+        parts = [
+            quote(below) if type(below) is str else str(below) if type(below) is int else _indented(below, step, inner)
+            for below in value
+        ]
+        return "[" + inner + ("," + inner).join(parts) + line + "]" if parts else "[]"
+    if isinstance(value, Mapping):
+        # Other keys than strings are rare: the standard library writes them.
+        parts = [
+            (quote(key) if type(key) is str else _encode()({key: 0})[1:-3])
+            + ": "
+            + (
+                quote(below)
+                if type(below) is str
+                else str(below)
+                if type(below) is int
+                else _indented(below, step, inner)
+            )
+            for key, below in value.items()
+        ]
+        return "{" + inner + ("," + inner).join(parts) + line + "}" if parts else "{}"
+    return _encode()(value)
 
 
 def _default(value: Any) -> Any:
@@ -35,7 +74,11 @@ def _finite(value: Any) -> Any:
 def to_json(value: Any, indent: int | None = None) -> str:
     """A plain value as JSON, escaped, without a newline at its end; on one line when ``indent`` is ``None``."""
     try:
-        text = _encoder(indent).encode(value)
+        text = _text(value, indent)
     except ValueError:
-        text = _encoder(indent).encode(_finite(value))
+        text = _text(_finite(value), indent)
     return escape.json(text)
+
+
+def _text(value: Any, indent: int | None) -> str:
+    return _encode()(value) if indent is None else _indented(value, " " * indent, "\n")

@@ -95,9 +95,7 @@ class PartitionChanges:
             addresses: at least one, in the order in which the records took effect.
         """
         state, leader_epoch, partition_epoch = self._begin(first)
-        value_of = self._log.value
-        for address in addresses:
-            value = value_of(address)
+        for value in self._log.values(addresses):
             step = state.after.get(value[:3] + value[REST:]) or self._step(state, value)
             state, epochs, rise = step
             if epochs is None:
@@ -110,8 +108,7 @@ class PartitionChanges:
     def every(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Partition]:
         """The partition after each of the records, as :meth:`last` has it."""
         state, leader_epoch, partition_epoch = self._begin(first)
-        for address in addresses:
-            value = self._log.value(address)
+        for value in self._log.values(addresses):
             state, epochs, rise = self._step(state, value)
             leader_epoch, partition_epoch = epochs or (leader_epoch + rise, partition_epoch + 1)
             yield self._partition(state, leader_epoch, partition_epoch)

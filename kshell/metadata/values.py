@@ -68,18 +68,27 @@ def camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
+_SCALARS = frozenset((str, int, float, bool, type(None)))
+
+
+@cache
+def _json_names(fields: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(camel, fields))
+
+
 def plain(value: Any) -> Any:
     """A value as JSON knows it: named tuples become objects, UUIDs base64, other bytes hex, tuples lists."""
-    if isinstance(value, Uuid):
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if kind is Uuid:
         return str(value)
     if isinstance(value, bytes):
         return value.hex()
-    if isinstance(value, tuple):
-        if hasattr(value, "_fields"):
-            return {camel(name): plain(item) for name, item in zip(value._fields, value, strict=True)}
-        return [plain(item) for item in value]
-    if isinstance(value, list):
-        return [plain(item) for item in value]
+    if isinstance(value, tuple | list):
+        parts = [part if type(part) in _SCALARS else plain(part) for part in value]
+        fields = getattr(value, "_fields", None)
+        return parts if fields is None else dict(zip(_json_names(fields), parts, strict=True))
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     return value
