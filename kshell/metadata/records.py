@@ -42,7 +42,10 @@ class ReplayError(Exception):
 
 
 class LatestByKey(NamedTuple):
-    """Of a record type: what earlier records said of the same key no longer matters after it."""
+    """Of a record type: what earlier records said of the same key no longer matters after it.
+
+    Its replay may write one value of one family, and read nothing: it happens when an image is made, not in its turn.
+    """
 
     family: str
     """The one that it sets or removes a value of, whatever else the image holds."""
