@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from kshell.commands.base.arguments import count
@@ -12,6 +13,8 @@ from kshell.commands.base.result import Result, Row, Rows
 from kshell.commands.base.spec import Command, Example, Flag
 from kshell.commands.base.walk import one_line
 from kshell.errors import CommandError
+from kshell.json_text import to_json
+from kshell.metadata.record_text import RecordTexts
 from kshell.session import Session
 from kshell.sources.describe import snapshot_id
 from kshell.sources.directory import snapshot_named
@@ -24,6 +27,7 @@ def run(session: Session, args: Any) -> Result:
     records = _records(session, args)
     result = Rows(columns=COLUMNS, rows=(), style="lines", line=_line)
     result.rows = _rows(session, records, result)
+    result.json_lines = partial(_json_lines, session, records, result)
     return result
 
 
@@ -54,6 +58,14 @@ def _snapshot(listing: Listing, name: str | None) -> SnapshotFile | None:
 def _rows(session: Session, records: Records, result: Rows) -> Iterator[Row]:
     for record in records:
         yield row_of(session, record)
+    conclude(session, records, result)
+
+
+def _json_lines(session: Session, records: Records, result: Rows) -> Iterator[str]:
+    """What is made of the rows by ``jsonl``, without the rows."""
+    yield from records.json_lines(
+        RecordTexts(session.redaction), lambda record: to_json(row_of(session, record)) + "\n"
+    )
     conclude(session, records, result)
 
 

@@ -7,7 +7,7 @@ broker's incarnation and epoch; a change of one says one of a few things. What i
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.cluster import (
@@ -27,40 +27,46 @@ HEAD = 3
 _ID, _EPOCH, _INCARNATION = 4, 8, 16
 """Bytes of a broker's id, which comes first, of its epoch, and of its incarnation."""
 _MOST_ESSENCES = 1 << 12
+_MOST_BROKERS = 1 << 12
 _WITH_MIGRATION = 2
 """The first version of a registration that has a byte between the id and the incarnation."""
 
 
 class _Waiting:
-    """A broker that records have changed since the last image; ``address`` is that of the last one that did."""
+    """A broker that records have changed since the last image.
 
-    __slots__ = ("address", "broker", "epoch")
+    ``broker`` is right but for its id, epoch and incarnation: brokers that registered alike share it. ``address`` is
+    that of the last record that changed anything.
+    """
 
-    def __init__(self, epoch: bytes, broker: Broker, address: int | None) -> None:
-        self.epoch = epoch
+    __slots__ = ("address", "broker", "epoch", "incarnation")
+
+    def __init__(self, broker: Broker, epoch: bytes, incarnation: bytes, address: int | None) -> None:
         self.broker = broker
+        self.epoch = epoch
+        self.incarnation = incarnation
         self.address = address
 
 
 class _Change:
-    """What a change says, and what it made of a broker the last time."""
+    """What a change says, and what it made of brokers."""
 
-    __slots__ = ("after", "before", "data")
+    __slots__ = ("_after", "_data")
 
     def __init__(self, data: Message) -> None:
-        self.data = data
-        self.before: Broker | None = None
-        self.after: Broker | None = None
+        self._data = data
+        self._after: dict[int, tuple[Broker, Broker]] = {}
+        """The identity of a broker -> that broker, and what it became."""
 
-    def applied(self, broker: Broker) -> Broker:
+    def applied(self, broker: Broker, registrations: Registrations) -> Broker:
         """The broker after the change: the same object where it changes nothing."""
-        if self.before is not broker:
-            if self.before != broker:
-                self.after = change_registration(broker, self.data)
-            if self.after == broker:
-                self.after = broker
-            self.before = broker
-        return broker if self.after is None else self.after
+        known = self._after.get(id(broker))
+        if known is None:
+            after = registrations.interned(change_registration(broker, self._data))
+            if len(self._after) >= _MOST_BROKERS:
+                self._after.clear()
+            known = self._after[id(broker)] = (broker, broker if after == broker else after)
+        return known[1]
 
 
 class Registrations:
@@ -73,6 +79,7 @@ class Registrations:
         """The essence of a registration -> a broker that registered so."""
         self.changes: dict[bytes, _Change] = {}
         """The essence of a change -> what it says."""
+        self._interned: dict[tuple[Any, ...], Broker] = {}
         self.filers: dict[bytes, RegistrationFiler | ChangeFiler] = {
             **{
                 _head(REGISTER_BROKER, version): RegistrationFiler(self, version)
@@ -85,6 +92,14 @@ class Registrations:
         }
         """The first bytes of a value -> what files records that begin so."""
 
+    def interned(self, broker: Broker) -> Broker:
+        """One object for brokers that changes made, and that are equal: then what changes make of it is known, too."""
+        if len(self._interned) >= _MOST_BROKERS:
+            self._interned.clear()
+        # A dictionary is no key. A change leaves it the object that it is.
+        key = tuple(id(field) if isinstance(field, dict) else field for field in broker)
+        return self._interned.setdefault(key, broker)
+
     def learn(self, value: bytes, data: Message, delta: Delta) -> None:
         """Remember what a record says that was just replayed."""
         filer = self.filers.get(value[:HEAD])
@@ -93,9 +108,12 @@ class Registrations:
 
     def apply(self, delta: Delta, log: RecordLog) -> None:
         """Put what waits into a delta; nothing waits any more."""
-        for waiting in self.waiting.values():
+        for broker_id, waiting in self.waiting.items():
             if waiting.address is not None:
-                delta.put(BROKERS.name, waiting.broker.id, waiting.broker, log.origin(waiting.address))
+                broker = waiting.broker._replace(
+                    id=_number(broker_id), epoch=_number(waiting.epoch), incarnation_id=Uuid(waiting.incarnation)
+                )
+                delta.put(BROKERS.name, broker.id, broker, log.origin(waiting.address))
         self.waiting.clear()
 
 
@@ -122,13 +140,9 @@ class RegistrationFiler:
         template = self._registrations.registered.get(self._essence(region, start, end))
         if template is None:
             return False
-        broker_id, epoch = region[start : start + _ID], region[start + parts.epoch : start + parts.rest]
-        broker = template._replace(
-            id=int.from_bytes(broker_id, "big", signed=True),
-            epoch=int.from_bytes(epoch, "big", signed=True),
-            incarnation_id=Uuid(region[start + parts.incarnation : start + parts.epoch]),
-        )
-        self._registrations.waiting[broker_id] = _Waiting(epoch, broker, address)
+        incarnation = region[start + parts.incarnation : start + parts.epoch]
+        epoch = region[start + parts.epoch : start + parts.rest]
+        self._registrations.waiting[region[start : start + _ID]] = _Waiting(template, epoch, incarnation, address)
         return True
 
     def _essence(self, region: Buffer, start: int, end: int) -> bytes:
@@ -158,14 +172,15 @@ class ChangeFiler:
         broker_id, epoch = region[start : start + _ID], region[start + _ID : start + _ID + _EPOCH]
         waiting = self._registrations.waiting.get(broker_id)
         if waiting is None:
-            entry: Entry[Broker] | None = delta.peek(BROKERS.name).get(int.from_bytes(broker_id, "big", signed=True))
+            entry: Entry[Broker] | None = delta.peek(BROKERS.name).get(_number(broker_id))
             if entry is None:
                 return False
-            known = entry.value.epoch.to_bytes(_EPOCH, "big", signed=True)
-            waiting = self._registrations.waiting[broker_id] = _Waiting(known, entry.value, None)
+            broker = entry.value
+            known = broker.epoch.to_bytes(_EPOCH, "big", signed=True)
+            waiting = self._registrations.waiting[broker_id] = _Waiting(broker, known, broker.incarnation_id, None)
         if waiting.epoch != epoch:
             return False
-        after = change.applied(waiting.broker)
+        after = change.applied(waiting.broker, self._registrations)
         if after is not waiting.broker:
             waiting.broker, waiting.address = after, address
         return True
@@ -176,6 +191,10 @@ class ChangeFiler:
         if len(known) >= _MOST_ESSENCES:
             known.clear()
         known[self._head + value[HEAD + _ID + _EPOCH :]] = _Change(data)
+
+
+def _number(raw: bytes) -> int:
+    return int.from_bytes(raw, "big", signed=True)
 
 
 def _versions(kind: RecordType) -> range:

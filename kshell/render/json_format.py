@@ -62,6 +62,9 @@ def _live_array(rows: Rows) -> Iterator[str]:
 
 
 def _lines(rows: Rows) -> Iterator[str]:
+    if rows.json_lines is not None:
+        yield from rows.json_lines()
+        return
     for item in plain.objects(rows):
         yield to_json(item) + "\n"
 

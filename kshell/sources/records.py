@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kshell.errors import CorruptDataError, DataError, MissingCodecError
+from kshell.metadata.record_text import RecordTexts
 from kshell.metadata.records import Decoded, decode_record
-from kshell.protocol.batches import Batch, RawRecord, Select, iter_records
-from kshell.protocol.primitives import DecodeError
+from kshell.protocol.batches import Batch, RawRecord, Select, iter_records, plain_values
+from kshell.protocol.primitives import Buffer, DecodeError
 from kshell.protocol.verify import Torn
 from kshell.sources.directory import ATTEMPTS, PAUSE
 from kshell.sources.files import Listing, SnapshotFile
@@ -22,6 +24,7 @@ from kshell.sources.log import FileBatch, LogReader, Progress
 from kshell.sources.snapshot import SnapshotReader
 from kshell.sources.source import Source
 
+T = TypeVar("T")
 Wanted = Callable[[RawRecord, bool], bool]
 """(record, whether it is a control record) -> whether to decode it."""
 
@@ -123,9 +126,21 @@ class Records:
         self._select = select
 
     def __iter__(self) -> Iterator[LogRecord]:
+        return self._each(self._batch)
+
+    def json_lines(self, texts: RecordTexts, line: Callable[[LogRecord], str]) -> Iterator[str]:
+        """The records as lines of JSON, those of a batch together, mostly without decoding.
+
+        Args:
+            texts: writes metadata records, all but the first three columns of a row.
+            line: writes any other record.
+        """
+        return self._each(lambda batch, file: self._batch_lines(batch, file, texts, line))
+
+    def _each(self, read: Callable[[Batch, str], Iterator[T]]) -> Iterator[T]:
         for file, batch in self._in_files():
             try:
-                yield from self._batch(batch, file)
+                yield from read(batch, file)
             except DecodeError as error:
                 self.damage.append(CorruptDataError(file, batch.position, error.reason))
             except MissingCodecError as error:
@@ -164,6 +179,32 @@ class Records:
                 if decoded.undecoded is not None and decoded.undecoded.malformed:
                     self._note_malformed(f"{file}: offset {offset}: {decoded.name} v{decoded.version}", decoded)
                 yield LogRecord(offset, epoch, raw.timestamp, decoded, name, position)
+
+    def _batch_lines(
+        self, batch: Batch, file: str, texts: RecordTexts, line: Callable[[LogRecord], str]
+    ) -> Iterator[str]:
+        is_whole = batch.base_offset >= self._start and (self._until is None or batch.last_offset <= self._until)
+        if is_whole and self._wanted is None and self._select is None and not batch.is_control:
+            region, begin, end = batch.region()
+            bounds = plain_values(region, begin, end, batch.records)
+            lines = None if bounds is None else self._plain_lines(batch, region, bounds, texts)
+            if lines is not None:
+                yield lines
+                return
+        for record in self._batch(batch, file):
+            yield line(record)
+
+    def _plain_lines(self, batch: Batch, region: Buffer, bounds: array[int], texts: RecordTexts) -> str | None:
+        """The lines of a batch; ``None`` where a record cannot be decoded."""
+        found: list[str] = []
+        text_of, middle = texts.text, f',"epoch":{batch.epoch},"timestampMs":{batch.plain_timestamp},'
+        ends = iter(bounds)
+        for offset, (start, end) in enumerate(zip(ends, ends, strict=True), batch.base_offset):
+            text = text_of(region, start, end)
+            if text is None:
+                return None
+            found.append(f'{{"offset":{offset}{middle}{text}\n')
+        return "".join(found)
 
 
 def log_records(

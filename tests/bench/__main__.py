@@ -9,7 +9,7 @@ import pkgutil
 import tests.bench as package
 from tests.bench.harness import Comparison
 
-_NOT_BENCHMARKS = {"harness", "ingesting", "logs", "stretched", "__main__"}
+_NOT_BENCHMARKS = {"checkpoints", "harness", "ingesting", "logs", "stretched", "__main__"}
 
 
 def main() -> int:

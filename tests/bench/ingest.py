@@ -83,12 +83,17 @@ def _in_turn(folder: Path, log: Path, rounds: int) -> _Rounds:
     return made
 
 
-def dump(log: Path) -> tuple[float, float]:
-    """Seconds of the clock and CPU seconds of kafka-dump-log, on one CPU."""
-    words = [
+def dump_command(log: Path) -> list[str]:
+    """What prints a log with Kafka's own tool."""
+    return [
         jars.program("java"), "-Xmx1g", "-cp", f"{jars.libs(jars.LATEST)}/*", "org.apache.kafka.tools.DumpLogSegments",
         "--cluster-metadata-decoder", "--files", str(log),
     ]  # fmt: skip
+
+
+def dump(log: Path) -> tuple[float, float]:
+    """Seconds of the clock and CPU seconds of kafka-dump-log, on one CPU."""
+    words = dump_command(log)
     before, start, every = os.times(), time.perf_counter(), os.sched_getaffinity(0)
     os.sched_setaffinity(0, pinned([0]))
     try:

@@ -2,7 +2,8 @@
 
 Each row is taken in one run, ours and theirs in turn: the newest state, a state of the past, the past of one partition,
 all partitions, of a log of 1,000,000 records (5,000 topics x 20 partitions, then random changes); the newest state of
-logs of one kind of record each (:mod:`tests.bench.logs`); and the cost against the size of the log, as a picture.
+logs of one kind of record each (:mod:`tests.bench.logs`); all partitions of snapshots of a million; ten snapshots along
+a log; and the cost against the size of the log, as a picture.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench import logs
+from tests.bench import checkpoints, logs
 from tests.bench.harness import ROOT, Comparison, Run, kshell, measured, met
+from tests.bench.ingest import dump_command
 from tests.kafka import gen, jars
 
 TOPICS, PARTITIONS, RECORDS = 5_000, 20, 1_000_000
@@ -159,6 +161,54 @@ def _of_kinds(rounds: int) -> list[_Row]:
     return rows
 
 
+def _of_every_partition(rounds: int) -> list[_Row]:
+    """Looks at a million partitions, and at one of them, against Kafka's replay of the same snapshot."""
+    rows = []
+    for topics, partitions, most, goal in ((10_000, 100, 1 / 8, 1 / 10), (100_000, 10, 1 / 3, 1 / 5)):
+        file = gen.snapshot(topics, partitions)
+        shape = f"{topics:,} x {partitions}"
+        for command in (("partitions", "--offline"), ("status",), ("health",), ("topics", "--where", "offline > 0")):
+            kafka, ours = _median(
+                rounds,
+                lambda file=file: measured(gen.replay_command(file)),  # type: ignore[misc]
+                lambda file=file, command=command: kshell("-d", str(file), *command),  # type: ignore[misc]
+            )
+            rows.append(_Row(f"5  {' '.join(command)}, {shape} | Kafka's replay", ours, kafka, 0.6, 0.3))
+        walls: list[list[float]] = [[], []]
+        for _ in range(rounds):
+            walls[0].append(measured(gen.replay_command(file)).seconds)
+            words = ("cat", f"/image/topics/byName/topic-{topics // 3}/3")
+            walls[1].append(_checked(kshell("-d", str(file), *words, "-o", "json")).seconds)
+        kafka, ours = map(statistics.median, walls)
+        rows.append(_Row(f"7  one cat by the clock, {shape} | Kafka's replay", ours, kafka, most, goal))
+    return rows
+
+
+def _dump(rounds: int) -> _Row:
+    file = big_log()
+    kafka, ours = _median(
+        rounds, lambda: measured(dump_command(file)), lambda: kshell("-d", str(file), "dump", "-o", "jsonl")
+    )
+    return _Row("6  dump -o jsonl | kafka-dump-log", ours, kafka, 0.8, 0.4)
+
+
+def _of_checkpoints(rounds: int) -> list[_Row]:
+    whole = checkpoints.directory(big_log(), 10)
+    alone = checkpoints.newest_alone(whole)
+    words = ("cat", "/image/topics/byName/topic-7/13", "-o", "json")
+    newest, with_others, as_of, of_log = _median(
+        rounds,
+        lambda: kshell("-d", str(alone), *words),
+        lambda: kshell("-d", str(whole), *words),
+        lambda: kshell("-d", str(whole), "--as-of", str(RECORDS * 3 // 4), *words),
+        lambda: kshell("-d", str(big_log()), *words),
+    )
+    return [
+        _Row("11 newest, ten checkpoints along the log | the newest alone", with_others, newest, 1.1, 1.05),
+        _Row("11 first as-of there | row 1", as_of, of_log, 1.3, 1.1),
+    ]
+
+
 def _hot_keys() -> list[_Row]:
     rows = []
     for name, command in (("fencing", "brokers -o json"), ("ACLs that come and go", "acls -o json")):
@@ -196,6 +246,7 @@ def _curve() -> list[str]:
 def run(rounds: int) -> Comparison:
     """All rows; the comparison is that of the first."""
     rows, notes = _of_one_log(min(rounds, 3))
-    rows += _of_kinds(min(rounds, 3)) + _hot_keys()
+    rows += _of_kinds(min(rounds, 3)) + _of_every_partition(min(rounds, 3)) + [_dump(min(rounds, 3))]
+    rows += _of_checkpoints(min(rounds, 3)) + _hot_keys()
     notes = [*map(str, rows), *notes, *_curve()]
     return Comparison("CPU seconds, ours | what they are held against", [rows[0].ours], [rows[0].theirs], 0.6, notes)
