@@ -15,6 +15,7 @@ from kshell.metadata.delta import Delta, Touch
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image, Table, families
 from kshell.metadata.partitions import Topic
+from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.records import Undecoded
 from kshell.metadata.values import Entry, Provenance
 
@@ -124,7 +125,14 @@ def _topics(delta: Delta, snapshot: Image) -> Iterator[Disagreement]:
 
 
 def _is_same(here: Topic, there: Topic) -> bool:
-    return here.name == there.name and (here.is_same(there) or here.scan() == there.scan())
+    if here.name != there.name:
+        return False
+    if here.is_same(there):
+        return True
+    is_equal = here.scan() == there.scan()
+    if is_equal and isinstance(here, RecordedTopic):
+        here.agree(there)
+    return is_equal
 
 
 def _drop_topic(delta: Delta, topic: Topic) -> None:

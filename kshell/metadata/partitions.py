@@ -7,6 +7,7 @@ partition is decoded when someone looks at it. Partitions that a log record touc
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from itertools import islice
 from operator import itemgetter, lt
@@ -16,7 +17,7 @@ from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode
 from kshell.metadata.values import Entry, Origin, Place
 from kshell.protocol.framing import iter_values
 from kshell.protocol.primitives import ZERO_UUID, Buffer, Uuid
-from kshell.protocol.run_reader import RunReader
+from kshell.protocol.run_reader import HEAD, KEY, RunReader
 
 RECOVERY_STATES = {0: "RECOVERED", 1: "RECOVERING"}
 NO_LEADER_CHANGE = -2
@@ -26,6 +27,11 @@ _ID = slice(3, 7)
 """Where a PartitionRecord's value holds the partition's number: after frame version, api key and version."""
 _RECORD = "PARTITION_RECORD"
 _MOST_STATES = 1 << 14
+_ARRAYS = HEAD + KEY
+"""Where a PartitionRecord's replicas begin."""
+_EPOCHS = struct.Struct(">ii")
+_WITHOUT_EPOCHS: dict[bytes, Partition] = {}
+"""A PartitionRecord of number and topic zero, without its epochs -> a partition that it may be. Epochs differ most."""
 """States of partitions that are remembered while all are looked at; with the values some 20 MB."""
 
 
@@ -302,6 +308,22 @@ def _of_nobody(value: bytes) -> Partition | None:
 
     ``None`` where that is nothing, or no partition.
     """
+    at = _epochs_at(value)
+    if at is None:
+        return _sound(value)
+    without_epochs = value[:at] + value[at + _EPOCHS.size :]
+    known = _WITHOUT_EPOCHS.get(without_epochs)
+    if known is None:
+        known = _sound(value)
+        if known is None:
+            return None
+        if len(_WITHOUT_EPOCHS) >= _MOST_STATES:
+            _WITHOUT_EPOCHS.clear()
+        _WITHOUT_EPOCHS[without_epochs] = known
+    return Partition(*known[:9], *_EPOCHS.unpack_from(value, at))
+
+
+def _sound(value: bytes) -> Partition | None:
     read = decode_known(value)
     if read is not None and read[0].name == _RECORD:
         try:
@@ -309,6 +331,20 @@ def _of_nobody(value: bytes) -> Partition | None:
         except ReplayError:
             pass
     return None
+
+
+def _epochs_at(value: bytes) -> int | None:
+    """Where a PartitionRecord has its two epochs, if it is one: behind four arrays of brokers, and the leader."""
+    at = _ARRAYS
+    try:
+        for _ in range(4):
+            count = value[at]
+            if not 0 < count < 0x80:
+                return None
+            at += 1 + 4 * (count - 1)
+    except IndexError:
+        return None
+    return at + 4 if at + 4 + _EPOCHS.size < len(value) else None
 
 
 def _decode(value: bytes, offset: int, run: Run) -> Entry[Partition] | Entry[Undecoded]:

@@ -30,13 +30,15 @@ Addresses = dict[bytes, "array[int]"]
 class TopicRecords:
     """What is filed of one topic. ``base``: what a snapshot holds of it, from which the records go on."""
 
-    __slots__ = ("_last", "_waypoints", "addresses", "base", "changes", "log")
+    __slots__ = ("_last", "_waypoints", "addresses", "agreed", "base", "changes", "log")
 
     def __init__(self, log: RecordLog, changes: PartitionChanges, base: Topic | None) -> None:
         self.log = log
         self.changes = changes
         self.base = base
         self.addresses: Addresses = {}
+        self.agreed: tuple[int, Topic] | None = None
+        """What a snapshot inside the log said of the topic, and of how many records it said the same as the log."""
         self._last: dict[bytes, tuple[int, Partition]] = {}
         """What was asked for last of a partition: after how many records, and what it was."""
         self._waypoints: dict[tuple[bytes, int], Partition] = {}
@@ -49,6 +51,10 @@ class TopicRecords:
             self.addresses[number] = array("q", (address,))
         else:
             filed.append(address)
+
+    def count(self) -> int:
+        """How many records there are."""
+        return sum(map(len, self.addresses.values()))
 
     def first(self, number: bytes) -> Entry[Partition] | Entry[Undecoded] | None:
         """What a partition was before its records."""
@@ -211,6 +217,18 @@ class RecordedTopic(_FromRecords):
     def copy(self) -> Topic:
         """Itself: what was stays readable beside what comes."""
         return self
+
+    def is_same(self, other: Topic) -> bool:
+        """Whether a snapshot says surely the same: as the one before it, after which nothing was recorded."""
+        agreed = self.records.agreed
+        if agreed is None or self._changed:
+            return False
+        count, before = agreed
+        return before.is_same(other) and count == self.records.count()
+
+    def agree(self, other: Topic) -> None:
+        """A snapshot inside the log was found to say the same."""
+        self.records.agreed = self.records.count(), other
 
     def until(self, limit: int) -> TopicAt:
         """The topic with the records below an address: it stays as it is while more are filed."""

@@ -33,7 +33,7 @@ class Journey:
     @cached_property
     def loaded(self) -> Loaded:
         """The image and how it came to be; read on first use. Raises SourceError, DataError."""
-        if self._uses_past and self.past is not None and self.until is not None:
+        if self._uses_past and self.past is not None and self.until is not None and self.past.is_due(self.until):
             found = self.past.at(self.until, self.progress)
             if found is not None:
                 return found
@@ -56,7 +56,7 @@ class Journey:
         return True
 
     def travels(self) -> None:
-        """From now on many points in time may be asked for: the first one reads the log for all of them."""
+        """From now on many points in time may be asked for: the log is read once for all of them."""
         if self.past is None:
             from kshell.sources.past import Past  # late: one answer needs one image
 
@@ -76,7 +76,7 @@ class Journey:
         """The offset of an offset, a time, ``@mark`` or ``now`` (``None``). Raises UsageError, DataError."""
         if point.startswith("@"):
             return self.marks.get(point[1:]).offset
-        if self.past is not None and self.source.has_log:
+        if self.past is not None and self.past.is_recorded and self.source.has_log:
             from kshell.sources.points import parse_point
 
             moment = parse_point(point)

@@ -30,6 +30,22 @@ class Past:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._recorded: _Recorded | None = None
+        self._spared: int | None = None
+        """The offset that a snapshot answered for, so that the log needed not be read."""
+
+    def is_due(self, offset: int) -> bool:
+        """Whether to read the log for an offset.
+
+        Not if it is the first one, and a snapshot inside the log ends before it: from there on less is read. Whoever
+        then asks for another offset will ask for more.
+        """
+        if self._recorded is None and self._spared in (None, offset):
+            listing = self._source.listing(whole=True)
+            start = listing.segments[0].base_offset if listing.segments else None
+            if start is not None and checkpoints.inside(listing, start, offset + 1):
+                self._spared = offset
+                return False
+        return True
 
     def at(self, offset: int, progress: Progress | None = None) -> Loaded | None:
         """The image with every record up to ``offset``; ``None`` where the log does not tell. Raises KshellError."""

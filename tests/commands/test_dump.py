@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,8 @@ import pytest
 
 from kshell.cli import main
 from kshell.errors import CommandError, CorruptDataError, DataError, IncompleteLogError, UsageError
-from kshell.protocol.batches import write_batch
+from kshell.json_text import to_json
+from kshell.protocol.batches import pack, write_batch
 from kshell.protocol.decoder import UNKNOWN_TAGS
 from kshell.session import Session
 from tests import builders
@@ -40,6 +43,27 @@ def test_rows(tmp_path: Path) -> None:
         "version": 0,
         "data": {"name": "t1", "topicId": str(builders.uuid(1))},
     }
+
+
+@pytest.mark.parametrize("words", [(), ("--from", "2"), ("--to", "5"), ("--type", "TOPIC"), ("--show-secrets",)])
+def test_lines_of_json_are_the_rows(tmp_path: Path, capfd: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    """Whole batches, halves of one, control records, a record that cannot be decoded, compressed and secret ones."""
+    odd = [topic(7), b"\1\x02\0\x7f", b"\1\x77\0", topic(10)]
+    secret = builders.value("CONFIG", resourceType=4, resourceName="1", name="ssl.key.password", value="s\x7f\u2028")
+    parts = [small_log(tmp_path).read_bytes(), builders.batch(odd, 7), builders.batch([secret, topic(12)], 11)]
+    last = [(None, topic(13)), (None, topic(14))]
+    parts.append(write_batch(last, base_offset=13, epoch=1, timestamp=5, codec=1, compressed=gzip.compress(pack(last))))
+    path = builders.write_log(tmp_path, *parts)
+    shown = []
+    for form in ("json", "jsonl"):
+        code = main(["-d", str(path), "dump", *words, "-o", form])
+        done = capfd.readouterr()
+        shown.append((code, done.err, json.loads(done.out) if form == "json" else done.out))
+    (code, err, found), (same_code, same_err, text) = shown
+    assert (code, err) == (same_code, same_err)
+    assert [json.loads(line) for line in text.splitlines()] == found
+    assert text == "".join(to_json(row) + "\n" for row in found)
+    assert len(found) > 1 and text.isascii()
 
 
 def test_limits(tmp_path: Path, sample: Session) -> None:

@@ -206,6 +206,28 @@ def test_what_is_not_touched_is_the_snapshots_own(tmp_path: Path) -> None:
     assert [one.partition(0).value.leader, after.image[TOPICS][uuid(1)].partition(0).value.leader] == [1, 2]  # type: ignore[union-attr]
 
 
+def test_the_first_offset_behind_a_snapshot_reads_less_than_the_log(tmp_path: Path) -> None:
+    write_snapshot(tmp_path / METADATA_DIRECTORY, snapshot(topic(1, [partition(0, 1)])), 4)
+    session = Session(written(tmp_path, [*topic(1, [partition(0, 1)]), *(change(1 + at % 2) for at in range(6))]))
+    session.travels()
+    assert session.past is not None
+
+    def leader(point: str) -> int:
+        session.travel(session.reshape(point=point))
+        return int(session.loaded.image[TOPICS][uuid(1)].partition(0).value.leader)
+
+    assert [leader("5"), session.past.is_recorded] == [1, False]
+    assert [leader("5"), session.past.is_recorded] == [1, False]
+    assert [leader("6"), session.past.is_recorded] == [2, True]
+    assert leader("5") == 1
+
+
+def test_an_offset_before_every_snapshot_is_read_out_of_the_log(tmp_path: Path) -> None:
+    write_snapshot(tmp_path / METADATA_DIRECTORY, snapshot(topic(1, [partition(0, 1)])), 5)
+    past = Past(written(tmp_path, [*topic(1, [partition(0, 1)]), *(change(1 + at % 2) for at in range(6))]))
+    assert [past.is_due(3), past.is_due(4), past.is_due(6)] == [True, False, True]
+
+
 def test_a_log_that_grows_is_read_on(tmp_path: Path) -> None:
     source = written(tmp_path, RECORDS[:5])
     past = Past(source)
