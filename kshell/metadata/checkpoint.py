@@ -125,14 +125,9 @@ def _topics(delta: Delta, snapshot: Image) -> Iterator[Disagreement]:
 
 
 def _is_same(here: Topic, there: Topic) -> bool:
-    if here.name != there.name:
-        return False
-    if here.is_same(there):
-        return True
-    is_equal = here.scan() == there.scan()
-    if is_equal and isinstance(here, RecordedTopic):
-        here.agree(there)
-    return is_equal
+    if isinstance(here, RecordedTopic):
+        return here.agrees(there)
+    return here.name == there.name and (here.is_same(there) or here.scan() == there.scan())
 
 
 def _drop_topic(delta: Delta, topic: Topic) -> None:

@@ -78,6 +78,14 @@ class _Step(NamedTuple):
     rise: int
 
 
+class Waypoint(NamedTuple):
+    """A partition on its way through its records."""
+
+    state: _State
+    leader_epoch: int
+    partition_epoch: int
+
+
 class PartitionChanges:
     """Replays partition records of one log. All of them must be known to fit."""
 
@@ -94,7 +102,17 @@ class PartitionChanges:
             first: what it was before them; ``None`` if the first of them is a PartitionRecord.
             addresses: at least one, in the order in which the records took effect.
         """
-        state, leader_epoch, partition_epoch = self._begin(first)
+        return self.value(self.after(self.begin(first), addresses))
+
+    def begin(self, first: Partition | None) -> Waypoint:
+        """Where a partition's records begin, as :meth:`last` has it."""
+        if first is None:
+            return _BEFORE
+        return Waypoint(self._state(first), first.leader_epoch, first.partition_epoch)
+
+    def after(self, waypoint: Waypoint, addresses: Iterable[int]) -> Waypoint:
+        """How far some more records bring a partition."""
+        state, leader_epoch, partition_epoch = waypoint
         for value in self._log.values(addresses):
             step = state.after.get(value[:3] + value[REST:]) or self._step(state, value)
             state, epochs, rise = step
@@ -103,23 +121,18 @@ class PartitionChanges:
                 partition_epoch += 1
             else:
                 leader_epoch, partition_epoch = epochs
-        return self._partition(state, leader_epoch, partition_epoch)
+        return Waypoint(state, leader_epoch, partition_epoch)
 
     def every(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Partition]:
         """The partition after each of the records, as :meth:`last` has it."""
-        state, leader_epoch, partition_epoch = self._begin(first)
-        for value in self._log.values(addresses):
-            state, epochs, rise = self._step(state, value)
-            leader_epoch, partition_epoch = epochs or (leader_epoch + rise, partition_epoch + 1)
-            yield self._partition(state, leader_epoch, partition_epoch)
+        waypoint = self.begin(first)
+        for address in addresses:
+            waypoint = self.after(waypoint, (address,))
+            yield self.value(waypoint)
 
-    def _begin(self, first: Partition | None) -> tuple[_State, int, int]:
-        if first is None:
-            return _NOTHING, 0, 0
-        return self._state(first), first.leader_epoch, first.partition_epoch
-
-    def _partition(self, state: _State, leader_epoch: int, partition_epoch: int) -> Partition:
-        """Epochs are ``int`` of Java: after the largest comes the smallest."""
+    def value(self, waypoint: Waypoint) -> Partition:
+        """The partition there. Epochs are ``int`` of Java: after the largest comes the smallest."""
+        state, leader_epoch, partition_epoch = waypoint
         epochs = (leader_epoch + _HALF) % _INT32 - _HALF, (partition_epoch + _HALF) % _INT32 - _HALF
         partition = state.at_epochs.get(epochs)
         if partition is None:
@@ -169,3 +182,4 @@ class PartitionChanges:
 
 _NOTHING = _State(Partition((), (), (), (), (), (), (), -1, "RECOVERED", 0, 0))
 """What comes before a PartitionRecord, which passes over it."""
+_BEFORE = Waypoint(_NOTHING, 0, 0)

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from kshell.metadata.partition_changes import PartitionChanges
+from kshell.metadata.partition_changes import PartitionChanges, Waypoint
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.records import Undecoded
@@ -23,6 +23,7 @@ _BUSY = 64
 """Records from which on what a look at a partition found is remembered."""
 _STRIDE = 1024
 """Records between two waypoints."""
+_NONE = 0, None
 Addresses = dict[bytes, "array[int]"]
 """A partition's number, as a record has it, and the addresses of its records in the order of their offsets."""
 
@@ -37,11 +38,12 @@ class TopicRecords:
         self.changes = changes
         self.base = base
         self.addresses: Addresses = {}
-        self.agreed: tuple[int, Topic] | None = None
-        """What a snapshot inside the log said of the topic, and of how many records it said the same as the log."""
-        self._last: dict[bytes, tuple[int, Partition]] = {}
+        self.agreed: tuple[int, Topic, list[tuple[int, Partition | Undecoded]]] | None = None
+        """What a snapshot inside the log said of the topic, and all of its partitions; and after how many records it
+        said the same as the log."""
+        self._last: dict[bytes, tuple[int, tuple[Waypoint, Partition] | None]] = {}
         """What was asked for last of a partition: after how many records, and what it was."""
-        self._waypoints: dict[tuple[bytes, int], Partition] = {}
+        self._waypoints: dict[tuple[bytes, int], Waypoint] = {}
         """Partitions on the way there, every so many records, for looks back."""
 
     def file(self, number: bytes, address: int) -> None:
@@ -69,24 +71,26 @@ class TopicRecords:
             first: what it was before them.
             remember: whether it will soon be asked for with more of them. What has many is remembered anyway.
         """
-        addresses = self.addresses[number]
+        addresses, changes = self.addresses[number], self.changes
         if count < _BUSY and not remember:
-            return self.changes.last(first, addresses if count == len(addresses) else addresses[:count])
-        seen, value = self._last.get(number, (0, first))
+            return changes.last(first, addresses if count == len(addresses) else addresses[:count])
+        seen, value = self._last.get(number, _NONE)
+        if seen == count and value is not None:
+            return value[1]
+        waypoint = changes.begin(first) if value is None else value[0]
         if seen > count:
             seen = count - count % _STRIDE
-            value = self._waypoints[number, seen] if seen else first
-            return self.changes.last(value, addresses[seen:count]) if seen < count or value is None else value
+            waypoint = self._waypoints[number, seen] if seen else changes.begin(first)
+            return changes.value(changes.after(waypoint, addresses[seen:count]))
         while seen < count:
             stop = min(count, seen - seen % _STRIDE + _STRIDE)
-            value = self.changes.last(value, addresses[seen:stop])
+            waypoint = changes.after(waypoint, addresses[seen:stop])
             seen = stop
             if seen % _STRIDE == 0:
-                self._waypoints[number, seen] = value
-        if value is None:
-            raise AssertionError("a partition without records has no value")
-        self._last[number] = (count, value)
-        return value
+                self._waypoints[number, seen] = waypoint
+        partition = changes.value(waypoint)
+        self._last[number] = count, (waypoint, partition)
+        return partition
 
     def entries(self, number: bytes, count: int) -> Iterator[Entry[Partition]]:
         """A partition after each of the first ``count`` of its records."""
@@ -219,16 +223,22 @@ class RecordedTopic(_FromRecords):
         return self
 
     def is_same(self, other: Topic) -> bool:
-        """Whether a snapshot says surely the same: as the one before it, after which nothing was recorded."""
+        """Whether a snapshot says the same as the one before it, after which nothing was recorded."""
         agreed = self.records.agreed
-        if agreed is None or self._changed:
+        if agreed is None or self._changed or agreed[0] != self.records.count():
             return False
-        count, before = agreed
-        return before.is_same(other) and count == self.records.count()
+        _, before, values = agreed
+        return before.is_same(other) or (self.name == other.name and values == other.scan())
 
-    def agree(self, other: Topic) -> None:
-        """A snapshot inside the log was found to say the same."""
-        self.records.agreed = self.records.count(), other
+    def agrees(self, other: Topic) -> bool:
+        """Whether a snapshot inside the log says the same; that it does is remembered."""
+        if self.is_same(other):
+            return True
+        values = self.scan()
+        if self.name != other.name or values != other.scan():
+            return False
+        self.records.agreed = self.records.count(), other, values
+        return True
 
     def until(self, limit: int) -> TopicAt:
         """The topic with the records below an address: it stays as it is while more are filed."""

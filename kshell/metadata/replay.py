@@ -523,14 +523,15 @@ class Replayer:
                 self._replay(read_record(buf, found.start, batch)[0], place, None)
                 continue
             run = Run(buf, found.start, found.end, batch.base_offset, batch.base_timestamp, place, self._report)
+            topic_id = Uuid(found.topic_id)
             if isinstance(found, TopicRun):
-                origin = Origin(batch.base_offset + found.delta, batch.base_timestamp, TOPIC.name, 0, place)
-                name = found.name.decode("utf-8", "surrogateescape")
+                origin = new_origin((batch.base_offset + found.delta, batch.base_timestamp, TOPIC.name, 0, place))
                 try:
-                    create(self._delta, name, Uuid(found.topic_id), origin)
+                    create(self._delta, found.name.decode("utf-8", "surrogateescape"), topic_id, origin).add_run(run)
+                    continue
                 except ReplayError as error:
                     self.problems.append(Problem(origin, str(error), False))
-            self._run(Uuid(found.topic_id), run)
+            self._run(topic_id, run)
 
     def _run(self, topic_id: Uuid, run: Run) -> None:
         try:

@@ -51,7 +51,7 @@ def test_lines_of_json_are_the_rows(tmp_path: Path, capfd: pytest.CaptureFixture
     odd = [topic(7), b"\1\x02\0\x7f", b"\1\x77\0", topic(10)]
     secret = builders.value("CONFIG", resourceType=4, resourceName="1", name="ssl.key.password", value="s\x7f\u2028")
     parts = [small_log(tmp_path).read_bytes(), builders.batch(odd, 7), builders.batch([secret, topic(12)], 11)]
-    last = [(None, topic(13)), (None, topic(14))]
+    last: list[tuple[bytes | None, bytes | None]] = [(None, topic(13)), (None, topic(14))]
     parts.append(write_batch(last, base_offset=13, epoch=1, timestamp=5, codec=1, compressed=gzip.compress(pack(last))))
     path = builders.write_log(tmp_path, *parts)
     shown = []
