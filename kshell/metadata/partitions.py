@@ -194,6 +194,14 @@ class Topic:
         waiting = self._waiting().get(partition_id) if self._runs else None
         return None if waiting is None else _decode(*waiting)
 
+    def value(self, partition_id: int) -> Partition | Undecoded | None:
+        """As :meth:`partition`, without where the value comes from."""
+        entry = self._changed.get(partition_id)
+        if entry is not None:
+            return entry.value
+        waiting = self._waiting().get(partition_id) if self._runs else None
+        return None if waiting is None else _value(*waiting)
+
     def partitions(self) -> Iterator[tuple[int, Entry[Partition] | Entry[Undecoded]]]:
         """Every partition, by number."""
         for number in self.partition_ids():

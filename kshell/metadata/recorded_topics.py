@@ -174,6 +174,16 @@ class _FromRecords(Topic):
         origin = records.log.origin(records.addresses[number][count - 1])
         return Entry(self._value(number, count, records.first_value(number)), origin)
 
+    def value(self, partition_id: int) -> Partition | Undecoded | None:
+        """As :meth:`partition`, without where the value comes from."""
+        changed = self._changed.get(partition_id)
+        if changed is not None:
+            return changed.value
+        number, count = self._filed(partition_id)
+        if count:
+            return self._value(number, count, self.records.first_value(number))
+        return None if self.records.base is None else self.records.base.value(partition_id)
+
     def decoded(self) -> Topic:
         """The same topic without the log: every partition that has records as a value."""
         base = self.records.base

@@ -81,6 +81,8 @@ def plain(value: Any) -> Any:
     kind = type(value)
     if kind in _SCALARS:
         return value
+    if kind is tuple or kind is list:
+        return [part if type(part) in _SCALARS else plain(part) for part in value]
     if kind is Uuid:
         return str(value)
     if isinstance(value, bytes):

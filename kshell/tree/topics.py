@@ -16,6 +16,7 @@ from kshell.protocol.primitives import Uuid
 from kshell.tree.node import Directory, Leaf, Node, Plain, StaticDirectory
 
 _NAME, _ID = "name", "id"
+_NUMBER = re.compile(r"-?[0-9]{1,10}")
 
 
 class TopicDirectory(Directory):
@@ -37,7 +38,7 @@ class TopicDirectory(Directory):
             return Leaf("topicName", lambda: topic.name, lambda: topic.origin)
         if segment == _ID:
             return Leaf("topicId", lambda: str(topic.id), lambda: topic.origin)
-        number = int(segment) if re.fullmatch(r"-?[0-9]{1,10}", segment) else None
+        number = int(segment) if _NUMBER.fullmatch(segment) else None
         if number is None or str(number) != segment or number not in topic:
             return None
         # A partition is decoded when its value or origin is asked for: listing a topic decodes none.
@@ -50,7 +51,7 @@ class TopicDirectory(Directory):
         return entry
 
     def _value(self, number: int) -> Plain:
-        held = self._entry(number).value
+        held = self._topic.value(number)
         return self._redaction.undecoded(held.raw, held.reason) if isinstance(held, Undecoded) else plain(held)
 
 
