@@ -10,13 +10,13 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
 from itertools import repeat
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint, take_over
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.configs import CONFIGS, TOPIC_CONFIG
 from kshell.metadata.families.quorum import control
-from kshell.metadata.families.topics import NAMES, REMOVE_TOPIC, TOPIC, TOPICS, create, writable
+from kshell.metadata.families.topics import NAMES, REMOVE_TOPIC, TOPIC, TOPICS, create, remove, writable
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.latest_records import HEAD, LatestRecords
 from kshell.metadata.partition_changes import (
@@ -51,6 +51,8 @@ _BEGIN, _END, _ABORT = 23, 24, 25
 _NO_OP = bytes((1, 20, 0, 0))
 """The record that a quiet cluster writes twice a second."""
 _OF_TOPICS = (2, 9)
+_HEAD_OF_TOPIC, _HEAD_OF_REMOVAL = (bytes((1, api_key, 0)) for api_key in _OF_TOPICS)
+_UUID, _ONE_BYTE = 16, 0x7F
 """Api keys of the records that make and remove topics."""
 _OF_BROKERS = (0, 1, 7, 8, 17)
 """Those of the records that change a broker's registration."""
@@ -114,6 +116,13 @@ class _Waiting(NamedTuple):
     address: int
 
 
+class _Files(Protocol):
+    """Replays records of one type and version, if they need not be decoded."""
+
+    def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
+        """As :meth:`kshell.metadata.latest_records.Filer.file`."""
+
+
 class Replayer:
     """Feeds batches to a delta; :meth:`image` gives what they add up to. ``until`` is the last offset to take.
 
@@ -143,7 +152,12 @@ class Replayer:
         """Essences of records of partitions that fit whichever partition they name, if it is there."""
         self._latest = LatestRecords()
         self._registrations = Registrations()
-        self._filers = {} if self.needs_every_state else self._latest.filers | self._registrations.filers
+        self._filers: dict[bytes, _Files] = {}
+        """The first bytes of a value -> what may replay records that begin so without decoding them."""
+        if not self.needs_every_state:
+            self._filers |= self._latest.filers
+            self._filers |= self._registrations.filers
+            self._filers |= {_HEAD_OF_TOPIC: _TopicFiler(self), _HEAD_OF_REMOVAL: _RemovalFiler(self)}
         self._filed: dict[bytes, Addresses] = {}
         """A short way to the addresses of a topic's partitions, by the topic's id."""
         self.checkpoints: list[PassedCheckpoint] = []
@@ -252,6 +266,10 @@ class Replayer:
                         addresses.append(first + at)
                         offset += 1
                         continue
+                    if of_topic is not None and region[at + 1] == PARTITION:
+                        of_topic[region[at + 3 : at + 7]] = array("q", (first + at,))
+                        offset += 1
+                        continue
                     if self._file_sound(region, at, first + at):
                         offset += 1
                         continue
@@ -296,6 +314,19 @@ class Replayer:
                 raise AssertionError("a record that was filed cannot be decoded")
             kind, _, data = known
             kind.replay(self._delta, data, self.log.origin(address))
+
+    def add_topic(self, name: str, topic_id: Uuid, address: int) -> None:
+        """A topic that is not there yet; the address is that of its record's value."""
+        origin, records = self.log.origin(address), TopicRecords(self.log, self.changes, None)
+        create(self._delta, name, topic_id, origin)
+        self._delta.table(TOPICS)[topic_id] = RecordedTopic(name, topic_id, origin, records)
+        self._filed[topic_id] = records.addresses
+
+    def remove_topic(self, topic_id: Uuid) -> None:
+        """Raises ReplayError for a topic that is not there."""
+        self._filed.pop(topic_id, None)
+        self._forget_configs(topic_id)
+        remove(self._delta, topic_id)
 
     def _forget_configs(self, topic_id: Uuid) -> None:
         """Those of a topic that is removed, and that wait."""
@@ -385,10 +416,11 @@ class Replayer:
             elif kind.api_key == CLEAR_ELR:
                 self._file_clear(data, address)
             else:
-                if kind.api_key in _OF_TOPICS:
+                if kind is REMOVE_TOPIC:
+                    self.remove_topic(data["topicId"])
+                    return
+                if kind is TOPIC:
                     self._filed.pop(data["topicId"], None)
-                    if kind is REMOVE_TOPIC:
-                        self._forget_configs(data["topicId"])
                 kind.replay(self._delta, data, origin)
                 if kind is TOPIC:
                     self._recorded(data["topicId"])
@@ -545,6 +577,40 @@ class Replayer:
     def snapshot_end(self, end_offset: int, epoch: int, timestamp: int) -> None:
         """The snapshot is whole: the image stands at the offset before its end."""
         self._provenance = Provenance(end_offset - 1, epoch, timestamp)
+
+
+class _TopicFiler:
+    """Makes topics: jobs create and remove them by the thousand."""
+
+    def __init__(self, replayer: Replayer) -> None:
+        self._replayer = replayer
+
+    def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
+        """A new topic with a name of at most 126 bytes; whether it was one."""
+        name_end = start + region[start]
+        if not start + 1 < name_end <= start + _ONE_BYTE or name_end + _UUID + 1 != end or region[name_end + _UUID]:
+            return False
+        topic_id = Uuid(region[name_end : name_end + _UUID])
+        if topic_id in delta.peek(TOPICS):
+            return False
+        name = region[start + 1 : name_end].decode("utf-8", "surrogateescape")
+        self._replayer.add_topic(name, topic_id, address)
+        return True
+
+
+class _RemovalFiler:
+    """Removes topics."""
+
+    def __init__(self, replayer: Replayer) -> None:
+        self._replayer = replayer
+
+    def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
+        """A topic that is there; whether it was."""
+        topic_id = Uuid(region[start : start + _UUID])
+        if start + _UUID + 1 != end or region[start + _UUID] or topic_id not in delta.peek(TOPICS):
+            return False
+        self._replayer.remove_topic(topic_id)
+        return True
 
 
 def _reporter(problems: Problems) -> Report:

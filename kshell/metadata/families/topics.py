@@ -112,17 +112,22 @@ def partition_change(delta: Delta, data: dict[str, Any], origin: Origin) -> None
     _put(delta, owner, data["partitionId"], Entry(merge(entry.value, data), origin))
 
 
-@record(9, "RemoveTopicRecord", "0", "  topicId  uuid")
-def remove_topic(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """The topic's configs go with it."""
-    gone = delta.peek(TOPICS).get(data["topicId"])
+def remove(delta: Delta, topic_id: Uuid) -> None:
+    """A topic goes, and its configs with it. Raises ReplayError when there is none."""
+    gone: Topic | None = delta.peek(TOPICS).get(topic_id)
     if gone is None:
-        raise ReplayError(f"there is no topic with id {data['topicId']}")
+        raise ReplayError(f"there is no topic with id {topic_id}")
     delta.touch(TOPICS, gone.id, gone.name)
-    delta.drop(TOPICS, data["topicId"])
-    if delta.peek(NAMES).get(gone.name) == data["topicId"]:
+    delta.drop(TOPICS, topic_id)
+    if delta.peek(NAMES).get(gone.name) == topic_id:
         delta.drop(NAMES, gone.name)
     delta.drop("configs", ("TOPIC", gone.name))
+
+
+@record(9, "RemoveTopicRecord", "0", "  topicId  uuid")
+def remove_topic(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
+    """See :func:`remove`."""
+    remove(delta, data["topicId"])
 
 
 REMOVE_TOPIC = remove_topic
