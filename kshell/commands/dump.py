@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import Any
 
 from kshell.commands.base.arguments import count
 from kshell.commands.base.history_records import COLUMNS, conclude, row_of, when
 from kshell.commands.base.record_types import TYPE_FLAG, only
-from kshell.commands.base.result import Result, Row, Rows
+from kshell.commands.base.result import Result, Row, Rows, TextRows
 from kshell.commands.base.spec import Command, Example, Flag
 from kshell.commands.base.walk import one_line
 from kshell.errors import CommandError
@@ -26,8 +25,7 @@ def run(session: Session, args: Any) -> Result:
     """Reads while it prints; damage ends the command only after everything readable was printed."""
     records = _records(session, args)
     result = Rows(columns=COLUMNS, rows=(), style="lines", line=_line)
-    result.rows = _rows(session, records, result)
-    result.json_lines = partial(_json_lines, session, records, result)
+    result.rows = _Dumped(session, records, result)
     return result
 
 
@@ -55,18 +53,26 @@ def _snapshot(listing: Listing, name: str | None) -> SnapshotFile | None:
     return found
 
 
-def _rows(session: Session, records: Records, result: Rows) -> Iterator[Row]:
-    for record in records:
-        yield row_of(session, record)
-    conclude(session, records, result)
+class _Dumped(TextRows):
+    """The records as rows, or as lines of JSON, most of which are made without a row."""
 
+    def __init__(self, session: Session, records: Records, result: Rows) -> None:
+        self._session = session
+        self._records = records
+        self._result = result
 
-def _json_lines(session: Session, records: Records, result: Rows) -> Iterator[str]:
-    """What is made of the rows by ``jsonl``, without the rows."""
-    yield from records.json_lines(
-        RecordTexts(session.redaction), lambda record: to_json(row_of(session, record)) + "\n"
-    )
-    conclude(session, records, result)
+    def __iter__(self) -> Iterator[Row]:
+        for record in self._records:
+            yield row_of(self._session, record)
+        conclude(self._session, self._records, self._result)
+
+    def json_lines(self) -> Iterator[str]:
+        """Metadata records by :class:`RecordTexts`, all others by their rows."""
+        session = self._session
+        yield from self._records.json_lines(
+            RecordTexts(session.redaction), lambda record: to_json(row_of(session, record)) + "\n"
+        )
+        conclude(session, self._records, self._result)
 
 
 def _line(row: Row) -> str:

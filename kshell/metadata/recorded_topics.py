@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from kshell.metadata.partition_changes import PartitionChanges, Waypoint
 from kshell.metadata.partitions import Partition, Topic
@@ -28,6 +28,15 @@ Addresses = dict[bytes, "array[int]"]
 """A partition's number, as a record has it, and the addresses of its records in the order of their offsets."""
 
 
+class Agreed(NamedTuple):
+    """What a snapshot inside the log said of a topic, as the log did."""
+
+    counts: list[int]
+    """How many records each partition had, in the order in which they were filed first."""
+    values: list[tuple[int, Partition | Undecoded]]
+    """Every partition, by number, as the snapshot has it."""
+
+
 class TopicRecords:
     """What is filed of one topic. ``base``: what a snapshot holds of it, from which the records go on."""
 
@@ -38,9 +47,7 @@ class TopicRecords:
         self.changes = changes
         self.base = base
         self.addresses: Addresses = {}
-        self.agreed: tuple[int, Topic, list[tuple[int, Partition | Undecoded]]] | None = None
-        """What a snapshot inside the log said of the topic, and all of its partitions; and after how many records it
-        said the same as the log."""
+        self.agreed: Agreed | None = None
         self._last: dict[bytes, tuple[int, tuple[Waypoint, Partition] | None]] = {}
         """What was asked for last of a partition: after how many records, and what it was."""
         self._waypoints: dict[tuple[bytes, int], Waypoint] = {}
@@ -53,10 +60,6 @@ class TopicRecords:
             self.addresses[number] = array("q", (address,))
         else:
             filed.append(address)
-
-    def count(self) -> int:
-        """How many records there are."""
-        return sum(map(len, self.addresses.values()))
 
     def first(self, number: bytes) -> Entry[Partition] | Entry[Undecoded] | None:
         """What a partition was before its records."""
@@ -232,23 +235,35 @@ class RecordedTopic(_FromRecords):
         """Itself: what was stays readable beside what comes."""
         return self
 
-    def is_same(self, other: Topic) -> bool:
-        """Whether a snapshot says the same as the one before it, after which nothing was recorded."""
-        agreed = self.records.agreed
-        if agreed is None or self._changed or agreed[0] != self.records.count():
-            return False
-        _, before, values = agreed
-        return before.is_same(other) or (self.name == other.name and values == other.scan())
-
     def agrees(self, other: Topic) -> bool:
-        """Whether a snapshot inside the log says the same; that it does is remembered."""
-        if self.is_same(other):
-            return True
-        values = self.scan()
-        if self.name != other.name or values != other.scan():
+        """Whether a snapshot inside the log says the same; that it does is remembered.
+
+        Of what the snapshot before it agreed to, only partitions that were recorded since are looked at.
+        """
+        if self.name != other.name or self._changed:
             return False
-        self.records.agreed = self.records.count(), other, values
+        records, theirs = self.records, other.scan()
+        counts = list(map(len, records.addresses.values()))
+        agreed = records.agreed
+        if agreed is None or agreed.counts != counts:
+            if self._expected(agreed, counts) != theirs:
+                return False
+        elif agreed.values != theirs:
+            return False
+        # The snapshot's own objects: in the next one, what says the same is mostly the same object.
+        records.agreed = Agreed(counts, theirs)
         return True
+
+    def _expected(self, agreed: Agreed | None, counts: list[int]) -> list[tuple[int, Partition | Undecoded]]:
+        """Every partition's value, by number: those that nothing was recorded of since a snapshot as it has them."""
+        records = self.records
+        if agreed is None or len(agreed.counts) != len(counts):
+            return self.scan()
+        values = dict(agreed.values)
+        for number, before, count in zip(records.addresses, agreed.counts, counts, strict=True):
+            if before != count:
+                values[_to_int(number)] = self._value(number, count, records.first_value(number))
+        return sorted(values.items())
 
     def until(self, limit: int) -> TopicAt:
         """The topic with the records below an address: it stays as it is while more are filed."""

@@ -124,7 +124,8 @@ class _Files(Protocol):
 
 
 class Replayer:
-    """Feeds batches to a delta; :meth:`image` gives what they add up to. ``until`` is the last offset to take.
+    """Feeds batches to a delta; :meth:`image` gives what they add up to. ``until`` is the last offset to take;
+    ``framer`` knows records of snapshots like those that come.
 
     The log's records of partitions, which most are, are not replayed: they are filed with their topics
     (:class:`RecordedTopic`) once it is known that they fit. Those that later ones overwrite wait for the next image
@@ -134,14 +135,16 @@ class Replayer:
     needs_every_state = False
     """Whether each record takes effect before the next, for somebody who records what it did."""
 
-    def __init__(self, base: Image = EMPTY, *, until: int | None = None, start: int = 0) -> None:
+    def __init__(
+        self, base: Image = EMPTY, *, until: int | None = None, start: int = 0, framer: Framer | None = None
+    ) -> None:
         self.log = RecordLog(start)
         """The log's records that were replayed, from offset ``start`` on."""
         self.changes = PartitionChanges(self.log)
         self._delta = Delta(base)
         self._provenance = base.provenance
         self._until = until
-        self._framer = Framer()
+        self._framer = framer or Framer()
         self._stored = self._decompressed = 0
         """Bytes of compressed batches, and what they became."""
         self._held: list[_Waiting] | None = None
@@ -152,14 +155,16 @@ class Replayer:
         """Essences of records of partitions that fit whichever partition they name, if it is there."""
         self._latest = LatestRecords()
         self._registrations = Registrations()
+        self._filed: dict[bytes, Addresses] = {}
+        """A short way to the addresses of a topic's partitions, by the topic's id."""
+        self._removals = _RemovalFiler(self._filed, self._latest)
         self._filers: dict[bytes, _Files] = {}
         """The first bytes of a value -> what may replay records that begin so without decoding them."""
         if not self.needs_every_state:
             self._filers |= self._latest.filers
             self._filers |= self._registrations.filers
-            self._filers |= {_HEAD_OF_TOPIC: _TopicFiler(self), _HEAD_OF_REMOVAL: _RemovalFiler(self)}
-        self._filed: dict[bytes, Addresses] = {}
-        """A short way to the addresses of a topic's partitions, by the topic's id."""
+            self._filers[_HEAD_OF_REMOVAL] = self._removals
+            self._filers[_HEAD_OF_TOPIC] = _TopicFiler(self.log, self.changes, self._filed)
         self.checkpoints: list[PassedCheckpoint] = []
         """The snapshots that were passed."""
         self.problems = Problems()
@@ -195,6 +200,8 @@ class Replayer:
         self._filed.clear()
         self.log = RecordLog(self.log.end)
         self.changes = PartitionChanges(self.log)
+        if not self.needs_every_state:
+            self._filers[_HEAD_OF_TOPIC] = _TopicFiler(self.log, self.changes, self._filed)
 
     @property
     def open_transaction(self) -> int | None:
@@ -315,26 +322,6 @@ class Replayer:
             kind, _, data = known
             kind.replay(self._delta, data, self.log.origin(address))
 
-    def add_topic(self, name: str, topic_id: Uuid, address: int) -> None:
-        """A topic that is not there yet; the address is that of its record's value."""
-        origin, records = self.log.origin(address), TopicRecords(self.log, self.changes, None)
-        create(self._delta, name, topic_id, origin)
-        self._delta.table(TOPICS)[topic_id] = RecordedTopic(name, topic_id, origin, records)
-        self._filed[topic_id] = records.addresses
-
-    def remove_topic(self, topic_id: Uuid) -> None:
-        """Raises ReplayError for a topic that is not there."""
-        self._filed.pop(topic_id, None)
-        self._forget_configs(topic_id)
-        remove(self._delta, topic_id)
-
-    def _forget_configs(self, topic_id: Uuid) -> None:
-        """Those of a topic that is removed, and that wait."""
-        topic: Topic | None = self._delta.peek(TOPICS).get(topic_id)
-        if topic is not None:
-            name = topic.name.encode("utf-8", "surrogateescape")
-            self._latest.forget(CONFIGS.name, bytes((TOPIC_CONFIG,)) + write_uvarint(len(name) + 1) + name)
-
     def _after(self, offset: int) -> None:
         """Whoever records what a record did looks here, after each but those of partitions that were only filed."""
 
@@ -417,7 +404,7 @@ class Replayer:
                 self._file_clear(data, address)
             else:
                 if kind is REMOVE_TOPIC:
-                    self.remove_topic(data["topicId"])
+                    self._removals.remove(data["topicId"], self._delta)
                     return
                 if kind is TOPIC:
                     self._filed.pop(data["topicId"], None)
@@ -580,10 +567,18 @@ class Replayer:
 
 
 class _TopicFiler:
-    """Makes topics: jobs create and remove them by the thousand."""
+    """Makes topics: jobs create and remove them by the thousand.
 
-    def __init__(self, replayer: Replayer) -> None:
-        self._replayer = replayer
+    Args:
+        log: what their records are in.
+        changes: what replays those of their partitions.
+        filed: where the addresses of those are found.
+    """
+
+    def __init__(self, log: RecordLog, changes: PartitionChanges, filed: dict[bytes, Addresses]) -> None:
+        self._log = log
+        self._changes = changes
+        self._filed = filed
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
         """A new topic with a name of at most 126 bytes; whether it was one."""
@@ -594,23 +589,36 @@ class _TopicFiler:
         if topic_id in delta.peek(TOPICS):
             return False
         name = region[start + 1 : name_end].decode("utf-8", "surrogateescape")
-        self._replayer.add_topic(name, topic_id, address)
+        origin, records = self._log.origin(address), TopicRecords(self._log, self._changes, None)
+        create(delta, name, topic_id, origin)
+        delta.table(TOPICS)[topic_id] = RecordedTopic(name, topic_id, origin, records)
+        self._filed[topic_id] = records.addresses
         return True
 
 
 class _RemovalFiler:
-    """Removes topics."""
+    """Removes topics, and what waits of their configs."""
 
-    def __init__(self, replayer: Replayer) -> None:
-        self._replayer = replayer
+    def __init__(self, filed: dict[bytes, Addresses], latest: LatestRecords) -> None:
+        self._filed = filed
+        self._latest = latest
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
         """A topic that is there; whether it was."""
         topic_id = Uuid(region[start : start + _UUID])
         if start + _UUID + 1 != end or region[start + _UUID] or topic_id not in delta.peek(TOPICS):
             return False
-        self._replayer.remove_topic(topic_id)
+        self.remove(topic_id, delta)
         return True
+
+    def remove(self, topic_id: Uuid, delta: Delta) -> None:
+        """Raises ReplayError for a topic that is not there."""
+        topic: Topic | None = delta.peek(TOPICS).get(topic_id)
+        if topic is not None:
+            self._filed.pop(topic_id, None)
+            name = topic.name.encode("utf-8", "surrogateescape")
+            self._latest.forget(CONFIGS.name, bytes((TOPIC_CONFIG,)) + write_uvarint(len(name) + 1) + name)
+        remove(delta, topic_id)
 
 
 def _reporter(problems: Problems) -> Report:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kshell.commands.base.result import Nothing, Report, Result, Rows, Text, Tree, Value
+from kshell.commands.base.result import Nothing, Report, Result, Rows, Text, TextRows, Tree, Value
 from kshell.errors import KshellError
 from kshell.json_text import to_json
 from kshell.render import plain
@@ -62,8 +62,8 @@ def _live_array(rows: Rows) -> Iterator[str]:
 
 
 def _lines(rows: Rows) -> Iterator[str]:
-    if rows.json_lines is not None:
-        yield from rows.json_lines()
+    if isinstance(rows.rows, TextRows):
+        yield from rows.rows.json_lines()
         return
     for item in plain.objects(rows):
         yield to_json(item) + "\n"

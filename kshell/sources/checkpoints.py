@@ -13,6 +13,7 @@ from kshell.errors import DataError, MissingCodecError
 from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint
 from kshell.metadata.image import Image
 from kshell.metadata.replay import Replayer
+from kshell.protocol.framing import Framer
 from kshell.protocol.primitives import DecodeError
 from kshell.sources.directory import before_the_log, without_collector
 from kshell.sources.files import Listing, SnapshotFile
@@ -31,12 +32,17 @@ def inside(listing: Listing, start: int, end: int | None = None) -> list[Snapsho
 
 def to_pass(listing: Listing, start: int, facts: list[SnapshotFacts] | None = None) -> Iterator[Checkpoint]:
     """What a replay that begins at an offset comes by. ``facts`` collects what was read of each."""
-    return (_checkpoint(file, facts) for file in inside(listing, start))
+    return _checkpoints(inside(listing, start), facts)
 
 
-def _checkpoint(file: SnapshotFile, facts: list[SnapshotFacts] | None = None) -> Checkpoint:
+def _checkpoints(files: list[SnapshotFile], facts: list[SnapshotFacts] | None = None) -> Iterator[Checkpoint]:
+    framer = Framer()  # the records of all of them look alike
+    return (_checkpoint(file, framer, facts) for file in files)
+
+
+def _checkpoint(file: SnapshotFile, framer: Framer, facts: list[SnapshotFacts] | None) -> Checkpoint:
     def load() -> Image | None:
-        replayer = Replayer()
+        replayer = Replayer(framer=framer)
         try:
             read = load_snapshot(file, replayer, None)
         except DataError:
@@ -57,16 +63,20 @@ def log_before(listing: Listing) -> int:
     return sum(segment.size for segment in listing.segments if (segment.base_offset or 0) < end)
 
 
-def compare(listing: Listing, until: int | None = None, progress: Progress | None = None) -> list[PassedCheckpoint]:
+def compare(
+    listing: Listing, until: int | None = None, progress: Progress | None = None, *, newest_alone: bool = False
+) -> list[PassedCheckpoint]:
     """Each snapshot beside the log before it, as far as the log is whole. Each is passed: a slip is found once.
 
-    Replays the log from its start up to the newest snapshot that ends at ``until`` or before. Raises DataError where
-    nothing can be replayed.
+    Replays the log from its start up to the newest snapshot that ends at ``until`` or before. With ``newest_alone``
+    that one is compared and no other: it has every slip that still holds there. Raises DataError where nothing can
+    be replayed.
     """
     with without_collector():
         base, facts, _, joined = before_the_log(listing, progress)
         start = facts.end_offset if facts else 0
         files = inside(listing, start, None if until is None else until + 1)
+        files = files[-1:] if newest_alone else files
         return _passed(listing, base, start, files, progress) if joined and files else []
 
 
@@ -96,7 +106,7 @@ def _passed(
     listing: Listing, replayer: Replayer, start: int, files: list[SnapshotFile], progress: Progress | None
 ) -> list[PassedCheckpoint]:
     """Replays as far as the log is whole."""
-    replayer.expect(map(_checkpoint, files))
+    replayer.expect(_checkpoints(files))
     position = start
     reader = LogReader(listing, start, until=(files[-1].end_offset or 0) - 1, progress=progress)
     for file, batch in reader:

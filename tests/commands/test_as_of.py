@@ -322,7 +322,8 @@ def test_lines_of_a_script_travel(tmp_path: Path) -> None:
 
 def test_the_past_is_read_once(monkeypatch: pytest.MonkeyPatch, sample: Session) -> None:
     sample.travels()
-    assert sample.reshape(point="160").image
+    assert sample.reshape(point="160").image  # out of a snapshot and the log after it
+    assert sample.reshape(point="161").image
     calls: list[str] = []
     monkeypatch.setattr(DirectorySource, "load", lambda *args, **options: calls.append("load"))
     monkeypatch.setattr("kshell.sources.past.LogReader", lambda *args, **options: calls.append("read"))

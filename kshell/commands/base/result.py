@@ -128,6 +128,14 @@ class Page(NamedTuple):
     fold: tuple[str, ...] = ()
 
 
+class TextRows(Iterable[Row]):
+    """Rows that can be had as text without being made. Either is read once."""
+
+    def json_lines(self) -> Iterator[str]:
+        """The rows as ``jsonl`` prints them, escaped; perhaps several lines at once."""
+        raise NotImplementedError
+
+
 class Rows(Result):
     """Rows of one shape, perhaps made while they are read (``dump`` of a long log).
 
@@ -176,8 +184,6 @@ class Rows(Result):
         self.one_per_line = one_per_line
         self.group = group
         self.bare = bare
-        self.json_lines: Callable[[], Iterator[str]] | None = None
-        """The rows as ``jsonl`` prints them, escaped, where that is quicker than making them; instead of ``rows``."""
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)

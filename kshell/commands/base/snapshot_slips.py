@@ -47,6 +47,19 @@ def slips(session: Session) -> list[Slip]:
         return []  # what the log does not tell is not compared; loading says what is wrong with it
 
 
+def lasting_slips(session: Session) -> list[Slip]:
+    """As :func:`slips`, but none where the newest snapshot has none, which is soon known."""
+    past, listing = session.past, session.loaded.listing
+    if (past is None or not past.is_recorded) and checkpoints.log_before(listing):
+        try:
+            newest = checkpoints.compare(listing, session.until, session.progress, newest_alone=True)
+        except DataError:
+            return []
+        if not any(checkpoint.disagreements for checkpoint in newest):
+            return []
+    return slips(session)
+
+
 def slips_between(older: Session, newer: Session) -> list[Slip]:
     """The slips of the snapshots that end after the one moment of a directory, and up to the other."""
     loaded = older.loaded
