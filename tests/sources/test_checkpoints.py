@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -13,8 +14,9 @@ from kshell.metadata.checkpoint import ONLY_LOG, ONLY_SNAPSHOT, OTHER_VALUE
 from kshell.metadata.values import Provenance
 from kshell.sources import checkpoints
 from kshell.sources.directory import DirectorySource
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.files import METADATA_DIRECTORY, SnapshotFile
 from kshell.sources.past import Past
+from kshell.sources.snapshot import SnapshotFacts, load_snapshot
 from kshell.tree.touched import paths
 from tests.builders import (
     batch,
@@ -206,6 +208,89 @@ def test_every_kind_of_difference_is_found(tmp_path: Path) -> None:
         "image/topics/byName/other": ONLY_SNAPSHOT,
     }
     assert passed.provenance == Provenance(11, 1, passed.provenance.timestamp)
+
+
+class Held(NamedTuple):
+    """A partition of the random logs, with two replicas."""
+
+    leader: int = 1
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+
+    def record(self, topic_number: int, number: int) -> bytes:
+        """The PartitionRecord that says so."""
+        return value(
+            "PARTITION", partitionId=number, topicId=uuid(topic_number), replicas=[1, 2], isr=[1, 2],
+            leader=self.leader, leaderEpoch=self.leader_epoch, partitionEpoch=self.partition_epoch,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_of_many_snapshots_along_a_log_each_slip_is_found_once(seed: int, tmp_path: Path) -> None:
+    """Most partitions are not recorded between two snapshots; some slips are of those, some of others."""
+    rng = random.Random(seed)
+    state = {(topic_number, number): Held() for topic_number in (1, 2, 3) for number in range(4)}
+
+    def topics(held: dict[tuple[int, int], Held]) -> list[bytes]:
+        named = [topic(f"t{number}", number) for number in (1, 2, 3)]
+        return [VERSION, *named, *(one.record(*place) for place, one in held.items())]
+
+    directory, first = tmp_path / METADATA_DIRECTORY, topics(state)
+    parts, offset = [control_batch([leader_change()]), batch(first, 1)], 1 + len(first)
+    expected: dict[int, dict[tuple[int, int], str]] = {}
+    for _ in range(120):
+        if rng.random() < 0.8:
+            place = rng.choice(list(state))
+            leader, leader_epoch, partition_epoch = state[place]
+            leader = rng.choice((1, 2))
+            state[place] = Held(leader, leader_epoch + 1, partition_epoch + 1)
+            change = value("PARTITION_CHANGE", partitionId=place[1], topicId=uuid(place[0]), leader=leader)
+            parts.append(batch([change], offset))
+            offset += 1
+            continue
+        slips = {} if rng.random() < 0.5 else {rng.choice(list(state)): Held(2, 99, 1000 + len(parts))}
+        state |= slips
+        write_snapshot(directory, snapshot(topics(state), per_batch=rng.choice((5, 100))), offset)
+        expected.setdefault(offset, {}).update(dict.fromkeys(slips, OTHER_VALUE))
+    write_log(directory, *parts)
+    passed = checkpoints.compare(DirectorySource(str(tmp_path)).listing())
+    found = [{(int(one.touch.keys[1][1:]), one.touch.keys[2]): one.what for one in one.disagreements} for one in passed]
+    assert found == list(expected.values())
+    past = Past(DirectorySource(str(tmp_path)))
+    last = past.at(offset - 1)
+    assert last is not None
+    for (topic_number, number), held in state.items():
+        shown = last.image["topics"][uuid(topic_number)].partition(number).value
+        assert (shown.leader, shown.leader_epoch, shown.partition_epoch) == held
+
+
+def test_health_reads_the_newest_snapshot_alone_where_that_agrees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slip that no longer holds is for `info`; one that does is said of the snapshot that it began with."""
+    loaded: list[int | None] = []
+
+    def spy(file: SnapshotFile, *more: Any) -> SnapshotFacts:
+        loaded.append(file.end_offset)
+        return load_snapshot(file, *more)
+
+    monkeypatch.setattr("kshell.sources.checkpoints.load_snapshot", spy)
+    state = [VERSION, topic("stays", 1), partition(0), partition(1)]
+    directory = write(tmp_path, snapshot([*state, config("stays", "2"), user("alice")]))
+    write_snapshot(directory / METADATA_DIRECTORY, snapshot([*state, config("stays", "9")]), 6)
+
+    def findings() -> list[str]:
+        return [row["evidence"] for row in rows(opened(directory), "health") if row["finding"] == "snapshotDisagrees"]
+
+    assert (findings(), loaded) == ([], [12])
+    told = sections(opened(directory), "info")["problems"]
+    assert [row["place"] for row in told if row["kind"] == "disagreement"] == ["snapshot 6-1"]
+    loaded.clear()
+    write_snapshot(directory / METADATA_DIRECTORY, snapshot([*state, config("stays", "1"), config("kept", "1")]), 6)
+    kept = [*state, config("stays", "2"), config("kept", "1"), user("alice")]
+    write_snapshot(directory / METADATA_DIRECTORY, snapshot(kept), 12)
+    assert findings() == [f"snapshot 6-1: {ONLY_SNAPSHOT}"]
+    assert loaded == [12, 6, 12]
 
 
 @pytest.mark.parametrize("node", recorded(), ids=node_name)
