@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -661,3 +663,16 @@ def test_newer_records_in_a_snapshot_are_listed() -> None:
         ("PARTITION_RECORD", True),
         ("UNKNOWN_31", True),
     ]
+
+
+def test_a_replayer_is_gone_when_nobody_has_it_any_more() -> None:
+    """One-shots run without the collector of cycles: the snapshots along a log would pile up."""
+    _, replayer = replayed(value("TOPIC", name="t", topicId=uuid(1)), value("REMOVE_TOPIC", topicId=uuid(1)))
+    replayer.release(0)
+    watched = weakref.ref(replayer)
+    gc.disable()
+    try:
+        del replayer
+        assert watched() is None
+    finally:
+        gc.enable()
