@@ -6,7 +6,7 @@ costs nothing.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -53,10 +53,10 @@ class History:
             return self.base.provenance
         return Provenance(last, self.log.place(last).epoch, self.log.timestamp(last))
 
-    def problems_at(self, offset: int) -> Problems:
-        """The records up to an offset that are not in its image."""
-        listed = self.problems[: bisect_right(self._problems_at, offset)]
-        return Problems(listed, self._all_problems.unlisted_up_to(offset))
+    def problems_between(self, start: int, until: int) -> Problems:
+        """The records from one offset up to another that are not in the image of the latter."""
+        listed = self.problems[bisect_left(self._problems_at, start) : bisect_right(self._problems_at, until)]
+        return Problems(listed, self._all_problems.unlisted_between(start, until))
 
     def snapshot_provenance(self, file: str) -> Provenance:
         """Where a snapshot of that name ends: one that was passed, or the one that the log begins with."""

@@ -7,14 +7,13 @@ overwritten until then, or came and went, is never decoded.
 from __future__ import annotations
 
 from functools import cache
+from typing import Protocol
 
 from kshell.metadata.delta import Delta
-from kshell.metadata.records import FRAME_VERSION, LatestByKey, record_types
+from kshell.metadata.records import LatestByKey, record_types
 from kshell.protocol.key_reader import KeyReader, key_reader
 from kshell.protocol.primitives import Buffer, Uuid
 
-HEAD = 3
-"""Bytes of a value before its message: frame version, api key, version."""
 _MOST_KEYS = 1 << 16
 """Keys that wait, or twice as many; each takes some two hundred bytes."""
 
@@ -33,7 +32,7 @@ class LatestRecords:
         self._by_family: dict[str, KeyedAddresses] = {}
         self._filed = 0
         self.filers: dict[bytes, Filer] = {}
-        """The first :data:`HEAD` bytes of a value -> what files records that begin so."""
+        """The first bytes of a value -> what files records that begin so."""
         for head, declared, read in _key_readers():
             addresses = self._by_family.setdefault(declared.family, KeyedAddresses())
             self.filers[head] = Filer(read, declared, addresses)
@@ -61,8 +60,26 @@ class LatestRecords:
         return sum(len(below) for waiting in self._by_family.values() for below in waiting.values()) > _MOST_KEYS
 
 
+class RecordFiler(Protocol):
+    """Takes records of one type and version that need not be decoded."""
+
+    def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
+        """Take a record, if it need not be decoded.
+
+        Args:
+            region: the bytes that it is in.
+            start: where its message begins there.
+            end: where it ends.
+            address: of its value.
+            delta: what everything before it that does not wait was replayed on.
+
+        Returns:
+            Whether it was taken; else it must be replayed.
+        """
+
+
 class Filer:
-    """Files records of one type and version."""
+    """Files addresses by key."""
 
     __slots__ = ("_addresses", "_family", "_must_exist", "_read")
 
@@ -73,18 +90,7 @@ class Filer:
         self._addresses = addresses
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """File a record, if it need not be decoded.
-
-        Args:
-            region: the bytes that it is in.
-            start: where its message begins there.
-            end: where it ends.
-            address: of its value.
-            delta: what everything before it that does not wait was replayed on.
-
-        Returns:
-            Whether it was filed; else it must be replayed, after what waits of its family.
-        """
+        """Whether the record's key could be read; else it must be replayed after what waits of its family."""
         found = self._read(region, start, end)
         if found is None:
             return False
@@ -117,10 +123,9 @@ class Filer:
 def _key_readers() -> list[tuple[bytes, LatestByKey, KeyReader]]:
     """The heads of all records that are overwritten by key, what is declared of them, and what reads their keys."""
     found = []
-    for api_key, kind in record_types().items():
+    for kind in record_types().values():
         if kind.latest is not None:
-            versions = kind.schema.versions
-            for version in range(versions.low, (versions.low if versions.high is None else versions.high) + 1):
+            for version, head in kind.heads():
                 read = key_reader(kind.schema, version, kind.latest.key, kind.latest.tombstone, kind.latest.above)
-                found.append((bytes((FRAME_VERSION, api_key, version)), kind.latest, read))
+                found.append((head, kind.latest, read))
     return found

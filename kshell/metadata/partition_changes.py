@@ -48,7 +48,7 @@ def fits_every_partition(change: Message) -> bool:
 
 def check_recovery(change: Message) -> None:
     """Raises ReplayError for a PartitionChangeRecord whose recovery state Kafka refuses."""
-    merge(_NOTHING.value, {"leaderRecoveryState": change.get("leaderRecoveryState", NO_RECOVERY_CHANGE)})
+    merge(_NOTHING, {"leaderRecoveryState": change.get("leaderRecoveryState", NO_RECOVERY_CHANGE)})
 
 
 def cleared(value: Partition) -> Partition:
@@ -79,9 +79,9 @@ class _Step(NamedTuple):
 
 
 class Waypoint(NamedTuple):
-    """A partition on its way through its records."""
+    """A partition on its way through its records. It holds nothing that :class:`PartitionChanges` may forget."""
 
-    state: _State
+    without_epochs: Partition
     leader_epoch: int
     partition_epoch: int
 
@@ -102,17 +102,38 @@ class PartitionChanges:
             first: what it was before them; ``None`` if the first of them is a PartitionRecord.
             addresses: at least one, in the order in which the records took effect.
         """
-        return self.value(self.after(self.begin(first), addresses))
+        return self._partition(*self._through(*self._first(first), addresses))
 
     def begin(self, first: Partition | None) -> Waypoint:
         """Where a partition's records begin, as :meth:`last` has it."""
-        if first is None:
-            return _BEFORE
-        return Waypoint(self._state(first), first.leader_epoch, first.partition_epoch)
+        return _waypoint(*self._first(first))
 
     def after(self, waypoint: Waypoint, addresses: Iterable[int]) -> Waypoint:
         """How far some more records bring a partition."""
-        state, leader_epoch, partition_epoch = waypoint
+        without_epochs, leader_epoch, partition_epoch = waypoint
+        return _waypoint(*self._through(self._state(without_epochs), leader_epoch, partition_epoch, addresses))
+
+    def value(self, waypoint: Waypoint) -> Partition:
+        """The partition there."""
+        without_epochs, leader_epoch, partition_epoch = waypoint
+        return self._partition(self._state(without_epochs), leader_epoch, partition_epoch)
+
+    def every(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Partition]:
+        """The partition after each of the records, as :meth:`last` has it."""
+        reached = self._first(first)
+        for address in addresses:
+            reached = self._through(*reached, (address,))
+            yield self._partition(*reached)
+
+    def _first(self, first: Partition | None) -> tuple[_State, int, int]:
+        if first is None:
+            return self._state(_NOTHING), 0, 0
+        return self._state(_without_epochs(first)), first.leader_epoch, first.partition_epoch
+
+    def _through(
+        self, state: _State, leader_epoch: int, partition_epoch: int, addresses: Iterable[int]
+    ) -> tuple[_State, int, int]:
+        """State and epochs of leader and partition after more records."""
         for value in self._log.values(addresses):
             step = state.after.get(value[:3] + value[REST:]) or self._step(state, value)
             state, epochs, rise = step
@@ -121,18 +142,10 @@ class PartitionChanges:
                 partition_epoch += 1
             else:
                 leader_epoch, partition_epoch = epochs
-        return Waypoint(state, leader_epoch, partition_epoch)
+        return state, leader_epoch, partition_epoch
 
-    def every(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Partition]:
-        """The partition after each of the records, as :meth:`last` has it."""
-        waypoint = self.begin(first)
-        for address in addresses:
-            waypoint = self.after(waypoint, (address,))
-            yield self.value(waypoint)
-
-    def value(self, waypoint: Waypoint) -> Partition:
-        """The partition there. Epochs are ``int`` of Java: after the largest comes the smallest."""
-        state, leader_epoch, partition_epoch = waypoint
+    def _partition(self, state: _State, leader_epoch: int, partition_epoch: int) -> Partition:
+        """Epochs are ``int`` of Java: after the largest comes the smallest."""
         epochs = (leader_epoch + _HALF) % _INT32 - _HALF, (partition_epoch + _HALF) % _INT32 - _HALF
         partition = state.at_epochs.get(epochs)
         if partition is None:
@@ -148,8 +161,7 @@ class PartitionChanges:
             self._sets.clear()
             self._remembered = 0
 
-    def _state(self, value: Partition) -> _State:
-        without_epochs = value._replace(leader_epoch=0, partition_epoch=0)
+    def _state(self, without_epochs: Partition) -> _State:
         state = self._states.get(without_epochs)
         if state is None:
             state = self._states[without_epochs] = _State(without_epochs)
@@ -162,7 +174,7 @@ class PartitionChanges:
             return known
         self._remember()
         if value[1] == CLEAR_ELR:
-            step = _Step(self._state(cleared(state.value)), None, 0)
+            step = _Step(self._state(_without_epochs(cleared(state.value))), None, 0)
             state.after[key] = step
             return step
         decoded = decode_known(value)
@@ -171,15 +183,23 @@ class PartitionChanges:
         data = decoded[2]
         if value[1] == PARTITION:
             partition = from_record(data)
-            step = _Step(self._state(partition), (partition.leader_epoch, partition.partition_epoch), 0)
+            epochs = partition.leader_epoch, partition.partition_epoch
+            step = _Step(self._state(_without_epochs(partition)), epochs, 0)
             self._sets[key] = step
         else:
             rise = 0 if data.get("leader", NO_LEADER_CHANGE) == NO_LEADER_CHANGE else 1
-            step = _Step(self._state(merge(state.value, data)), None, rise)
+            step = _Step(self._state(_without_epochs(merge(state.value, data))), None, rise)
             state.after[key] = step
         return step
 
 
-_NOTHING = _State(Partition((), (), (), (), (), (), (), -1, "RECOVERED", 0, 0))
+def _waypoint(state: _State, leader_epoch: int, partition_epoch: int) -> Waypoint:
+    return Waypoint(state.value, leader_epoch, partition_epoch)
+
+
+def _without_epochs(value: Partition) -> Partition:
+    return value._replace(leader_epoch=0, partition_epoch=0)
+
+
+_NOTHING = Partition((), (), (), (), (), (), (), -1, "RECOVERED", 0, 0)
 """What comes before a PartitionRecord, which passes over it."""
-_BEFORE = Waypoint(_NOTHING, 0, 0)

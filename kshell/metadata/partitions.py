@@ -27,12 +27,12 @@ _ID = slice(3, 7)
 """Where a PartitionRecord's value holds the partition's number: after frame version, api key and version."""
 _RECORD = "PARTITION_RECORD"
 _MOST_STATES = 1 << 14
+"""States of partitions that are remembered while all are looked at; with the values some 20 MB."""
 _ARRAYS = HEAD + KEY
 """Where a PartitionRecord's replicas begin."""
 _EPOCHS = struct.Struct(">ii")
 _WITHOUT_EPOCHS: dict[bytes, Partition] = {}
 """A PartitionRecord of number and topic zero, without its epochs -> a partition that it may be. Epochs differ most."""
-"""States of partitions that are remembered while all are looked at; with the values some 20 MB."""
 
 
 class Partition(NamedTuple):

@@ -10,15 +10,15 @@ import struct
 from typing import NamedTuple
 
 from kshell.json_text import to_json
-from kshell.metadata.records import Decoded, RecordType, decode_value
+from kshell.metadata.records import HEAD_SIZE, Decoded, RecordType, decode_value
 from kshell.metadata.redaction import Redaction
 from kshell.protocol.primitives import Buffer, Uuid
 from kshell.protocol.schema import Field
 
-HEAD = 3
-"""Bytes of a value before its message: frame version, api key, version."""
 _CODES = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "uuid": "16s"}
 _MOST_TEXTS = 1 << 15
+_MOST_CHARACTERS = 4 << 20
+"""Of all texts that are remembered."""
 _LONGEST = 1 << 10
 """Bytes of a value whose text may be that of another one, too."""
 
@@ -42,10 +42,11 @@ class RecordTexts:
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
         self._leading: dict[bytes, _Leading] = {}
-        """The first :data:`HEAD` bytes of a value -> what its message begins with."""
+        """The first :data:`HEAD_SIZE` bytes of a value -> what its message begins with."""
         self._rests: dict[bytes, str] = {}
         """The same bytes, and those after the leading fields -> the text from there on."""
         self._uuids: dict[bytes, str] = {}
+        self._characters = 0
 
     def text(self, region: Buffer, start: int, end: int) -> str | None:
         """Return what a row says of a record: ``"type":…,"version":…,"data":{…}}``, escaped.
@@ -58,7 +59,7 @@ class RecordTexts:
         Returns:
             ``None`` for a value that cannot be decoded.
         """
-        head = region[start : start + HEAD]
+        head = region[start : start + HEAD_SIZE]
         leading = self._leading.get(head)
         rest = None if leading is None else self._rests.get(head + region[start + leading.end : end])
         if leading is None or rest is None:
@@ -68,7 +69,7 @@ class RecordTexts:
     def _led(self, leading: _Leading, region: Buffer, start: int) -> str:
         if not leading.names:
             return leading.template
-        values = list(leading.fields.unpack_from(region, start + HEAD))
+        values = list(leading.fields.unpack_from(region, start + HEAD_SIZE))
         for place in leading.uuids:
             values[place] = self._uuids.get(values[place]) or self._uuid(values[place])
         return leading.template % tuple(values)
@@ -84,7 +85,7 @@ class RecordTexts:
         decoded = decode_value(value)
         if decoded.type is None or decoded.data is None:
             return None
-        head = value[:HEAD]
+        head = value[:HEAD_SIZE]
         leading = self._leading.get(head)
         if leading is None:
             leading = self._leading[head] = _leading(decoded.type, decoded)
@@ -93,8 +94,10 @@ class RecordTexts:
         comma = "," if leading.names and below else ""
         rest = f"{comma}{to_json(below)[1:]}}}"
         if len(value) <= _LONGEST:
-            if len(self._rests) >= _MOST_TEXTS:
+            self._characters += len(rest)
+            if len(self._rests) >= _MOST_TEXTS or self._characters > _MOST_CHARACTERS:
                 self._rests.clear()
+                self._characters = len(rest)
             self._rests[head + value[leading.end :]] = rest
         return self._led(leading, value, 0) + rest
 
@@ -111,4 +114,4 @@ def _leading(kind: RecordType, decoded: Decoded) -> _Leading:
     uuids = tuple(place for place, field in enumerate(fields) if field.type == "uuid")
     parts = [f'"{field.name}":' + ('"%s"' if field.type == "uuid" else "%d") for field in fields]
     template = f'"type":"{decoded.name}","version":{decoded.version},"data":{{{",".join(parts)}'
-    return _Leading(tuple(field.name for field in fields), codes, uuids, template, HEAD + codes.size)
+    return _Leading(tuple(field.name for field in fields), codes, uuids, template, HEAD_SIZE + codes.size)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,6 +59,10 @@ class LatestByKey(NamedTuple):
     """Whether it does not fit where there is no value to remove. The key is a UUID, and the family's own."""
 
 
+HEAD_SIZE = 3
+"""Bytes of a value before its message: frame version, api key and version, one byte each for every known type."""
+
+
 class RecordType(NamedTuple):
     """One kind of metadata record."""
 
@@ -67,6 +71,12 @@ class RecordType(NamedTuple):
     schema: Schema
     replay: Replay
     latest: LatestByKey | None = None
+
+    def heads(self) -> Iterator[tuple[int, bytes]]:
+        """Each version that is known, and the first :data:`HEAD_SIZE` bytes of its values."""
+        low, high = self.schema.versions
+        for version in range(low, (low if high is None else high) + 1):
+            yield version, bytes((FRAME_VERSION, self.api_key, version))
 
 
 _TYPES: dict[int, RecordType] = {}
@@ -132,12 +142,12 @@ class Decoded(NamedTuple):
 
 def decode_known(value: bytes) -> tuple[RecordType, int, Message] | None:
     """(type, version, message) of a value that can be decoded, else ``None``: the short way of :func:`decode_value`."""
-    known = _HEADS.get(value[:_HEAD_SIZE]) or _learn(value)
+    known = _HEADS.get(value[:HEAD_SIZE]) or _learn(value)
     if isinstance(known, Decoded):
         return None
     kind, version, decode = known
     try:
-        data, end = decode(value, _HEAD_SIZE)
+        data, end = decode(value, HEAD_SIZE)
     except DecodeError:
         return None
     return (kind, version, data) if end == len(value) else None
@@ -147,12 +157,12 @@ def decode_value(value: bytes | None) -> Decoded:
     """The value of a metadata record; never raises: what cannot be decoded is kept with the reason."""
     if value is None:
         return Decoded("UNKNOWN", -1, None, None, Undecoded(b"", "the record has no value", True))
-    known = _HEADS.get(value[:_HEAD_SIZE]) or _learn(value)
+    known = _HEADS.get(value[:HEAD_SIZE]) or _learn(value)
     if isinstance(known, Decoded):
         return known
     kind, version, decode = known
     try:
-        data, end = decode(value, _HEAD_SIZE)
+        data, end = decode(value, HEAD_SIZE)
     except DecodeError as error:
         return Decoded(kind.name, version, kind, None, Undecoded(value, str(error), True))
     if end == len(value):
@@ -181,7 +191,6 @@ def _decode_control(raw: RawRecord) -> Decoded:
     return Decoded(name, version, None, data, None)
 
 
-_HEAD_SIZE = 3
 _HEADS: dict[bytes, tuple[RecordType, int, Decoder]] = {}
 """Frame version, api key and version, one byte each as they are for every known type -> how to decode the rest."""
 
@@ -196,12 +205,12 @@ def _learn(value: bytes) -> tuple[RecordType, int, Decoder] | Decoded:
         return Decoded("UNKNOWN", -1, None, None, Undecoded(value, str(error), True))
     kind = record_types().get(api_key)
     reason = _unknown(frame, api_key, version, kind)
-    if reason is None and pos != _HEAD_SIZE:
+    if reason is None and pos != HEAD_SIZE:
         reason = "frame version, api key and version are not written in one byte each"
     if kind is None or reason is not None:
         name = kind.name if kind else f"UNKNOWN_{api_key}"
         return Decoded(name, version, kind, None, Undecoded(value, reason or "", False))
-    known = _HEADS[value[:_HEAD_SIZE]] = (kind, version, decoder(kind.schema, version))
+    known = _HEADS[value[:HEAD_SIZE]] = (kind, version, decoder(kind.schema, version))
     return known
 
 

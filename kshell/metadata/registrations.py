@@ -18,12 +18,11 @@ from kshell.metadata.families.cluster import (
     change_registration,
 )
 from kshell.metadata.record_log import RecordLog
-from kshell.metadata.records import FRAME_VERSION, RecordType
+from kshell.metadata.records import HEAD_SIZE
 from kshell.metadata.values import Entry
 from kshell.protocol.decoder import Message
 from kshell.protocol.primitives import Buffer, Uuid
 
-HEAD = 3
 _ID, _EPOCH, _INCARNATION = 4, 8, 16
 """Bytes of a broker's id, which comes first, of its epoch, and of its incarnation."""
 _MOST_ESSENCES = 1 << 12
@@ -81,14 +80,8 @@ class Registrations:
         """The essence of a change -> what it says."""
         self._interned: dict[tuple[Any, ...], Broker] = {}
         self.filers: dict[bytes, RegistrationFiler | ChangeFiler] = {
-            **{
-                _head(REGISTER_BROKER, version): RegistrationFiler(self, version)
-                for version in _versions(REGISTER_BROKER)
-            },
-            **{
-                _head(REGISTRATION_CHANGE, version): ChangeFiler(self, version)
-                for version in _versions(REGISTRATION_CHANGE)
-            },
+            **{head: RegistrationFiler(self, version) for version, head in REGISTER_BROKER.heads()},
+            **{head: ChangeFiler(self, version) for version, head in REGISTRATION_CHANGE.heads()},
         }
         """The first bytes of a value -> what files records that begin so."""
 
@@ -102,7 +95,7 @@ class Registrations:
 
     def learn(self, value: bytes, data: Message, delta: Delta) -> None:
         """Remember what a record says that was just replayed."""
-        filer = self.filers.get(value[:HEAD])
+        filer = self.filers.get(value[:HEAD_SIZE])
         if filer is not None:
             filer.learn(value, data, delta)
 
@@ -135,7 +128,7 @@ class RegistrationFiler:
         self._parts = _Parts(start, start + _INCARNATION, start + _INCARNATION + _EPOCH)
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """File a record, if one like it is known; whether it was. The arguments are those of :meth:`Filer.file`."""
+        """Whether a registration like it is known."""
         parts = self._parts
         template = self._registrations.registered.get(self._essence(region, start, end))
         if template is None:
@@ -154,7 +147,7 @@ class RegistrationFiler:
         known = self._registrations.registered
         if len(known) >= _MOST_ESSENCES:
             known.clear()
-        known[self._essence(value, HEAD, len(value))] = delta.peek(BROKERS.name)[data["brokerId"]].value
+        known[self._essence(value, HEAD_SIZE, len(value))] = delta.peek(BROKERS.name)[data["brokerId"]].value
 
 
 class ChangeFiler:
@@ -165,7 +158,7 @@ class ChangeFiler:
         self._head = bytes((version,))
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """File a record, if one like it is known and the broker is there; whether it was."""
+        """Whether a change like it is known, and the broker is there."""
         change = self._registrations.changes.get(self._head + region[start + _ID + _EPOCH : end])
         if change is None:
             return False
@@ -190,17 +183,8 @@ class ChangeFiler:
         known = self._registrations.changes
         if len(known) >= _MOST_ESSENCES:
             known.clear()
-        known[self._head + value[HEAD + _ID + _EPOCH :]] = _Change(data)
+        known[self._head + value[HEAD_SIZE + _ID + _EPOCH :]] = _Change(data)
 
 
 def _number(raw: bytes) -> int:
     return int.from_bytes(raw, "big", signed=True)
-
-
-def _versions(kind: RecordType) -> range:
-    low, high = kind.schema.versions
-    return range(low, (low if high is None else high) + 1)
-
-
-def _head(kind: RecordType, version: int) -> bytes:
-    return bytes((FRAME_VERSION, kind.api_key, version))

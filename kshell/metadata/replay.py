@@ -6,11 +6,11 @@ What does not fit is never merged by guess: it is skipped and listed as a :class
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable
 from itertools import repeat
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint, take_over
 from kshell.metadata.delta import Delta
@@ -18,7 +18,7 @@ from kshell.metadata.families.configs import CONFIGS, TOPIC_CONFIG
 from kshell.metadata.families.quorum import control
 from kshell.metadata.families.topics import NAMES, REMOVE_TOPIC, TOPIC, TOPICS, create, remove, writable
 from kshell.metadata.image import EMPTY, Image
-from kshell.metadata.latest_records import HEAD, LatestRecords
+from kshell.metadata.latest_records import LatestRecords, RecordFiler
 from kshell.metadata.partition_changes import (
     CLEAR_ELR,
     NUMBER,
@@ -32,7 +32,7 @@ from kshell.metadata.partition_changes import (
 from kshell.metadata.partitions import Partition, Report, Run, Topic, from_record, merge
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.recorded_topics import Addresses, RecordedTopic, TopicAt, TopicRecords
-from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode_record, decode_value
+from kshell.metadata.records import HEAD_SIZE, ReplayError, Undecoded, decode_known, decode_record, decode_value
 from kshell.metadata.registrations import Registrations
 from kshell.metadata.values import Origin, Place, Provenance, new_origin
 from kshell.protocol.batches import (
@@ -103,9 +103,12 @@ class Problems(list[Problem]):
         else:
             self.unlisted.setdefault(kind, array("q")).append(problem.origin.offset)
 
-    def unlisted_up_to(self, offset: int) -> dict[str, array[int]]:
-        """Of those that are not listed the ones up to an offset."""
-        return {kind: offsets[: bisect_right(offsets, offset)] for kind, offsets in self.unlisted.items()}
+    def unlisted_between(self, start: int, until: int) -> dict[str, array[int]]:
+        """Of those that are not listed the ones from one offset up to another."""
+        return {
+            kind: offsets[bisect_left(offsets, start) : bisect_right(offsets, until)]
+            for kind, offsets in self.unlisted.items()
+        }
 
 
 class _Waiting(NamedTuple):
@@ -114,13 +117,6 @@ class _Waiting(NamedTuple):
     raw: RawRecord
     place: Place
     address: int
-
-
-class _Files(Protocol):
-    """Replays records of one type and version, if they need not be decoded."""
-
-    def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """As :meth:`kshell.metadata.latest_records.Filer.file`."""
 
 
 class Replayer:
@@ -158,7 +154,7 @@ class Replayer:
         self._filed: dict[bytes, Addresses] = {}
         """A short way to the addresses of a topic's partitions, by the topic's id."""
         self._removals = _RemovalFiler(self._filed, self._latest)
-        self._filers: dict[bytes, _Files] = {}
+        self._filers: dict[bytes, RecordFiler] = {}
         """The first bytes of a value -> what may replay records that begin so without decoding them."""
         if not self.needs_every_state:
             self._filers |= self._latest.filers
@@ -260,10 +256,10 @@ class Replayer:
         # Slices of numbers, for there is one turn for each record: NUMBER, TOPIC_ID and what follows them.
         for at, end in zip(bounds, bounds, strict=True):
             if not is_waiting:
-                head = region[at : at + HEAD]
+                head = region[at : at + HEAD_SIZE]
                 filer = filers.get(head)
                 if filer is not None:
-                    if filer.file(region, at + HEAD, end, first + at, self._delta):
+                    if filer.file(region, at + HEAD_SIZE, end, first + at, self._delta):
                         offset += 1
                         continue
                 elif head + region[at + 23 : end] in sound:
@@ -503,6 +499,10 @@ class Replayer:
             snapshot = checkpoint.load()
             if snapshot is not None:
                 self.pass_checkpoint(checkpoint, snapshot)
+        if self.checkpoints and not self._expected:
+            for topic in self._delta.peek(TOPICS).values():
+                if isinstance(topic, RecordedTopic):
+                    topic.records.agreed = None  # nobody will ask again
 
     def pass_checkpoint(self, checkpoint: Checkpoint, snapshot: Image) -> None:
         """Go on from a snapshot: where it and the log disagree, the snapshot holds.

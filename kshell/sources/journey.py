@@ -33,8 +33,9 @@ class Journey:
     @cached_property
     def loaded(self) -> Loaded:
         """The image and how it came to be; read on first use. Raises SourceError, DataError."""
-        if self._uses_past and self.past is not None and self.until is not None and self.past.is_due(self.until):
-            found = self.past.at(self.until, self.progress)
+        past = self.past if self._uses_past else None
+        if past is not None and self.until is not None and not past.skips_log_for(self.until):
+            found = past.at(self.until, self.progress)
             if found is not None:
                 return found
         if self.until is None and self.past is not None and self.past.is_recorded and not self.source.is_live:

@@ -33,18 +33,19 @@ class Past:
         self._spared: int | None = None
         """The offset that a snapshot answered for, so that the log needed not be read."""
 
-    def is_due(self, offset: int) -> bool:
-        """Whether to read the log for an offset.
+    def skips_log_for(self, offset: int) -> bool:
+        """Whether to answer for an offset without reading all of the log; remembers that it was asked for.
 
-        Not if it is the first one, and a snapshot inside the log ends before it: from there on less is read. Whoever
+        So it is for the first one, if a snapshot inside the log ends before it: from there on less is read. Whoever
         then asks for another offset will ask for more.
         """
-        if self._recorded is None and self._spared in (None, offset):
-            listing = self._source.listing(whole=True)
-            start = listing.segments[0].base_offset if listing.segments else None
-            if start is not None and checkpoints.inside(listing, start, offset + 1):
-                self._spared = offset
-                return False
+        if self._recorded is not None or self._spared not in (None, offset):
+            return False
+        listing = self._source.listing(whole=True)
+        start = listing.segments[0].base_offset if listing.segments else None
+        if start is None or not checkpoints.inside(listing, start, offset + 1):
+            return False
+        self._spared = offset
         return True
 
     def at(self, offset: int, progress: Progress | None = None) -> Loaded | None:
@@ -209,14 +210,15 @@ class _Recorded:
             return None
         end = min(offset + 1, log.end)
         image = history.at(offset)
-        problems = history.problems_at(offset)
+        passed = next((facts for facts in reversed(self._passed) if facts.end_offset - 1 <= offset), None)
+        problems = history.problems_between(0 if passed is None else passed.end_offset, offset)
         loaded = Loaded(
             image=image,
             listing=self.listing,
-            snapshot=next((one for one in reversed(self._passed) if one.end_offset - 1 <= offset), self.facts),
+            snapshot=self.facts if passed is None else passed,
             log_end_offset=end if end > log.start else None,
             last_timestamp=log.timestamp(end - 1) if end > log.start else image.provenance.timestamp,
-            problems=_together(self._base.problems, problems),
+            problems=_together(self._base.problems, problems) if passed is None else problems,
             torn=self.torn if offset >= log.end else None,
             open_transaction=log.open_transaction(offset),
             damage=list(self.stepped_over),

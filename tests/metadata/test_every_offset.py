@@ -5,11 +5,13 @@ The reference replays each record by its declaration, one after another, on a de
 
 from __future__ import annotations
 
+import gc
 import random
 from typing import Any, NamedTuple
 
 import pytest
 
+from kshell.metadata import partition_changes
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.history import Recorder
@@ -275,7 +277,7 @@ def test_images_and_problems_at_every_offset(seed: int) -> None:
             published.append((found.last_offset, seldom.image()))
     for offset, state in enumerate(states):
         assert metadata(recorder.history.at(offset)) == state.tables, offset
-        problems = [(problem.origin.offset, problem.reason) for problem in recorder.history.problems_at(offset)]
+        problems = [(problem.origin.offset, problem.reason) for problem in recorder.history.problems_between(0, offset)]
         assert problems == state.problems, offset
     for offset, image in published:  # they stay as they were, whatever came later
         assert metadata(image) == states[offset].tables, offset
@@ -365,3 +367,31 @@ def test_looks_back_at_a_partition_with_many_changes_begin_at_a_waypoint() -> No
         entry = recorder.history.at(epoch + 1)[TOPICS][uuid(1)].partition(0)
         assert (entry.value.partition_epoch, entry.origin.offset) == (epoch, epoch + 1)
     assert sum(steps) < 1024 * number / 97
+
+
+def test_partitions_that_were_looked_at_hold_nothing_that_is_to_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition's way is remembered; what its states lead to is bounded, however many partitions there were."""
+    monkeypatch.setattr(partition_changes, "_MOST_REMEMBERED", 100)
+    replicas = {"replicas": [1, 2, 3], "isr": [1, 2, 3], "leader": 1, "leaderEpoch": 0, "partitionEpoch": 0}
+    recorder, offset, changes = Recorder(), 1, 100
+
+    def feed(values: list[bytes]) -> None:
+        nonlocal offset
+        for batch in batches(batch_of(values, offset)):
+            recorder.log_batch(batch, "log")
+        offset += len(values)
+
+    made = [value("PARTITION", partitionId=number, topicId=_IDS[0], **replicas) for number in range(20)]
+    feed([value("TOPIC", name="t", topicId=_IDS[0]), *made])
+    for number in range(20):
+        feed([
+            value("PARTITION_CHANGE", partitionId=number, topicId=_IDS[0], leader=1 + change % 3)
+            for change in range(changes)
+        ])  # fmt: skip
+        topic = recorder.history.at(offset)[TOPICS][_IDS[0]]
+        assert topic.partition(number).value.leader_epoch == changes
+        recorded = next(held for _, held in recorder.history.versions(TOPICS, (_IDS[0],), offset))
+        assert len(list(recorded.versions(number, offset))) == changes + 1
+    gc.collect()
+    states = [found for found in gc.get_objects() if type(found) is partition_changes._State]
+    assert sum(len(state.at_epochs) + len(state.after) for state in states) < 1000

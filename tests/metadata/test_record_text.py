@@ -82,6 +82,15 @@ def test_a_config_is_hidden_by_its_key_and_resource() -> None:
     assert shown == {"retention.ms": "same", "ssl.key.password": "[redacted]", "nobody.knows": "[redacted]"}
 
 
+def test_long_texts_are_bounded_by_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_text, "_MOST_CHARACTERS", 10_000)
+    texts = RecordTexts(Redaction())
+    for number in range(100):
+        raw = value("CONFIG", resourceType=2, resourceName=f"t{number}", name="retention.ms", value="\x01" * 300)
+        assert texts.text(raw, 0, len(raw)) == row(raw, Redaction())
+        assert sum(map(len, texts._rests.values())) <= 10_000
+
+
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_text, "_MOST_TEXTS", 10)
     texts = RecordTexts(Redaction())

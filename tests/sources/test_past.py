@@ -222,10 +222,23 @@ def test_the_first_offset_behind_a_snapshot_reads_less_than_the_log(tmp_path: Pa
     assert leader("5") == 1
 
 
+def test_problems_before_the_snapshot_that_an_answer_begins_with_are_not_its_own(tmp_path: Path) -> None:
+    """Whether the log was read for other offsets meanwhile must not show."""
+    write_snapshot(tmp_path / METADATA_DIRECTORY, snapshot(topic(1, [partition(0, 1)])), 5)
+    unknown = value("REMOVE_TOPIC", topicId=uuid(9))
+    source = written(tmp_path, [*topic(1, [partition(0, 1)]), unknown, change(2), unknown, change(1)])
+    past = Past(source)
+    for offset in range(7):
+        ours, theirs = past.at(offset), source.load(until=offset)
+        assert ours is not None
+        assert [problem.origin.offset for problem in ours.problems] == [one.origin.offset for one in theirs.problems]
+    assert len(past.history()[0].problems) == 2  # type: ignore[index]
+
+
 def test_an_offset_before_every_snapshot_is_read_out_of_the_log(tmp_path: Path) -> None:
     write_snapshot(tmp_path / METADATA_DIRECTORY, snapshot(topic(1, [partition(0, 1)])), 5)
     past = Past(written(tmp_path, [*topic(1, [partition(0, 1)]), *(change(1 + at % 2) for at in range(6))]))
-    assert [past.is_due(3), past.is_due(4), past.is_due(6)] == [True, False, True]
+    assert [past.skips_log_for(offset) for offset in (3, 4, 6)] == [False, True, False]
 
 
 def test_a_log_that_grows_is_read_on(tmp_path: Path) -> None:
