@@ -91,6 +91,7 @@ class PartitionChanges:
 
     def __init__(self, log: RecordLog) -> None:
         self._log = log
+        self._nothing = _State(_NOTHING)
         self._states: dict[Partition, _State] = {}
         self._sets: dict[bytes, _Step] = {}
         self._remembered = 0
@@ -127,7 +128,7 @@ class PartitionChanges:
 
     def _first(self, first: Partition | None) -> tuple[_State, int, int]:
         if first is None:
-            return self._state(_NOTHING), 0, 0
+            return self._nothing, 0, 0
         return self._state(_without_epochs(first)), first.leader_epoch, first.partition_epoch
 
     def _through(
