@@ -15,7 +15,6 @@ from kshell.metadata.delta import Delta, Touch
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image, Table, families
 from kshell.metadata.partitions import Topic
-from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.records import Undecoded
 from kshell.metadata.values import Entry, Provenance
 
@@ -106,7 +105,7 @@ def _topics(delta: Delta, snapshot: Image) -> Iterator[Disagreement]:
     for topic_id in list(_union(delta.peek(TOPICS), snapshot[TOPICS])):
         here: Topic | None = delta.peek(TOPICS).get(topic_id)
         there: Topic | None = snapshot[TOPICS].get(topic_id)
-        if here is not None and there is not None and _is_same(here, there):
+        if here is not None and there is not None and here.agrees(there):
             continue
         if here is not None and (there is None or there.name != here.name):
             yield Disagreement(Touch(TOPICS, (topic_id, here.name)), ONLY_LOG)
@@ -122,12 +121,6 @@ def _topics(delta: Delta, snapshot: Image) -> Iterator[Disagreement]:
             delta.touch(TOPICS, topic_id, there.name)
             delta.table(TOPICS)[topic_id] = there.copy()
             delta.table(NAMES)[there.name] = topic_id
-
-
-def _is_same(here: Topic, there: Topic) -> bool:
-    if isinstance(here, RecordedTopic):
-        return here.agrees(there)
-    return here.name == there.name and (here.is_same(there) or here.scan() == there.scan())
 
 
 def _drop_topic(delta: Delta, topic: Topic) -> None:

@@ -121,10 +121,11 @@ class PartitionChanges:
 
     def every(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Partition]:
         """The partition after each of the records, as :meth:`last` has it."""
-        reached = self._first(first)
-        for address in addresses:
-            reached = self._through(*reached, (address,))
-            yield self._partition(*reached)
+        state, leader_epoch, partition_epoch = self._first(first)
+        for value in self._log.values(addresses):
+            state, epochs, rise = self._step(state, value)
+            leader_epoch, partition_epoch = epochs or (leader_epoch + rise, partition_epoch + 1)
+            yield self._partition(state, leader_epoch, partition_epoch)
 
     def _first(self, first: Partition | None) -> tuple[_State, int, int]:
         if first is None:

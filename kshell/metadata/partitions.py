@@ -250,6 +250,10 @@ class Topic:
         same = (self.id, self.name, len(mine)) == (other.id, other.name, len(theirs)) and bool(mine)
         return same and not self._changed and not other._changed and all(map(_same_bytes, mine, theirs))
 
+    def agrees(self, other: Topic) -> bool:
+        """Whether a snapshot says the same of the topic."""
+        return self.name == other.name and (self.is_same(other) or self.scan() == other.scan())
+
     def differing(self, other: Topic) -> list[int]:
         """The numbers of partitions that are not the same in both; what is the same as bytes is not decoded."""
         found = []

@@ -12,10 +12,12 @@ from typing import NamedTuple
 from kshell.json_text import to_json
 from kshell.metadata.records import HEAD_SIZE, Decoded, RecordType, decode_value
 from kshell.metadata.redaction import Redaction
+from kshell.protocol.decoder import FIXED
 from kshell.protocol.primitives import Buffer, Uuid
 from kshell.protocol.schema import Field
 
-_CODES = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "uuid": "16s"}
+_CODES = {kind: code for kind, code in FIXED.items() if kind != "float64"} | {"uuid": "16s"}
+"""How fields are read whose text is theirs and nobody else's: a number may be no number."""
 _MOST_TEXTS = 1 << 15
 _MOST_CHARACTERS = 4 << 20
 """Of all texts that are remembered."""
@@ -67,8 +69,6 @@ class RecordTexts:
         return self._led(leading, region, start) + rest
 
     def _led(self, leading: _Leading, region: Buffer, start: int) -> str:
-        if not leading.names:
-            return leading.template
         values = list(leading.fields.unpack_from(region, start + HEAD_SIZE))
         for place in leading.uuids:
             values[place] = self._uuids.get(values[place]) or self._uuid(values[place])

@@ -23,7 +23,6 @@ _BUSY = 64
 """Records from which on what a look at a partition found is remembered."""
 _STRIDE = 1024
 """Records between two waypoints."""
-_NONE = 0, None
 Addresses = dict[bytes, "array[int]"]
 """A partition's number, as a record has it, and the addresses of its records in the order of their offsets."""
 
@@ -37,6 +36,14 @@ class Agreed(NamedTuple):
     """Every partition, by number, as the snapshot has it."""
 
 
+class _Seen(NamedTuple):
+    """A partition after so many of its records."""
+
+    records: int
+    waypoint: Waypoint
+    partition: Partition
+
+
 class TopicRecords:
     """What is filed of one topic. ``base``: what a snapshot holds of it, from which the records go on."""
 
@@ -48,8 +55,8 @@ class TopicRecords:
         self.base = base
         self.addresses: Addresses = {}
         self.agreed: Agreed | None = None
-        self._last: dict[bytes, tuple[int, tuple[Waypoint, Partition] | None]] = {}
-        """What was asked for last of a partition: after how many records, and what it was."""
+        self._last: dict[bytes, _Seen] = {}
+        """What was asked for last of a partition."""
         self._waypoints: dict[tuple[bytes, int], Waypoint] = {}
         """Partitions on the way there, every so many records, for looks back."""
 
@@ -77,14 +84,14 @@ class TopicRecords:
         addresses, changes = self.addresses[number], self.changes
         if count < _BUSY and not remember:
             return changes.last(first, addresses if count == len(addresses) else addresses[:count])
-        seen, value = self._last.get(number, _NONE)
-        if seen == count and value is not None:
-            return value[1]
-        waypoint = changes.begin(first) if value is None else value[0]
-        if seen > count:
+        last = self._last.get(number)
+        if last is not None and last.records == count:
+            return last.partition
+        if last is not None and last.records > count:
             seen = count - count % _STRIDE
             waypoint = self._waypoints[number, seen] if seen else changes.begin(first)
             return changes.value(changes.after(waypoint, addresses[seen:count]))
+        seen, waypoint = (0, changes.begin(first)) if last is None else last[:2]
         while seen < count:
             stop = min(count, seen - seen % _STRIDE + _STRIDE)
             waypoint = changes.after(waypoint, addresses[seen:stop])
@@ -92,7 +99,7 @@ class TopicRecords:
             if seen % _STRIDE == 0:
                 self._waypoints[number, seen] = waypoint
         partition = changes.value(waypoint)
-        self._last[number] = count, (waypoint, partition)
+        self._last[number] = _Seen(count, waypoint, partition)
         return partition
 
     def entries(self, number: bytes, count: int) -> Iterator[Entry[Partition]]:
@@ -245,10 +252,8 @@ class RecordedTopic(_FromRecords):
         records, theirs = self.records, other.scan()
         counts = list(map(len, records.addresses.values()))
         agreed = records.agreed
-        if agreed is None or agreed.counts != counts:
-            if self._expected(agreed, counts) != theirs:
-                return False
-        elif agreed.values != theirs:
+        is_unchanged = agreed is not None and agreed.counts == counts
+        if (agreed.values if agreed is not None and is_unchanged else self._expected(agreed, counts)) != theirs:
             return False
         # The snapshot's own objects: in the next one, what says the same is mostly the same object.
         records.agreed = Agreed(counts, theirs)

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint, take_over
 from kshell.metadata.delta import Delta
-from kshell.metadata.families.configs import CONFIGS, TOPIC_CONFIG
 from kshell.metadata.families.quorum import control
-from kshell.metadata.families.topics import NAMES, REMOVE_TOPIC, TOPIC, TOPICS, create, remove, writable
+from kshell.metadata.families.topics import NAMES, REMOVE_TOPIC, TOPIC, TOPICS, create, writable
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.latest_records import LatestRecords, RecordFiler
 from kshell.metadata.partition_changes import (
@@ -31,9 +30,10 @@ from kshell.metadata.partition_changes import (
 )
 from kshell.metadata.partitions import Partition, Report, Run, Topic, from_record, merge
 from kshell.metadata.record_log import RecordLog
-from kshell.metadata.recorded_topics import Addresses, RecordedTopic, TopicAt, TopicRecords
+from kshell.metadata.recorded_topics import RecordedTopic, TopicAt, TopicRecords
 from kshell.metadata.records import HEAD_SIZE, ReplayError, Undecoded, decode_known, decode_record, decode_value
 from kshell.metadata.registrations import Registrations
+from kshell.metadata.topic_filers import Filed, remove_topic, topic_filers
 from kshell.metadata.values import Origin, Place, Provenance, new_origin
 from kshell.protocol.batches import (
     Batch,
@@ -45,15 +45,11 @@ from kshell.protocol.batches import (
 )
 from kshell.protocol.decoder import Message
 from kshell.protocol.framing import Framer, OddRecord, Span, TopicRun, iter_values
-from kshell.protocol.primitives import Buffer, DecodeError, Uuid, write_uvarint
+from kshell.protocol.primitives import Buffer, DecodeError, Uuid
 
 _BEGIN, _END, _ABORT = 23, 24, 25
 _NO_OP = bytes((1, 20, 0, 0))
 """The record that a quiet cluster writes twice a second."""
-_OF_TOPICS = (2, 9)
-_HEAD_OF_TOPIC, _HEAD_OF_REMOVAL = (bytes((1, api_key, 0)) for api_key in _OF_TOPICS)
-_UUID, _ONE_BYTE = 16, 0x7F
-"""Api keys of the records that make and remove topics."""
 _OF_BROKERS = (0, 1, 7, 8, 17)
 """Those of the records that change a broker's registration."""
 _NEVER = 1 << 63
@@ -151,16 +147,13 @@ class Replayer:
         """Essences of records of partitions that fit whichever partition they name, if it is there."""
         self._latest = LatestRecords()
         self._registrations = Registrations()
-        self._filed: dict[bytes, Addresses] = {}
-        """A short way to the addresses of a topic's partitions, by the topic's id."""
-        self._removals = _RemovalFiler(self._filed, self._latest)
+        self._filed: Filed = {}
         self._filers: dict[bytes, RecordFiler] = {}
         """The first bytes of a value -> what may replay records that begin so without decoding them."""
         if not self.needs_every_state:
             self._filers |= self._latest.filers
             self._filers |= self._registrations.filers
-            self._filers[_HEAD_OF_REMOVAL] = self._removals
-            self._filers[_HEAD_OF_TOPIC] = _TopicFiler(self.log, self.changes, self._filed)
+            self._filers |= topic_filers(self.log, self.changes, self._filed, self._latest)
         self.checkpoints: list[PassedCheckpoint] = []
         """The snapshots that were passed."""
         self.problems = Problems()
@@ -197,7 +190,7 @@ class Replayer:
         self.log = RecordLog(self.log.end)
         self.changes = PartitionChanges(self.log)
         if not self.needs_every_state:
-            self._filers[_HEAD_OF_TOPIC] = _TopicFiler(self.log, self.changes, self._filed)
+            self._filers |= topic_filers(self.log, self.changes, self._filed, self._latest)
 
     @property
     def open_transaction(self) -> int | None:
@@ -400,7 +393,7 @@ class Replayer:
                 self._file_clear(data, address)
             else:
                 if kind is REMOVE_TOPIC:
-                    self._removals.remove(data["topicId"], self._delta)
+                    remove_topic(data["topicId"], self._delta, self._filed, self._latest)
                     return
                 if kind is TOPIC:
                     self._filed.pop(data["topicId"], None)
@@ -493,13 +486,15 @@ class Replayer:
 
     def pass_due_checkpoints(self, offset: int) -> None:
         """Pass the snapshots that end at an offset or before it, once every record before that offset is replayed."""
+        if self._due > offset:
+            return
         while self._due <= offset:
             checkpoint = self._expected.popleft()
             self._set_due()
             snapshot = checkpoint.load()
             if snapshot is not None:
                 self.pass_checkpoint(checkpoint, snapshot)
-        if self.checkpoints and not self._expected:
+        if not self._expected:
             for topic in self._delta.peek(TOPICS).values():
                 if isinstance(topic, RecordedTopic):
                     topic.records.agreed = None  # nobody will ask again
@@ -564,61 +559,6 @@ class Replayer:
     def snapshot_end(self, end_offset: int, epoch: int, timestamp: int) -> None:
         """The snapshot is whole: the image stands at the offset before its end."""
         self._provenance = Provenance(end_offset - 1, epoch, timestamp)
-
-
-class _TopicFiler:
-    """Makes topics: jobs create and remove them by the thousand.
-
-    Args:
-        log: what their records are in.
-        changes: what replays those of their partitions.
-        filed: where the addresses of those are found.
-    """
-
-    def __init__(self, log: RecordLog, changes: PartitionChanges, filed: dict[bytes, Addresses]) -> None:
-        self._log = log
-        self._changes = changes
-        self._filed = filed
-
-    def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """A new topic with a name of at most 126 bytes; whether it was one."""
-        name_end = start + region[start]
-        if not start + 1 < name_end <= start + _ONE_BYTE or name_end + _UUID + 1 != end or region[name_end + _UUID]:
-            return False
-        topic_id = Uuid(region[name_end : name_end + _UUID])
-        if topic_id in delta.peek(TOPICS):
-            return False
-        name = region[start + 1 : name_end].decode("utf-8", "surrogateescape")
-        origin, records = self._log.origin(address), TopicRecords(self._log, self._changes, None)
-        create(delta, name, topic_id, origin)
-        delta.table(TOPICS)[topic_id] = RecordedTopic(name, topic_id, origin, records)
-        self._filed[topic_id] = records.addresses
-        return True
-
-
-class _RemovalFiler:
-    """Removes topics, and what waits of their configs."""
-
-    def __init__(self, filed: dict[bytes, Addresses], latest: LatestRecords) -> None:
-        self._filed = filed
-        self._latest = latest
-
-    def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
-        """A topic that is there; whether it was."""
-        topic_id = Uuid(region[start : start + _UUID])
-        if start + _UUID + 1 != end or region[start + _UUID] or topic_id not in delta.peek(TOPICS):
-            return False
-        self.remove(topic_id, delta)
-        return True
-
-    def remove(self, topic_id: Uuid, delta: Delta) -> None:
-        """Raises ReplayError for a topic that is not there."""
-        topic: Topic | None = delta.peek(TOPICS).get(topic_id)
-        if topic is not None:
-            self._filed.pop(topic_id, None)
-            name = topic.name.encode("utf-8", "surrogateescape")
-            self._latest.forget(CONFIGS.name, bytes((TOPIC_CONFIG,)) + write_uvarint(len(name) + 1) + name)
-        remove(delta, topic_id)
 
 
 def _reporter(problems: Problems) -> Report:

@@ -81,16 +81,14 @@ def plain(value: Any) -> Any:
     kind = type(value)
     if kind in _SCALARS:
         return value
-    if kind is tuple or kind is list:
-        return [part if type(part) in _SCALARS else plain(part) for part in value]
     if kind is Uuid:
         return str(value)
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, tuple | list):
+    if kind is tuple or kind is list or isinstance(value, tuple | list):
         parts = [part if type(part) in _SCALARS else plain(part) for part in value]
         fields = getattr(value, "_fields", None)
         return parts if fields is None else dict(zip(_json_names(fields), parts, strict=True))
+    if isinstance(value, bytes):
+        return value.hex()
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     return value

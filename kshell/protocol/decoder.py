@@ -21,7 +21,7 @@ UNKNOWN_TAGS = "unknownTaggedFields"
 Message = dict[str, Any]
 Decoder = Callable[[bytes, int], tuple[Message, int]]
 
-_FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d"}
+FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d"}
 _SIZES = {"b": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "d": 8, "?": 1, "16s": 16}
 
 
@@ -152,7 +152,7 @@ class _Emitter:
         mine = [field for field in fields if self.version in field.versions]
         run: list[Field] = []
         for field in [field for field in mine if field.tag is None or not self.flexible]:
-            if not field.array and (field.type in _FIXED or field.type in ("bool", "uuid")):
+            if not field.array and (field.type in FIXED or field.type in ("bool", "uuid")):
                 run.append(field)
                 continue
             self.fixed(run, out, depth)
@@ -170,7 +170,7 @@ class _Emitter:
 
     def unpack(self, run: list[Field], depth: int) -> list[str]:
         """Emits one unpacking of fixed-size values; returns an expression for each."""
-        codes = ["?" if f.type == "bool" else "16s" if f.type == "uuid" else _FIXED[f.type] for f in run]
+        codes = ["?" if f.type == "bool" else "16s" if f.type == "uuid" else FIXED[f.type] for f in run]
         packer = self.fresh("s")
         self.names[packer] = struct.Struct(">" + "".join(codes)).unpack_from
         names = [self.fresh("v") for _ in run]
@@ -219,8 +219,8 @@ class _Emitter:
         self.emit(depth, f"if {size} < 0: {name} = {'None' if field.nullable else 'null(p)'}")
         self.emit(depth, "else:")
         self.spend(depth + 1, size)
-        if field.type in _FIXED:
-            code = _FIXED[field.type]
+        if field.type in FIXED:
+            code = FIXED[field.type]
             self.emit(depth + 1, f"count(b, p, {size}, {_SIZES[code]})")
             self.emit(depth + 1, f"{name} = list(unpack('>%d{code}' % {size}, b, p)); p += {size} * {_SIZES[code]}")
         elif field.type == "uuid":

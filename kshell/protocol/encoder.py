@@ -5,11 +5,9 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from kshell.protocol.decoder import UNKNOWN_TAGS
+from kshell.protocol.decoder import FIXED, UNKNOWN_TAGS
 from kshell.protocol.primitives import ZERO_UUID, write_uvarint
 from kshell.protocol.schema import Field, Schema
-
-_FIXED = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "float64": "d"}
 
 
 def encode(schema: Schema, version: int, message: dict[str, Any]) -> bytes:
@@ -60,8 +58,8 @@ def _value(field: Field, value: Any, version: int, flexible: bool) -> bytes:
         return bytes(value if value is not None else ZERO_UUID)
     if field.type == "bool":
         return b"\x01" if value else b"\x00"
-    if field.type in _FIXED:
-        return struct.pack(">" + _FIXED[field.type], value)
+    if field.type in FIXED:
+        return struct.pack(">" + FIXED[field.type], value)
     if value is None:
         return _length(-1, field.type, flexible)
     raw = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value

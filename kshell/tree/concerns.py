@@ -9,6 +9,7 @@ from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import families
 from kshell.metadata.names import decode_name
 from kshell.metadata.partition_changes import PARTITION, PARTITION_CHANGE, TOPIC_ID
+from kshell.metadata.records import HEAD_SIZE
 from kshell.metadata.tracking import Tracker
 from kshell.protocol.batches import RawRecord
 from kshell.protocol.primitives import Buffer, Uuid
@@ -31,7 +32,6 @@ ONE_FAMILY = {
 }
 """Api keys of the types that a log can be full of -> the one family that they read and write; none for NoOps."""
 _TOPICS: Segments = ("image", "topics")
-_HEAD = 3
 
 
 class Concern:
@@ -60,7 +60,7 @@ class Concern:
 
     def __call__(self, raw: RawRecord, control: bool) -> bool:
         value = raw.value or b""
-        if control or len(value) < _HEAD or value[0] != 1 or value[2] > 0x7F:
+        if control or len(value) < HEAD_SIZE or value[0] != 1 or value[2] > 0x7F:
             return True
         if value[1] in self._needless:
             return False
@@ -85,7 +85,7 @@ class Concern:
         name_of = None if tracker is None else tracker.topic_name
         bounds = iter(values)
         for index, (at, end) in enumerate(zip(bounds, bounds, strict=True)):
-            if end - at >= _HEAD and region[at] == 1 and region[at + 2] <= 0x7F:
+            if end - at >= HEAD_SIZE and region[at] == 1 and region[at + 2] <= 0x7F:
                 kind = region[at + 1]
                 if kind in needless:
                     continue

@@ -42,7 +42,7 @@ def directory(log: Path, count: int) -> Path:
 
 
 def newest_alone(whole: Path) -> Path:
-    """The same directory without its older snapshots, and with the log from the newest one's end on alone."""
+    """The same log with the newest snapshot and no other."""
     made = whole.with_name(f"{whole.name}-newest-alone")
     if not made.exists():
         target = made / METADATA_DIRECTORY

@@ -111,7 +111,7 @@ def _snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
 
 def _slips(session: Session, loaded: Loaded) -> tuple[SnapshotSlip, ...]:
     """What a snapshot brought and the log did not, as far as it is shown still. A long log is not replayed for it."""
-    from kshell.commands.base.snapshot_slips import lasting_slips
+    from kshell.commands.base.snapshot_slips import slips
     from kshell.sources.checkpoints import log_before
     from kshell.tree.paths import join, walk
 
@@ -125,7 +125,7 @@ def _slips(session: Session, loaded: Loaded) -> tuple[SnapshotSlip, ...]:
         return ()
     return tuple(
         SnapshotSlip(join(slip.path), slip.snapshot, slip.what)
-        for slip in lasting_slips(session)
+        for slip in slips(session, lasting=True)
         if (walk(session.root, slip.path) is None) == (slip.what == ONLY_LOG)
     )
 

@@ -31,8 +31,13 @@ class Slip(NamedTuple):
     what: str
 
 
-def slips(session: Session) -> list[Slip]:
-    """Every slip of the snapshots up to the moment that is shown. Replays the log before the newest of them."""
+def slips(session: Session, *, lasting: bool = False) -> list[Slip]:
+    """Every slip of the snapshots up to the moment that is shown. Replays the log before the newest of them.
+
+    Args:
+        session: shows the moment.
+        lasting: whether there are none where the newest snapshot has none, which is soon known.
+    """
     until, past = session.until, session.past
     if past is not None and past.is_recorded:
         history = past.history(session.progress)
@@ -42,22 +47,13 @@ def slips(session: Session) -> list[Slip]:
     if not checkpoints.log_before(listing):
         return []
     try:
+        if lasting:
+            newest = checkpoints.compare(listing, until, session.progress, newest_alone=True)
+            if not any(checkpoint.disagreements for checkpoint in newest):
+                return []
         return list(_slips(checkpoints.compare(listing, until, session.progress)))
     except DataError:
         return []  # what the log does not tell is not compared; loading says what is wrong with it
-
-
-def lasting_slips(session: Session) -> list[Slip]:
-    """As :func:`slips`, but none where the newest snapshot has none, which is soon known."""
-    past, listing = session.past, session.loaded.listing
-    if (past is None or not past.is_recorded) and checkpoints.log_before(listing):
-        try:
-            newest = checkpoints.compare(listing, session.until, session.progress, newest_alone=True)
-        except DataError:
-            return []
-        if not any(checkpoint.disagreements for checkpoint in newest):
-            return []
-    return slips(session)
 
 
 def slips_between(older: Session, newer: Session) -> list[Slip]:
