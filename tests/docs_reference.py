@@ -302,7 +302,7 @@ def pipeline() -> str:
     """The verbs of `kshell-pipeline`, and every table of a warehouse with its columns. Needs no Spark."""
     from kshell.spark import verbs
     from kshell.spark.verbs.help import about
-    from kshell.spark.warehouse import catalog
+    from kshell.spark.tables import catalog
 
     told = [f"## kshell-pipeline {name}\n\n{about(verbs.get(name))}\n" for name in verbs.names()]
     made = catalog.tables()

@@ -56,8 +56,8 @@ def register_tables(spark: Any, out: str, as_of: str = "now") -> list[str]:
     Raises UsageError for such a point, CommandError where no tables are, DataError for a state that cannot be read.
     """
     from kshell.sources.points import parse_point
+    from kshell.spark.tables.warehouse import Warehouse
     from kshell.spark.views.named import names, register
-    from kshell.spark.warehouse import Warehouse
 
     warehouse = Warehouse(spark, out)
     if not warehouse.state.step:

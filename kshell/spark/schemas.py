@@ -8,6 +8,7 @@ record's declaration.
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
@@ -174,25 +175,51 @@ def _doc(field: schema.Field) -> str:
 
 def spark_schema(fields: Iterable[Field]) -> Any:
     """The ``StructType`` of those columns; what a column says is its comment."""
-    types = importlib.import_module("pyspark.sql.types")
-
-    return types.StructType(
-        [
-            types.StructField(field.name, _spark_type(types, field.type), True, {"comment": field.doc})
-            for field in fields
-        ]
-    )
+    return importlib.import_module("pyspark.sql.types").StructType.fromJson(json.loads(schema_json(fields)))
 
 
-def _spark_type(types: Any, declared: Type) -> Any:
+def schema_json(fields: Iterable[Field]) -> str:
+    """The columns as Spark and the Delta protocol (Schema Serialization Format) both spell them."""
+    return json.dumps(_struct((field.name, field.type, {"comment": field.doc}) for field in fields))
+
+
+def spark_columns(fields: Iterable[Field]) -> list[tuple[str, str]]:
+    """(name, type as Spark SQL spells it) of those columns."""
+    return [(field.name, _sql_type(field.type)) for field in fields]
+
+
+def _sql_type(declared: Type) -> str:
     if isinstance(declared, str):
-        names = {
-            "int16": "ShortType", "int32": "IntegerType", "int64": "LongType", "float64": "DoubleType",
-            "boolean": "BooleanType", "binary": "BinaryType",
-        }  # fmt: skip
-        return getattr(types, names.get(declared, "StringType"))()
+        return {"integer": "int", "short": "smallint", "long": "bigint"}.get(
+            _SPARK_TYPES[declared], _SPARK_TYPES[declared]
+        )
     if not isinstance(declared, Mapping):
-        return types.ArrayType(_spark_type(types, declared[0]))
+        return f"array<{_sql_type(declared[0])}>"
     if OTHERS in declared:
-        return types.MapType(types.StringType(), _spark_type(types, declared[OTHERS]))
-    return types.StructType([types.StructField(name, _spark_type(types, below)) for name, below in declared.items()])
+        return f"map<string,{_sql_type(declared[OTHERS])}>"
+    return f"struct<{','.join(f'{name}:{_sql_type(below)}' for name, below in declared.items())}>"
+
+
+_SPARK_TYPES = {
+    "int16": "short", "int32": "integer", "int64": "long", "float64": "double", "boolean": "boolean",
+    "binary": "binary", "string": "string", "json": "string",
+}  # fmt: skip
+
+
+def _spark_type(declared: Type) -> Any:
+    if isinstance(declared, str):
+        return _SPARK_TYPES[declared]
+    if not isinstance(declared, Mapping):
+        return {"type": "array", "elementType": _spark_type(declared[0]), "containsNull": True}
+    if OTHERS in declared:
+        value = _spark_type(declared[OTHERS])
+        return {"type": "map", "keyType": "string", "valueType": value, "valueContainsNull": True}
+    return _struct((name, below, {}) for name, below in declared.items())
+
+
+def _struct(columns: Iterable[tuple[str, Type, Mapping[str, str]]]) -> dict[str, Any]:
+    fields = [
+        {"name": name, "type": _spark_type(declared), "nullable": True, "metadata": metadata}
+        for name, declared, metadata in columns
+    ]
+    return {"type": "struct", "fields": fields}

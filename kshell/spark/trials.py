@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from kshell.commands.base.arrow_tables import batches
 from kshell.commands.base.result import Row
+from kshell.commands.base.tables import Field
 from kshell.errors import KshellError
-from kshell.spark.formats import FORMATS
+from kshell.spark.tables.delta import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WORKS = "works"
 FAILS = "fails"
-ABSENT = "not there"
 _ROWS = 1000
 _LONGEST = 160
 """Characters of what an exception says."""
@@ -108,11 +109,6 @@ def _path(spark: SparkSession, name: str, path: str) -> str:
     return _read_back(spark.read.format(name).load(path))
 
 
-def _iceberg(spark: SparkSession) -> str:
-    spark.range(_ROWS).writeTo("iceberg.doctor.ids").create()
-    return _read_back(spark.table("iceberg.doctor.ids"))
-
-
 def _read_back(frame: Any) -> str:
     row = frame.selectExpr("count(*) AS n", "sum(id) AS total").collect()[0]
     return _seen(row.n, int(row.total))
@@ -124,28 +120,17 @@ def _seen(count: int, total: int) -> str:
     return f"{count} rows"
 
 
-# --- table formats ---------------------------------------------------------------------------------------------------
+def delta(checks: Checks, folder: str) -> None:
+    """A small Delta table, committed and read: whether ``deltalake`` works on this machine."""
+    checks.run("delta", lambda: _delta(os.path.join(folder, "delta")))
 
 
-def formats_there(spark: SparkSession) -> list[str]:
-    """The table formats whose classes the session's JVM finds."""
-    return [name for name, declared in FORMATS.items() if _has_class(spark, declared.proof)]
-
-
-def _has_class(spark: Any, name: str) -> bool:
-    return bool(spark._jvm.org.apache.spark.util.Utils.classIsLoadable(name))
-
-
-def try_format(checks: Checks, spark: SparkSession, name: str, folder: str) -> None:
-    """A small table, written and read, in a session that has the format's settings."""
-    if name == "iceberg":
-        checks.run(name, lambda: _iceberg(spark))
-    else:
-        checks.run(name, lambda: _path(spark, name, os.path.join(folder, name)))
-
-
-def missing_formats(checks: Checks, there: list[str]) -> None:
-    """A row for every format whose package this Spark was not given."""
-    for name in FORMATS:
-        if name not in there:
-            checks.add(name, ABSENT, None, FORMATS[name].known)
+def _delta(path: str) -> str:
+    fields = (Field("id", "int64", "a number"),)
+    table = Table(path, "doctor", "a trial", fields)
+    arrow = importlib.import_module("pyarrow")
+    table.add(table.writer.write(batches(arrow, fields, ({"id": number} for number in range(_ROWS)))))
+    table.commit(1)
+    table.open()
+    found = [row["id"] for part in table.writer.read(table.files.values()) for row in part.to_pylist()]
+    return _seen(len(found), sum(found))

@@ -66,7 +66,7 @@ def _main(log: Path, folder: Path, rounds: int) -> None:
     """Prints the CPU seconds of the three, a JSON list for each round."""
     from kshell.spark import session
     from kshell.spark.steps import planning
-    from kshell.spark.warehouse import Warehouse
+    from kshell.spark.tables.warehouse import Warehouse
 
     os.sched_setaffinity(0, pinned([0]))
     with session.running("local[1]") as spark:

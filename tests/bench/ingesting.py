@@ -26,7 +26,7 @@ from tests.bench.harness import ROOT
 
 if TYPE_CHECKING:
     from kshell.spark.truth import Truth
-    from kshell.spark.warehouse import Warehouse
+    from kshell.spark.tables.warehouse import Warehouse
 
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
@@ -80,8 +80,8 @@ def pinned(cpus: Sequence[int]) -> set[int]:
 def _main(cpus: Sequence[int], out: str, sources: Sequence[str]) -> None:
     from kshell.spark import session
     from kshell.spark.steps import planning
-    from kshell.spark.warehouse import Warehouse
-    from kshell.spark.warehouse.commits import State
+    from kshell.spark.tables.warehouse import Warehouse
+    from kshell.spark.tables.steps import State
 
     os.sched_setaffinity(0, pinned(cpus))
     with session.running(f"local[{len(cpus)}]") as spark:
@@ -99,7 +99,7 @@ def take(warehouse: Warehouse, truths: Sequence[Truth], parallelism: int) -> Non
     """What is new into ``bronze/records``, as a step that commits: as a run does it, without the other tables."""
     from kshell.spark.steps import ingest
     from kshell.spark.steps.novelty import fresh_of
-    from kshell.spark.warehouse.commits import ClusterState
+    from kshell.spark.tables.steps import ClusterState
 
     fresh = [one for one in (fresh_of(truth, warehouse.state) for truth in truths) if one is not None]
     if not fresh:

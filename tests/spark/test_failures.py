@@ -9,7 +9,7 @@ import pytest
 from kshell.errors import CommandError
 from kshell.spark import cli
 from kshell.spark.failures import of_task
-from kshell.spark.warehouse.parts import SHARED
+from kshell.spark.tables.data_files import SHARED
 
 pyspark = pytest.importorskip("pyspark.errors")
 

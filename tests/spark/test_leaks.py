@@ -31,9 +31,9 @@ _PROGRAM = """
 import contextlib, io, json, os, shutil, sys
 import kshell.spark
 from kshell.spark import cli
-from kshell.spark.warehouse.catalog import tables
+from kshell.spark.tables.catalog import tables
 from kshell.spark.session import running
-from kshell.spark.warehouse import Warehouse
+from kshell.spark.tables.warehouse import Warehouse
 
 source, folder, filler = sys.argv[1:4]
 sources = ["--source", source, "--source", filler]

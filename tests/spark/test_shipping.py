@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import kshell.commands, kshell.spark.decoding.decode, kshell.spark.steps.ingest, kshell.spark.verbs
 from kshell.metadata.records import record_types
-from kshell.spark.warehouse import catalog
+from kshell.spark.tables import catalog
 from kshell.spark import shipping
 print(kshell.__file__)
 print(shipping.zipped(sys.argv[2]))

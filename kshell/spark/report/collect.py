@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kshell.sources.log import Progress
-    from kshell.spark.warehouse import Warehouse
+    from kshell.spark.tables.warehouse import Warehouse
 
 _THREADS = 4
 """Questions at once: each is a few short jobs, between which a core waits for the driver."""

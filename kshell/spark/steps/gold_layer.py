@@ -12,13 +12,12 @@ from kshell.spark.gold.base.carried import carried, is_late
 from kshell.spark.gold.base.declared import CARRIED, DAY, MONTH, GoldTable
 from kshell.spark.gold.base.times import LAST_MS
 from kshell.spark.steps.settling import Horizon, begin_of, together
-from kshell.spark.warehouse.catalog import CLUSTERS, IS_FINAL, RECORDS
-from kshell.spark.warehouse.commits import CLOSED, CURRENT
+from kshell.spark.tables.catalog import CLOSED, CLUSTERS, CURRENT, IS_FINAL, RECORDS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from kshell.spark.warehouse import Warehouse
+    from kshell.spark.tables.warehouse import Warehouse
 
 _PARTITIONS = "partitions"
 _ALWAYS = -1 << 62

@@ -6,24 +6,18 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark.sql import Observation
-from pyspark.sql import functions as fn
-
 from kshell.commands.base.tables import Field
 from kshell.spark.files.pack import Slice
-from kshell.spark.schemas import QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS, spark_schema
+from kshell.spark.schemas import QUARANTINE_FIELDS, RECORDS, spark_schema
 from kshell.spark.steps.few_rows import frame_of_batches
 from kshell.spark.steps.spread import gathered, spread
-from kshell.spark.steps.tasks import Writing, decoded, quarantined
+from kshell.spark.steps.tasks import Writing, quarantined
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kshell.spark.warehouse import Warehouse
-    from kshell.spark.warehouse.parts import Part
+    from kshell.spark.tables.warehouse import Warehouse
 
-_AS_SPARK = "org.apache.spark.sql.parquet.row.metadata"
-"""Where a file says what its columns are to Spark: with it they keep their comments."""
 Read = Callable[[bytes], Iterator[Any]]
 
 _TASK_BYTES = 64 << 20
@@ -72,31 +66,15 @@ class Taken(NamedTuple):
     found: int
 
 
-def append(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int, clusters: int) -> Taken:
-    """The rows of the view ``records`` into the table, in a step that was begun; about so many clusters have some.
+def append(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) -> Taken:
+    """The rows of the view ``records`` into the table, in a step that was begun. Raises CommandError.
 
-    Tasks write them as they decode them, where the warehouse's format and place allow it. Raises CommandError.
+    Tasks write them as they decode them.
     """
-    if warehouse.tables.takes_files:
-        return _written(warehouse, slices, parallelism)
-    seen, missing = Observation(), fn.col("type").isNull()
-    frame = _read(warehouse.spark, slices, parallelism, decoded, RECORD_FIELDS)
-    watched = frame.observe(seen, fn.count_if(missing).alias("found"))
-    return Taken(warehouse.append(RECORDS, watched.where(~missing), clusters), seen.get["found"])
-
-
-def _written(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) -> Taken:
-    pieces, found = packed(slices, parallelism), 0
-
-    def write(folder: str) -> Iterator[Part]:
-        nonlocal found
-        work = Writing(folder, {_AS_SPARK: spark_schema(RECORD_FIELDS).json()})
-        every = map(work, pieces) if _is_little(slices) else gathered(warehouse.spark, pieces, work)
-        for made in every:
-            found += made.found
-            yield made.part
-
-    return Taken(warehouse.append_files(RECORDS, write), found)
+    pieces, work = packed(slices, parallelism), Writing(warehouse.writer(RECORDS))
+    written = list(map(work, pieces)) if _is_little(slices) else gathered(warehouse.spark, pieces, work)
+    rows = warehouse.append_files(RECORDS, [file for task in written for file in task.files])
+    return Taken(rows, sum(task.found for task in written))
 
 
 def findings(spark: SparkSession, slices: Sequence[Slice], parallelism: int) -> DataFrame:

@@ -23,18 +23,18 @@ from kshell.spark.steps.few_rows import frame_of
 from kshell.spark.steps.gold_layer import GoldLayer
 from kshell.spark.steps.novelty import Counted, Fresh, Times
 from kshell.spark.steps.settling import Horizon, horizon, tomorrow_ms
-from kshell.spark.warehouse import catalog
-from kshell.spark.warehouse.catalog import CLUSTERS, CONTROL_RECORDS, COPIES, FILES, QUARANTINE, RECORDS
-from kshell.spark.warehouse.commits import CURRENT, ClusterState
+from kshell.spark.tables import catalog
+from kshell.spark.tables.catalog import CLUSTERS, CONTROL_RECORDS, COPIES, CURRENT, FILES, QUARANTINE, RECORDS
+from kshell.spark.tables.steps import ClusterState
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kshell.sources.log import Progress
     from kshell.spark.steps.step import Again
+    from kshell.spark.tables.warehouse import Warehouse
     from kshell.spark.truth import Truth
     from kshell.spark.truth.copy_log import Bad
-    from kshell.spark.warehouse import Warehouse
 
 _FILE = ["clusterId", "file"]
 _BEGIN = "BEGIN_TRANSACTION_RECORD"
@@ -80,16 +80,14 @@ class Step:
 
     def _reset(self, clusters: Collection[str]) -> None:
         if clusters:
-            self._warehouse.reset(clusters)
+            self._warehouse.remove(clusters)
             for name in catalog.tables():
                 self._change(name, clusters)
 
     def _state(self, one: Fresh, held: int | None, horizon: Horizon | None) -> ClusterState:
-        before, step = one.before, self._warehouse.step
-        if held is not None and before is not None and before.held == held:
-            step = before.held_step
+        before = one.before
         settled = before.settled_ms if horizon is None and before is not None else horizon and horizon.until
-        return ClusterState(one.truth.reached._asdict(), held, 0 if held is None else step, settled)
+        return ClusterState(one.truth.reached._asdict(), held, settled)
 
     # --- bronze ---
 
@@ -113,7 +111,7 @@ class Step:
             return None
         self._told(0, 0, f"{RECORDS}: {sum(one.truth.size for one in self._fresh.values()) / 1e6:,.1f} MB")
         cores = self._parallelism()
-        taken = ingest.append(self._warehouse, slices, cores, len(self._fresh))
+        taken = ingest.append(self._warehouse, slices, cores)
         self.rows[RECORDS] = taken.rows
         if not taken.found:
             return None
@@ -140,7 +138,7 @@ class Step:
         return int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
     def _new_records(self) -> DataFrame:
-        return self._warehouse.read_batches(RECORDS, [self._warehouse.step], self._fresh)
+        return self._warehouse.read_appended(RECORDS)
 
     def _count(self) -> dict[str, Counted]:
         ms = fn.coalesce("timestampMs", fn.lit(LAST_MS + 1))
@@ -163,7 +161,7 @@ class Step:
         clusters = [name for name, one in counted.items() if not one.types.keys().isdisjoint(_CONTROL)]
         if clusters:
             frame = self._new_records().where(fn.col("type").isin(_CONTROL))
-            self.rows[CONTROL_RECORDS] = self._warehouse.append(CONTROL_RECORDS, frame, len(clusters))
+            self.rows[CONTROL_RECORDS] = self._warehouse.append(CONTROL_RECORDS, frame)
             self._change(CONTROL_RECORDS, clusters)
 
     def _quarantine(self, counted: Mapping[str, Counted]) -> None:
@@ -179,9 +177,9 @@ class Step:
         if not frames:
             return
         frame = reduce(lambda one, other: one.unionByName(other), frames)
-        self.rows[QUARANTINE] = self._warehouse.append(QUARANTINE, frame, len(self._fresh))
+        self.rows[QUARANTINE] = self._warehouse.append(QUARANTINE, frame)
         self._change(QUARANTINE, self._fresh)
-        written = self._warehouse.read_batches(QUARANTINE, [self._warehouse.step], self._fresh)
+        written = self._warehouse.read_appended(QUARANTINE)
         groups = written.groupBy("kind", "reason").count().orderBy(fn.desc("count"), "kind", "reason")
         self.quarantined = {(row["kind"], row["reason"]): row["count"] for row in groups.limit(_OFTEN).collect()}
 
@@ -228,17 +226,15 @@ class Step:
     def _with_held(self) -> DataFrame:
         """The new records, and again those of transactions that were open until now."""
         frames = [self._new_records()] if RECORDS in self.rows else []
-        held = {
-            name: one.before for name, one in self._fresh.items() if one.before is not None and one.held is not None
-        }
-        for step in {one.held_step for one in held.values()}:
-            mine = {name: one for name, one in held.items() if one.held_step == step}
-            steps = range(step, self._warehouse.step)
+        held = {name: one.held for name, one in self._fresh.items() if one.held is not None}
+        if held:
+            least = min(held.values())
             since = reduce(
                 lambda one, other: one | other,
-                [(fn.col("clusterId") == name) & (fn.col("offset") >= fn.lit(one.held)) for name, one in mine.items()],
+                [(fn.col("clusterId") == name) & (fn.col("offset") >= fn.lit(at)) for name, at in held.items()],
             )
-            frames.append(self._warehouse.read_batches(RECORDS, steps, mine).where(since & ~fn.col("isSnapshot")))
+            before = self._warehouse.read_before(RECORDS, held, "offset", least)
+            frames.append(before.where(since & ~fn.col("isSnapshot")))
         frames = frames or [self._warehouse.read(RECORDS, ())]
         return reduce(lambda one, other: one.unionByName(other), frames)
 

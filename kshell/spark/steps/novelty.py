@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.spark.warehouse.commits import ClusterState, State
+from kshell.spark.tables.steps import ClusterState, State
 
 if TYPE_CHECKING:
     from kshell.spark.truth import Truth

@@ -12,8 +12,8 @@ from kshell.sources.points import Point
 from kshell.spark.files.scan import Found, Unread, files_of, find, spelled
 from kshell.spark.steps.unread import Failures, add_unplanned, add_unread, first
 from kshell.spark.steps.weighing import weight
+from kshell.spark.tables.steps import State
 from kshell.spark.truth import Reached, Truth, by_cluster, truth
-from kshell.spark.warehouse.commits import State
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,14 +17,14 @@ from kshell.spark.schemas import COPY_FIELDS
 from kshell.spark.steps import unread
 from kshell.spark.steps.novelty import Fresh, fresh_of
 from kshell.spark.steps.unread import Failures
-from kshell.spark.warehouse.catalog import COPIES
+from kshell.spark.tables.catalog import COPIES
 
 if TYPE_CHECKING:
     from kshell.sources.log import Progress
+    from kshell.spark.tables.steps import State
+    from kshell.spark.tables.warehouse import Warehouse
     from kshell.spark.truth import Truth
     from kshell.spark.truth.copy_log import Bad
-    from kshell.spark.warehouse import Warehouse
-    from kshell.spark.warehouse.commits import State
 
 Again = Callable[[str, "Bad", bool], "Truth"]
 """The truth of a cluster once more, as if damaged batches were not there; if so said, of tables that are begun anew."""
@@ -131,7 +131,7 @@ def _step(
     from kshell.spark.steps.layers import Step  # late: it imports pyspark
 
     step = Step(warehouse, fresh, told, again) if fresh else None
-    warehouse.begin()
+    warehouse.begin({*(one.cluster_id for one in fresh), *left})
     states = step.run() if step is not None else {}
     done = _Done(step.truths, dict(step.rows), step.quarantined) if step is not None else _Done()
     was = warehouse.state.failed

@@ -18,7 +18,7 @@ from kshell.spark.truth.cluster import listed_again
 
 if TYPE_CHECKING:
     from kshell.sources.log import Progress
-    from kshell.spark.warehouse import Warehouse
+    from kshell.spark.tables.warehouse import Warehouse
 
 _ATTEMPTS = 4
 _NOBODY = ""

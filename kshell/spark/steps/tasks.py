@@ -2,54 +2,36 @@
 
 from __future__ import annotations
 
-import importlib
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kshell.commands.base.arrow_tables import schema
 from kshell.spark.decoding.decode import View
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import QUARANTINE, QUARANTINE_FIELDS, RECORD_FIELDS, RECORDS
-from kshell.spark.warehouse.parts import Part, write_part
+from kshell.spark.tables.data_files import DataFile, DataFileWriter
 
 
-class Made(NamedTuple):
-    """The file that was written of the slices, and how many things were found to be wrong in them."""
+class Written(NamedTuple):
+    """The files that were written of the slices, and how many things were found to be wrong in them."""
 
-    part: Part
+    files: list[DataFile]
     found: int
 
 
 class Writing:
-    """Slices, pickled, as a file in that folder, with what it says besides."""
+    """Slices, pickled, as files of the table ``records``."""
 
-    def __init__(self, folder: str, metadata: Mapping[str, str]) -> None:
-        self._folder = folder
-        self._metadata = metadata
+    def __init__(self, writer: DataFileWriter) -> None:
+        self._writer = writer
 
-    def __call__(self, piece: bytes) -> Made:
-        """What was made of them. Raises CommandError."""
-        view = _view(dictionaries=True)
-        part = write_part(self._folder, RECORD_FIELDS, view.batches(pickle.loads(piece)), self._metadata)
-        return Made(part, view.found)
-
-
-def decoded(piece: bytes) -> Iterator[Any]:
-    """Runs on the executors, or on the driver. For each thing that was found to be wrong a row comes last whose columns
-    are null."""
-    view = _view()
-    yield from view.batches(pickle.loads(piece))
-    if view.found:
-        arrow: Any = importlib.import_module("pyarrow")
-        made = schema(arrow, RECORD_FIELDS)
-        yield arrow.record_batch([arrow.nulls(view.found, one.type) for one in made], schema=made)
+    def __call__(self, piece: bytes) -> Written:
+        """Reads and decodes them. Raises CommandError."""
+        view = View(RECORDS, RECORD_FIELDS, Narrowing(), dictionaries=True)
+        files = self._writer.write(view.batches(pickle.loads(piece)))
+        return Written(files, view.found)
 
 
 def quarantined(piece: bytes) -> Iterator[Any]:
     """Runs on the executors, or on the driver."""
     return View(QUARANTINE, QUARANTINE_FIELDS, Narrowing()).batches(pickle.loads(piece))
-
-
-def _view(*, dictionaries: bool = False) -> View:
-    return View(RECORDS, RECORD_FIELDS, Narrowing(), dictionaries=dictionaries)

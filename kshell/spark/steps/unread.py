@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.errors import EXIT_OK, KshellError
 from kshell.spark.files.scan import Found, Unread
+from kshell.spark.tables.steps import State
 from kshell.spark.truth.clusters import cluster_of
 from kshell.spark.truth.rows import copy_row
 from kshell.spark.truth.values import Row
-from kshell.spark.warehouse.commits import State
 
 if TYPE_CHECKING:
     from kshell.spark.truth import Truth

@@ -20,28 +20,26 @@ from kshell.sources.points import Point
 from kshell.spark.failures import WORKER_STARTS, is_late_worker
 from kshell.spark.files.scan import Found, Unread
 from kshell.spark.options import parse
-from kshell.spark.steps.step import NOTHING, Summary, is_damage, quiet
+from kshell.spark.steps.step import NOTHING, Summary, is_damage
 from kshell.spark.steps.taking import take
 from kshell.spark.steps.unread import Failures, add_unread, first, is_unread
 from kshell.spark.stream.growth import FIELDS, FORMAT, Grown, GrowthSource
 from kshell.spark.stream.plan import present
+from kshell.spark.tables.data_files import file_system
+from kshell.spark.tables.steps import writer_lock
+from kshell.spark.tables.warehouse import for_spark, location
 from kshell.spark.truth import by_cluster
-from kshell.spark.warehouse.compaction import LARGE, compact
-from kshell.spark.warehouse.storage import location, storage_of
-from kshell.spark.warehouse.writer_lock import WriterLock
 
 if TYPE_CHECKING:
     from kshell.sources.log import Progress
+    from kshell.spark.tables.warehouse import Warehouse
     from kshell.spark.truth import Truth
-    from kshell.spark.warehouse import Warehouse
 
 _POLL = 0.2
 _REASONS = 1000
 """Reasons of quarantine that are told apart: some name offsets, and a stream has no end."""
-_OWN = "_kshell"
 _TIDY = 200
-"""Micro-batches after which what they have written is put together: each has added a directory to nearly every table,
-and a step looks at all of them."""
+"""Micro-batches after which files are removed that no recent step has: each replaces some in nearly every table."""
 EVERY = 30.0
 """Seconds from one micro-batch to the next, unless somebody says otherwise."""
 
@@ -99,17 +97,17 @@ class TableStream:
         Gives the signal, or 0. The caller is the warehouse's only writer. Raises CommandError where another query uses
         the checkpoint, KshellError for what a step raises.
         """
-        place, storage = location(checkpoint), storage_of(checkpoint)
+        place = location(checkpoint)
         if place == self._warehouse.place:
             raise UsageError(f"{place}: both the tables and the checkpoint", hint="a checkpoint has its own directory")
-        with WriterLock(storage, storage.join(place, _OWN)):
+        with writer_lock(place):
             spark = self._session()  # first: a session that starts hears signals, too, and would cut the step off
             with self._signals():
                 if not present(self._options):
                     self._say("no metadata directory there yet")
-                if storage.names(storage.join(place, "commits")):
+                if _has_begun(place):
                     self._catch_up()
-                self._start(lambda: self._query(spark, storage.for_spark(place), trigger))
+                self._start(lambda: self._query(spark, for_spark(place), trigger))
         return self._stop
 
     def _session(self) -> Any:
@@ -214,9 +212,9 @@ class TableStream:
         )
         self._untidy += bool(summary.step)
         if self._untidy >= _TIDY:
-            made = compact(self._warehouse, LARGE, told=self._told or quiet)
+            removed = self._warehouse.vacuum()
             self._untidy = 0
-            self._say(f"files of {len(made)} tables were put together")
+            self._say(f"{sum(files for files, _ in removed.values()):,} files of old steps were removed")
 
     def _step(
         self, copies: Mapping[str, Sequence[Found]], until: Mapping[str, int | None] | None, unread: Sequence[Unread]
@@ -248,6 +246,12 @@ class TableStream:
             summary = self._step(missing, None, unread)
             if summary.step:
                 self._say(f"{len(missing)} clusters that the tables do not have: {summary.bytes_read:,} bytes")
+
+
+def _has_begun(checkpoint: str) -> bool:
+    """Whether a query has committed a micro-batch there."""
+    system, root = file_system(checkpoint)
+    return bool(system.get_file_info(f"{root}/commits").type.name == "Directory")
 
 
 def folded(before: Summary, later: Summary) -> Summary:

@@ -26,19 +26,15 @@ def run(args: Any) -> Report:
 
 VERB = Verb(
     name="doctor",
-    summary="which Java, Python, packages and table formats there are, and whether Spark works with them",
+    summary="which Java, Python and packages there are, and whether Spark works with them",
     run=run,
     flags=(Flag(("--quick",), "look only: start no session, try nothing"), *SPARK_FLAGS),
     examples=(
         Example(f"{NAME} doctor", "look, start a session, and try what the pipeline needs"),
         Example(f"{NAME} doctor --quick -o json", "the versions, for a report"),
-        Example(
-            f"{NAME} doctor --conf spark.jars.packages=io.delta:delta-spark_4.1_2.13:4.4.0",
-            "whether a release of Delta works with this Spark",
-        ),
     ),
     description=(
-        "Every table format is tried by writing and reading a small table in a temporary directory."
+        "Sessions and tables are tried by writing and reading a little in a temporary directory."
         " Exit code 1: something that is needed is missing or does not work."
     ),
 )

@@ -18,7 +18,7 @@ from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.base.warehouse_flags import OUT, point
 
 if TYPE_CHECKING:
-    from kshell.spark.warehouse import Warehouse
+    from kshell.spark.tables.warehouse import Warehouse
 
 _WORD = re.compile(r"\w+")
 _READS = ("select", "with", "values", "from", "table", "explain", "describe", "desc", "show")
@@ -42,14 +42,10 @@ def run(args: Any) -> Rows:
     with opened(args) as place:
         if not place.warehouse.state.step:
             raise place.warehouse.no_tables()
-        place.reads_all()
-
-        def asked() -> tuple[Sequence[str], Rows]:
-            moment = register(place.warehouse, _named_in(args.sql), args.as_of or Point())
-            place.progress(0, 0, "query")
-            return moment.unknown, _answer(place.warehouse, args.sql)
-
-        gone, found = place.steadily(asked)
+        place.starts_reading()
+        moment = register(place.warehouse, _named_in(args.sql), args.as_of or Point())
+        place.progress(0, 0, "query")
+        gone, found = moment.unknown, _answer(place.warehouse, args.sql)
         place.progress.stop()
         if gone:
             more = f" and {len(gone) - _NAMED:,} more" if len(gone) > _NAMED else ""

@@ -14,7 +14,7 @@ from kshell.spark.verbs.base.warehouse_flags import OUT
 
 if TYPE_CHECKING:
     from kshell.spark.report.base.told import Scope
-    from kshell.spark.warehouse import Warehouse
+    from kshell.spark.tables.warehouse import Warehouse
 
 _ATTENTION = typed("level:string figure:string what:string where:string section:string")
 _FILES = typed("file:string bytes:int64")
@@ -32,8 +32,8 @@ def run(args: Any) -> Report:
     with opened(args) as place:
         warehouse = place.warehouse
         scope = scope_of(warehouse, args.cluster)
-        place.reads_all()
-        answers = place.steadily(lambda: collect(warehouse.spark, reader(warehouse, scope), scope, place.progress))
+        place.starts_reading()
+        answers = collect(warehouse.spark, reader(warehouse, scope), scope, place.progress)
         place.progress(0, 0, "drawing")
         document = compose(scope, answers, (f"tables of {warehouse.place}", f"step {warehouse.state.step:,}"))
         return _answer(document, write(document, target))

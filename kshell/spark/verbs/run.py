@@ -10,7 +10,7 @@ from kshell.commands.base.result import Report
 from kshell.commands.base.spec import Arg, Example
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.base.warehouse_flags import FORMAT, OUT, SINCE, SOURCE_FLAGS, sources_of
+from kshell.spark.verbs.base.warehouse_flags import OUT, SINCE, SOURCE_FLAGS, sources_of
 
 if TYPE_CHECKING:
     from kshell.spark.truth import Truth
@@ -29,7 +29,7 @@ def run(args: Any) -> Report:
 
     sources = sources_of(args)
     with contextlib.ExitStack() as stack:
-        place = stack.enter_context(opened(args, args.format))
+        place = stack.enter_context(opened(args))
         warehouse, progress = place.warehouse, place.progress
         progress(0, 0, "looking for metadata directories")
         failed: Failures = {}
@@ -55,7 +55,6 @@ VERB = Verb(
     flags=(
         *SOURCE_FLAGS,
         OUT,
-        FORMAT,
         SINCE,
         *SPARK_FLAGS,
     ),

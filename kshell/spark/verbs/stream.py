@@ -14,7 +14,7 @@ from kshell.errors import EXIT_INTERRUPTED, UsageError
 from kshell.sources.points import Point
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.base.warehouse_flags import FORMAT, OUT, SINCE, SOURCE_FLAGS, sources_of
+from kshell.spark.verbs.base.warehouse_flags import OUT, SINCE, SOURCE_FLAGS, sources_of
 
 _FEW = 8 << 20
 """Bytes of logs that are not worth what makes Spark quick on much."""
@@ -33,7 +33,7 @@ def run(args: Any) -> Report:
         raise UsageError("no --checkpoint", hint="--checkpoint DIR is where the stream notes how far it is")
     if args.available_now and args.every:
         raise UsageError("--available-now and --every exclude each other")
-    with opened(args, args.format) as place:
+    with opened(args) as place:
 
         def say(words: str) -> None:
             place.progress.clear()
@@ -77,7 +77,6 @@ VERB = Verb(
     flags=(
         *SOURCE_FLAGS,
         OUT,
-        FORMAT,
         SINCE,
         Flag(("--checkpoint",), "a directory, local or a URI, where the stream notes how far it is", "DIR"),
         Flag(("--available-now",), "end when all that is there now is in the tables"),

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.sources.points import Point
+from kshell.spark.tables import catalog
 from kshell.spark.views.known_at import known_at, known_by
-from kshell.spark.warehouse import catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kshell.spark.warehouse import Warehouse
+    from kshell.spark.tables.warehouse import Warehouse
 
 
 class Moment(NamedTuple):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from kshell.sources.points import Point
 from kshell.spark import views
+from kshell.spark.tables import catalog
+from kshell.spark.tables.catalog import CURRENT
 from kshell.spark.views.moment import NOW, Moment, moment_of
-from kshell.spark.warehouse import catalog
-from kshell.spark.warehouse.commits import CURRENT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kshell.spark.warehouse import Warehouse
+    from kshell.spark.tables.warehouse import Warehouse
 
 
 def names() -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from kshell.spark.gold.base.declared import GoldTable
-from kshell.spark.warehouse import catalog
+from kshell.spark.tables import catalog
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from kshell.spark.report.collect import collect, tables_of
 from kshell.spark.report.compose import compose
 from kshell.spark.report.sections import sections
 from kshell.spark.schemas import spark_schema
-from kshell.spark.warehouse import catalog
+from kshell.spark.tables import catalog
 from tests.notebooks import sparks
 from tests.spark.report.answers import CLUSTER, DAY, NOW, made, nothing
 

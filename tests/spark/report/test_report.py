@@ -20,8 +20,8 @@ from kshell.spark.report.page import page
 from kshell.spark.report.sections import sections
 from kshell.spark.report.write import target_of, write
 from kshell.spark.verbs.report import scope_of
-from kshell.spark.warehouse import Warehouse
-from kshell.spark.warehouse.commits import ClusterState, Commits, State
+from kshell.spark.tables.warehouse import Warehouse
+from kshell.spark.tables.steps import ClusterState, State
 from tests.plots.answers import HOSTILE
 from tests.spark.report.answers import CLUSTER, made, nothing
 

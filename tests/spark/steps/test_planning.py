@@ -14,7 +14,7 @@ from kshell.spark.steps import planning
 from kshell.spark.steps.planning import clusters, truths
 from kshell.spark.steps.unread import Failures, after, exit_code, words
 from kshell.spark.truth import Truth
-from kshell.spark.warehouse.commits import ClusterState, State
+from kshell.spark.tables.steps import ClusterState, State
 from tests.builders import batch, value, write_log
 
 HUGE = 1 << 40

@@ -17,8 +17,8 @@ from kshell.spark.gold.base.declared import GoldTable
 from kshell.spark.options import SLICE_BYTES
 from kshell.spark.steps.step import advance
 from kshell.spark.truth import Reached, Truth, truth
-from kshell.spark.warehouse import Warehouse
-from kshell.spark.warehouse.commits import CLOSED
+from kshell.spark.tables.warehouse import Warehouse
+from kshell.spark.tables.catalog import CLOSED
 from tests.builders import sealed, value, write_log
 from tests.spark.gold import churn
 from tests.spark.gold.busy import BEGIN, DAY, HOUR, RACKS, Clock, Cluster, right

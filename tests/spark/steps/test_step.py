@@ -30,10 +30,12 @@ from kshell.spark.verbs.base.summary import report
 from kshell.spark.views.known_at import known_at
 from kshell.spark.views.moment import Moment, moment_of
 from kshell.spark.views.named import named
-from kshell.spark.warehouse import Warehouse, catalog
-from kshell.spark.warehouse.commits import CURRENT, State
+from kshell.spark.tables import catalog
+from kshell.spark.tables.warehouse import Warehouse
+from kshell.spark.tables.catalog import CURRENT
+from kshell.spark.tables.steps import State
 from kshell.spark.warehouse.parquet_tables import ParquetTables
-from kshell.spark.warehouse.parts import SHARED
+from kshell.spark.tables.data_files import SHARED
 from tests.builders import FIXTURES, batch, copy_of, node_name, recorded, value, write_log
 from tests.spark.damaging import spoil
 from tests.spark.reading import dumped

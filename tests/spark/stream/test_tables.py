@@ -22,7 +22,7 @@ from kshell.spark.steps.step import NOTHING, Summary
 from kshell.spark.steps.unread import words
 from kshell.spark.stream import tables as stream_tables
 from kshell.spark.stream.tables import Sources, Stopping, TableStream, Trigger, folded
-from kshell.spark.warehouse.commits import ClusterState, State
+from kshell.spark.tables.steps import ClusterState, State
 from tests.builders import batch, value, write_log
 from tests.spark.files.test_scan import refusing
 

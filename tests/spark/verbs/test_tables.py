@@ -11,8 +11,8 @@ from kshell.errors import SourceError
 from kshell.spark import cli
 from kshell.spark.steps.novelty import fresh_of
 from kshell.spark.steps.planning import clusters, truths
-from kshell.spark.warehouse import catalog
-from kshell.spark.warehouse.commits import ClusterState, Commits, State
+from kshell.spark.tables import catalog
+from kshell.spark.tables.steps import ClusterState, State
 from tests.builders import FIXTURES, batch, value, write_log
 from tests.spark.files.test_scan import refusing
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from kshell.errors import CommandError, DataError, LeaseLostError, UsageError
-from kshell.spark.warehouse import Warehouse
-from kshell.spark.warehouse.commits import FOLDER, ClusterState, Commits, State, copied, parsed
+from kshell.spark.tables.warehouse import Warehouse
+from kshell.spark.tables.steps import ClusterState, State
 from tests.spark.here import ROOT
 
 STATE = State(
@@ -107,7 +107,7 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
 def test_a_killed_writer_holds_nothing(tmp_path: Path) -> None:
     program = (
         f"import os, sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from kshell.spark.warehouse.commits import Commits\n"
+        "
         "Commits(sys.argv[1]).lock.__enter__(); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)

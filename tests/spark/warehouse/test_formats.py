@@ -15,7 +15,8 @@ import pytest
 
 from kshell.errors import UsageError
 from kshell.spark import formats, session
-from kshell.spark.warehouse import Warehouse, catalog
+from kshell.spark.tables import catalog
+from kshell.spark.tables.warehouse import Warehouse
 from kshell.spark.warehouse.row_tables import RowTables, condition_of, literal, quoted
 from kshell.spark.warehouse.storage import LocalStorage
 from tests.notebooks import sparks

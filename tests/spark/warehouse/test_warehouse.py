@@ -13,9 +13,10 @@ from kshell.commands.base import arrow_tables
 from kshell.commands.base.tables import Field
 from kshell.errors import CommandError, DataError, UsageError
 from kshell.spark.verbs.base.opened import Opened
-from kshell.spark.warehouse import Warehouse, catalog
-from kshell.spark.warehouse.catalog import TableSpec
-from kshell.spark.warehouse.commits import ClusterState
+from kshell.spark.tables import catalog
+from kshell.spark.tables.warehouse import Warehouse
+from kshell.spark.tables.catalog import TableSpec
+from kshell.spark.tables.steps import ClusterState
 from kshell.spark.warehouse.parquet_tables import ParquetTables, escaped
 from kshell.spark.warehouse.parts import Part, write_part
 from kshell.spark.warehouse.storage import LocalStorage

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from kshell.errors import CommandError, DeadlineError, KshellError, UsageError
-from kshell.spark.formats import PARQUET
 from kshell.spark.verbs.base.warehouse_flags import out_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kshell.render.progress import Progress
-    from kshell.spark.warehouse import Warehouse
+    from kshell.spark.tables.warehouse import Warehouse
 
 _BRIEF = {
     # Of little data, most of the time goes into compiling what works on it.
@@ -26,9 +24,6 @@ _BRIEF = {
 
 _FEW_OFFSETS = 1_000_000
 """Records of all clusters together up to which tables are small enough for a session that starts quickly."""
-T = TypeVar("T")
-_AGAIN = 4
-"""How often what steps disturb is begun: a stream may commit every few seconds."""
 
 
 class Opened:
@@ -42,48 +37,21 @@ class Opened:
     progress: Progress
     is_brief = False
 
-    def reads_all(self) -> None:
-        """Says whether that is little, of a verb which may read all of the tables."""
-        self.is_brief = sum(one.reached["offset"] for one in self.warehouse.state.clusters.values()) < _FEW_OFFSETS
-
-    def steadily(self, work: Callable[[], T]) -> T:
-        """What ``work`` makes of the tables; once more, of the newest, where steps have replaced some meanwhile.
-
-        Raises CommandError where that happens again and again.
-        """
+    def starts_reading(self) -> None:
+        """Starts the session, for a verb which may read all of the tables, and opens the newest step."""
         warehouse = self.warehouse
+        offsets = sum(cluster.reached["offset"] for cluster in warehouse.state.clusters.values())
+        self.is_brief = offsets < _FEW_OFFSETS
         warehouse.spark  # noqa: B018  # it starts: in the seconds that this takes a step may count
         warehouse.renew()
-        for left in reversed(range(_AGAIN)):
-            try:
-                found = work()
-                # Files that are replaced are missed; rows of other formats are only not there.
-                if warehouse.format == PARQUET or not warehouse.renew():
-                    return found
-            except (DeadlineError, UsageError):
-                raise
-            except Exception:
-                if not left or not self._has_moved():
-                    raise
-        raise CommandError(f"{warehouse.place}: steps replace its tables all the time", hint="ask when less is written")
-
-    def _has_moved(self) -> bool:
-        try:
-            return self.warehouse.renew()
-        except KshellError:
-            return False
 
 
 @contextlib.contextmanager
-def opened(args: Any, format: str | None = None) -> Iterator[Opened]:
-    """The warehouse of ``--out``. ``format``: of one that is not there yet.
-
-    Raises UsageError, DataError for a state that cannot be read.
-    """
+def opened(args: Any) -> Iterator[Opened]:
+    """The warehouse of ``--out``. Raises UsageError, DataError for a state that cannot be read."""
     from kshell.render.progress import Progress
-    from kshell.spark.formats import format_settings
     from kshell.spark.session import check, is_started_here, running
-    from kshell.spark.warehouse import Warehouse
+    from kshell.spark.tables.warehouse import Warehouse
 
     out = out_of(args)
     check(args.master)
@@ -95,11 +63,23 @@ def opened(args: Any, format: str | None = None) -> Iterator[Opened]:
         def session() -> SparkSession:
             made.progress(0, 0, "starting Spark")
             is_brief = made.is_brief and is_started_here(args.master)
-            settings = (_BRIEF if is_brief else {}) | format_settings(made.warehouse.format, made.warehouse.place)
-            settings |= dict(args.conf or ())
+            settings = (_BRIEF if is_brief else {}) | dict(args.conf or ())
             return stack.enter_context(
                 running(args.master, settings=settings, brief=is_brief, log_level=args.spark_log)
             )
 
-        made.warehouse = Warehouse(session, out, format)
+        made.warehouse = Warehouse(session, out)
         yield made
+
+
+@contextlib.contextmanager
+def maintained(args: Any) -> Iterator[Warehouse]:
+    """The warehouse of ``--out`` as its only writer, for what needs no session. Raises CommandError where there is no
+    table: nothing is made there."""
+    from kshell.spark.tables.warehouse import Warehouse
+
+    warehouse = Warehouse(None, out_of(args))
+    if not warehouse.state.step:
+        raise warehouse.no_tables()
+    with warehouse.writing():
+        yield warehouse

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kshell.commands.base.result import Report, Row, Rows, Section, typed
 from kshell.errors import EXIT_DATA, EXIT_OK
 from kshell.spark.steps.step import Summary
-from kshell.spark.warehouse import catalog
+from kshell.spark.tables import catalog
 
 _TABLES = typed("table:string layer:string rowsWritten:int64")
 _QUARANTINE = typed("kind:string count:int64 reason:string")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from kshell.commands.base.spec import Flag
 from kshell.errors import UsageError
 from kshell.sources.points import Point, parse_point
 from kshell.sources.remote import plain
-from kshell.spark.formats import FORMATS, PARQUET
 
 OUT = Flag(("--out",), "the directory of the tables, local or a URI", "DIR")
-FORMAT = Flag(("--format",), f"of new tables ({PARQUET})", "NAME", choices=(PARQUET, *FORMATS))
 SOURCE_FLAGS = (
     Flag(("--source",), "metadata directories, log directories or files: a path or a glob", "GLOB", repeat=True),
     Flag(("--cluster",), "the cluster of copies whose meta.properties is missing (each one its own)", "ID"),
@@ -50,3 +49,8 @@ def out_of(args: Any) -> str:
     if not args.out:
         raise UsageError("no --out", hint="--out DIR is where the tables are")
     return str(args.out)
+
+
+def time_of(time_ms: int) -> str:
+    """A time in milliseconds since 1970 as ISO 8601, in UTC."""
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

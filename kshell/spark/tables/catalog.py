@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kshell.commands.base.tables import Field
 from kshell.errors import UsageError
 from kshell.spark import schemas
-from kshell.spark.warehouse.commits import ALL, CLOSED, CURRENT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -18,7 +17,9 @@ BRONZE, SILVER, GOLD = "bronze", "silver", "gold"
 LAYERS = (BRONZE, SILVER, GOLD)
 RECORDS, QUARANTINE, FILES, COPIES, CLUSTERS = "records", "quarantine", "files", "copies", "clusters"
 CONTROL_RECORDS = "control_records"
-CLUSTER, BATCH, IS_CURRENT, IS_FINAL = "clusterId", "batch", "isCurrent", "isFinal"
+CLUSTER, IS_CURRENT, IS_FINAL = "clusterId", "isCurrent", "isFinal"
+CLOSED, CURRENT = "closed", "current"
+"""The parts of a table: versions that have ended or rows that are final, and those that are replaced."""
 _CURRENT = "current_"
 
 
@@ -29,8 +30,6 @@ class TableSpec(NamedTuple):
     layer: str
     summary: str
     fields: tuple[Field, ...]
-    by_cluster: bool = True
-    """Whether the rows of each cluster lie by themselves; else a step's rows of all lie together."""
     has_versions: bool = False
     """Rows are versions: those that have ended stay, the others are replaced."""
     settles: bool = False
@@ -44,25 +43,13 @@ class TableSpec(NamedTuple):
         return f"{self.layer}/{self.name}"
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        """The parts that it has."""
-        return (CLOSED, CURRENT) if self.closes else (ALL,)
-
-    @property
     def closes(self) -> str | None:
-        """The column that tells which of the two parts a row belongs to."""
+        """The column that tells which of the two parts a row belongs to; the table is partitioned by it."""
         return IS_CURRENT if self.has_versions else IS_FINAL if self.settles else None
 
-    def told(self, part: str) -> str:
-        """In SQL and in names of directories, what that column says in a part."""
+    def partition_of(self, part: str) -> str:
+        """What that column says in a part, as the names of directories have it."""
         return "true" if (part == CURRENT) == self.has_versions else "false"
-
-    @property
-    def split_by(self) -> tuple[str, ...]:
-        """The columns whose values are directories, outermost first; each step adds one more below."""
-        if not self.by_cluster:
-            return ()
-        return (self.closes, CLUSTER) if self.closes else (CLUSTER,)
 
 
 @cache
@@ -92,11 +79,11 @@ def current_names() -> dict[str, str]:
 def _bronze() -> list[TableSpec]:
     return [
         TableSpec(RECORDS, BRONZE, "every record of the clusters' logs, and of snapshots that state begins with",
-                  schemas.RECORD_FIELDS, by_cluster=False),
+                  schemas.RECORD_FIELDS),
         TableSpec(CONTROL_RECORDS, BRONZE, "records that the quorum writes: leaders, voters, kraft.version, snapshots",
-                  schemas.RECORD_FIELDS, by_cluster=False),
+                  schemas.RECORD_FIELDS),
         TableSpec(QUARANTINE, BRONZE, "what could not be read or decoded, with the reason",
-                  schemas.QUARANTINE_FIELDS, by_cluster=False),
+                  schemas.QUARANTINE_FIELDS),
         TableSpec(FILES, BRONZE, "the files of every copy, as far as planning looked at them", schemas.FILE_FIELDS),
         TableSpec(COPIES, BRONZE, "the copies of every cluster's log, and how they agree", schemas.COPY_FIELDS),
         TableSpec(CLUSTERS, BRONZE, "how far the tables of every cluster are", schemas.CLUSTER_FIELDS),
@@ -119,7 +106,7 @@ def _gold() -> list[TableSpec]:
         *(
             TableSpec(
                 one.name, GOLD, one.summary, (*one.fields, *([declared.IS_FINAL] if one.settles else [])),
-                by_cluster=not one.is_fleet, settles=bool(one.settles), is_fleet=one.is_fleet,
+                settles=bool(one.settles), is_fleet=one.is_fleet,
             )
             for one in made.values()
         ),
@@ -129,8 +116,7 @@ def _gold() -> list[TableSpec]:
 def as_declared(spec: TableSpec, frame: DataFrame) -> DataFrame:
     """The table's columns in their order. A type that is not the declared one is a fault of whoever made the rows."""
     names = [field.name for field in spec.fields]
-    made = frame if frame.columns == names else frame.select(*names)
-    for is_, field in zip(made.schema.fields, schemas.spark_schema(spec.fields).fields, strict=True):
-        has, wanted = is_.dataType.simpleString(), field.dataType.simpleString()  # says nothing of nulls
-        assert has == wanted, f"{spec.name}.{field.name} is {has}, not {wanted}"
-    return made
+    found = {field.name: field.dataType.simpleString() for field in frame.schema.fields}  # says nothing of nulls
+    for name, wanted in schemas.spark_columns(spec.fields):
+        assert found[name] == wanted, f"{spec.name}.{name} is {found[name]}, not {wanted}"
+    return frame if [*found] == names else frame.select(*names)

@@ -1,0 +1,296 @@
+"""Data files of a table: Parquet that Spark's tasks, or the driver, write with Arrow. Free of Spark.
+
+A file has a name that no other has, and is part of its table once a commit names it. So what was written by a task that
+failed, was killed, or ran twice is in nobody's way; ``kshell-pipeline vacuum`` removes it. The same code writes local
+files and objects of a store, which therefore need no connector of Spark's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import secrets
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kshell.commands.base.arrow_tables import schema
+from kshell.commands.base.tables import Field
+from kshell.errors import CommandError, DataError
+from kshell.sources import remote
+
+CLUSTER = "clusterId"
+CODEC = "zstd"
+"""Of records, less than half the bytes of snappy (Spark's default) for the same time."""
+GROUP_BYTES = 32 << 20
+"""Bytes in Arrow of a row group, about: what is held until it is written, and what readers skip or share out."""
+FILE_BYTES = 128 << 20
+"""Bytes of a file from which on the next rows go into another one: a change of few rows rewrites no more than that."""
+_PLAIN = ("json", "binary", "int64")
+"""Types of columns without a dictionary: values hardly repeat, or are as short as their numbers in one."""
+_LONGEST = 64
+"""Characters up to which a file's least and greatest text is noted. Without them readers look into the file."""
+SHARED = "tasks write there themselves: --out must be one place for them and the driver (a mount, or a URI), with room"
+"""What to look at where a task cannot write."""
+
+
+class DataFile(NamedTuple):
+    """A file of a table, as Delta's log has it: where it is, and what readers can know without opening it."""
+
+    path: str
+    """Below the table, ``isCurrent=true/part-….parquet`` where it is partitioned."""
+    size: int
+    """In bytes."""
+    rows: int
+    partition: str | None
+    """The value of the partition column, ``true`` or ``false``; ``None`` where there is no such column."""
+    least: Mapping[str, Any]
+    greatest: Mapping[str, Any]
+    nulls: Mapping[str, int]
+
+    def statistics(self) -> str:
+        """As the Delta protocol spells them (Per-file Statistics)."""
+        made = {
+            "numRecords": self.rows, "minValues": dict(self.least), "maxValues": dict(self.greatest),
+            "nullCount": dict(self.nulls),
+        }  # fmt: skip
+        return json.dumps(made, separators=(",", ":"))
+
+    def may_hold(self, clusters: Collection[str]) -> bool:
+        """Whether rows of one of those clusters may be in it."""
+        first, last = self.least.get(CLUSTER), self.greatest.get(CLUSTER)
+        return first is None or last is None or any(first <= cluster <= last for cluster in clusters)
+
+
+class DataFileWriter(NamedTuple):
+    """Writes rows of one table as files below it. It travels to tasks: plain values only."""
+
+    table: str
+    """The table's directory, a local path or a URI."""
+    fields: tuple[Field, ...]
+    partition_by: str | None = None
+    """A boolean column whose values are directories."""
+
+    def write(self, batches: Iterable[Any]) -> list[DataFile]:
+        """Writes ``pyarrow.RecordBatch`` es that have exactly the table's columns, in their order; texts may be of
+        Arrow's type for dictionaries, in the file they are texts. Without rows there is no file.
+
+        Raises CommandError where the place cannot be written to; whatever is raised, no file is left.
+        """
+        arrow, files, done = importlib.import_module("pyarrow"), dict[str | None, _OpenFile](), list[DataFile]()
+        try:
+            for rows in _groups(arrow, batches):
+                for partition, part in self._partitions(rows):
+                    if partition not in files:
+                        files[partition] = _OpenFile(self, partition, part.schema)
+                    files[partition].append(part)
+                    if files[partition].size() >= FILE_BYTES:
+                        done.append(files.pop(partition).close())
+            while files:
+                done.append(files.popitem()[1].close())
+        except BaseException as error:
+            for file in files.values():
+                file.discard()
+            self.remove(done)
+            if isinstance(error, OSError):
+                raise CommandError(f"{self.table}: {remote.reason(error)}", hint=SHARED) from None
+            raise
+        return done
+
+    def write_frame(self, batches: Iterable[Any]) -> list[DataFile]:
+        """The same of batches as Spark has them, whose nested types have other names inside."""
+        arrow = importlib.import_module("pyarrow")
+        declared = schema(arrow, self.fields)
+        return self.write(
+            part for batch in batches for part in arrow.Table.from_batches([batch]).cast(declared).to_batches()
+        )
+
+    def without(self, file: DataFile, clusters: Collection[str]) -> list[DataFile] | None:
+        """The rows of a file but those of some clusters, as new files; ``None`` where it has no row of them.
+
+        Raises DataError for a file that is not there or cannot be read.
+        """
+        arrow, compute = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.compute")
+        unwanted = arrow.array(sorted(clusters), arrow.string())
+        with self._opened(file) as parquet:
+            there = compute.unique(parquet.read(columns=[CLUSTER]).column(CLUSTER))
+            if not compute.any(compute.is_in(there, value_set=unwanted)).as_py():
+                return None
+
+            def kept() -> Iterator[Any]:
+                for rows in self._read(parquet, file):
+                    is_unwanted = compute.is_in(rows.column(CLUSTER), value_set=unwanted)
+                    yield from rows.filter(compute.invert(is_unwanted)).to_batches()
+
+            return self.write(kept())
+
+    def merge(self, files: Sequence[DataFile]) -> list[DataFile]:
+        """All rows of some files in as few as there can be. Raises DataError, CommandError."""
+
+        def rows() -> Iterator[Any]:
+            for file in files:
+                with self._opened(file) as parquet:
+                    for part in self._read(parquet, file):
+                        yield from part.to_batches()
+
+        return self.write(rows())
+
+    def read(self, files: Iterable[DataFile], columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Their rows as ``pyarrow.Table`` s of the declared columns, a row group at a time. Raises DataError."""
+        for file in files:
+            with self._opened(file) as parquet:
+                for rows in self._read(parquet, file):
+                    yield rows if columns is None else rows.select(columns)
+
+    def remove(self, files: Iterable[DataFile]) -> None:
+        """Removes files that no commit has named. One that stays is in nobody's way."""
+        system, root = file_system(self.table)
+        for file in files:
+            with contextlib.suppress(OSError):
+                system.delete_file(f"{root}/{file.path}")
+
+    def missing(self, files: Sequence[DataFile]) -> DataFile | None:
+        """The first of some files that is not there, if any. Raises CommandError."""
+        system, root = file_system(self.table)
+        try:
+            infos = system.get_file_info([f"{root}/{file.path}" for file in files])
+        except OSError as error:
+            raise CommandError(f"{self.table}: {remote.reason(error)}") from None
+        return next((file for file, info in zip(files, infos, strict=True) if info.size != file.size), None)
+
+    @contextlib.contextmanager
+    def _opened(self, file: DataFile) -> Iterator[Any]:
+        parquet = importlib.import_module("pyarrow.parquet")
+        system, root = file_system(self.table)
+        path = f"{self.table}/{file.path}"
+        try:
+            with system.open_input_file(f"{root}/{file.path}") as opened, parquet.ParquetFile(opened) as found:
+                yield found
+        except (OSError, importlib.import_module("pyarrow").ArrowException) as error:
+            hint = "the table's log names it: put it back, or make the tables again in another --out"
+            raise DataError(f"{path}: {remote.reason(error)}", hint=hint) from None
+
+    def _read(self, parquet: Any, file: DataFile) -> Iterator[Any]:
+        """Row groups with the declared columns; one that is newer than the file is null."""
+        arrow = importlib.import_module("pyarrow")
+        declared = schema(arrow, self.fields)
+        names = set(parquet.schema_arrow.names)
+        for number in range(parquet.num_row_groups):
+            rows = parquet.read_row_group(number)
+            columns = []
+            for field in declared:
+                if field.name in names:
+                    columns.append(rows.column(field.name).cast(field.type))
+                elif field.name == self.partition_by:
+                    columns.append(arrow.repeat(arrow.scalar(file.partition == "true"), rows.num_rows))
+                else:
+                    columns.append(arrow.nulls(rows.num_rows, field.type))
+            yield arrow.Table.from_arrays(columns, schema=declared)
+
+    def _partitions(self, rows: Any) -> Iterator[tuple[str | None, Any]]:
+        if self.partition_by is None:
+            yield None, rows
+            return
+        compute = importlib.import_module("pyarrow.compute")
+        column = rows.column(self.partition_by)
+        assert not column.null_count, self.partition_by
+        rest = rows.drop_columns([self.partition_by])
+        for partition, mask in (("true", column), ("false", compute.invert(column))):
+            part = rest.filter(mask)
+            if part.num_rows:
+                yield partition, part
+
+
+class _OpenFile:
+    """A file that is being written."""
+
+    def __init__(self, writer: DataFileWriter, partition: str | None, arrow_schema: Any) -> None:
+        folder = "" if partition is None else f"{writer.partition_by}={partition}/"
+        self._path = f"{folder}part-{secrets.token_hex(12)}.{CODEC}.parquet"
+        self._partition = partition
+        self._system, root = file_system(writer.table)
+        self._whole = f"{root}/{self._path}"
+        if not remote.is_remote(writer.table):
+            os.makedirs(os.path.dirname(self._whole), exist_ok=True)
+        self._sink = self._system.open_output_stream(self._whole)
+        self._footers: list[Any] = []
+        parquet = importlib.import_module("pyarrow.parquet")
+        nested = any(not isinstance(field.type, str) for field in writer.fields)
+        coded = [field.name for field in writer.fields if field.type not in _PLAIN]
+        try:
+            self._writer = parquet.ParquetWriter(
+                self._sink, arrow_schema, compression=CODEC, use_dictionary=nested or coded, store_schema=False,
+                metadata_collector=self._footers,
+            )  # fmt: skip
+        except BaseException:
+            self.discard()
+            raise
+
+    def append(self, rows: Any) -> None:
+        self._writer.write_table(rows)
+
+    def size(self) -> int:
+        return int(self._sink.tell())
+
+    def close(self) -> DataFile:
+        """Ends the file; says what is in it."""
+        self._writer.close()
+        size = self._sink.tell()
+        self._sink.close()
+        return _described(self._path, size, self._partition, self._footers[0])
+
+    def discard(self) -> None:
+        with contextlib.suppress(Exception):
+            self._sink.close()
+        with contextlib.suppress(OSError):
+            self._system.delete_file(self._whole)
+
+
+def _described(path: str, size: int, partition: str | None, footer: Any) -> DataFile:
+    """What a footer says: rows, and the least and greatest values and the nulls of columns of numbers and texts."""
+    least: dict[str, Any] = {}
+    greatest: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    unknown = set[str]()
+    for group in (footer.row_group(number) for number in range(footer.num_row_groups)):
+        for column in (group.column(number) for number in range(group.num_columns)):
+            name, found = column.path_in_schema, column.statistics
+            if "." in name or found is None:
+                unknown.add(name)
+                continue
+            nulls[name] = nulls.get(name, 0) + (found.null_count or 0)
+            if found.null_count == group.num_rows:
+                continue
+            if not found.has_min_max or not all(_is_noted(end) for end in (found.min, found.max)):
+                unknown.add(name)
+                continue
+            least[name] = min(least.get(name, found.min), found.min)
+            greatest[name] = max(greatest.get(name, found.max), found.max)
+    for name in unknown & least.keys():
+        del least[name], greatest[name]
+    return DataFile(path, size, footer.num_rows, partition, least, greatest, nulls)
+
+
+def _is_noted(value: Any) -> bool:
+    return type(value) is int or (type(value) is str and len(value) <= _LONGEST)
+
+
+def file_system(place: str) -> tuple[Any, str]:
+    """The ``pyarrow.fs.FileSystem`` of a local path or a URI, and the path within it."""
+    if remote.is_remote(place):
+        return remote.system(place)
+    return importlib.import_module("pyarrow.fs").LocalFileSystem(), place
+
+
+def _groups(arrow: Any, batches: Iterable[Any]) -> Iterator[Any]:
+    """Neighbours as one table each, of about ``GROUP_BYTES``."""
+    waiting: list[Any] = []
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+        if sum(part.nbytes for part in waiting) >= GROUP_BYTES:
+            yield arrow.Table.from_batches(waiting).unify_dictionaries()
+            waiting = []
+    if waiting:
+        yield arrow.Table.from_batches(waiting).unify_dictionaries()

@@ -1,0 +1,351 @@
+"""One Delta table: the files of a version, and commits that succeed on exactly that version, or not at all.
+
+``deltalake`` (delta-rs) reads and writes the transaction log; what the files hold is :mod:`.data_files`' part. Source:
+the Delta transaction protocol (PROTOCOL.md of delta-io/delta): add and remove actions, optimistic concurrency.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import time
+import urllib.parse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kshell.commands.base.tables import Field
+from kshell.errors import CommandError, DataError, UsageError
+from kshell.extras import require
+from kshell.sources import remote
+from kshell.spark.schemas import schema_json
+from kshell.spark.tables.data_files import DataFile, DataFileWriter, file_system
+
+STEP = "kshell.step"
+"""The key in a commit's information that names the step which made it."""
+NO_TABLE = -1
+"""The version before a table's first one."""
+RETAINED_HOURS = 48
+"""How long files stay that no version after it has: for readers, for ``history`` and for ``restore``."""
+_PROPERTIES = {
+    "delta.checkpointInterval": "20",
+    "delta.deletedFileRetentionDuration": f"interval {RETAINED_HOURS} hours",
+    "delta.logRetentionDuration": "interval 168 hours",
+}
+_MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
+"""Operations that change no row: whoever made them, a step goes on from there."""
+_STORES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
+"""Schemes that delta-rs knows by another name."""
+
+
+class Commit(NamedTuple):
+    """A version of a table, as its log tells of it."""
+
+    version: int
+    time_ms: int
+    operation: str
+    step: int | None
+    """The step of the pipeline that made it; ``None``: another program."""
+    details: Mapping[str, Any]
+
+
+class Table:
+    """A Delta table, of which one version is open. ``files`` are those that the next commit is to leave.
+
+    Args:
+        place: where it lies, a local path or a URI; it need not be there.
+        name, summary: what its metadata says.
+        fields: the declared columns.
+        partition_by: the boolean column that it is partitioned by, if any.
+    """
+
+    def __init__(
+        self, place: str, name: str, summary: str, fields: Sequence[Field], partition_by: str | None = None
+    ) -> None:
+        self.place, self.name, self.summary, self.fields = place, name, summary, tuple(fields)
+        self.partition_by = partition_by
+        self.version = NO_TABLE
+        self.files: dict[str, DataFile] = {}
+        self.appended: set[str] = set()
+        """Paths of files that were added since the version that is open, and hold new rows only."""
+        self._base: dict[str, DataFile] = {}
+        self._added_columns: list[Field] = []
+        self._delta: Any = None
+        self._uri = _uri(place)
+
+    @property
+    def writer(self) -> DataFileWriter:
+        """What writes its files, here or in tasks."""
+        return DataFileWriter(self.place, self.fields, self.partition_by)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether there is anything to commit."""
+        return self.files.keys() != self._base.keys()
+
+    def open(self, version: int | None = None) -> None:
+        """Opens a version, the newest without one; ``NO_TABLE`` is the table without any.
+
+        Raises DataError for a version that is not there or a log that cannot be read, UsageError for a table whose
+        columns are others than the declared ones.
+        """
+        self._delta = None if version == NO_TABLE else self._load(version)
+        self.version = NO_TABLE if self._delta is None else self._delta.version()
+        self._base = {} if self._delta is None else {file.path: file for file in self._listed()}
+        self._added_columns = [] if self._delta is None else self._columns_to_add()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets what was not committed."""
+        self.files, self.appended = dict(self._base), set()
+
+    def new_files(self) -> list[DataFile]:
+        """The files that the next commit is to add."""
+        return [file for path, file in self.files.items() if path not in self._base]
+
+    def add(self, files: Iterable[DataFile], *, appended: bool = False) -> None:
+        """Files more, with rows that are new, or that other files had."""
+        for file in files:
+            self.files[file.path] = file
+            if appended:
+                self.appended.add(file.path)
+
+    def drop(self, files: Iterable[DataFile]) -> None:
+        """Files that the next version does not have."""
+        for file in files:
+            del self.files[file.path]
+            self.appended.discard(file.path)
+
+    def files_at(self, version: int) -> dict[str, DataFile]:
+        """The files of another version. Raises DataError where the log does not reach back so far."""
+        other = Table(self.place, self.name, self.summary, self.fields, self.partition_by)
+        other.open(version)
+        return other.files
+
+    def commit(self, step: int) -> int:
+        """Makes ``files`` the next version, in one transaction; gives its number.
+
+        Raises CommandError where somebody else has committed since the version was opened: then nothing has changed.
+        """
+        lake, transaction = _libraries()
+        now = int(time.time() * 1000)
+        added = [
+            transaction.AddAction(file.path, file.size, self._values(file), now, True, file.statistics())
+            for path, file in self.files.items()
+            if path not in self._base
+        ]
+        removed = [
+            transaction.RemoveAction(file.path, True, now, file.size, self._values(file))
+            for path, file in self._base.items()
+            if path not in self.files
+        ]
+        made = lake.CommitProperties(custom_metadata={STEP: str(step)}, max_commit_retries=0)
+        columns = [self.partition_by] if self.partition_by else []
+        declared = lake.Schema.from_json(schema_json(self.fields))
+        try:
+            if self._delta is None:
+                assert not removed
+                if not remote.is_remote(self.place):
+                    os.makedirs(self.place, exist_ok=True)
+                transaction.create_table_with_add_actions(
+                    self._uri, declared, added, mode="error", partition_by=columns, name=self.name,
+                    description=self.summary, configuration=_PROPERTIES, storage_options=storage_options(self.place),
+                    commit_properties=made,
+                )  # fmt: skip
+                self._delta = self._load(None)
+            else:
+                if self._added_columns:
+                    more = lake.Schema.from_json(schema_json(self._added_columns))
+                    self._delta.alter.add_columns(more.fields, commit_properties=made)
+                    self.version, self._added_columns = self._delta.version(), []
+                self._delta.create_write_transaction(
+                    [*added, *removed], "append", declared, partition_by=columns, commit_properties=made
+                )
+                self._delta.update_incremental()
+        except (lake.exceptions.DeltaError, OSError) as error:
+            raise self._lost(error) from error
+        expected = self.version + 1
+        if self._delta.version() != expected:  # somebody committed right after
+            self._delta = self._load(expected)
+        self.version, self._base, self.appended = expected, dict(self.files), set()
+        return expected
+
+    def commits(self, limit: int | None = None) -> list[Commit]:
+        """What the log tells of the versions up to the open one, the newest first. Raises DataError."""
+        if self._delta is None:
+            return []
+        try:
+            found = self._delta.history(limit)
+        except Exception as error:
+            raise self._unreadable(error) from error
+        return [_commit(one) for one in found]
+
+    def compact(self, step: int, target_bytes: int) -> int:
+        """Puts small files together (OPTIMIZE), in a commit of its own; gives the version."""
+        lake, _ = _libraries()
+        try:
+            self._delta.optimize.compact(
+                target_size=target_bytes,
+                writer_properties=lake.WriterProperties(compression="ZSTD"),
+                commit_properties=lake.CommitProperties(custom_metadata={STEP: str(step)}, max_commit_retries=0),
+            )
+        except (lake.exceptions.DeltaError, OSError) as error:
+            raise self._lost(error) from error
+        self.open()
+        return self.version
+
+    def vacuum(self, hours: int, *, dry_run: bool = False) -> tuple[int, int]:
+        """Removes files that no version of the last ``hours`` has, nor the open one; gives how many and their bytes."""
+        lake, _ = _libraries()
+
+        def run(*, dry_run: bool) -> list[str]:
+            paths: list[str] = self._delta.vacuum(
+                hours, dry_run=dry_run, enforce_retention_duration=False, full=True, keep_versions=[self.version]
+            )
+            return paths
+
+        try:
+            gone = run(dry_run=True)
+            size = self._bytes(gone)
+            if gone and not dry_run:
+                run(dry_run=False)
+        except (lake.exceptions.DeltaError, OSError) as error:
+            raise self._lost(error) from error
+        if not dry_run:
+            self.open()
+        return len(gone), size
+
+    def _bytes(self, paths: Sequence[str]) -> int:
+        system, root = file_system(self.place)
+        infos = system.get_file_info([f"{root}/{urllib.parse.unquote(path)}" for path in paths]) if paths else []
+        return sum(info.size or 0 for info in infos)
+
+    def adopt(self, pinned: int, step: int) -> None:
+        """Opens the newest version, for writing, where the last step knows another one.
+
+        Maintenance by whatever program is kept. What a step wrote that was killed is undone. Raises CommandError for
+        rows of another program.
+        """
+        self.open()
+        later = [one for one in self.commits() if one.version > pinned] if self.version > pinned else []
+        if all(one.operation in _MAINTENANCE for one in later):
+            return
+        for one in later:
+            if one.step is None and one.operation not in _MAINTENANCE:
+                raise CommandError(
+                    f"{self.place}: version {one.version} was written by another program ({one.operation})",
+                    hint=f"`kshell-pipeline restore` brings back what step {step} left; take others' rows elsewhere",
+                )
+        self.files = self.files_at(pinned) if pinned != NO_TABLE else {}
+        if self.has_changed:
+            self.commit(step)
+
+    def _load(self, version: int | None) -> Any:
+        """The table of delta-rs; ``None`` where there is none."""
+        lake, _ = _libraries()
+        try:
+            return lake.DeltaTable(self._uri, version=version, storage_options=storage_options(self.place))
+        except lake.exceptions.TableNotFoundError:
+            if version is None:
+                return None
+            raise DataError(
+                f"{self.place}: is not there, and the tables have its version {version}",
+                hint="put it back, or make the tables again in another --out",
+            ) from None
+        except Exception as error:  # delta-rs raises DeltaError, OSError and bare exceptions
+            raise self._unreadable(error) from error
+
+    def _listed(self) -> Iterator[DataFile]:
+        arrow = importlib.import_module("pyarrow")
+        table = arrow.table(self._delta.get_add_actions(flatten=True))
+        for row in table.to_pylist():
+            least, greatest, nulls = (
+                {name[len(kind) :]: value for name, value in row.items() if name.startswith(kind) and value is not None}
+                for kind in ("min.", "max.", "null_count.")
+            )
+            partition = row.get(f"partition.{self.partition_by}")
+            said = None if partition is None else str(partition).lower()
+            path = urllib.parse.unquote(row["path"])
+            yield DataFile(path, row["size_bytes"], row["num_records"], said, least, greatest, nulls)
+
+    def _columns_to_add(self) -> list[Field]:
+        """The declared columns that the table does not have yet. Raises UsageError where its others differ."""
+        there = {
+            column["name"]: _plain(column["type"]) for column in json.loads(self._delta.schema().to_json())["fields"]
+        }
+        wanted = {column["name"]: _plain(column["type"]) for column in json.loads(schema_json(self.fields))["fields"]}
+        for name, kind in there.items():
+            if wanted.get(name) != kind:
+                raise UsageError(
+                    f"{self.place}: column {name} is of another release of kshell",
+                    hint="use that release, or make the tables again: `kshell-pipeline run` with a new --out",
+                )
+        return [field for field in self.fields if field.name not in there]
+
+    def _values(self, file: DataFile) -> dict[str, str | None]:
+        return {self.partition_by: file.partition} if self.partition_by else {}
+
+    def _lost(self, error: BaseException) -> CommandError:
+        said = remote.reason(error)
+        if "commit" in said.lower() or "already exists" in said.lower():
+            return CommandError(
+                f"{self.place}: another writer has committed meanwhile",
+                hint="nothing of this step counts; run it again",
+            )
+        return CommandError(f"{self.place}: {said}")
+
+    def _unreadable(self, error: BaseException) -> DataError:
+        return DataError(
+            f"{self.place}: not a table that can be read: {remote.reason(error)}",
+            hint="restore its _delta_log, or make the tables again in another --out",
+        )
+
+
+def _plain(kind: Any) -> str:
+    """A type without comments and nullability, which programs add and leave out."""
+    if isinstance(kind, str):
+        return kind
+    if kind["type"] == "struct":
+        return f"struct<{','.join(field['name'] + ':' + _plain(field['type']) for field in kind['fields'])}>"
+    if kind["type"] == "array":
+        return f"array<{_plain(kind['elementType'])}>"
+    return f"map<{_plain(kind['keyType'])},{_plain(kind['valueType'])}>"
+
+
+def _commit(found: Mapping[str, Any]) -> Commit:
+    step = found.get(STEP)
+    return Commit(
+        int(found["version"]),
+        int(found.get("timestamp", 0)),
+        str(found.get("operation", "")),
+        int(step) if step is not None else None,
+        found,
+    )
+
+
+def storage_options(place: str) -> dict[str, str] | None:
+    """What delta-rs does not take from the environment by itself, as :mod:`kshell.sources.remote` understands it."""
+    if not remote.is_remote(place):
+        return None
+    made = {}
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+    if _uri(place).startswith("s3://"):
+        if endpoint.startswith("http://"):
+            made["aws_allow_http"] = "true"
+        if endpoint:
+            made["aws_endpoint_url"] = endpoint
+            made["aws_region"] = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+    return made
+
+
+def _uri(place: str) -> str:
+    scheme, separator, rest = place.partition("://")
+    return f"{_STORES.get(scheme, scheme)}://{rest}" if separator else place
+
+
+def _libraries() -> tuple[Any, Any]:
+    """The package, and its module of transactions. Raises UsageError where it is not installed."""
+    lake, transaction, _ = require(
+        "kshell-pipeline", "spark", "deltalake", "deltalake.transaction", "deltalake.exceptions"
+    )
+    return lake, transaction

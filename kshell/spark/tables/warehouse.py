@@ -1,0 +1,431 @@
+"""A warehouse: the Delta tables of a fleet below one place, written in steps that count as a whole or not at all.
+
+::
+
+    warehouse = Warehouse(spark, "/data/tables")
+    with warehouse.writing():
+        warehouse.begin(["4L6g3nShT-eMCtK--X86sw"])
+        warehouse.append("records", frame)
+        warehouse.commit({"4L6g3nShT-eMCtK--X86sw": ClusterState(reached)})
+
+Between ``begin`` and ``commit``, ``read`` gives what the step has written as well. The rows of all clusters lie
+together, in files that say which clusters they may hold; a change of some clusters' rows rewrites those that hold them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pickle
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from kshell.commands.base.tables import Field
+from kshell.errors import CommandError, DataError
+from kshell.sources import remote
+from kshell.spark.failures import of_task
+from kshell.spark.schemas import spark_columns, spark_schema
+from kshell.spark.steps.spread import spread
+from kshell.spark.tables import catalog
+from kshell.spark.tables.catalog import CLOSED, CLUSTER, CURRENT, TableSpec
+from kshell.spark.tables.data_files import SHARED, DataFile, DataFileWriter
+from kshell.spark.tables.delta import NO_TABLE, RETAINED_HOURS, Table
+from kshell.spark.tables.steps import ClusterState, State, StepLog, writer_lock
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SMALL_FILE = 1 << 20
+_MOST_SMALL_FILES = 4
+"""Files below so many bytes that a part of a table may have; when there are more, a commit makes one of them."""
+_THREADS = 8
+"""Tables that are committed at once: each is a few requests, in a store of some ten milliseconds."""
+_VALUE = "value"
+_FOR_SPARK = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
+"""What Hadoop calls the stores that have another name there."""
+T = TypeVar("T")
+
+
+class Warehouse:
+    """The tables below a place.
+
+    Args:
+        spark: a session, or what gives one once it is needed; ``None`` where no rows are read or written.
+        out: a local path or a URI. Nothing is made there before a step is written.
+
+    Raises UsageError for tables of an older kshell, DataError for a log of steps that cannot be read.
+    """
+
+    def __init__(self, spark: SparkSession | Callable[[], SparkSession] | None, out: str) -> None:
+        self.place = location(out)
+        self.log = StepLog(self.place)
+        self.state = self.log.load()
+        self.step = 0
+        """The number of the step that was begun; 0: none."""
+        self._session = spark
+        self._tables: dict[str, Table] = {}
+        self._rows: dict[str, int] = {}
+        self._clusters = self._known_clusters()
+        """Those whose rows may be in the tables."""
+        self._is_writer = False
+        self._abandoned: list[tuple[DataFileWriter, list[DataFile]]] = []
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session, made now if it was not yet."""
+        assert self._session is not None, "only a session can read and write rows"
+        if not hasattr(self._session, "sql"):
+            self._session = self._session()
+        return cast("SparkSession", self._session)
+
+    def no_tables(self) -> CommandError:
+        """What to raise where some are needed, and no step was ever committed."""
+        return CommandError(f"{self.place}: there are no tables", hint="`kshell-pipeline run` makes them")
+
+    # --- reading ---
+
+    def read(self, name: str, clusters: Collection[str] | None = None, part: str | None = None) -> DataFrame:
+        """A table's rows: of some clusters, of one part (``current``: versions that have not ended). UsageError for a
+        name that there is none of."""
+        return self._frame(catalog.table(name), self.files(name, part), clusters)
+
+    def read_appended(self, name: str) -> DataFrame:
+        """The rows that the step has appended."""
+        table = self.table(name)
+        return self._frame(catalog.table(name), [table.files[path] for path in sorted(table.appended)], None)
+
+    def read_before(self, name: str, clusters: Collection[str], column: str, least: int) -> DataFrame:
+        """The rows of some clusters from the steps before, whose ``column`` is at least that number."""
+        table = self.table(name)
+        files = [file for path, file in table.files.items() if path not in table.appended]
+        files = [file for file in files if file.greatest.get(column, least) >= least]
+        frame = self._frame(catalog.table(name), files, clusters)
+        return frame.where(frame[column] >= least)
+
+    def files(self, name: str, part: str | None = None) -> list[DataFile]:
+        """The files of a table, or of a part of it."""
+        spec = catalog.table(name)
+        files = self.table(name).files.values()
+        return [file for file in files if part is None or not spec.closes or file.partition == spec.partition_of(part)]
+
+    def tables(self) -> list[str]:
+        """The names of the tables that there are, in the order of the catalog."""
+        return [name for name in catalog.tables() if name in self.state.versions]
+
+    def table(self, name: str) -> Table:
+        """A table, opened at the version that counts; by the only writer, so that it can commit."""
+        found = self._tables.get(name)
+        if found is None:
+            found = self._new_table(catalog.table(name))
+            version = self.state.versions.get(name, NO_TABLE)
+            if self._is_writer:
+                found.adopt(version, self.state.step)
+            else:
+                found.open(version)
+            self._tables[name] = found
+        return found
+
+    def renew(self) -> bool:
+        """Reads the state again, between steps; whether another step counts now."""
+        before, self.state = self.state.step, self.log.load()
+        self._tables = {}
+        self.abandon()
+        return self.state.step != before
+
+    def _new_table(self, spec: TableSpec) -> Table:
+        return Table(f"{self.place}/{spec.path}", spec.name, spec.summary, spec.fields, spec.closes)
+
+    def _frame(self, spec: TableSpec, files: Sequence[DataFile], clusters: Collection[str] | None) -> DataFrame:
+        if clusters is not None:
+            files = [file for file in files if file.may_hold(clusters)]
+        if not files:
+            return empty(self.spark, spec.fields)
+        schema, root = spark_schema(spec.fields), f"{self.place}/{spec.path}"
+        if remote.is_remote(self.place):
+            # Tasks read a store as they write it; Spark's own reader would need a connector on its class path.
+            work = _Reading(DataFileWriter(root, spec.fields, spec.closes))
+            frame = spread(self.spark, [pickle.dumps(file) for file in files], work, schema)
+        else:
+            base = for_spark(root)
+            paths = [f"{base}/{file.path}" for file in files]
+            try:
+                frame = self.spark.read.load(paths, "parquet", schema, basePath=base, __globPaths__="false")
+            except Exception as error:
+                gone = self._new_table(spec).writer.missing(files)
+                if gone is None:
+                    raise
+                hint = "the table's log names it: put it back, or make the tables again in another --out"
+                raise DataError(f"{root}/{gone.path}: is not there", hint=hint) from error
+            if frame.columns != schema.names:  # the column of directories comes last
+                frame = frame.select(*schema.names)
+        if clusters is None or self._clusters <= set(clusters):
+            return frame
+        return frame.where(frame[CLUSTER].isin(sorted(clusters)))
+
+    # --- writing ---
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """As the only writer. What a killed one left is undone. Raises CommandError where another one writes."""
+        with writer_lock(self.place) as is_alone:
+            self.state = self.log.load()
+            self.log.check_alone(is_alone=is_alone)
+            self._tables, self._is_writer = {}, True
+            try:
+                if self.log.interrupted is not None:
+                    self._in_parallel(self.table, catalog.tables())
+                yield
+            finally:
+                self.abandon()
+                self._tables, self._is_writer = {}, False
+
+    def begin(self, clusters: Collection[str] = ()) -> int:
+        """Begins a step about some clusters, which may be new; gives its number."""
+        assert self._is_writer, "a step is for the only writer"
+        self.abandon()
+        self.step = self.log.next_step
+        self._clusters = {*self._known_clusters(), *clusters}
+        return self.step
+
+    def abandon(self) -> None:
+        """Forgets a step that was not committed, and removes the files that it wrote."""
+        for table in self._tables.values():
+            self._abandoned.append((table.writer, table.new_files()))
+            table.reset()
+        for writer, files in self._abandoned:
+            writer.remove(files)
+        self._abandoned, self._rows, self.step = [], {}, 0
+        self._clusters = self._known_clusters()
+
+    def _known_clusters(self) -> set[str]:
+        return {*self.state.clusters, *self.state.failed}
+
+    def writer(self, name: str) -> DataFileWriter:
+        """What writes files of a table, in tasks too; :meth:`append_files` makes them count."""
+        return self.table(name).writer
+
+    def append(self, name: str, frame: DataFrame) -> int:
+        """Rows more. Gives how many."""
+        return self.append_files(name, self._written(name, frame))
+
+    def append_files(self, name: str, files: Iterable[DataFile]) -> int:
+        """The same of files that were written with :meth:`writer`. Raises CommandError where one is not here."""
+        table, files = self._own(name), list(files)
+        gone = table.writer.missing(files)
+        if gone is not None:
+            raise CommandError(f"{table.place}/{gone.path}: a task wrote it, and it is not here", hint=SHARED)
+        table.add(files, appended=True)
+        self._rows[name] = self._rows.get(name, 0) + sum(file.rows for file in files)
+        return self._rows[name]
+
+    def retract(self, name: str) -> None:
+        """What the step has appended to a table does not count; it may append again."""
+        table = self._own(name)
+        files = [table.files[path] for path in table.appended]
+        table.drop(files)
+        table.writer.remove(files)
+        self._rows.pop(name, None)
+
+    def replace(self, name: str, frame: DataFrame, clusters: Collection[str]) -> int:
+        """All rows of those clusters, of which some may have none; of a fleet's table, all rows. Gives how many."""
+        table, before = self._own(name), list(self.table(name).files.values())
+        rows = self.append(name, frame)
+        if catalog.table(name).is_fleet:
+            table.drop(before)
+        else:
+            self._remove(table, before, clusters)
+        table.appended.clear()
+        return rows
+
+    def extend(self, name: str, frame: DataFrame, clusters: Collection[str], from_scratch: Collection[str] = ()) -> int:
+        """Rows that have ended, or are final, are more rows; the others are all that those clusters have. How many.
+
+        ``from_scratch``: clusters whose rows of the first kind do not count any more, but for these.
+        """
+        table, current, closed = self._own(name), self.files(name, CURRENT), self.files(name, CLOSED)
+        rows = self.append(name, frame)
+        self._remove(table, current, clusters)
+        self._remove(table, closed, from_scratch)
+        table.appended.clear()
+        return rows
+
+    def remove(self, clusters: Collection[str]) -> None:
+        """Nothing of those clusters counts any more, in any table."""
+        for name in catalog.tables():
+            table = self._own(name)
+            self._remove(table, list(table.files.values()), clusters)
+
+    def commit(
+        self,
+        clusters: Mapping[str, ClusterState],
+        failed: Mapping[str, Mapping[str, str]] | None = None,
+        action: str = "run",
+    ) -> State:
+        """Makes the step count, with the new states of the clusters that it was about.
+
+        ``failed``: as in a state, of all clusters; ``None``: as it was. Raises CommandError where another writer has
+        committed meanwhile: then nothing of the step counts.
+        """
+        before = self.state
+        made = before._replace(
+            clusters={**before.clusters, **clusters},
+            failed=before.failed if failed is None else failed,
+            rows={**before.rows, **self._rows},
+        )
+        return self._committed(made, action)
+
+    def _committed(self, state: State, action: str) -> State:
+        for table in self._tables.values():
+            _tidy(table)
+        missing = [name for name in catalog.tables() if name not in state.versions]  # they exist, without rows too
+        names = dict.fromkeys([*missing, *(name for name, table in self._tables.items() if table.has_changed)])
+        self.log.begin(self.step, action)
+        versions = self._in_parallel(lambda name: self.table(name).commit(self.step), names)
+        others = {name: table.version for name, table in self._tables.items()}
+        state = state._replace(versions={**state.versions, **others, **versions})
+        self.state = self.log.done(self.step, action, state)
+        self.abandon()
+        return self.state
+
+    def _in_parallel(self, work: Callable[[str], T], names: Iterable[str]) -> dict[str, T]:
+        names = list(names)
+        with ThreadPoolExecutor(_THREADS, "kshell commit") as pool:
+            return dict(zip(names, pool.map(work, names), strict=True))
+
+    def _written(self, name: str, frame: DataFrame) -> list[DataFile]:
+        """The rows of a frame as files, by its tasks."""
+        made = catalog.as_declared(catalog.table(name), frame)
+        try:
+            rows = made.mapInArrow(_Writing(self.writer(name)), f"{_VALUE} binary").collect()
+        except Exception as error:
+            if (known := of_task(error)) is not None:
+                raise known from error
+            raise
+        return [file for row in rows for file in pickle.loads(row[_VALUE])]
+
+    def _remove(self, table: Table, files: Iterable[DataFile], clusters: Collection[str]) -> None:
+        """Rows of some clusters are not in some files any more."""
+        for file in files:
+            if file.may_hold(clusters) and (rest := table.writer.without(file, clusters)) is not None:
+                table.drop([file])
+                table.add(rest, appended=False)
+
+    def _own(self, name: str) -> Table:
+        assert self.step, "rows are written within a step"
+        return self.table(name)
+
+    # --- upkeep ---
+
+    def restore(self, step: int) -> State:
+        """Makes the tables what a step left, as a new step. Raises UsageError for a step that there is none of,
+        CommandError where files of it were removed by :meth:`vacuum`."""
+        wanted = self.log.load(step)
+        self.begin(wanted.clusters)
+        for name in catalog.tables():
+            table = self.table(name)
+            files = table.files_at(wanted.versions[name]) if name in wanted.versions else {}
+            gone = table.writer.missing([file for path, file in files.items() if path not in table.files])
+            if gone is not None:
+                raise CommandError(
+                    f"{table.place}/{gone.path}: is not there any more",
+                    hint="vacuum removes what no step of its last hours has; `kshell-pipeline history` lists steps",
+                )
+            table.files = dict(files)
+        versions = self.state.versions
+        return self._committed(wanted._replace(versions=versions), f"restore {step}")
+
+    def optimize(self, target_bytes: int) -> list[str]:
+        """Puts small files together, as a step; gives the tables of which some were. Their rows stay what they are."""
+        wanted = [name for name in self.tables() if self._has_several(name, target_bytes)]
+        if not wanted:
+            return []
+        self.begin()
+        self.log.begin(self.step, "optimize")
+        for name in wanted:
+            self.table(name).compact(self.step, target_bytes)
+        versions = {**self.state.versions, **{name: table.version for name, table in self._tables.items()}}
+        self.state = self.log.done(self.step, "optimize", self.state._replace(versions=versions))
+        self.abandon()
+        return wanted
+
+    def _has_several(self, name: str, target_bytes: int) -> bool:
+        parts: dict[str | None, int] = {}
+        for file in self.table(name).files.values():
+            parts[file.partition] = parts.get(file.partition, 0) + (file.size < target_bytes)
+        return any(count > 1 for count in parts.values())
+
+    def vacuum(self, hours: int = RETAINED_HOURS, *, dry_run: bool = False) -> dict[str, tuple[int, int]]:
+        """Removes files that no version of the last ``hours`` has, nor the step that counts, as a step.
+
+        Gives (files, bytes) by table. With ``dry_run`` nothing is removed, and no step is made.
+        """
+        self.begin()
+        if not dry_run:
+            self.log.begin(self.step, "vacuum")
+        removed = self._in_parallel(lambda name: self.table(name).vacuum(hours, dry_run=dry_run), self.tables())
+        removed.update(self.log.vacuum(hours, dry_run=dry_run))
+        if not dry_run:
+            versions = {**self.state.versions, **{name: table.version for name, table in self._tables.items()}}
+            self.state = self.log.done(self.step, "vacuum", self.state._replace(versions=versions))
+        self.abandon()
+        return removed
+
+
+def empty(spark: SparkSession, fields: Sequence[Field]) -> DataFrame:
+    """No rows of those columns, and one that Spark's optimizer knows to be empty: what is joined with it goes, too."""
+    columns = (f"CAST(NULL AS {kind}) AS `{name}`" for name, kind in spark_columns(fields))
+    return spark.sql(f"SELECT {', '.join(columns)} WHERE false")
+
+
+def location(place: str) -> str:
+    """A place as all paths below it begin: absolute, without a slash at its end. Raises UsageError."""
+    place = remote.plain(place)
+    return place.rstrip("/") if remote.is_remote(place) else os.path.abspath(place)
+
+
+def for_spark(place: str) -> str:
+    """A place that :func:`location` gave, as Spark and Hadoop name it."""
+    if not remote.is_remote(place):
+        return f"file://{place}"  # without it a cluster takes it for a path of its own file system
+    scheme, _, rest = place.partition("://")
+    return f"{_FOR_SPARK.get(scheme, scheme)}://{rest}"
+
+
+def _tidy(table: Table) -> None:
+    """Makes one file of small ones, where there are many."""
+    parts: dict[str | None, list[DataFile]] = {}
+    for file in table.files.values():
+        if file.size < _SMALL_FILE:
+            parts.setdefault(file.partition, []).append(file)
+    for files in parts.values():
+        if len(files) > _MOST_SMALL_FILES and table.has_changed:
+            merged = table.writer.merge(files)
+            table.writer.remove(file for file in files if file in table.new_files())
+            table.drop(files)
+            table.add(merged)
+
+
+class _Writing:
+    """Rows of a frame as files of a table: what a task does with them. It gives the files, pickled, as one row."""
+
+    def __init__(self, writer: DataFileWriter) -> None:
+        self._writer = writer
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        arrow: Any = importlib.import_module("pyarrow")
+        files = self._writer.write_frame(batches)
+        if files:
+            yield arrow.record_batch([arrow.array([pickle.dumps(files)], type=arrow.binary())], names=[_VALUE])
+
+
+class _Reading:
+    """The rows of one file, in a task."""
+
+    def __init__(self, writer: DataFileWriter) -> None:
+        self._writer = writer
+
+    def __call__(self, piece: bytes) -> Iterator[Any]:
+        for rows in self._writer.read([pickle.loads(piece)]):
+            yield from rows.to_batches()

@@ -1,0 +1,88 @@
+"""``kshell-pipeline history``: the steps, or the versions of one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kshell.commands.base.result import Row, Rows, typed
+from kshell.commands.base.spec import Arg, Example
+from kshell.errors import UsageError
+from kshell.spark.session import NAME
+from kshell.spark.tables import catalog
+from kshell.spark.tables.steps import BEGIN, DONE
+from kshell.spark.verbs import Verb
+from kshell.spark.verbs.base.warehouse_flags import OUT, time_of
+
+_STEPS = typed("step:int64 time:string timeMs:int64 action:string state:string changedTables:int64 tables:[string]")
+_VERSIONS = typed("version:int64 time:string timeMs:int64 step:int64 operation:string counts:boolean")
+
+
+def run(args: Any) -> Rows:
+    """One row per step, or per version of a table; the newest first. Raises CommandError where there are no tables."""
+    from kshell.spark.tables.warehouse import Warehouse
+    from kshell.spark.verbs.base.warehouse_flags import out_of
+
+    warehouse = Warehouse(None, out_of(args))
+    if not warehouse.state.step:
+        raise warehouse.no_tables()
+    if args.table is None:
+        return Rows(_STEPS, list(_steps(warehouse.log.rows()))[::-1])
+    if args.table not in warehouse.state.versions:
+        catalog.table(args.table)  # says what there is
+        raise UsageError(f"{args.table}: no such table in {warehouse.place}")
+    counting = {
+        row["versions"][args.table]
+        for row in warehouse.log.rows()
+        if row["phase"] == DONE and args.table in row["versions"]
+    }
+    rows = [
+        {
+            "version": commit.version,
+            "time": time_of(commit.time_ms),
+            "timeMs": commit.time_ms,
+            "step": commit.step,
+            "operation": commit.operation,
+            "counts": commit.version in counting,
+        }
+        for commit in warehouse.table(args.table).commits()
+    ]
+    return Rows(_VERSIONS, rows)
+
+
+def _steps(rows: Sequence[Row]) -> Iterator[Row]:
+    before: dict[str, int] = {}
+    for number, row in enumerate(rows):
+        if row["phase"] == BEGIN:
+            following = rows[number + 1] if number + 1 < len(rows) else None
+            if following is not None and following["phase"] == DONE and following["step"] == row["step"]:
+                continue
+            yield _step(row, "running or killed" if following is None else "killed", [])
+            continue
+        versions = {name: version for name, version in row["versions"].items() if name in catalog.tables()}
+        yield _step(row, "done", sorted(name for name, version in versions.items() if before.get(name) != version))
+        before = versions
+
+
+def _step(row: Row, state: str, tables: list[str]) -> Row:
+    return {
+        "step": row["step"], "time": time_of(row["timeMs"]), "timeMs": row["timeMs"], "action": row["action"],
+        "state": state, "changedTables": len(tables), "tables": tables,
+    }  # fmt: skip
+
+
+VERB = Verb(
+    name="history",
+    summary="the steps that made the tables, or the versions of one table",
+    run=run,
+    args=(Arg("table", "one table: its versions in Delta's log", arity="?"),),
+    flags=(OUT,),
+    examples=(
+        Example(f"{NAME} history --out tables", "every step, the newest first, and the tables that it changed"),
+        Example(f"{NAME} history topics --out tables", "which step made which version"),
+    ),
+    description=(
+        "A version that counts is one that a step has named: other engines can open a table as of it. Spark is not"
+        " started."
+    ),
+)

@@ -1,0 +1,62 @@
+"""``kshell-pipeline optimize``: the small files of many steps, put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.commands.base.result import Rows, typed
+from kshell.commands.base.spec import Example, Flag
+from kshell.spark.session import NAME
+from kshell.spark.verbs import Verb
+from kshell.spark.verbs.base.warehouse_flags import OUT
+
+_COLUMNS = typed("table:string filesBefore:int64 filesAfter:int64 bytesBefore:int64 bytesAfter:int64")
+_TARGET_MB = 128
+
+
+def run(args: Any) -> Rows:
+    """One row per table that was rewritten. Raises CommandError where there are no tables: nothing is made there."""
+    from kshell.spark.verbs.base.opened import maintained
+
+    with maintained(args) as warehouse:
+        before = {name: warehouse.files(name) for name in warehouse.tables()}
+        changed = warehouse.optimize(args.target << 20)
+        rows = []
+        for name in changed:
+            after = warehouse.files(name)
+            rows.append({
+                "table": name,
+                "filesBefore": len(before[name]),
+                "filesAfter": len(after),
+                "bytesBefore": sum(file.size for file in before[name]),
+                "bytesAfter": sum(file.size for file in after),
+            })  # fmt: skip
+        return Rows(_COLUMNS, rows)
+
+
+def _megabytes(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:9]) > 0):
+        raise ValueError("a number of megabytes")
+    return int(text[:9])
+
+
+VERB = Verb(
+    name="optimize",
+    summary="put small files of the tables together",
+    run=run,
+    flags=(
+        OUT,
+        Flag(
+            ("--target",),
+            f"about so many megabytes a file; larger ones stay ({_TARGET_MB})",
+            "MB",
+            _megabytes,
+            _TARGET_MB,
+        ),
+    ),
+    examples=(Example(f"{NAME} optimize --out tables", "after many steps"),),
+    description=(
+        "Rows stay what they are. It is a step of its own, Delta's OPTIMIZE of every table: killed, it does not count."
+        " The files that it replaces stay for readers until `vacuum`. Spark is not started."
+    ),
+)

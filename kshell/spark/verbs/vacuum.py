@@ -1,0 +1,63 @@
+"""``kshell-pipeline vacuum``: removes files that no recent step has."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kshell.commands.base.result import Rows, typed
+from kshell.commands.base.spec import Example, Flag
+from kshell.spark.session import NAME
+from kshell.spark.tables.delta import RETAINED_HOURS
+from kshell.spark.verbs import Verb
+from kshell.spark.verbs.base.warehouse_flags import OUT
+
+_COLUMNS = typed("table:string files:int64 bytes:int64")
+_UNITS = {"h": 1, "d": 24}
+
+
+def run(args: Any) -> Rows:
+    """One row per table of which files were removed, or with ``--dry-run`` would be. Raises CommandError where there
+    are no tables."""
+    from kshell.spark.verbs.base.opened import maintained
+
+    with maintained(args) as warehouse:
+        removed = warehouse.vacuum(args.retain, dry_run=args.dry_run)
+        return Rows(
+            _COLUMNS,
+            [{"table": name, "files": files, "bytes": size} for name, (files, size) in removed.items() if files],
+        )
+
+
+def _hours(text: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,6})(h|d)", text, re.ASCII)
+    if found is None:
+        raise ValueError("a duration in hours or days: 0h, 48h, 7d")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+VERB = Verb(
+    name="vacuum",
+    summary="remove files that no recent step has",
+    run=run,
+    flags=(
+        OUT,
+        Flag(
+            ("--retain",),
+            f"how far back steps can be read and restored ({RETAINED_HOURS}h)",
+            "TIME",
+            _hours,
+            RETAINED_HOURS,
+        ),
+        Flag(("--dry-run",), "remove nothing, say what would be"),
+    ),
+    examples=(
+        Example(f"{NAME} vacuum --out tables", "once a day, by a scheduler"),
+        Example(f"{NAME} vacuum --out tables --retain 7d --dry-run", "what a week of history would leave"),
+    ),
+    description=(
+        "A step replaces files and leaves the old ones for readers that still have them open, for `history` and for"
+        " `restore`. This removes those that no step of the time given has, and what killed tasks have left. With"
+        " --retain 0h, readers that are at work now may fail. Spark is not started."
+    ),
+)
