@@ -42,9 +42,14 @@ def local(master: str = "local[*]", settings: Mapping[str, str] | None = None) -
 
 
 def register(spark: Any) -> None:
-    """Makes the format ``kraft`` known to a session, classic or Connect."""
+    """Makes the format ``kraft`` known to a session, classic or Connect.
+
+    Raises CommandError where the Python of the session's workers lacks what reading needs.
+    """
+    from kshell.spark.failures import check_workers
     from kshell.spark.source import KraftDataSource  # late: it imports pyspark
 
+    check_workers(spark)
     spark.dataSource.register(KraftDataSource)
 
 

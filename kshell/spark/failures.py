@@ -5,6 +5,10 @@ error of Spark's; what is known of it is read out of that.
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
+from typing import Any
 
 from kshell.errors import CommandError
 from kshell.spark.tables.data_files import SHARED
@@ -17,6 +21,8 @@ _INSTALL = (
     " `pip install 'kraft-shell[spark]'`, or an environment that is sent along: docs/spark.md"
 )
 
+_PATIENCE = 30.0
+"""Seconds for an import."""
 WORKER_STARTS = 5
 """How often the Python of a stream is started before its failure counts: each start has Spark's ten seconds."""
 _LATE_WORKER = "Python worker failed to connect back"
@@ -30,6 +36,30 @@ def is_late_worker(error: BaseException | None) -> bool:
     the stream again loses nothing and repeats nothing.
     """
     return error is not None and _LATE_WORKER in str(error)
+
+
+def check_workers(spark: Any) -> None:
+    """Raises CommandError where the Python that a classic session starts its workers with on this machine cannot import
+    this package: Spark would say it in a page of Java, and of the last line only.
+
+    A virtual environment is enough for that, where PYSPARK_PYTHON is not set: workers are whatever ``python3`` is on
+    the path. Sessions by Connect have their workers elsewhere.
+    """
+    if ".connect." in type(spark).__module__:
+        return
+    python = shutil.which(spark.sparkContext.pythonExec)
+    if python is None or python == sys.executable:
+        return
+    command = [python, "-c", "import kshell.spark.source"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return  # Spark will say what it is
+    if done.returncode and (lacks := _LACKS.search(done.stderr)) is not None:
+        raise CommandError(
+            f"the Python of Spark's workers, {python}, has no module {lacks[1]}",
+            hint=f"set PYSPARK_PYTHON={sys.executable} before the session starts",
+        )
 
 
 def of_task(error: BaseException) -> CommandError | None:

@@ -11,6 +11,7 @@
 ``showSecrets``  ``true`` shows what is redacted otherwise
 ``sliceBytes``   at most so many bytes of a log in one Spark partition, about (default 16 MiB)
 ``parallelism``  how many partitions there should be at least, if there is enough to read (default: cores, twice)
+``variant``      ``true``: the data of records, and other JSON, as VARIANT instead of text
 ``pushFilters``  ``true``: conditions on type, clusterId, offset and timestampMs narrow what is read
 ================ ===================================================================================================
 
@@ -45,7 +46,7 @@ STARTS = ("earliest", "latest")
 SNAPSHOTS = ("auto", "all", "only", "none")
 _NAMES = (
     "path", "paths", "view", "types", "since", "until", "clusters", "columns", "snapshots", "showSecrets",
-    "sliceBytes", "parallelism", "pushFilters", "maxBytesPerTrigger", "startingOffsets",
+    "sliceBytes", "parallelism", "pushFilters", "variant", "maxBytesPerTrigger", "startingOffsets",
 )  # fmt: skip
 
 
@@ -70,6 +71,7 @@ class Options(NamedTuple):
     slice_bytes: int = SLICE_BYTES
     parallelism: int = 1
     push_filters: bool = False
+    variant: bool = False
     trigger_bytes: int = UNLIMITED
     starts: str = STARTS[0]
     moving: tuple[str, ...] = ()
@@ -120,6 +122,7 @@ def parse(given: Mapping[str, str]) -> Options:
         _count("sliceBytes", options, SLICE_BYTES),
         _count("parallelism", options, 2 * (os.cpu_count() or 1)),
         _truth("pushFilters", options),
+        _truth("variant", options),
         _count("maxBytesPerTrigger", options, UNLIMITED),
         _one_of("startingOffsets", options, STARTS),
         tuple(name for name in ("since", "until") if is_ago(options.get(name, ""))),

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kshell.errors import KshellError, UsageError
-from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import Slice, partitions
 from kshell.spark.options import Narrowing, Options, chosen, parse
 from kshell.spark.schemas import FILES, QUARANTINE, fields_of, spark_schema
-from kshell.spark.stream.source import KraftStreamReader
+from kshell.spark.stream.source import KraftStreamReader, read_view
+from kshell.spark.variants import variant_schema
 
 # By name: what a class derives from has no types where pyspark is not installed, and the same ones where it is.
 _spark: Any = importlib.import_module("pyspark.sql.datasource")
@@ -45,7 +45,7 @@ class KraftDataSource(_spark.DataSource):  # type: ignore[misc]
     def schema(self) -> Any:
         """The columns of the view that was asked for."""
         with _hinted():
-            return spark_schema(parse(self.options).fields())
+            return _schema(parse(self.options))
 
     def reader(self, schema: Any) -> Any:
         """A reader of exactly the columns of ``schema``."""
@@ -74,13 +74,19 @@ def _hinted() -> Iterator[None]:
 def _as_asked(options: Options, schema: Any) -> Options:
     """The options, with the columns of a schema that the caller may have given. Raises UsageError for other types."""
     fields = chosen(fields_of(options.view), schema.fieldNames(), options.view)
-    for asked, ours in zip(schema.fields, spark_schema(fields).fields, strict=True):
+    columns = tuple(field.name for field in fields)
+    for asked, ours in zip(schema.fields, _schema(options._replace(columns=columns)).fields, strict=True):
         if asked.dataType != ours.dataType:
             raise UsageError(
                 f"{asked.name}: the view {options.view} has it as {ours.dataType.simpleString()},"
                 f" not as {asked.dataType.simpleString()}"
             )
-    return options._replace(columns=tuple(field.name for field in fields))
+    return options._replace(columns=columns)
+
+
+def _schema(options: Options) -> Any:
+    fields = options.fields()
+    return variant_schema(fields) if options.variant else spark_schema(fields)
 
 
 class KraftReader(_spark.DataSourceReader):  # type: ignore[misc]
@@ -96,9 +102,7 @@ class KraftReader(_spark.DataSourceReader):  # type: ignore[misc]
 
     def read(self, partition: Any) -> Iterator[Any]:
         """Arrow record batches of the columns that were asked for. Raises UnreadError."""
-        options = self._options
-        view = View(options.view, options.fields(), options.narrowing, show_secrets=options.show_secrets, is_whole=True)
-        return view.batches(partition.slices)
+        return read_view(self._options, partition.slices)
 
 
 class PushingReader(KraftReader):

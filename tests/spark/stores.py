@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,17 +66,50 @@ def store() -> Iterator[Store]:
     server.start()
     made = Store("http://{}:{}".format(*server.get_host_and_port()))
     _count(server, made)
+    try:
+        with _environment(made):
+            yield made
+    finally:
+        server.stop()
+
+
+_SERVER = """
+import logging, sys, threading
+from moto.server import ThreadedMotoServer
+logging.getLogger("werkzeug").setLevel(logging.ERROR)
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+print("http://{}:{}".format(*server.get_host_and_port()), flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def separate_store() -> Iterator[Store]:
+    """One in a process of its own: a library that waits for it with Python's lock held does not wait for ever."""
+    pytest.importorskip("moto.server")
+    program = [sys.executable, "-c", _SERVER]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            made = Store(process.stdout.readline().strip())
+            with _environment(made):
+                yield made
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
+def _environment(made: Store) -> Iterator[None]:
+    """The variables that clients of the store take, and its bucket."""
     with pytest.MonkeyPatch.context() as patch:
         remote._system.cache_clear()  # what was opened is of another store
         for name, value in made.variables.items():
             patch.setenv(name, value)
         for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_S3", "AWS_SESSION_TOKEN"):
             patch.delenv(name, raising=False)
-        try:
-            made.system().create_dir(BUCKET)
-            yield made
-        finally:
-            server.stop()
+        made.system().create_dir(BUCKET)
+        yield
 
 
 def _count(server: Any, made: Store) -> None:

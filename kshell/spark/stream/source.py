@@ -24,6 +24,7 @@ from kshell.spark.options import STARTS, UNLIMITED, Options
 from kshell.spark.schemas import FILES
 from kshell.spark.stream.place import Places, offset_of, places_of
 from kshell.spark.stream.plan import Bounds, bounds, latest, slices
+from kshell.spark.variants import with_variants
 
 _spark: Any = importlib.import_module("pyspark.sql.datasource")
 try:
@@ -109,6 +110,12 @@ class KraftStreamReader(Offsets):
         """Arrow record batches of the columns that were asked for. Raises UnreadError for a file that is gone: a
         micro-batch does not end with rows missing.
         """
-        options = self._options
-        view = View(options.view, options.fields(), options.narrowing, show_secrets=options.show_secrets, is_whole=True)
-        return view.batches(partition.slices)
+        return read_view(self._options, partition.slices)
+
+
+def read_view(options: Options, pieces: tuple[Slice, ...]) -> Iterator[Any]:
+    """Arrow record batches of the columns that were asked for, in a task. Raises UnreadError."""
+    fields = options.fields()
+    view = View(options.view, fields, options.narrowing, show_secrets=options.show_secrets, is_whole=True)
+    batches = view.batches(pieces)
+    return with_variants(batches, fields) if options.variant else batches

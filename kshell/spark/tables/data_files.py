@@ -35,6 +35,14 @@ SHARED = "tasks write there themselves: --out must be one place for them and the
 """What to look at where a task cannot write."""
 
 
+_REPAIR = "the table's log names it: put it back, or make the tables again in another --out"
+
+
+def lost_file(path: str) -> DataError:
+    """The error of a file that a table's log names, and that is gone."""
+    return DataError(f"{path}: is not there any more", hint=_REPAIR)
+
+
 class DataFile(NamedTuple):
     """A file of a table, as Delta's log has it: where it is, and what readers can know without opening it."""
 
@@ -167,9 +175,10 @@ class DataFileWriter(NamedTuple):
         try:
             with system.open_input_file(f"{root}/{file.path}") as opened, parquet.ParquetFile(opened) as found:
                 yield found
+        except FileNotFoundError:
+            raise lost_file(path) from None
         except (OSError, importlib.import_module("pyarrow").ArrowException) as error:
-            hint = "the table's log names it: put it back, or make the tables again in another --out"
-            raise DataError(f"{path}: {remote.reason(error)}", hint=hint) from None
+            raise DataError(f"{path}: {remote.reason(error)}", hint=_REPAIR) from None
 
     def _read(self, parquet: Any, file: DataFile) -> Iterator[Any]:
         """Row groups with the declared columns; one that is newer than the file is null."""
@@ -215,6 +224,7 @@ class _OpenFile:
             os.makedirs(os.path.dirname(self._whole), exist_ok=True)
         self._sink = self._system.open_output_stream(self._whole)
         self._footers: list[Any] = []
+        self._writer: Any = None
         parquet = importlib.import_module("pyarrow.parquet")
         nested = any(not isinstance(field.type, str) for field in writer.fields)
         coded = [field.name for field in writer.fields if field.type not in _PLAIN]
@@ -241,8 +251,9 @@ class _OpenFile:
         return _described(self._path, size, self._partition, self._footers[0])
 
     def discard(self) -> None:
-        with contextlib.suppress(Exception):
-            self._sink.close()
+        for opened in (self._writer, self._sink):
+            with contextlib.suppress(Exception):  # it may be what has failed, or never have been opened
+                opened.close()
         with contextlib.suppress(OSError):
             self._system.delete_file(self._whole)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import time
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,9 @@ _PROPERTIES = {
 }
 _MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
 """Operations that change no row: whoever made them, a step goes on from there."""
+_REQUESTS = {"timeout": "30s", "retry_timeout": "60s", "max_retries": "5"}
+"""Of a store that does not answer: delta-rs would try for three minutes."""
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _STORES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 """Schemes that delta-rs knows by another name."""
 
@@ -286,7 +290,7 @@ class Table:
         return {self.partition_by: file.partition} if self.partition_by else {}
 
     def _lost(self, error: BaseException) -> CommandError:
-        said = remote.reason(error)
+        said = _reason(error)
         if "commit" in said.lower() or "already exists" in said.lower():
             return CommandError(
                 f"{self.place}: another writer has committed meanwhile",
@@ -296,9 +300,14 @@ class Table:
 
     def _unreadable(self, error: BaseException) -> DataError:
         return DataError(
-            f"{self.place}: not a table that can be read: {remote.reason(error)}",
+            f"{self.place}: not a table that can be read: {_reason(error)}",
             hint="restore its _delta_log, or make the tables again in another --out",
         )
+
+
+def _reason(error: BaseException) -> str:
+    """What delta-rs says, on one line and without the colours that it adds."""
+    return _COLOURS.sub("", remote.reason(error))
 
 
 def _plain(kind: Any) -> str:
@@ -327,7 +336,7 @@ def storage_options(place: str) -> dict[str, str] | None:
     """What delta-rs does not take from the environment by itself, as :mod:`kshell.sources.remote` understands it."""
     if not remote.is_remote(place):
         return None
-    made = {}
+    made = dict(_REQUESTS)
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
     if _uri(place).startswith("s3://"):
         if endpoint.startswith("http://"):

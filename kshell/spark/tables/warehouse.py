@@ -30,7 +30,7 @@ from kshell.spark.schemas import spark_columns, spark_schema
 from kshell.spark.steps.spread import spread
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import CLOSED, CLUSTER, CURRENT, TableSpec
-from kshell.spark.tables.data_files import SHARED, DataFile, DataFileWriter
+from kshell.spark.tables.data_files import SHARED, DataFile, DataFileWriter, lost_file
 from kshell.spark.tables.delta import NO_TABLE, RETAINED_HOURS, Table
 from kshell.spark.tables.steps import ClusterState, State, StepLog, writer_lock
 
@@ -156,8 +156,7 @@ class Warehouse:
                 gone = self._new_table(spec).writer.missing(files)
                 if gone is None:
                     raise
-                hint = "the table's log names it: put it back, or make the tables again in another --out"
-                raise DataError(f"{root}/{gone.path}: is not there", hint=hint) from error
+                raise lost_file(f"{root}/{gone.path}") from error
             if frame.columns != schema.names:  # the column of directories comes last
                 frame = frame.select(*schema.names)
         if clusters is None or self._clusters <= set(clusters):
@@ -321,18 +320,20 @@ class Warehouse:
     def restore(self, step: int) -> State:
         """Makes the tables what a step left, as a new step. Raises UsageError for a step that there is none of,
         CommandError where files of it were removed by :meth:`vacuum`."""
-        wanted = self.log.load(step)
-        self.begin(wanted.clusters)
-        for name in catalog.tables():
-            table = self.table(name)
-            files = table.files_at(wanted.versions[name]) if name in wanted.versions else {}
-            gone = table.writer.missing([file for path, file in files.items() if path not in table.files])
-            if gone is not None:
-                raise CommandError(
-                    f"{table.place}/{gone.path}: is not there any more",
-                    hint="vacuum removes what no step of its last hours has; `kshell-pipeline history` lists steps",
-                )
-            table.files = dict(files)
+        hint = "`vacuum` removes what no step of the time that it retains has; `history` lists the steps"
+        try:
+            wanted = self.log.load(step)
+            self.begin(wanted.clusters)
+            for spec in catalog.tables().values():
+                table = self._tables[spec.name] = self._new_table(spec)
+                table.open()  # whoever wrote it last: others' rows go, too
+                files = table.files_at(wanted.versions[spec.name]) if spec.name in wanted.versions else {}
+                gone = table.writer.missing([file for path, file in files.items() if path not in table.files])
+                if gone is not None:
+                    raise lost_file(f"{table.place}/{gone.path}")
+                table.files = files
+        except DataError as error:
+            raise CommandError(f"step {step} cannot be restored: {error.message}", hint=hint) from error
         versions = self.state.versions
         return self._committed(wanted._replace(versions=versions), f"restore {step}")
 

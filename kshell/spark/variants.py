@@ -1,0 +1,51 @@
+"""Columns of JSON as Spark's VARIANT, for the option ``variant`` of the data source. Needs pyspark 4.1.
+
+Spark takes a variant in Arrow as a struct of two binary fields (``pyspark.sql.pandas.types.to_arrow_type``); pyspark
+itself makes them of JSON (the Variant binary encoding of Apache Parquet).
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from kshell.commands.base.tables import Field
+from kshell.spark.schemas import spark_schema
+
+
+def variant_schema(fields: Sequence[Field]) -> Any:
+    """The ``StructType`` of those columns, in which JSON is VARIANT."""
+    types: Any = importlib.import_module("pyspark.sql.types")
+    made = spark_schema(fields)
+    for column, field in zip(made.fields, fields, strict=True):
+        if field.type == "json":
+            column.dataType = types.VariantType()
+    return made
+
+
+def with_variants(batches: Iterable[Any], fields: Sequence[Field]) -> Iterator[Any]:
+    """Record batches of those columns, with variants in the place of JSON texts. A text that many rows share is parsed
+    once a batch."""
+    arrow: Any = importlib.import_module("pyarrow")
+    for batch in batches:
+        columns, made = list(batch.columns), list(batch.schema)
+        for number, field in enumerate(fields):
+            if field.type == "json":
+                columns[number] = _variants(arrow, batch.column(number))
+                made[number] = arrow.field(field.name, columns[number].type)
+        yield arrow.record_batch(columns, schema=arrow.schema(made))
+
+
+def _variants(arrow: Any, texts: Any) -> Any:
+    variant: Any = importlib.import_module("pyspark.sql.types").VariantVal
+    coded = texts.dictionary_encode()
+    parsed = [variant.parseJson(text) for text in coded.dictionary.to_pylist()]
+    kind = arrow.struct(
+        [
+            arrow.field("value", arrow.binary(), nullable=False),
+            arrow.field("metadata", arrow.binary(), nullable=False, metadata={b"variant": b"true"}),
+        ]
+    )
+    values = arrow.array([{"value": bytes(one.value), "metadata": bytes(one.metadata)} for one in parsed], type=kind)
+    return values.take(coded.indices)

@@ -1,0 +1,108 @@
+"""The tables as other engines read them, without kshell and Spark: equal row by row to what a step counts."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.spark.tables.warehouse import Warehouse
+from tests.spark.tables.small import ODD, A, log_row, rows_of, write
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_catalog")]
+CLUSTERS = (A, ODD, "a/b=c", "ünï 漢字", "%41", "0123", "", "..", "x" * 100)
+
+
+def polars(place: str) -> Any:
+    return importlib.import_module("polars").scan_delta(place).collect().to_arrow()
+
+
+def pyarrow(place: str) -> Any:
+    return importlib.import_module("deltalake").DeltaTable(place).to_pyarrow_table()
+
+
+def duckdb(place: str) -> Any:
+    dataset = importlib.import_module("deltalake").DeltaTable(place).to_pyarrow_dataset()
+    with importlib.import_module("duckdb").connect() as connection:
+        connection.register("found", dataset)
+        return connection.sql("SELECT * FROM found").to_arrow_table()
+
+
+ENGINES: dict[str, Callable[[str], Any]] = {"polars": polars, "pyarrow": pyarrow, "duckdb": duckdb}
+
+
+def plain(value: Any) -> Any:
+    """A row whose maps are dictionaries, in whatever way an engine gives them."""
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, list) and value and isinstance(value[0], tuple):
+        return {key: plain(inner) for key, inner in value}
+    if isinstance(value, list) and value and isinstance(value[0], dict) and value[0].keys() == {"key", "value"}:
+        return {one["key"]: plain(one["value"]) for one in value}
+    return [plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three steps, in the last of which some clusters' rows went."""
+    pytest.importorskip("deltalake")
+    with pytest.MonkeyPatch.context() as patch:
+        from kshell.spark.tables import catalog
+        from tests.spark.tables.small import TABLES
+
+        patch.setattr(catalog, "tables", lambda: TABLES)
+        place = tmp_path_factory.mktemp("tables")
+        warehouse = Warehouse(None, str(place))
+        with warehouse.writing():
+            for number in range(2):
+                warehouse.begin(CLUSTERS)
+                rows = [log_row(cluster, number) for cluster in CLUSTERS]
+                warehouse.append_files("log", write(warehouse, "log", rows))
+                old = [{"clusterId": cluster, "n": number, "isCurrent": bool(number)} for cluster in CLUSTERS]
+                warehouse.append_files("old", write(warehouse, "old", old))
+                warehouse.commit({})
+            warehouse.begin(CLUSTERS)
+            warehouse.remove(["..", "%41"])
+            warehouse.commit({})
+    return place
+
+
+@pytest.mark.parametrize("engine", list(ENGINES))
+@pytest.mark.parametrize("path", ["bronze/log", "silver/old", "gold/all", "_kshell/steps"])
+def test_every_engine_reads_the_rows_that_count(place: Path, engine: str, path: str) -> None:
+    pytest.importorskip({"pyarrow": "deltalake"}.get(engine, engine))
+    found = [plain(row) for row in ENGINES[engine](str(place / path)).to_pylist()]
+    warehouse = Warehouse(None, str(place))
+    if path == "_kshell/steps":
+        assert [(row["step"], row["phase"]) for row in found] == [(n, p) for n in (1, 2, 3) for p in ("begin", "done")]
+        assert found[-1]["versions"] == dict(warehouse.state.versions)
+        return
+    wanted = [plain(row) for row in rows_of(warehouse, path.partition("/")[2])]
+    assert sorted(map(canonical, found)) == sorted(map(canonical, wanted))
+    assert {row["clusterId"] for row in found} == ({*CLUSTERS} - {"..", "%41"} if path != "gold/all" else set())
+
+
+def canonical(row: Any) -> str:
+    return json.dumps(row, sort_keys=True, default=repr)
+
+
+def test_statistics_prune_files_and_never_rows(place: Path) -> None:
+    polars_lib = pytest.importorskip("polars")
+    column = polars_lib.col("clusterId")
+    for cluster in CLUSTERS:
+        found = polars_lib.scan_delta(str(place / "bronze/log")).filter(column == cluster).collect().height
+        assert found == (0 if cluster in ("..", "%41") else 2), cluster
+
+
+def test_a_version_that_counts_can_be_opened_by_others(place: Path) -> None:
+    versions = Warehouse(None, str(place)).log.load(2).versions
+    found = importlib.import_module("deltalake").DeltaTable(str(place / "bronze/log"), version=versions["log"])
+    assert found.to_pyarrow_table().num_rows == 2 * len(CLUSTERS)
+    described = found.metadata()
+    assert (described.name, described.description) == ("log", "appended")
+    [comment] = [field.metadata["comment"] for field in found.schema().fields if field.name == "ratio"]
+    assert comment == "a fraction"

@@ -1,0 +1,399 @@
+"""Steps: which versions of the tables belong together, who may write, and what comes of writers that are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kshell.errors import CommandError, DataError, UsageError
+from kshell.spark.tables import delta, steps
+from kshell.spark.tables.delta import Table
+from kshell.spark.tables.steps import ClusterState, State, StepLog
+from kshell.spark.tables.warehouse import Warehouse
+from tests.rights import locked
+from tests.spark.here import ROOT
+from tests.spark.tables.small import TABLES, A, B, data_files, log_row, pairs, rows_of, step, write
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_catalog")]
+
+
+def test_an_empty_place_is_step_0(tmp_path: Path) -> None:
+    assert StepLog(str(tmp_path / "out")).load() == State()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_state_comes_back_as_it_was_committed(tmp_path: Path) -> None:
+    states = {
+        "Ä": ClusterState({"offset": 7, "places": {"a/b": ["c", 1, 2]}}, 4, 2),
+        "x": ClusterState({"places": {"/fleet/caf\udce9": ["/fleet/caf\udce9/0.log", 0]}}),  # no UTF-8
+    }
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        warehouse.begin(states)
+        warehouse.commit(states, {"y": {"/fleet/y": "permission denied"}})
+    found = StepLog(str(tmp_path)).load()
+    assert (found.clusters, found.failed) == (states, {"y": {"/fleet/y": "permission denied"}})
+    assert found.versions.keys() == {*TABLES, "progress"}, "tables without rows are there, too"
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+    found = StepLog(str(tmp_path)).load()
+    assert found.step == 2 and found.clusters.keys() == {*states, A} and found.rows == {"log": 1}
+    assert StepLog(str(tmp_path)).load(1).clusters == states
+    with pytest.raises(UsageError, match="there is no step 9") as raised:
+        StepLog(str(tmp_path)).load(9)
+    assert raised.value.hint == "there are 1, 2"
+
+
+def test_a_reader_sees_the_step_that_it_opened(tmp_path: Path) -> None:
+    writer = Warehouse(None, str(tmp_path))
+    with writer.writing():
+        step(writer, [(A, 1)])
+        reader = Warehouse(None, str(tmp_path))
+        step(writer, [(A, 2)])
+        assert pairs(reader) == [(A, 1)]
+        assert reader.renew() and pairs(reader) == [(A, 1), (A, 2)]
+        assert not reader.renew()
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    first, second = Warehouse(None, str(tmp_path)), Warehouse(None, str(tmp_path))
+    said = rf"another process is writing there \(.*process {os.getpid()}\)"
+    with first.writing(), pytest.raises(CommandError, match=said), second.writing():
+        pass
+    with first.writing():
+        step(first, [(A, 1)])
+    with second.writing():  # which knew nothing of it
+        step(second, [(A, 2)])
+    assert pairs(second) == [(A, 1), (A, 2)]
+
+
+def no_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a store, or on a file system without locks."""
+    import contextlib
+
+    monkeypatch.setattr("kshell.spark.tables.warehouse.writer_lock", lambda place: contextlib.nullcontext(False))
+
+
+def test_of_two_writers_without_a_lock_one_wins_and_the_other_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_lock(monkeypatch)
+    first, second = Warehouse(None, str(tmp_path)), Warehouse(None, str(tmp_path))
+    with first.writing():
+        step(first, [(A, 1)])
+    with first.writing(), second.writing():
+        for warehouse, number in ((first, 2), (second, 3)):
+            warehouse.begin([A])
+            warehouse.append_files("log", write(warehouse, "log", [log_row(A, number)]))
+        first.commit({A: ClusterState({"offset": 2})})
+        with pytest.raises(CommandError, match="another writer has committed meanwhile") as raised:
+            second.commit({A: ClusterState({"offset": 3})})
+        assert raised.value.hint
+    for reader in (first, Warehouse(None, str(tmp_path))):
+        reader.renew()
+        assert pairs(reader) == [(A, 1), (A, 2)]
+    with second.writing():
+        step(second, [(A, 3)])
+    assert pairs(second) == [(A, 1), (A, 2), (A, 3)]
+
+
+def test_a_writer_that_is_committing_is_not_disturbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    no_lock(monkeypatch)
+    warehouse, other = Warehouse(None, str(tmp_path)), Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+        warehouse.begin([A])
+        warehouse.log.begin(warehouse.step, "run")
+        with pytest.raises(CommandError, match=r"began step 2 \d+ s ago"), other.writing():
+            pass
+        monkeypatch.setattr(steps, "_LEASE_MS", -1)  # minutes later
+        with other.writing():
+            step(other, [(A, 2)])
+        with pytest.raises(CommandError, match="another writer has committed"):
+            warehouse.commit({A: ClusterState({"offset": 3})})
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, 1), (A, 2)]
+
+
+class Killed(BaseException):
+    """As a signal that nothing catches."""
+
+
+def second_step(warehouse: Warehouse) -> None:
+    """More rows of one cluster, and another one from scratch, in three tables."""
+    warehouse.begin([A, B])
+    warehouse.remove([B])
+    for name in ("log", "new"):
+        rows = [log_row(A, 2), log_row(B, 7)] if name == "log" else [{"clusterId": A, "n": 2}, {"clusterId": B, "n": 7}]
+        warehouse.append_files(name, write(warehouse, name, rows))
+    warehouse.commit({A: ClusterState({"offset": 2}), B: ClusterState({"offset": 7})})
+
+
+def test_a_step_that_is_killed_anywhere_does_not_count_or_counts_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {"log": [(A, 1), (B, 1)], "new": []}
+    after = {"log": [(A, 1), (A, 2), (B, 7)], "new": [(A, 2), (B, 7)]}
+    monkeypatch.setattr("kshell.spark.tables.warehouse._THREADS", 1)
+    seen = []
+    for calls in range(40):
+        place = tmp_path / str(calls)
+        warehouse = Warehouse(None, str(place))
+        with warehouse.writing():
+            step(warehouse, [(A, 1), (B, 1)])
+        with monkeypatch.context() as patch:
+            dies_at(patch, calls)
+            try:
+                with warehouse.writing():
+                    second_step(warehouse)
+            except Killed:
+                pass
+            else:
+                break
+        again = Warehouse(None, str(place))
+        found = {name: pairs(again, name) for name in before}
+        assert found in (before, after)
+        seen.append(found == after)
+        with again.writing():
+            assert {name: pairs(again, name) for name in before} == found
+            if found == before:
+                second_step(again)
+        assert {name: pairs(again, name) for name in before} == after
+    assert len(seen) == 10 and seen == [False] * 9 + [True]
+
+
+def dies_at(patch: pytest.MonkeyPatch, calls: int) -> None:
+    """The writer dies before a commit of a table (of even numbers), or right after it (odd ones)."""
+    left, real = [calls // 2], Table.commit
+
+    def commit(table: Table, number: int) -> int:
+        if left[0] == 0:
+            if calls % 2:
+                real(table, number)
+            raise Killed
+        left[0] -= 1
+        return real(table, number)
+
+    patch.setattr(Table, "commit", commit)
+    patch.setattr("kshell.spark.tables.data_files.DataFileWriter.remove", lambda *_: None)
+
+
+WRITER = """
+import random, sys
+sys.path.insert(0, {root!r})
+from kshell.spark.tables import catalog
+from kshell.spark.tables.steps import ClusterState
+from kshell.spark.tables.warehouse import Warehouse
+from tests.spark.tables.small import TABLES, log_row, write
+catalog.tables = lambda: TABLES
+warehouse = Warehouse(None, sys.argv[1])
+with warehouse.writing():
+    while (number := len(warehouse.state.clusters)) < int(sys.argv[2]):
+        cluster = f"cluster-{{number:03}}"
+        warehouse.begin([cluster])
+        warehouse.append_files("log", write(warehouse, "log", [log_row(cluster, n) for n in range(20)]))
+        warehouse.append_files("new", write(warehouse, "new", [dict(clusterId=cluster, n=n) for n in range(20)]))
+        old = [dict(clusterId=cluster, n=n, isCurrent=bool(n % 2)) for n in range(20)]
+        warehouse.append_files("old", write(warehouse, "old", old))
+        warehouse.commit({{cluster: ClusterState({{"offset": number}})}})
+        print(number, flush=True)
+"""
+
+
+def whole(warehouse: Warehouse) -> int:
+    """Asserts that every table has all rows of every cluster of the step, and none besides; gives how many clusters."""
+    clusters = sorted(warehouse.state.clusters)
+    wanted = [(cluster, n) for cluster in clusters for n in range(20)]
+    for name in ("log", "new", "old"):
+        assert pairs(warehouse, name) == wanted, name
+    return len(clusters)
+
+
+def killed_at_random(place: Path, kills: int, chosen: random.Random) -> int:
+    """Writers of three tables, each killed at a random moment; gives how many were killed between tables."""
+    target, between = 10_000, 0
+    for _ in range(kills):
+        program = [sys.executable, "-c", WRITER.format(root=str(ROOT)), str(place), str(target)]
+        with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(chosen.uniform(0, 0.6))
+            process.send_signal(signal.SIGKILL)
+        reader = Warehouse(None, str(place))
+        whole(reader)
+        between += reader.log.interrupted is not None
+    return between
+
+
+@pytest.mark.parametrize("kills", [8, pytest.param(50, marks=[pytest.mark.soak, pytest.mark.long])])
+def test_writers_killed_at_random_moments_lose_and_double_nothing(tmp_path: Path, kills: int) -> None:
+    killed_at_random(tmp_path, kills, random.Random(3))
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        done = whole(warehouse)
+        step(warehouse, [("last", n) for n in range(20)])
+    assert done >= kills
+    killed = data_files(tmp_path)
+    with warehouse.writing():
+        warehouse.vacuum(0)
+    assert len(data_files(tmp_path)) < len(killed)
+    assert pairs(warehouse) == sorted(
+        [(f"cluster-{c:03}", n) for c in range(done) for n in range(20)] + [("last", n) for n in range(20)]
+    )
+
+
+def test_small_files_become_one(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(12):
+            step(warehouse, [(A, number)])
+        assert len(warehouse.files("log")) <= 5
+        assert pairs(warehouse) == [(A, number) for number in range(12)]
+        assert rows_of(warehouse, "log")[3]["features"] == [("kraft.version", {"min": 0, "max": 11})]
+        assert warehouse.optimize(128 << 20) == ["log"]
+        assert len(warehouse.files("log")) == 1 and warehouse.optimize(128 << 20) == []
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, number) for number in range(12)]
+
+
+def test_restore_brings_back_what_a_step_left_and_can_itself_be_undone(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(1, 21):
+            step(warehouse, [(A, number), (f"c{number}", 0)])
+        state = warehouse.restore(7)
+        assert (state.step, len(state.clusters)) == (21, 8)
+        assert state.clusters[A] == ClusterState({"offset": 7})
+        assert [n for cluster, n in pairs(warehouse) if cluster == A] == [*range(1, 8)]
+        warehouse.restore(20)
+        assert [n for cluster, n in pairs(warehouse) if cluster == A] == [*range(1, 21)]
+        warehouse.restore(7)
+        step(warehouse, [(A, 77)])
+    again = Warehouse(None, str(tmp_path))
+    assert [n for cluster, n in pairs(again) if cluster == A] == [*range(1, 8), 77]
+    with again.writing():
+        again.vacuum(0)
+        with pytest.raises(CommandError, match="is not there any more"):
+            again.restore(3)
+        assert [n for cluster, n in pairs(again) if cluster == A] == [*range(1, 8), 77]
+
+
+def test_vacuum_keeps_what_counts_and_what_is_retained(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(8):
+            step(warehouse, [(A, number)])
+        files = data_files(tmp_path)
+        assert warehouse.vacuum(48) == dict.fromkeys([*TABLES, "steps", "progress"], (0, 0))
+        planned = warehouse.vacuum(0, dry_run=True)
+        assert planned["log"][0] > 0 and planned["log"][1] > 0
+        assert set(files) <= set(data_files(tmp_path))
+        removed = warehouse.vacuum(0)
+        assert removed["log"] == planned["log"]
+        counting = {f"bronze/log/{file.path}" for file in warehouse.files("log")}
+        assert {path for path in data_files(tmp_path) if path.startswith("bronze/log")} == counting
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, number) for number in range(8)]
+
+
+def test_others_may_tidy_up_but_not_write_rows(tmp_path: Path) -> None:
+    import deltalake
+
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+    place = str(tmp_path / "bronze/log")
+    deltalake.DeltaTable(place).optimize.compact()
+    deltalake.DeltaTable(place).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    with warehouse.writing():
+        step(warehouse, [(A, 3)])
+    assert pairs(warehouse) == [(A, number) for number in range(4)]
+    rows = deltalake.DeltaTable(place).to_pyarrow_table().slice(0, 1)
+    deltalake.write_deltalake(place, rows, mode="append")
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, number) for number in range(4)], "readers have the step"
+    with warehouse.writing(), pytest.raises(CommandError, match="was written by another program") as raised:
+        step(warehouse, [(A, 4)])
+    assert "restore" in str(raised.value.hint)
+    with warehouse.writing():
+        warehouse.restore(4)
+        step(warehouse, [(A, 4)])
+    assert pairs(warehouse) == [(A, number) for number in range(5)]
+
+
+def test_tables_of_an_older_kshell_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "_kshell/state").mkdir(parents=True)
+    (tmp_path / "_kshell/state/00000007.json").write_text('{"layout":5}')
+    with pytest.raises(UsageError, match="tables of an older kshell") as raised:
+        Warehouse(None, str(tmp_path))
+    assert "--out" in str(raised.value.hint)
+
+
+def test_a_file_in_place_of_the_directory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(CommandError, match="file: not a directory"):
+        Warehouse(None, str(tmp_path / "file"))
+
+
+def test_a_place_that_may_not_be_written_to(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path / "out"))
+    with locked(tmp_path), pytest.raises(CommandError, match="Permission denied"), warehouse.writing():
+        pass
+
+
+@pytest.mark.parametrize("table", ["_kshell/steps", "_kshell/progress", "bronze/log"])
+@pytest.mark.parametrize("damage", ["log", "data", "gone"])
+def test_what_is_damaged_is_named(tmp_path: Path, table: str, damage: str) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+    place = tmp_path / table
+    if damage == "log":
+        for path in (place / "_delta_log").iterdir():
+            path.write_bytes(b"{]\n")
+    else:
+        for path in place.glob("*.parquet"):
+            path.unlink() if damage == "gone" else path.write_bytes(path.read_bytes()[:20])
+    with pytest.raises(DataError) as raised:
+        pairs(Warehouse(None, str(tmp_path)))
+    assert str(place) in raised.value.message
+    assert raised.value.hint
+
+
+def test_columns_that_were_added_are_null_in_older_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kshell.commands.base.tables import Field
+
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+    more = TABLES["new"]._replace(fields=(*TABLES["new"].fields, Field("added", "string", "later")))
+    monkeypatch.setitem(TABLES, "new", more)
+    with warehouse.writing():
+        warehouse.begin([A])
+        warehouse.append_files("new", write(warehouse, "new", [{"clusterId": A, "n": 1, "added": "x"}]))
+        warehouse.commit({})
+    assert rows_of(Warehouse(None, str(tmp_path)), "new") == [{"clusterId": A, "n": 1, "added": "x"}]
+    import deltalake
+
+    assert deltalake.DeltaTable(str(tmp_path / "bronze/new")).schema().to_arrow().names == ["clusterId", "n", "added"]
+    other = TABLES["new"]._replace(fields=(TABLES["new"].fields[0], Field("n", "string", "not a number")))
+    monkeypatch.setitem(TABLES, "new", other)
+    with pytest.raises(UsageError, match="column n is of another release"):
+        pairs(Warehouse(None, str(tmp_path)), "new")
+
+
+def test_the_log_of_a_table_says_which_step_made_a_version(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+    commits = Warehouse(None, str(tmp_path)).table("log").commits()
+    assert [(commit.version, commit.step) for commit in commits] == [(2, 3), (1, 2), (0, 1)]
+    [path] = (tmp_path / "bronze/log/_delta_log").glob("*2.json")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert any(line.get("commitInfo", {}).get(delta.STEP) == "3" for line in lines)

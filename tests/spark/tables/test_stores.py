@@ -1,0 +1,92 @@
+"""Tables in an object store: the same steps, rows and refusals as on a local disk, without a connector of Spark's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.errors import CommandError
+from kshell.spark.tables import steps
+from kshell.spark.tables.steps import ClusterState
+from kshell.spark.tables.warehouse import Warehouse
+from tests.notebooks import sparks
+from tests.spark import stores
+from tests.spark.tables.small import ODD, A, B, log_row, pairs, rows_of, step, write
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_catalog")]
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """A URI below which nothing is."""
+    with stores.separate_store():
+        yield f"s3://{stores.BUCKET}"
+
+
+def test_steps_are_those_of_a_local_disk(bucket: str, tmp_path: Path) -> None:
+    here, there = Warehouse(None, str(tmp_path)), Warehouse(None, f"{bucket}/steps/")
+    for warehouse in (here, there):
+        with warehouse.writing():
+            step(warehouse, [(A, 1), (ODD, 1)])
+            step(warehouse, [(A, 2), (B, 2)])
+            warehouse.begin([A])
+            warehouse.remove([ODD])
+            warehouse.commit({})
+            for number in range(5):
+                step(warehouse, [(B, number)])
+            warehouse.optimize(128 << 20)
+            warehouse.restore(4)
+    assert rows_of(here, "log") == rows_of(there, "log")
+    assert rows_of(Warehouse(None, f"{bucket}/steps"), "log") == rows_of(here, "log")
+    assert there.state.clusters == here.state.clusters
+    with there.writing():
+        assert there.vacuum(0)["log"][0] > 0
+    assert rows_of(Warehouse(None, f"s3a://{stores.BUCKET}/steps"), "log") == rows_of(here, "log")
+
+
+def test_of_two_writers_one_wins_and_the_other_says_so(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = f"{bucket}/two"
+    first, second, third = (Warehouse(None, place) for _ in range(3))
+    with first.writing(), second.writing():
+        for warehouse, number in ((first, 1), (second, 2)):  # both make the tables
+            warehouse.begin([A])
+            warehouse.append_files("log", write(warehouse, "log", [log_row(A, number)]))
+        first.commit({A: ClusterState({"offset": 1})})
+        with pytest.raises(CommandError, match="another writer has committed meanwhile"):
+            second.commit({A: ClusterState({"offset": 2})})
+    assert pairs(Warehouse(None, place)) == [(A, 1)]
+    with second.writing():
+        step(second, [(A, 2)])
+        second.begin([A])
+        second.log.begin(second.step, "run")  # and it is killed, or still at work
+    with pytest.raises(CommandError, match="another process is writing there"), third.writing():
+        pass
+    monkeypatch.setattr(steps, "_LEASE_MS", -1)
+    with third.writing():
+        step(third, [(A, 3)])
+    assert pairs(Warehouse(None, place)) == [(A, 1), (A, 2), (A, 3)]
+
+
+@pytest.mark.spark
+def test_spark_reads_and_writes_a_store_by_its_tasks(bucket: str, tmp_path: Path) -> None:
+    with sparks.session(tmp_path) as spark:
+        warehouse = Warehouse(spark, f"{bucket}/spark")
+        with warehouse.writing():
+            step(warehouse, [(A, 1), (B, 1)])
+            warehouse.begin([A, B])
+            frame: Any = warehouse.read("log").select("clusterId", "n")
+            warehouse.replace("new", frame, [A, B])
+            warehouse.extend("old", frame.selectExpr("clusterId", "n", f"clusterId = '{A}' AS isCurrent"), [A, B])
+            warehouse.commit({})
+        assert sorted(map(tuple, warehouse.read("old").collect())) == [(A, 1, True), (B, 1, False)]
+        assert pairs(Warehouse(None, f"{bucket}/spark"), "new") == [(A, 1), (B, 1)]
+
+
+def test_no_key_of_the_store_is_shown(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(Exception) as raised:
+        Warehouse(None, f"{bucket}/nowhere")
+    assert stores.SECRET not in str(raised.value) and stores.KEY not in str(raised.value)
