@@ -301,8 +301,8 @@ def table_columns() -> str:
 def pipeline() -> str:
     """The verbs of `kshell-pipeline`, and every table of a warehouse with its columns. Needs no Spark."""
     from kshell.spark import verbs
-    from kshell.spark.verbs.help import about
     from kshell.spark.tables import catalog
+    from kshell.spark.verbs.help import about
 
     told = [f"## kshell-pipeline {name}\n\n{about(verbs.get(name))}\n" for name in verbs.names()]
     made = catalog.tables()

@@ -32,6 +32,8 @@ _LOCAL = re.compile(r"local(\[([1-9][0-9]*|\*)(,[0-9]+)?\])?")
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Set by spark-submit, which has started the JVM and has the settings."""
 _REMOTE = "SPARK_REMOTE"
+_CONTAINER = "/sys/fs/cgroup/memory.max"
+"""The limit of control groups, version 2, in bytes."""
 _OF_TABLES = {
     # Days and months of the tables are UTC's, wherever the session runs.
     "spark.sql.session.timeZone": "UTC",
@@ -143,6 +145,7 @@ def local_settings(master: str, warehouse: str, java_options: Sequence[str] = ()
         "spark.master": master,
         "spark.driver.host": _LOOPBACK,
         "spark.driver.bindAddress": _LOOPBACK,
+        "spark.driver.memory": f"{heap_megabytes()}m",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(cores),
@@ -151,6 +154,14 @@ def local_settings(master: str, warehouse: str, java_options: Sequence[str] = ()
         # Not extraJavaOptions: those stay the person's own, and come after these.
         "spark.driver.defaultJavaOptions": " ".join(java_options),
     }
+
+
+def heap_megabytes() -> int:
+    """A quarter of this machine's memory, or of what its container may have; Spark's own gigabyte at the least."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with contextlib.suppress(OSError, ValueError), open(_CONTAINER, encoding="ascii") as file:
+        total = min(total, int(file.read()))  # "max" where there is no limit
+    return max(total // 4 >> 20, 1024)
 
 
 def cores_of(master: str) -> int:

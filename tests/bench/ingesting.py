@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tests.bench.harness import ROOT
 
 if TYPE_CHECKING:
-    from kshell.spark.truth import Truth
     from kshell.spark.tables.warehouse import Warehouse
+    from kshell.spark.truth import Truth
 
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
@@ -80,8 +80,8 @@ def pinned(cpus: Sequence[int]) -> set[int]:
 def _main(cpus: Sequence[int], out: str, sources: Sequence[str]) -> None:
     from kshell.spark import session
     from kshell.spark.steps import planning
-    from kshell.spark.tables.warehouse import Warehouse
     from kshell.spark.tables.steps import State
+    from kshell.spark.tables.warehouse import Warehouse
 
     os.sched_setaffinity(0, pinned(cpus))
     with session.running(f"local[{len(cpus)}]") as spark:
@@ -105,9 +105,9 @@ def take(warehouse: Warehouse, truths: Sequence[Truth], parallelism: int) -> Non
     if not fresh:
         return
     with warehouse.writing():
-        warehouse.begin()
+        warehouse.begin([one.cluster_id for one in fresh])
         slices = [piece for one in fresh for piece in one.truth.slices]
-        ingest.append(warehouse, slices, parallelism, len(fresh))
+        ingest.append(warehouse, slices, parallelism)
         warehouse.commit({one.cluster_id: ClusterState(one.truth.reached._asdict(), None, 0) for one in fresh})
 
 

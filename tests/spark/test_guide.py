@@ -19,7 +19,8 @@ TABLES = "file:///…/tables"
 
 def test_python_of_the_guide(tmp_path: Path) -> None:
     need_spark()
-    pytest.importorskip("pandas")
+    for package in ("pandas", "deltalake", "polars", "duckdb"):
+        pytest.importorskip(package)
     source = f"{FIXTURES}/3.6.2/*/{METADATA_DIRECTORY}"
     quick = sparks.environment(tmp_path / "conf", tmp_path / "log")
     words = ("run", "--source", source, "--out", "tables")

@@ -139,9 +139,12 @@ def test_no_secret_is_in_tables_plans_logs_state_or_messages(tmp_path: Path) -> 
         assert SHOWN.encode() in b"".join(data for _, data in written(folder / place)), "what is not secret is there"
     looked = check(folder, said, [*CANARIES.values(), b"canary-in-a-uri-5ee1", stores.KEY.encode()])
     parts = (
-        "tables/bronze/records",
-        "tables/silver/users",
-        "tables/_kshell",
+        "tables/bronze/records/part-",
+        "tables/bronze/records/_delta_log",  # which has the least and greatest values of columns
+        "tables/silver/users/isCurrent=true/part-",
+        "tables/silver/users/_delta_log",
+        "tables/_kshell/steps/part-",
+        "tables/_kshell/progress/_delta_log",
         "events",
         "plans",
         "left",

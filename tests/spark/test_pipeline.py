@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kshell.spark import warehouse
+from kshell.spark.tables import catalog
 from tests.spark.here import ROOT, need_spark, packaged_path
+from tests.spark.warehouses import delta_tables
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak]
 
@@ -25,9 +26,9 @@ def test_the_sample_becomes_tables_and_a_report_without_java(tmp_path: Path) -> 
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     listed = {line.split()[0]: line for line in done.stdout.splitlines() if line.strip()}
-    assert warehouse.catalog.tables().keys() <= listed.keys()
-    made = list((tmp_path / "out/tables").rglob("*.parquet"))
-    assert {path.relative_to(tmp_path / "out/tables").parts[1] for path in made} <= warehouse.catalog.tables().keys()
+    assert catalog.tables().keys() <= listed.keys()
+    made = {str(place.relative_to(tmp_path / "out/tables")) for place in delta_tables(tmp_path / "out/tables")}
+    assert made == {spec.path for spec in catalog.tables().values()}
     page = (tmp_path / "out/report/report.html").read_text()
     assert "<svg" in page or "data:image/png" in page
     written = {str(path.relative_to(tmp_path / "home")) for path in (tmp_path / "home").rglob("*") if path.is_file()}

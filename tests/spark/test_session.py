@@ -14,7 +14,7 @@ import pytest
 
 from kshell.errors import CommandError, KshellError, SourceError, UsageError
 from kshell.extras import install_command
-from kshell.spark import formats, java, session
+from kshell.spark import java, session
 from tests.spark.here import ROOT, need_spark, packaged_path, process
 
 JAVA = java.Java("/opt/java", "17.0.15", "Nobody", "JAVA_HOME", has_vector=True)
@@ -120,11 +120,6 @@ def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=said) as caught, session.running():
         raise AssertionError("there is no session")
     assert caught.value.hint == install_command("spark")
-
-
-def test_formats() -> None:
-    assert "spark.sql.catalog.iceberg.warehouse" not in formats.format_settings("delta", "/w")
-    assert formats.format_settings("iceberg", "/w")["spark.sql.catalog.iceberg.warehouse"] == "/w"
 
 
 # --- which session ---------------------------------------------------------------------------------------------------

@@ -1,14 +1,11 @@
-"""``kshell-pipeline run`` with the settings that much data gets, its tables read as plain Parquet: gold and silver are
-those of plain Python.
+"""``kshell-pipeline run`` with the settings that much data gets, its tables read by another reader of Delta: gold and
+silver are those of plain Python.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,6 +18,7 @@ from tests.spark.gold import churn, expected
 from tests.spark.gold.expected.drift import config_drift_episodes
 from tests.spark.gold.frames import cluster, comparable
 from tests.spark.here import need_spark, process
+from tests.spark.warehouses import delta_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.long]
 LARGE = {
@@ -32,19 +30,6 @@ LARGE = {
 """A run of little data has others, which start sooner."""
 THEN = 110
 """An offset between that of topics that come later and that of others."""
-
-
-def plain(place: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a table, read without Spark and kshell; none where it is not there."""
-    if not place.exists():
-        return
-    arrow, dataset = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.dataset")
-    names = {"clusterId": arrow.string(), "isCurrent": arrow.string(), "batch": arrow.int64()}
-    laid = [(name, kind) for name, kind in names.items() if any(place.glob(f"**/{name}=*"))]
-    rows = dataset.dataset(place, partitioning=dataset.partitioning(arrow.schema(laid), flavor="hive")).to_table()
-    for row in rows.to_pylist():
-        # Of versions this is a directory's name; a gold table has a column of that name.
-        yield row if ("isCurrent", names["isCurrent"]) not in laid else row | {"isCurrent": row["isCurrent"] == "true"}
 
 
 def test_tables_of_a_run_are_those_of_plain_python(tmp_path: Path) -> None:
@@ -62,13 +47,13 @@ def test_tables_of_a_run_are_those_of_plain_python(tmp_path: Path) -> None:
     gold["config_drift_episodes"] = config_drift_episodes(fleet)
     settling = {name for name, table in tables().items() if table.settles}
     for name, wanted in gold.items():
-        added = ("batch", "isFinal") if name in settling else ("batch",)
-        found = [{key: row[key] for key in row if key not in added} for row in plain(out / "gold" / name)]
+        added = ("isFinal",) if name in settling else ()
+        found = [{key: row[key] for key in row if key not in added} for row in delta_rows(out / "gold" / name)]
         assert comparable(found) == comparable(wanted), name
     for name, table in silver.tables().items():
         if wanted := [row for one in fleet for row in one.versions.get(name, [])]:
             names = [field.name for field in table.fields if field.name in wanted[0]]
-            laid = plain(out / "silver" / name)
+            laid = delta_rows(out / "silver" / name)
             found, said = ([{key: row[key] for key in names} for row in rows] for rows in (laid, wanted))
             assert comparable(found) == comparable(said), name
     asked = [*f"query --out {out} --as-of {THEN} -o json".split(), "SELECT clusterId, name FROM current_topics"]

@@ -8,7 +8,7 @@ from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, MONTH, GoldTable, Tables
 from kshell.spark.gold.base.partitions import KEYS
-from kshell.spark.gold.partition_availability import MEASURES, SUMS, judged, with_shares
+from kshell.spark.gold.partition_availability import MEASURES, MONTHS, SUMS, with_shares
 
 FIELDS = (
     CLUSTER,
@@ -31,10 +31,8 @@ _SCOPES = (
 
 def availability(tables: Tables) -> Any:
     """The rows."""
-    keys = ["clusterId", "month", "topic", *KEYS, "replicas"]
-    first = rows.grouped(judged(tables), keys, partitionMs="sum(ms)", **SUMS)
     measures = ("partitionMs", *SUMS)
-    scopes = first.selectExpr("clusterId", "month", *KEYS, *measures, _SCOPES)
+    scopes = tables[MONTHS.name].selectExpr("clusterId", "month", *KEYS, *measures, _SCOPES)
     sums = {name: f"sum({name})" for name in measures}
     # By partition first: distinct ones are then counted without keeping them.
     second = rows.grouped(scopes, ["clusterId", "month", "scope", "name", *KEYS], **sums)
@@ -49,4 +47,5 @@ GOLD = GoldTable(
     ("partitions", "configs", "clusters"),
     availability,
     settles=MONTH,
+    shares=(MONTHS,),
 )

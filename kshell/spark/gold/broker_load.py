@@ -8,8 +8,8 @@ from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.brokers import racks_by_day
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
-from kshell.spark.gold.base.partitions import KEYS
-from kshell.spark.gold.base.times import DAY_MS, by_day, covered, day, end_of_day, timed
+from kshell.spark.gold.base.partitions import SPANS
+from kshell.spark.gold.base.times import DAY_MS, by_day, covered, day, end_of_day
 
 FIELDS = (
     CLUSTER,
@@ -43,11 +43,7 @@ _MEASURES = {
 
 def broker_load(tables: Tables) -> Any:
     """The rows."""
-    lists = (f"coalesce({name}, array()) as {name}" for name in ("replicas", "isr"))
-    versions = tables["partitions"].selectExpr(
-        "clusterId", *KEYS, "leader", *lists, "validFromOffset", "validFromMs", "validToMs"
-    )
-    roles = timed(versions, KEYS, tables["clusters"]).where("beginMs < endMs").selectExpr("*", _ROLES)
+    roles = tables[SPANS.name].where("beginMs < endMs").selectExpr("*", _ROLES)
     sums = by_day(roles, ["clusterId", "broker"], _MEASURES)
     keys = ["clusterId", "dayNumber", "broker"]
     both = racks_by_day(tables["brokers"], tables["clusters"]).join(sums, keys, "full")
@@ -80,4 +76,5 @@ GOLD = GoldTable(
     ("partitions", "topics", "brokers", "clusters"),
     broker_load,
     settles=DAY,
+    shares=(SPANS,),
 )

@@ -8,7 +8,7 @@ from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.brokers import IS_FENCING, staged
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
-from kshell.spark.gold.base.partitions import IS_NEW_LEADER, SHRUNK, linked
+from kshell.spark.gold.base.partitions import IS_NEW_LEADER, SHRUNK, SPANS
 from kshell.spark.gold.base.times import HOUR_MS, hour, within
 
 FIELDS = (
@@ -26,7 +26,7 @@ EVENTS = {"leaderChanges": f"count_if({IS_NEW_LEADER})", "isrShrinks": f"count_i
 def hourly_churn(tables: Tables) -> Any:
     """The rows."""
     keys, number = ["clusterId", "hourNumber"], f"{within('validFromMs')} div {HOUR_MS} as hourNumber"
-    versions = linked(tables["partitions"], tables["clusters"]).selectExpr("*", number)
+    versions = tables[SPANS.name].selectExpr("*", number)
     of_partitions = rows.grouped(versions, keys, **EVENTS)
     fenced = staged(tables["brokers"], tables["clusters"]).where(IS_FENCING).selectExpr("*", number)
     of_brokers = rows.grouped(fenced, keys, leaderChanges="0L", isrShrinks="0L", fencings="count(*)")
@@ -47,4 +47,5 @@ GOLD = GoldTable(
     ("partitions", "brokers", "clusters"),
     hourly_churn,
     settles=DAY,
+    shares=(SPANS,),
 )

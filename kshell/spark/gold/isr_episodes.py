@@ -7,7 +7,7 @@ from typing import Any
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
-from kshell.spark.gold.base.partitions import FACTOR, KEYS, SHRUNK, episode, linked
+from kshell.spark.gold.base.partitions import FACTOR, KEYS, SHRUNK, SPANS, episode
 
 FIELDS = (
     CLUSTER,
@@ -38,7 +38,7 @@ _EXPANDS_NEXT = "if(array_size(array_except(following.isr, isr)) > 0, 1, 0)"
 
 def isr_episodes(tables: Tables) -> Any:
     """The rows."""
-    versions = linked(tables["partitions"], tables["clusters"])
+    versions = tables[SPANS.name]
     lacking = versions.selectExpr("*", f"{episode(_LACKS)} as episode").where(_LACKS)
     made = rows.grouped(
         lacking,
@@ -75,4 +75,5 @@ GOLD = GoldTable(
     ("partitions", "clusters"),
     isr_episodes,
     settles=DAY,
+    shares=(SPANS,),
 )

@@ -7,7 +7,7 @@ from typing import Any
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
-from kshell.spark.gold.base.partitions import IS_NEW_LEADER, linked
+from kshell.spark.gold.base.partitions import IS_NEW_LEADER, SPANS
 from kshell.spark.gold.base.times import by_day, day, day_of, end_of_day
 
 FIELDS = (
@@ -33,7 +33,7 @@ FIELDS = (
 
 def leadership(tables: Tables) -> Any:
     """The rows."""
-    versions = linked(tables["partitions"], tables["clusters"])
+    versions = tables[SPANS.name]
     keys = ["clusterId", "topic", "topicId", "broker"]
     led = by_day(
         versions.where("leader >= 0").withColumnRenamed("leader", "broker"),
@@ -73,4 +73,5 @@ GOLD = GoldTable(
     ("partitions", "clusters"),
     leadership,
     settles=DAY,
+    shares=(SPANS,),
 )

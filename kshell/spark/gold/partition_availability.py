@@ -6,7 +6,7 @@ from typing import Any
 
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, MONTH, GoldTable, Tables
+from kshell.spark.gold.base.declared import CLUSTER, MONTH, GoldTable, Shared, Tables
 from kshell.spark.gold.base.min_isr import with_min_isr
 from kshell.spark.gold.base.partitions import KEYS
 from kshell.spark.gold.base.times import clipped, end_of_month, split_by_month, timed
@@ -45,7 +45,16 @@ SUMS = {
 }
 
 
-def judged(tables: Tables) -> Any:
+def _months(tables: Tables) -> Any:
+    """Sums of a partition's months, one row for each of its replica lists: ``partitionMs`` and :data:`SUMS`."""
+    keys = ["clusterId", "month", "topic", *KEYS, "replicas"]
+    return rows.grouped(_judged(tables), keys, partitionMs="sum(ms)", **SUMS)
+
+
+MONTHS = Shared("partition_months", ("partitions", "configs", "clusters"), _months, MONTH)
+
+
+def _judged(tables: Tables) -> Any:
     """Pieces of partitions' time, none over the end of a month, with what is true of each: ``ms``, ``month``,
     ``isOffline``, ``inSync``, ``factor``, ``minIsr``, ``isAssumed``; and ``replicas``.
     """
@@ -71,7 +80,9 @@ def with_shares(sums: Any, whole: str) -> Any:
 
 def partition_availability(tables: Tables) -> Any:
     """The rows."""
-    sums = rows.grouped(judged(tables), ["clusterId", "month", "topic", *KEYS], existedMs="sum(ms)", **SUMS)
+    added = {name: f"sum({name})" for name in SUMS}
+    keys = ["clusterId", "month", "topic", *KEYS]
+    sums = rows.grouped(tables[MONTHS.name], keys, existedMs="sum(partitionMs)", **added)
     return rows.settling(with_shares(sums, "existedMs"), FIELDS)
 
 
@@ -82,4 +93,5 @@ GOLD = GoldTable(
     ("partitions", "configs", "clusters"),
     partition_availability,
     settles=MONTH,
+    shares=(MONTHS,),
 )

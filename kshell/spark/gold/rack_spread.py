@@ -8,8 +8,8 @@ from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.brokers import racks_by_day
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
-from kshell.spark.gold.base.partitions import KEYS
-from kshell.spark.gold.base.times import by_day, day, end_of_day, timed
+from kshell.spark.gold.base.partitions import SPANS
+from kshell.spark.gold.base.times import by_day, day, end_of_day
 
 FIELDS = (
     CLUSTER,
@@ -28,10 +28,7 @@ FIELDS = (
 
 def rack_spread(tables: Tables) -> Any:
     """The rows."""
-    versions = tables["partitions"].selectExpr(
-        "clusterId", *KEYS, "coalesce(replicas, array()) as replicas", "validFromOffset", "validFromMs", "validToMs"
-    )
-    held = by_day(timed(versions, KEYS, tables["clusters"]), ["clusterId", "replicas"], {"spent": "1"})
+    held = by_day(tables[SPANS.name], ["clusterId", "replicas"], {"spent": "1"})
     racks = rows.grouped(
         racks_by_day(tables["brokers"], tables["clusters"]).where("rack is not null"),
         ["clusterId", "dayNumber"],
@@ -65,4 +62,5 @@ GOLD = GoldTable(
     ("partitions", "brokers", "clusters"),
     rack_spread,
     settles=DAY,
+    shares=(SPANS,),
 )

@@ -7,7 +7,7 @@ from typing import Any
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
-from kshell.spark.gold.base.partitions import KEYS, episode, linked
+from kshell.spark.gold.base.partitions import KEYS, SPANS, episode
 
 FIELDS = (
     CLUSTER,
@@ -37,7 +37,7 @@ _MOVED = "array_size(previous.addingReplicas) + array_size(previous.removingRepl
 
 def reassignments(tables: Tables) -> Any:
     """The rows."""
-    versions = linked(tables["partitions"], tables["clusters"])
+    versions = tables[SPANS.name]
     return rows.settling(_long(versions).unionByName(_at_once(versions)), FIELDS)
 
 
@@ -94,4 +94,5 @@ GOLD = GoldTable(
     ("partitions", "clusters"),
     reassignments,
     settles=DAY,
+    shares=(SPANS,),
 )

@@ -7,7 +7,7 @@ from typing import Any
 from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
-from kshell.spark.gold.base.partitions import KEYS, linked, rows_before
+from kshell.spark.gold.base.partitions import KEYS, SPANS, rows_before
 from kshell.spark.gold.base.times import day_of, every_of, versions_of
 
 FIELDS = (
@@ -47,7 +47,7 @@ def unclean_elections(tables: Tables) -> Any:
     # Backwards: Spark goes through a frame that grows once, and through one that shrinks anew for every row.
     later = rows_before(f"{window[:-1]} desc)")
     healed = "if(leaderRecoveryState <> 'RECOVERING', struct(validFromMs, beginMs, toldMs), null)"
-    some = linked(tables["partitions"], tables["clusters"]).selectExpr("*", f"({_BY_STATE}) or ({_BY_ISR}) as isFound")
+    some = tables[SPANS.name].selectExpr("*", f"({_BY_STATE}) or ({_BY_ISR}) as isFound")
     # Few partitions have any: only those take part in all that follows.
     few = some.selectExpr("*", f"bool_or(isFound) over {every_of(KEYS)} as hasAny").where("hasAny")
     versions = few.selectExpr(
@@ -82,4 +82,5 @@ GOLD = GoldTable(
     ("partitions", "clusters"),
     unclean_elections,
     settles=DAY,
+    shares=(SPANS,),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.sql import functions as fn
 
 from kshell.spark.gold.base.carried import carried, is_late
-from kshell.spark.gold.base.declared import CARRIED, DAY, MONTH, GoldTable
+from kshell.spark.gold.base.declared import CARRIED, DAY, MONTH, GoldTable, Shared
 from kshell.spark.gold.base.times import LAST_MS
 from kshell.spark.steps.settling import Horizon, begin_of, together
 from kshell.spark.tables.catalog import CLOSED, CLUSTERS, CURRENT, IS_FINAL, RECORDS
@@ -36,6 +37,8 @@ class GoldLayer:
         self._horizons = horizons
         self._anew = [name for name, one in horizons.items() if one.since is None]
         self._on = [name for name, one in horizons.items() if one.since is not None]
+        self._shared: dict[str, DataFrame] = {}
+        self._sharing: dict[str, threading.Lock] = {}
         self._versions = {DAY: self._by_day(), MONTH: self._late(MONTH)}
 
     def write(self, table: GoldTable, clusters: Collection[str]) -> int:
@@ -47,7 +50,10 @@ class GoldLayer:
             of = None if table.is_fleet else clusters
             made = table.make({need: self._dated(need, self._warehouse.read(need, of)) for need in table.needs})
             return self._warehouse.replace(table.name, made, clusters)
-        made = table.make({need: self._input(table, need) for need in table.needs})
+        made = table.make(
+            {need: self._input(table.settles, need, table.name) for need in table.needs}
+            | {shared.name: self._share(shared) for shared in table.shares}
+        )
         assert set(clusters) == set(self._horizons), table.name
         until = fn.col("untilMs")
         mine = made.where(until.isNull() | (until >= self._since(DAY, _ALWAYS)))
@@ -69,17 +75,23 @@ class GoldLayer:
     def _until(self) -> Column:
         return _of_cluster({name: one.until for name, one in self._horizons.items()})
 
-    def _input(self, table: GoldTable, need: str) -> DataFrame:
-        if need == table.name:
+    def _share(self, shared: Shared) -> DataFrame:
+        """Made once, by the first table that is made of it; the others wait for it."""
+        with self._sharing.setdefault(shared.name, threading.Lock()):
+            if shared.name not in self._shared:
+                made = shared.make({need: self._input(shared.settles, need) for need in shared.needs})
+                self._shared[shared.name] = made.localCheckpoint()
+        return self._shared[shared.name]
+
+    def _input(self, period: str, need: str, itself: str | None = None) -> DataFrame:
+        if need == itself:
             return self._warehouse.read(need, self._on, CLOSED)
         if need == _PARTITIONS:
-            assert table.settles
-            return self._versions[table.settles]
+            return self._versions[period]
         if need == RECORDS:
             return self._records()
         if need == CLUSTERS:
-            assert table.settles
-            clusters = self._warehouse.read(need, self._horizons).withColumn("sinceMs", self._since(table.settles, 0))
+            clusters = self._warehouse.read(need, self._horizons).withColumn("sinceMs", self._since(period, 0))
             return self._dated(need, clusters)
         return self._warehouse.read(need, self._horizons)
 

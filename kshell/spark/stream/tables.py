@@ -26,6 +26,7 @@ from kshell.spark.steps.unread import Failures, add_unread, first, is_unread
 from kshell.spark.stream.growth import FIELDS, FORMAT, Grown, GrowthSource
 from kshell.spark.stream.plan import present
 from kshell.spark.tables.data_files import file_system
+from kshell.spark.tables.delta import RETAINED_HOURS
 from kshell.spark.tables.steps import writer_lock
 from kshell.spark.tables.warehouse import for_spark, location
 from kshell.spark.truth import by_cluster
@@ -65,15 +66,25 @@ class Stopping(Exception):
 
 
 class TableStream:
-    """The tables of ``warehouse`` follow ``sources``. ``say``: told of every micro-batch, in one line.
+    """The tables of ``warehouse`` follow ``sources``.
+
+    ``say``: gets a line about every micro-batch. ``retained_hours``: how long files stay that no step has any more.
 
     Raises UsageError for options that are not understood.
     """
 
     def __init__(
-        self, warehouse: Warehouse, sources: Sources, *, say: Callable[[str], None], told: Progress | None = None
+        self,
+        warehouse: Warehouse,
+        sources: Sources,
+        *,
+        say: Callable[[str], None],
+        told: Progress | None = None,
+        retained_hours: int = RETAINED_HOURS,
     ) -> None:
         self._warehouse = warehouse
+        self._retained_hours = retained_hours
+        warehouse.action = "stream"
         self._sources = sources
         self._options = parse(sources.options)._replace(passes_over=True)
         self._say = say
@@ -212,7 +223,7 @@ class TableStream:
         )
         self._untidy += bool(summary.step)
         if self._untidy >= _TIDY:
-            removed = self._warehouse.vacuum()
+            removed = self._warehouse.vacuum(self._retained_hours)
             self._untidy = 0
             self._say(f"{sum(files for files, _ in removed.values()):,} files of old steps were removed")
 

@@ -174,12 +174,13 @@ class Table:
         self.version, self._base, self.appended = expected, dict(self.files), set()
         return expected
 
-    def commits(self, limit: int | None = None) -> list[Commit]:
-        """What the log tells of the versions up to the open one, the newest first. Raises DataError."""
-        if self._delta is None:
+    def commits(self) -> list[Commit]:
+        """What the log tells of all versions, the newest first. Raises DataError."""
+        newest = self._load(None)  # delta-rs counts versions back from the one that is open
+        if newest is None:
             return []
         try:
-            found = self._delta.history(limit)
+            found = newest.history()
         except Exception as error:
             raise self._unreadable(error) from error
         return [_commit(one) for one in found]
@@ -224,6 +225,17 @@ class Table:
         infos = system.get_file_info([f"{root}/{urllib.parse.unquote(path)}" for path in paths]) if paths else []
         return sum(info.size or 0 for info in infos)
 
+    def follow(self, pinned: int) -> None:
+        """Opens, for reading, the version that a step knows, or a later one that has the same rows: files of the first
+        may be gone where another program has tidied up."""
+        self.open()
+        if self.version != pinned and not self._is_upkeep_since(pinned):
+            self.open(pinned)
+
+    def _is_upkeep_since(self, pinned: int) -> bool:
+        later = [commit for commit in self.commits() if commit.version > pinned]
+        return pinned != NO_TABLE and bool(later) and all(commit.operation in _MAINTENANCE for commit in later)
+
     def adopt(self, pinned: int, step: int) -> None:
         """Opens the newest version, for writing, where the last step knows another one.
 
@@ -238,7 +250,7 @@ class Table:
             if one.step is None and one.operation not in _MAINTENANCE:
                 raise CommandError(
                     f"{self.place}: version {one.version} was written by another program ({one.operation})",
-                    hint=f"`kshell-pipeline restore` brings back what step {step} left; take others' rows elsewhere",
+                    hint=f"`kshell-pipeline restore {step}` drops those rows, which belong in other tables",
                 )
         self.files = self.files_at(pinned) if pinned != NO_TABLE else {}
         if self.has_changed:

@@ -33,6 +33,9 @@ from kshell.spark.tables.delta import NO_TABLE, Table
 FOLDER = "_kshell"
 """Below the warehouse; Spark, DuckDB and others pass over names that begin so."""
 BEGIN, DONE = "begin", "done"
+OPTIMIZE, VACUUM = "optimize", "vacuum"
+UPKEEP = (OPTIMIZE, VACUUM)
+"""What makes new versions of tables without changing a row."""
 _LEASE_MS = 300_000
 """How long a writer in a store that has begun to commit is taken for alive; on a local disk the kernel knows it."""
 _MOST_ROWS = 2_000
@@ -41,7 +44,7 @@ _COUNTS = {OTHERS: "int64"}
 STEP_FIELDS = (
     Field("step", "int64", "its number: one more than any before"),
     Field("phase", "string", "begin (tables are being committed) or done (the step counts)"),
-    Field("action", "string", "what made it: run, stream, optimize, restore"),
+    Field("action", "string", "what made it: run, stream, optimize, vacuum, restore and the step"),
     Field("timeMs", "int64", "when, in milliseconds since 1970"),
     Field("writer", "string", "the host and process, and a token of its own"),
     Field("versions", _COUNTS, "of every table the version that counts; null at begin"),
@@ -125,6 +128,15 @@ class StepLog:
             if row["unreadable"] is not None:
                 failed[row["clusterId"]] = json.loads(row["unreadable"])
         return State(last["step"], clusters, failed, last["versions"], last["rows"] or {})
+
+    def last_change(self, table: str) -> int | None:
+        """The step that last changed rows of a table, among those that are known."""
+        found, before = None, None
+        for row in self._rows:
+            if row["phase"] == DONE and row["versions"].get(table) != before:
+                before = row["versions"].get(table)
+                found = found if row["action"] in UPKEEP else row["step"]
+        return found
 
     @property
     def next_step(self) -> int:

@@ -32,7 +32,7 @@ from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import CLOSED, CLUSTER, CURRENT, TableSpec
 from kshell.spark.tables.data_files import SHARED, DataFile, DataFileWriter, lost_file
 from kshell.spark.tables.delta import NO_TABLE, RETAINED_HOURS, Table
-from kshell.spark.tables.steps import ClusterState, State, StepLog, writer_lock
+from kshell.spark.tables.steps import OPTIMIZE, VACUUM, ClusterState, State, StepLog, writer_lock
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,6 +64,8 @@ class Warehouse:
         self.state = self.log.load()
         self.step = 0
         """The number of the step that was begun; 0: none."""
+        self.action = "run"
+        """What its steps are called in the log of steps."""
         self._session = spark
         self._tables: dict[str, Table] = {}
         self._rows: dict[str, int] = {}
@@ -123,7 +125,7 @@ class Warehouse:
             if self._is_writer:
                 found.adopt(version, self.state.step)
             else:
-                found.open(version)
+                found.follow(version)
             self._tables[name] = found
         return found
 
@@ -260,7 +262,6 @@ class Warehouse:
         self,
         clusters: Mapping[str, ClusterState],
         failed: Mapping[str, Mapping[str, str]] | None = None,
-        action: str = "run",
     ) -> State:
         """Makes the step count, with the new states of the clusters that it was about.
 
@@ -273,7 +274,7 @@ class Warehouse:
             failed=before.failed if failed is None else failed,
             rows={**before.rows, **self._rows},
         )
-        return self._committed(made, action)
+        return self._committed(made, self.action)
 
     def _committed(self, state: State, action: str) -> State:
         for table in self._tables.values():
@@ -343,12 +344,10 @@ class Warehouse:
         if not wanted:
             return []
         self.begin()
-        self.log.begin(self.step, "optimize")
+        self.log.begin(self.step, OPTIMIZE)
         for name in wanted:
             self.table(name).compact(self.step, target_bytes)
-        versions = {**self.state.versions, **{name: table.version for name, table in self._tables.items()}}
-        self.state = self.log.done(self.step, "optimize", self.state._replace(versions=versions))
-        self.abandon()
+        self._kept_up(OPTIMIZE)
         return wanted
 
     def _has_several(self, name: str, target_bytes: int) -> bool:
@@ -362,16 +361,25 @@ class Warehouse:
 
         Gives (files, bytes) by table. With ``dry_run`` nothing is removed, and no step is made.
         """
+
+        def vacuumed(*, dry_run: bool) -> dict[str, tuple[int, int]]:
+            found = self._in_parallel(lambda name: self.table(name).vacuum(hours, dry_run=dry_run), self.tables())
+            return found | self.log.vacuum(hours, dry_run=dry_run)
+
+        removed = vacuumed(dry_run=True)
+        if dry_run or not any(files for files, _ in removed.values()):
+            return removed
         self.begin()
-        if not dry_run:
-            self.log.begin(self.step, "vacuum")
-        removed = self._in_parallel(lambda name: self.table(name).vacuum(hours, dry_run=dry_run), self.tables())
-        removed.update(self.log.vacuum(hours, dry_run=dry_run))
-        if not dry_run:
-            versions = {**self.state.versions, **{name: table.version for name, table in self._tables.items()}}
-            self.state = self.log.done(self.step, "vacuum", self.state._replace(versions=versions))
-        self.abandon()
+        self.log.begin(self.step, VACUUM)
+        removed = vacuumed(dry_run=False)
+        self._kept_up(VACUUM)
         return removed
+
+    def _kept_up(self, action: str) -> None:
+        """Makes a step of versions that upkeep has made."""
+        versions = {**self.state.versions, **{name: table.version for name, table in self._tables.items()}}
+        self.state = self.log.done(self.step, action, self.state._replace(versions=versions))
+        self.abandon()
 
 
 def empty(spark: SparkSession, fields: Sequence[Field]) -> DataFrame:

@@ -10,12 +10,12 @@ from kshell.commands.base.spec import Arg, Example
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.tables import catalog
-from kshell.spark.tables.steps import BEGIN, DONE
+from kshell.spark.tables.steps import BEGIN, DONE, VACUUM
 from kshell.spark.verbs import Verb
 from kshell.spark.verbs.base.warehouse_flags import OUT, time_of
 
-_STEPS = typed("step:int64 time:string timeMs:int64 action:string state:string changedTables:int64 tables:[string]")
-_VERSIONS = typed("version:int64 time:string timeMs:int64 step:int64 operation:string counts:boolean")
+_STEPS = typed("step:int64 time:string action:string state:string changedTables:int64", "timeMs:int64 tables:[string]")
+_VERSIONS = typed("version:int64 time:string step:int64 operation:string counts:boolean", "timeMs:int64")
 
 
 def run(args: Any) -> Rows:
@@ -60,7 +60,8 @@ def _steps(rows: Sequence[Row]) -> Iterator[Row]:
             yield _step(row, "running or killed" if following is None else "killed", [])
             continue
         versions = {name: version for name, version in row["versions"].items() if name in catalog.tables()}
-        yield _step(row, "done", sorted(name for name, version in versions.items() if before.get(name) != version))
+        changed = sorted(name for name, version in versions.items() if before.get(name) != version)
+        yield _step(row, "done", changed if row["action"] != VACUUM else [])
         before = versions
 
 

@@ -14,7 +14,7 @@ from kshell.errors import EXIT_INTERRUPTED, UsageError
 from kshell.sources.points import Point
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT, SINCE, SOURCE_FLAGS, sources_of
+from kshell.spark.verbs.base.warehouse_flags import OUT, RETAIN, SINCE, SOURCE_FLAGS, sources_of
 
 _FEW = 8 << 20
 """Bytes of logs that are not worth what makes Spark quick on much."""
@@ -40,7 +40,7 @@ def run(args: Any) -> Report:
             sys.stderr.write(f"{NAME}: {words}\n")
             sys.stderr.flush()
 
-        stream = TableStream(place.warehouse, sources, say=say, told=place.progress)
+        stream = TableStream(place.warehouse, sources, say=say, told=place.progress, retained_hours=args.retain)
         place.is_brief = args.available_now and stream.size() < _FEW
         with place.warehouse.writing():
             stopped = stream.run(args.checkpoint, Trigger(args.available_now, args.every or EVERY))
@@ -87,6 +87,7 @@ VERB = Verb(
             "SIZE",
             convert=_size,
         ),
+        RETAIN,
         *SPARK_FLAGS,
     ),
     examples=(

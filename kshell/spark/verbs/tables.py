@@ -50,7 +50,7 @@ def _size(warehouse: Warehouse, spec: TableSpec) -> Row:
         "rows": sum(file.rows for file in files),
         "bytes": sum(file.size for file in files),
         "files": len(files),
-        "step": next((commit.step for commit in warehouse.table(spec.name).commits(1)), None),
+        "step": warehouse.log.last_change(spec.name),
         "summary": spec.summary,
     }
 

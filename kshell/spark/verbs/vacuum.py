@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from kshell.commands.base.result import Rows, typed
 from kshell.commands.base.spec import Example, Flag
 from kshell.spark.session import NAME
-from kshell.spark.tables.delta import RETAINED_HOURS
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT
+from kshell.spark.verbs.base.warehouse_flags import OUT, RETAIN
 
 _COLUMNS = typed("table:string files:int64 bytes:int64")
-_UNITS = {"h": 1, "d": 24}
 
 
 def run(args: Any) -> Rows:
@@ -29,26 +26,13 @@ def run(args: Any) -> Rows:
         )
 
 
-def _hours(text: str) -> int:
-    found = re.fullmatch(r"([0-9]{1,6})(h|d)", text, re.ASCII)
-    if found is None:
-        raise ValueError("a duration in hours or days: 0h, 48h, 7d")
-    return int(found[1]) * _UNITS[found[2]]
-
-
 VERB = Verb(
     name="vacuum",
     summary="remove files that no recent step has",
     run=run,
     flags=(
         OUT,
-        Flag(
-            ("--retain",),
-            f"how far back steps can be read and restored ({RETAINED_HOURS}h)",
-            "TIME",
-            _hours,
-            RETAINED_HOURS,
-        ),
+        RETAIN,
         Flag(("--dry-run",), "remove nothing, say what would be"),
     ),
     examples=(

@@ -19,11 +19,12 @@ from kshell.spark.report.markdown import markdown
 from kshell.spark.report.page import page
 from kshell.spark.report.sections import sections
 from kshell.spark.report.write import target_of, write
-from kshell.spark.verbs.report import scope_of
+from kshell.spark.tables.steps import ClusterState
 from kshell.spark.tables.warehouse import Warehouse
-from kshell.spark.tables.steps import ClusterState, State
+from kshell.spark.verbs.report import scope_of
 from tests.plots.answers import HOSTILE
 from tests.spark.report.answers import CLUSTER, made, nothing
+from tests.spark.warehouses import committed
 
 FLEET, ONE = Scope(), Scope(CLUSTER)
 EVERY = pytest.mark.parametrize("scope", [FLEET, ONE], ids=["fleet", "cluster"])
@@ -204,9 +205,7 @@ def test_without_matplotlib_there_are_tables(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def warehouse(place: Path, *clusters: str) -> Warehouse:
-    if clusters:
-        Commits(str(place)).commit(State(1, "parquet", dict.fromkeys(clusters, ClusterState({}))))
-    return Warehouse(None, str(place))
+    return committed(place, dict.fromkeys(clusters, ClusterState({}))) if clusters else Warehouse(None, str(place))
 
 
 def test_one_cluster_is_told_by_itself(tmp_path: Path) -> None:

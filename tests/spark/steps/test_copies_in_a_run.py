@@ -14,9 +14,9 @@ import kshell
 from kshell.sources.files import METADATA_DIRECTORY
 from kshell.spark import cli
 from kshell.spark.steps import planning
-from kshell.spark.views.named import named
 from kshell.spark.tables import catalog
 from kshell.spark.tables.warehouse import Warehouse
+from kshell.spark.views.named import named
 from tests.builders import FIXTURES, batches, copy_of
 from tests.made_logs import log
 from tests.spark.reading import dumped

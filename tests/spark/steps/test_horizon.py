@@ -11,9 +11,9 @@ from kshell.spark.gold.base.declared import MONTH
 from kshell.spark.steps.novelty import Fresh, Times
 from kshell.spark.steps.settling import Horizon, begin_of, together, tomorrow_ms
 from kshell.spark.steps.settling import horizon as horizon_before
+from kshell.spark.tables.steps import ClusterState
 from kshell.spark.truth import Reached, Truth
 from kshell.spark.truth.values import Era
-from kshell.spark.tables.steps import ClusterState
 from tests.spark.gold.busy import DAY, HOUR
 
 ON = Era(None, 10, 20)

@@ -13,8 +13,8 @@ from kshell.spark.files.scan import Found
 from kshell.spark.steps import planning
 from kshell.spark.steps.planning import clusters, truths
 from kshell.spark.steps.unread import Failures, after, exit_code, words
-from kshell.spark.truth import Truth
 from kshell.spark.tables.steps import ClusterState, State
+from kshell.spark.truth import Truth
 from tests.builders import batch, value, write_log
 
 HUGE = 1 << 40
@@ -31,7 +31,7 @@ def node(place: Path, cluster: str, name: str, batches: int = 3) -> Path:
 def state_of(place: Path) -> State:
     """How far tables of all that is there would be."""
     found = truths(clusters([f"{place}/*/*"]), State())
-    return State(1, "parquet", {one.cluster_id: ClusterState(one.reached._asdict()) for one in found})
+    return State(1, {one.cluster_id: ClusterState(one.reached._asdict()) for one in found})
 
 
 def grown(copies: dict[str, list[Found]], *clusters: str) -> dict[str, list[Found]]:

@@ -25,21 +25,21 @@ from kshell.spark.steps import ingest, planning, tasks
 from kshell.spark.steps.planning import NOW, again, clusters, truths
 from kshell.spark.steps.step import Summary, advance
 from kshell.spark.steps.unread import Failures
+from kshell.spark.tables import catalog
+from kshell.spark.tables.catalog import CURRENT
+from kshell.spark.tables.data_files import SHARED
+from kshell.spark.tables.steps import State
+from kshell.spark.tables.warehouse import Warehouse
 from kshell.spark.truth import Reached, Truth, truth
 from kshell.spark.verbs.base.summary import report
 from kshell.spark.views.known_at import known_at
 from kshell.spark.views.moment import Moment, moment_of
 from kshell.spark.views.named import named
-from kshell.spark.tables import catalog
-from kshell.spark.tables.warehouse import Warehouse
-from kshell.spark.tables.catalog import CURRENT
-from kshell.spark.tables.steps import State
-from kshell.spark.warehouse.parquet_tables import ParquetTables
-from kshell.spark.tables.data_files import SHARED
 from tests.builders import FIXTURES, batch, copy_of, node_name, recorded, value, write_log
 from tests.spark.damaging import spoil
 from tests.spark.reading import dumped
 from tests.spark.silver.replaying import at, by_records, listed, told
+from tests.spark.warehouses import delta_columns
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("without_gold")]
 EVERY = {node_name(node).replace("/", "-"): node for node in recorded()}
@@ -136,47 +136,72 @@ def check_past(warehouse: Warehouse, nodes: Mapping[str, Path], points: int) -> 
         checked += len(then)
 
 
-@pytest.mark.usefixtures("on_executors")
-def test_tasks_and_spark_write_the_same_records(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Into a store Spark writes: its rows, and what was found to be wrong, are those that tasks write themselves."""
+def test_tasks_the_driver_and_spark_write_the_same_records(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that tasks write as they decode them, those that the driver writes, and those of a frame of Spark's."""
     parquet = pytest.importorskip("pyarrow.parquet")
     node, odd = EVERY["4.2.1-rolled-controller-3002"], tmp_path / "odd"
     write_log(odd / METADATA_DIRECTORY, batch([value("NO_OP"), value("TOPIC")[:9], b"\x01\x02"] * 30))
     spoilt = copy_of(FIXTURES / "4.3.1/broker-0", tmp_path / "spoilt")
     spoil(sorted(spoilt.glob("*.log"))[-1])
-    found = []
-    for name, is_theirs in (("tasks", True), ("spark", False)):
-        monkeypatch.setattr(ParquetTables, "takes_files", is_theirs)
+    summaries = []
+    for name, most in (("tasks", -1), ("driver", 1 << 30)):
+        monkeypatch.setattr(ingest, "_HERE", most)
         warehouse = Warehouse(spark, str(tmp_path / name))
         with warehouse.writing():
-            summary = step(warehouse, node, spoilt, odd)
+            summaries.append(step(warehouse, node, spoilt, odd))
+    by_tasks, by_driver = summaries
+    assert (by_tasks.rows, by_tasks.quarantine) == (by_driver.rows, by_driver.quarantine)
+    warehouse = Warehouse(spark, str(tmp_path / "frame"))
+    with warehouse.writing():
+        warehouse.begin()
+        assert warehouse.append("records", Warehouse(spark, str(tmp_path / "tasks")).read("records")) > 500
+        warehouse.commit({})
+    found = []
+    for name in ("tasks", "driver", "frame"):
+        place = tmp_path / name / "bronze/records"
+        warehouse = Warehouse(spark, str(tmp_path / name))
         rows = warehouse.read("records").orderBy("file", "position", "offset").toArrow()
-        written = list((tmp_path / name / "bronze/records/batch=1").glob("*.parquet"))
-        assert written
-        assert {re.fullmatch(r"part-[0-9a-f]{16}\.zstd\.parquet", path.name) is not None for path in written} == {
-            is_theirs
-        }
-        plain = spark.read.parquet(str(tmp_path / name / "bronze/records")).schema.json()  # with comments
+        written = sorted(place / file.path for file in warehouse.files("records"))
+        assert written and written == sorted(place.glob("*.parquet")), "what damage made invalid is gone"
+        assert all(re.fullmatch(r"part-[0-9a-f]{24}\.zstd\.parquet", path.name) for path in written)
         columns = {parquet.read_schema(str(path)).remove_metadata() for path in written}
-        found.append((rows, summary.rows, summary.quarantine, plain, columns))
-    ours, theirs = found
-    assert ours[0].num_rows > 500
-    assert ours == theirs
-    assert "as kafka-dump-log prints them" in ours[3]
+        found.append((rows, delta_columns(place), columns))
+    tasks, driver, frame = found
+    assert tasks[0].num_rows > 500
+    assert tasks == driver == frame
+    assert "as kafka-dump-log prints them" in str(tasks[1])
 
 
 @pytest.mark.usefixtures("on_executors")
 def test_what_keeps_a_task_from_writing_is_said(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingest, "Writing", lambda folder, metadata: tasks.Writing(f"{folder}/gone", metadata))
-    warehouse = Warehouse(spark, str(tmp_path))
-    with warehouse.writing(), pytest.raises(CommandError, match=r"batch=1/.*/gone: .*No such file") as raised:
+    (tmp_path / "file").touch()
+    out, node = tmp_path / "out", EVERY["4.3.1-controller-3000"]
+    elsewhere = str(tmp_path / "file/gone")
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest, "Writing", lambda writer: tasks.Writing(writer._replace(table=elsewhere)))
+        warehouse = Warehouse(spark, str(out))
+        with warehouse.writing(), pytest.raises(CommandError, match=r"file/gone: .*[Nn]ot a directory") as raised:
+            step(warehouse, node)
+    assert raised.value.hint == SHARED
+    assert not list(out.rglob("*.parquet")) and Warehouse(None, str(out)).state == State()
+    with warehouse.writing():
+        assert step(warehouse, node).rows["records"] > 0
+
+
+@pytest.mark.usefixtures("on_executors")
+def test_files_that_tasks_wrote_on_another_machine_are_no_step(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path of ``--out`` exists there, too, but is not the same place."""
+    out, elsewhere = tmp_path / "out", str(tmp_path / "elsewhere/records")
+    monkeypatch.setattr(ingest, "Writing", lambda writer: tasks.Writing(writer._replace(table=elsewhere)))
+    warehouse = Warehouse(spark, str(out))
+    with warehouse.writing(), pytest.raises(CommandError, match=r"a task wrote it, and it is not here") as raised:
         step(warehouse, EVERY["4.3.1-controller-3000"])
     assert raised.value.hint == SHARED
-    left = tmp_path / "bronze/records/batch=1"
-    assert left.is_dir()
-    with Warehouse(spark, str(tmp_path)).writing():
-        pass
-    assert not left.exists()
+    assert Warehouse(None, str(out)).state == State() and not list(out.rglob("*.parquet"))
 
 
 def test_as_of_a_time_is_what_the_shell_says_though_clocks_step_back(spark: Any, tmp_path: Path) -> None:

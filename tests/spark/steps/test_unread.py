@@ -19,10 +19,10 @@ from kshell.spark.steps import layers, taking
 from kshell.spark.steps.planning import clusters
 from kshell.spark.steps.step import Summary
 from kshell.spark.steps.unread import Failures, first
-from kshell.spark.truth import Truth
 from kshell.spark.tables import catalog
-from kshell.spark.tables.warehouse import Warehouse
 from kshell.spark.tables.steps import State
+from kshell.spark.tables.warehouse import Warehouse
+from kshell.spark.truth import Truth
 from tests.builders import FIXTURES, batch, copy_of, value, write_log
 from tests.spark.damaging import spoil, undecodable
 

@@ -99,22 +99,23 @@ def test_what_could_not_be_read_is_taken_as_far_as_the_checkpoint_is(tmp_path: P
     assert steps == [({"x": ["__cluster_metadata-0"] * 2}, {"x": 3})], "the checkpoint is beyond what a had"
 
 
-def test_files_of_many_micro_batches_are_put_together(
+def test_files_of_old_steps_are_removed_after_many_micro_batches(
     tmp_path: Path, steps: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[int] = []
     monkeypatch.setattr(stream_tables, "_TIDY", 2)
 
-    def compact(*given: object, **more: object) -> list[dict[str, int]]:
+    def vacuum(*given: object, **more: object) -> dict[str, tuple[int, int]]:
+        assert not more, "what readers may still need stays"
         done.append(len(steps))
-        return [{}]
+        return {"topics": (1_200, 90_000), "files": (34, 7)}
 
-    monkeypatch.setattr(stream_tables, "compact", compact)
     said: list[str] = []
     stream = stream_of(tmp_path, said)
+    monkeypatch.setattr(stream._warehouse, "vacuum", vacuum, raising=False)
     for number in range(5):
         stream._batch(Frame((f"{tmp_path}/a/__cluster_metadata-0", number + 1, 9, 0, True)), number)
-    assert done == [2, 4] and said.count("files of 1 tables were put together") == 2
+    assert done == [2, 4] and said.count("1,234 files of old steps were removed") == 2
 
 
 def test_a_directory_whose_name_is_no_utf8(tmp_path: Path, steps: list[Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import shutil
 from pathlib import Path
@@ -15,6 +14,7 @@ from kshell.spark import cli
 from tests.builders import FIXTURES
 from tests.spark.beyond import CHEAP, confs
 from tests.spark.here import need_spark
+from tests.spark.warehouses import delta_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.soak, pytest.mark.long]
 NODE = FIXTURES / "4.2.1-rolled/controller-3002"
@@ -30,13 +30,14 @@ def piped(verb: str, source: Path, out: Path, *words: str) -> int:
 
 
 def rows(out: Path, table: str) -> list[str]:
-    """As anybody reads them, without what is about steps and files."""
-    if not (out / table).exists():
-        return []  # a table without rows has no files
-    dataset: Any = importlib.import_module("pyarrow.dataset")
-    read = dataset.dataset(out / table, format="parquet", partitioning="hive").to_table()
-    names = [name for name in read.column_names if name not in ("batch", "file")]
-    return sorted(json.dumps(row, sort_keys=True, default=str) for row in read.select(names).to_pylist())
+    """As anybody reads them, without what is about files."""
+    kept = ({name: row[name] for name in row if name != "file"} for row in delta_rows(out / table))
+    return sorted(json.dumps(row, sort_keys=True, default=str) for row in kept)
+
+
+def steps(out: Path) -> list[dict[str, Any]]:
+    """What the log of steps has."""
+    return delta_rows(out / "_kshell/steps")
 
 
 def copied(target: Path, *names: str) -> Path:
@@ -68,14 +69,14 @@ def test_tables_go_on_after_what_vanished_with_the_snapshot_that_covers_it(tmp_p
         current = [json.loads(row) for row in rows(out, f"silver/{table}")]
         expected = [json.loads(row) for row in rows(once, f"silver/{table}")]
         assert _current(current, key) == _current(expected, key), table
-    state = sorted((out / "_kshell/state").iterdir())[-1].name
+    known = steps(out)
     assert piped("stream", source, out) == 0
-    assert sorted((out / "_kshell/state").iterdir())[-1].name == state, "nothing new, no step"
+    assert steps(out) == known and known, "nothing new, no step"
 
 
 def _current(versions: list[dict[str, Any]], key: str) -> list[str]:
     """The rows that hold now, without since when: that is another moment for who saw it come about."""
-    now = [row for row in versions if str(row["isCurrent"]).lower() == "true"]
+    now = [row for row in versions if row["isCurrent"]]
     return sorted(
         json.dumps({name: row[name] for name in row if not name.startswith("valid")}, sort_keys=True, default=str)
         for row in sorted(now, key=lambda row: str(row[key]))

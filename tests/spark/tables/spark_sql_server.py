@@ -25,8 +25,9 @@ CONFIGURATION = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # 50 tasks for each table's log otherwise: a minute and more for small ones.
+    # How many tasks read a table's log and list its directories: 50 and more otherwise, for small ones too.
     "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
 }
 
 

@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.live]
 CLUSTERS = ("a/b=c", "ünï-漢字-🦊", "%41", "123", "")
 REMOVED, KEPT = CLUSTERS[:2], CLUSTERS[2:]
 MANY_COLUMNS = ("records", "partitions", "brokers")
-"""Tables that have, between them, every type of column."""
+"""Tables that have, between them, nearly every type of column: numbers, texts, bytes, lists, structs and maps."""
 _TABLE_NUMBERS = itertools.count()
 _VALUES: dict[str, list[Any]] = {
     "string": ["text", "", "ünï 漢字 🦊", "\"'\\ \t\r\n\0", "￿" * 3, "x" * 100, None],
@@ -218,9 +218,10 @@ def test_every_step_can_be_read_until_vacuum_removes_it(spark: OtherSpark, tmp_p
 
 
 def test_steps_go_on_from_the_upkeep_of_spark(spark: OtherSpark, tmp_path: Path) -> None:
-    step(tmp_path, MANY_COLUMNS, CLUSTERS)
-    step(tmp_path, MANY_COLUMNS, KEPT)
-    for name in MANY_COLUMNS:
+    names = ("records", "partitions")  # without partitions, and with
+    step(tmp_path, names, CLUSTERS)
+    step(tmp_path, names, KEPT)
+    for name in names:
         before = opened(tmp_path, name)
         known = create(spark, before.place)
         spark.sql(f"ALTER TABLE {known} SET TBLPROPERTIES ('delta.checkpointInterval' = '1')")
@@ -233,8 +234,8 @@ def test_steps_go_on_from_the_upkeep_of_spark(spark: OtherSpark, tmp_path: Path)
         assert len(now.files) < len(before.files)
         # Readers keep to the version of the last step, and the next step begins with the newest one.
         assert rows_in(now) == rows_in(before) == rows_in(opened(tmp_path, name))
-    step(tmp_path, MANY_COLUMNS, KEPT[:1], REMOVED)
-    for name in MANY_COLUMNS:
+    step(tmp_path, names, KEPT[:1], REMOVED)
+    for name in names:
         table = opened(tmp_path, name)
         rows = rows_in(table)
         assert spark.sql(f"SELECT * FROM {create(spark, table.place)}").rows == rows

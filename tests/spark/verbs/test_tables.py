@@ -1,4 +1,4 @@
-"""``tables``, ``query``, ``compact`` and ``run`` as far as they need no session."""
+"""``tables``, ``query`` and ``run`` as far as they need no session, and what every verb refuses."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from kshell.spark.tables import catalog
 from kshell.spark.tables.steps import ClusterState, State
 from tests.builders import FIXTURES, batch, value, write_log
 from tests.spark.files.test_scan import refusing
+from tests.spark.warehouses import committed
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -61,11 +62,6 @@ def test_tables_of_an_empty_place(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert {(row["rows"], row["bytes"], row["files"], row["step"]) for row in rows} == {(0, 0, 0, None)}
 
 
-def test_nothing_to_compact(capsys: pytest.CaptureFixture[str], tmp_path: Path, without_spark: None) -> None:
-    Commits(str(tmp_path)).commit(State(1, "parquet"))
-    assert call(capsys, "compact", "--out", str(tmp_path), "-o", "json") == (0, "[]\n", "")
-
-
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -75,15 +71,23 @@ def test_nothing_to_compact(capsys: pytest.CaptureFixture[str], tmp_path: Path, 
         (("run", "--source", "/nowhere"), 2, "no --out\n"),
         (("run", "--source", "/nowhere", "--out", "OUT"), 3, "/nowhere: no such file or directory\n"),
         (("run", "--source", "/nowhere", "--out", "OUT", "--master", "local[0]"), 2, "local[0]: no master"),
-        (("run", "--source", "/nowhere", "--out", "OUT", "--format", "delta"), 2, "delta: not with Spark "),
+        (("run", "--source", "/nowhere", "--out", "OUT", "--format", "delta"), 2, "run: there is no option --format"),
         (("query", "--out", "OUT", "DROP TABLE topics"), 2, "query: only SELECT is for here\n"),
         (("query", "--out", "OUT", "SELECT 1"), 2, "OUT: there are no tables\n"),
         (("report", "--out", "OUT"), 2, "OUT: there are no tables\n"),
         (("tables", "--out", __file__), 2, f"{__file__}: not a directory\n"),
         (("query", "--out", __file__, "SELECT 1"), 2, f"{__file__}: not a directory\n"),
         (("run", "--source", str(FIXTURES / "*/*"), "--out", __file__), 2, f"{__file__}: not a directory\n"),
-        (("compact", "--out", "OUT"), 2, "OUT: there are no tables\n"),
-        (("compact", "--out", "OUT", "--larger", "0"), 2, "compact: --larger: '0' is not a number of megabytes\n"),
+        (("compact", "--out", "OUT"), 2, "compact: no such verb\n"),
+        *(
+            ((verb, *words, "--out", "OUT"), 2, "OUT: there are no tables\n")
+            for verb, *words in (("optimize",), ("history",), ("history", "topics"), ("restore", "1"), ("vacuum",))
+        ),
+        (("optimize", "--out", __file__), 2, f"{__file__}: not a directory\n"),
+        (("optimize",), 2, "no --out\n"),
+        (("optimize", "--out", "OUT", "--target", "0"), 2, "optimize: --target: '0' is not a number of megabytes\n"),
+        (("restore", "last", "--out", "OUT"), 2, "last: no number of a step\n"),
+        (("vacuum", "--out", "OUT", "--retain", "7"), 2, "vacuum: --retain: '7' is not a duration in hours or days"),
     ],
 )
 def test_what_is_refused(
@@ -126,7 +130,7 @@ def test_a_second_run_with_nothing_new_starts_no_session(
     found = truths(clusters([source]), State())
     assert all(fresh_of(one, State()) for one in found)
     states = {one.cluster_id: ClusterState(one.reached._asdict()) for one in found}
-    Commits(str(tmp_path)).commit(State(1, "parquet", states))
+    committed(tmp_path, states)
     code, out, err = call(capsys, "run", "--source", source, "--out", str(tmp_path), "-o", "json")
     assert (code, err) == (0, "")
     assert json.loads(out)["summary"] | {"seconds": 0} == {

@@ -21,8 +21,21 @@ IS_FINAL = Field(
 """The last column of a table that settles."""
 
 
+class Shared(NamedTuple):
+    """What several tables are made of in common. A step makes it once, out of the tables named in ``needs``.
+
+    ``settles``: as those tables do.
+    """
+
+    name: str
+    needs: tuple[str, ...]
+    make: Callable[[Tables], Any]
+    settles: str
+
+
 class GoldTable(NamedTuple):
-    """``make`` gives the rows, a DataFrame, out of the tables named in ``needs``: of bronze, of silver, and of gold.
+    """``make`` gives the rows, a DataFrame, out of the tables named in ``needs``: of bronze, of silver, and of gold;
+    and of what it ``shares`` with other tables.
 
     Rows of a cluster depend on that cluster's rows alone, so that ``make`` may be given those of some clusters; only
     with ``is_fleet`` it must have the rows of all.
@@ -46,3 +59,8 @@ class GoldTable(NamedTuple):
     make: Callable[[Tables], Any]
     is_fleet: bool = False
     settles: str | None = None
+    shares: tuple[Shared, ...] = ()
+
+    def made_of(self, tables: Tables) -> Any:
+        """The rows, out of the tables that it needs alone."""
+        return self.make({**tables, **{shared.name: shared.make(tables) for shared in self.shares}})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kshell.spark.gold.base.declared import DAY, Shared, Tables
 from kshell.spark.gold.base.times import timed, versions_of
 
 KEYS = ("topicId", "partition")
@@ -20,18 +21,18 @@ _STATE = (
 )  # fmt: skip
 
 
-def linked(partitions: Any, clusters: Any) -> Any:
+def _linked(tables: Tables) -> Any:
     """Versions of partitions with spans; ``previous`` and ``following``: the version that it took the place of, and the
     one that took its place (structs, null where there is none); ``lastLeader``: the last broker that led before.
     """
     window = versions_of(KEYS)
     lists = ("replicas", "isr", "elr", "addingReplicas", "removingReplicas")
-    plain = partitions.selectExpr(
+    plain = tables["partitions"].selectExpr(
         "clusterId", "topic", *KEYS, "leader", *(f"coalesce({name}, array()) as {name}" for name in lists),
         "leaderRecoveryState", "validFromOffset", "validFromMs", "validToOffset", "validToMs",
     )  # fmt: skip
     state = f"struct({', '.join(_STATE)})"
-    beside = timed(plain, KEYS, clusters).selectExpr(
+    beside = timed(plain, KEYS, tables["clusters"]).selectExpr(
         "*",
         f"lag({state}) over {window} as before",
         f"lead({state}) over {window} as after",
@@ -42,6 +43,9 @@ def linked(partitions: Any, clusters: Any) -> Any:
         "if(before.validToOffset = validFromOffset, before, null) as previous",
         "if(after.validFromOffset = validToOffset, after, null) as following",
     ).drop("before", "after")
+
+
+SPANS = Shared("partition_spans", ("partitions", "clusters"), _linked, DAY)
 
 
 def rows_before(window: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,8 +10,25 @@ from kshell.commands.base.spec import Flag
 from kshell.errors import UsageError
 from kshell.sources.points import Point, parse_point
 from kshell.sources.remote import plain
+from kshell.spark.tables.delta import RETAINED_HOURS
 
 OUT = Flag(("--out",), "the directory of the tables, local or a URI", "DIR")
+
+
+def _hours(text: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,6})(h|d)", text, re.ASCII)
+    if found is None:
+        raise ValueError("a duration in hours or days: 0h, 48h, 7d")
+    return int(found[1]) * (24 if found[2] == "d" else 1)
+
+
+RETAIN = Flag(
+    ("--retain",),
+    f"how far back steps can be read and restored ({RETAINED_HOURS}h)",
+    "TIME",
+    convert=_hours,
+    default=RETAINED_HOURS,
+)
 SOURCE_FLAGS = (
     Flag(("--source",), "metadata directories, log directories or files: a path or a glob", "GLOB", repeat=True),
     Flag(("--cluster",), "the cluster of copies whose meta.properties is missing (each one its own)", "ID"),
