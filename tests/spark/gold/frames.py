@@ -91,7 +91,7 @@ def made(spark: Any, name: str, last_ms: int, **rows: list[Row]) -> Any:
             return made(spark, need, last_ms, **rows)
         return frame(spark, need, rows.get(need, clusters * (need == "clusters")))
 
-    return table.make({need: given(need) for need in table.needs})
+    return table.made_of({need: given(need) for need in table.needs})
 
 
 def check(found: Any, name: str, *rows: Row) -> None:

@@ -43,7 +43,7 @@ def test_numbers_are_those_of_plain_python(
 ) -> None:
     table = gold.tables()[name]
     given = {needed: inputs[needed] for needed in table.needs if needed != name}
-    made = table.make(given | ({name: frame(spark, name, [])} if name in table.needs else {}))
+    made = table.made_of(given | ({name: frame(spark, name, [])} if name in table.needs else {}))
     if table.settles:
         assert made.schema["untilMs"].dataType.simpleString() == "bigint"
         made = made.drop("untilMs")

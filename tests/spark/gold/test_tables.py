@@ -218,4 +218,4 @@ def test_what_a_snapshot_had_first_was_found_and_not_added(spark: Any) -> None:
 @pytest.mark.parametrize("name", gold.tables())
 def test_nothing_makes_no_row(spark: Any, name: str) -> None:
     table = gold.tables()[name]
-    assert table.make({need: frame(spark, need, []) for need in table.needs}).isEmpty()
+    assert table.made_of({need: frame(spark, need, []) for need in table.needs}).isEmpty()
