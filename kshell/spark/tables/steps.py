@@ -202,14 +202,8 @@ class StepLog:
     def _overwrite(self, table: Table, rows: list[Row], step: int) -> None:
         arrow = importlib.import_module("pyarrow")
         table.drop(list(table.files.values()))
-        files = table.writer.write(batches(arrow, table.fields, rows))
-        table.add(files)
-        try:
-            table.commit(step)
-        except BaseException:
-            table.writer.remove(files)
-            table.reset()
-            raise
+        table.add(table.writer.write(batches(arrow, table.fields, rows)))
+        table.commit(step)
 
     def _read(self, table: Table) -> list[Row]:
         return [row for part in table.writer.read(table.files.values()) for row in part.to_pylist()]

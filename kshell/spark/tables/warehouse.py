@@ -72,7 +72,6 @@ class Warehouse:
         self._clusters = self._known_clusters()
         """Those whose rows may be in the tables."""
         self._is_writer = False
-        self._abandoned: list[tuple[DataFileWriter, list[DataFile]]] = []
 
     @property
     def spark(self) -> SparkSession:
@@ -193,11 +192,9 @@ class Warehouse:
     def abandon(self) -> None:
         """Forgets a step that was not committed, and removes the files that it wrote."""
         for table in self._tables.values():
-            self._abandoned.append((table.writer, table.new_files()))
+            table.writer.remove(table.new_files())
             table.reset()
-        for writer, files in self._abandoned:
-            writer.remove(files)
-        self._abandoned, self._rows, self.step = [], {}, 0
+        self._rows, self.step = {}, 0
         self._clusters = self._known_clusters()
 
     def _known_clusters(self) -> set[str]:
@@ -281,11 +278,16 @@ class Warehouse:
             _tidy(table)
         missing = [name for name in catalog.tables() if name not in state.versions]  # they exist, without rows too
         names = dict.fromkeys([*missing, *(name for name, table in self._tables.items() if table.has_changed)])
-        self.log.begin(self.step, action)
-        versions = self._in_parallel(lambda name: self.table(name).commit(self.step), names)
-        others = {name: table.version for name, table in self._tables.items()}
-        state = state._replace(versions={**state.versions, **others, **versions})
-        self.state = self.log.done(self.step, action, state)
+        try:
+            self.log.begin(self.step, action)
+            versions = self._in_parallel(lambda name: self.table(name).commit(self.step), names)
+            others = {name: table.version for name, table in self._tables.items()}
+            state = state._replace(versions={**state.versions, **others, **versions})
+            self.state = self.log.done(self.step, action, state)
+        except BaseException:
+            # Nobody knows what of it came about, so none of its files are removed here; whoever writes next looks.
+            self._tables = {}
+            raise
         self.abandon()
         return self.state
 
@@ -309,8 +311,9 @@ class Warehouse:
         """Rows of some clusters are not in some files any more."""
         for file in files:
             if file.may_hold(clusters) and (rest := table.writer.without(file, clusters)) is not None:
+                is_appended = file.path in table.appended
                 table.drop([file])
-                table.add(rest, appended=False)
+                table.add(rest, appended=is_appended)
 
     def _own(self, name: str) -> Table:
         assert self.step, "rows are written within a step"

@@ -23,6 +23,7 @@ _PICTURES = typed("directory:string pictures:int32 bytes:int64")
 
 def run(args: Any) -> Report:
     """Writes the report; the answer is what needs attention, and which files there are."""
+    from kshell.spark.report.cluster_names import cluster_names, renamed
     from kshell.spark.report.collect import collect, reader
     from kshell.spark.report.compose import compose
     from kshell.spark.report.write import target_of, write
@@ -32,8 +33,10 @@ def run(args: Any) -> Report:
     with opened(args) as place:
         warehouse = place.warehouse
         scope = scope_of(warehouse, args.cluster)
+        names = cluster_names(warehouse.state.clusters, args.name or ())
         place.starts_reading()
         answers = collect(warehouse.spark, reader(warehouse, scope), scope, place.progress)
+        answers = renamed(answers, names)
         place.progress(0, 0, "drawing")
         document = compose(scope, answers, (f"tables of {warehouse.place}", f"step {warehouse.state.step:,}"))
         return _answer(document, write(document, target))
@@ -52,6 +55,13 @@ def scope_of(warehouse: Warehouse, cluster: str | None) -> Scope:
         close = difflib.get_close_matches(cluster, known, n=3, cutoff=0.3) or known[:3]
         raise UsageError(f"{cluster}: no such cluster", hint=f"there are {len(known):,}, {', '.join(close)} among them")
     return Scope(known[0] if cluster is None and len(known) == 1 else cluster)
+
+
+def _named(text: str) -> tuple[str, str]:
+    cluster, equals, name = text.rpartition("=")  # ids made of paths may have one
+    if not equals or not cluster or not name:
+        raise ValueError("ID=NAME")
+    return cluster, name
 
 
 def _answer(document: Any, files: list[tuple[str, int]]) -> Report:
@@ -82,6 +92,9 @@ VERB = Verb(
     flags=(
         OUT,
         Flag(("--cluster",), "of that cluster alone (all of them together)", "ID"),
+        Flag(
+            ("--name",), "what people call a cluster (else the id's beginning)", "ID=NAME", convert=_named, repeat=True
+        ),
         Flag(("--to",), "a directory, or a file whose ending says the format: .html, .md (report)", "DIR|FILE"),
         Flag(("--format",), "only that one (both)", "NAME", choices=("html", "markdown"), repeat=True),
         *SPARK_FLAGS,
