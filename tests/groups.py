@@ -21,7 +21,8 @@ SPARK = (
 
 LONG = (
     *SPARK, "tests/live/test_stream.py", "tests/spark/test_submit.py", "tests/spark/stream/test_verb.py",
-    "tests/spark/test_guide.py", "tests/spark/test_pipeline.py", "tests/spark/test_whole_run.py",
+    "tests/spark/tables/test_spark_delta.py", "tests/spark/test_guide.py", "tests/spark/test_pipeline.py",
+    "tests/spark/test_whole_run.py",
     "tests/notebooks/test_notebooks.py", "tests/live/test_quorum.py", "tests/spark/test_leaks.py",
     "tests/live/test_image.py", "tests/live/test_as_of.py", "tests/live/test_live_commands.py",
     "tests/live/test_features.py", "tests/live/test_health.py",

@@ -47,7 +47,7 @@ _VALUES: dict[str, list[Any]] = {
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OtherSpark]:
+def other(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OtherSpark]:
     """A session of the other Spark."""
     for name in ("pyarrow", "deltalake"):
         if importlib.util.find_spec(name) is None:
@@ -114,10 +114,10 @@ def opened(path: Path, name: str) -> Table:
     return Warehouse(None, str(path)).table(name)
 
 
-def create(spark: OtherSpark, place: str) -> str:
+def create(other: OtherSpark, place: str) -> str:
     """Makes a table known to the other Spark; gives its name there."""
     name = f"t{next(_TABLE_NUMBERS)}"
-    spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{place}'")
+    other.sql(f"CREATE TABLE {name} USING delta LOCATION '{place}'")
     return name
 
 
@@ -145,22 +145,22 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_every_table_has_the_same_columns_and_rows(spark: OtherSpark, fleet: Path) -> None:
+def test_every_table_has_the_same_columns_and_rows(other: OtherSpark, fleet: Path) -> None:
     different = []
     warehouse = Warehouse(None, str(fleet))
     for name, spec in catalog.tables().items():
         table = warehouse.table(name)
-        answer = spark.sql(f"SELECT * FROM {create(spark, table.place)}")
+        answer = other.sql(f"SELECT * FROM {create(other, table.place)}")
         if answer != Answer(columns(spec.fields), rows_in(table)):
             different.append(name)
         assert len(answer.rows) == 7 * len(KEPT) * (2 if name in MANY_COLUMNS else 1), name
     assert different == []
 
 
-def test_the_log_of_steps_has_the_same_rows(spark: OtherSpark, fleet: Path) -> None:
+def test_the_log_of_steps_has_the_same_rows(other: OtherSpark, fleet: Path) -> None:
     for table in (Warehouse(None, str(fleet)).log._steps, Warehouse(None, str(fleet)).log._progress):
         assert f"/{FOLDER}/" in table.place
-        answer = spark.sql(f"SELECT * FROM {create(spark, table.place)}")
+        answer = other.sql(f"SELECT * FROM {create(other, table.place)}")
         assert answer == Answer(columns(table.fields), rows_in(table))
         assert answer.rows
 
@@ -173,7 +173,7 @@ def test_the_log_of_steps_has_the_same_rows(spark: OtherSpark, fleet: Path) -> N
     ],
 )
 def test_statistics_leave_out_no_file_that_has_a_value(
-    spark: OtherSpark, tmp_path: Path, name: str, searched: list[str]
+    other: OtherSpark, tmp_path: Path, name: str, searched: list[str]
 ) -> None:
     spec = catalog.table(name)
     table = Table(f"{tmp_path}/{name}", name, spec.summary, spec.fields, spec.closes)
@@ -182,10 +182,10 @@ def test_statistics_leave_out_no_file_that_has_a_value(
     for row in rows:  # a file each, so that its statistics are the row's values
         table.add(write(table, [row]))
     table.commit(1)
-    source = create(spark, table.place)
+    source = create(other, table.place)
     for column in searched:
         counts = Counter(row[column] for row in rows)
-        answer = spark.sql(
+        answer = other.sql(
             " UNION ALL ".join(
                 f"SELECT {number} AS number, count(*) AS rows FROM {source} WHERE `{column}` <=> {literal(wanted)}"
                 for number, wanted in enumerate(counts)
@@ -195,38 +195,38 @@ def test_statistics_leave_out_no_file_that_has_a_value(
         assert {row["number"]: row["rows"] for row in found} == dict(enumerate(counts.values())), column
 
 
-def test_every_step_can_be_read_until_vacuum_removes_it(spark: OtherSpark, tmp_path: Path) -> None:
+def test_every_step_can_be_read_until_vacuum_removes_it(other: OtherSpark, tmp_path: Path) -> None:
     versions = [step(tmp_path, MANY_COLUMNS, CLUSTERS), step(tmp_path, MANY_COLUMNS, KEPT, REMOVED)]
     warehouse = Warehouse(None, str(tmp_path))
     with warehouse.writing():
         warehouse.optimize(1 << 20)
         versions.append(dict(warehouse.state.versions))
-    known = {name: create(spark, opened(tmp_path, name).place) for name in MANY_COLUMNS}
+    known = {name: create(other, opened(tmp_path, name).place) for name in MANY_COLUMNS}
     for name in MANY_COLUMNS:
         table, counts = opened(tmp_path, name), []
         for version in (of_step[name] for of_step in versions):
-            answer = spark.sql(f"SELECT * FROM {known[name]} VERSION AS OF {version}")
+            answer = other.sql(f"SELECT * FROM {known[name]} VERSION AS OF {version}")
             assert answer.rows == rows_in(table, table.files_at(version).values()), (name, version)
             counts.append(len(answer.rows))
         assert counts == [7 * len(CLUSTERS), 2 * 7 * len(KEPT), 2 * 7 * len(KEPT)]
     with warehouse.writing():
         assert all(warehouse.vacuum(0)[name][0] for name in MANY_COLUMNS)
     for name in MANY_COLUMNS:
-        assert spark.sql(f"SELECT * FROM {known[name]}").rows == rows_in(opened(tmp_path, name))
+        assert other.sql(f"SELECT * FROM {known[name]}").rows == rows_in(opened(tmp_path, name))
         with pytest.raises(Refused):
-            spark.sql(f"SELECT * FROM {known[name]} VERSION AS OF {versions[0][name]}")
+            other.sql(f"SELECT * FROM {known[name]} VERSION AS OF {versions[0][name]}")
 
 
-def test_steps_go_on_from_the_upkeep_of_spark(spark: OtherSpark, tmp_path: Path) -> None:
+def test_steps_go_on_from_the_upkeep_of_spark(other: OtherSpark, tmp_path: Path) -> None:
     names = ("records", "partitions")  # without partitions, and with
     step(tmp_path, names, CLUSTERS)
     step(tmp_path, names, KEPT)
     for name in names:
         before = opened(tmp_path, name)
-        known = create(spark, before.place)
-        spark.sql(f"ALTER TABLE {known} SET TBLPROPERTIES ('delta.checkpointInterval' = '1')")
-        spark.sql(f"OPTIMIZE {known}")
-        spark.sql(f"VACUUM {known}")
+        known = create(other, before.place)
+        other.sql(f"ALTER TABLE {known} SET TBLPROPERTIES ('delta.checkpointInterval' = '1')")
+        other.sql(f"OPTIMIZE {known}")
+        other.sql(f"VACUUM {known}")
         assert list(Path(before.place, "_delta_log").glob("*.checkpoint*.parquet")), "of Spark"
         now = Table(before.place, name, "", before.fields, before.partition_by)
         now.open()
@@ -238,22 +238,22 @@ def test_steps_go_on_from_the_upkeep_of_spark(spark: OtherSpark, tmp_path: Path)
     for name in names:
         table = opened(tmp_path, name)
         rows = rows_in(table)
-        assert spark.sql(f"SELECT * FROM {create(spark, table.place)}").rows == rows
+        assert other.sql(f"SELECT * FROM {create(other, table.place)}").rows == rows
         assert len(rows) == 7 * (2 * len(KEPT) + 1)
         assert {json.loads(row)["clusterId"] for row in rows} == {*KEPT}
 
 
-def test_rows_of_spark_are_not_taken_for_a_step(spark: OtherSpark, tmp_path: Path) -> None:
+def test_rows_of_spark_are_not_taken_for_a_step(other: OtherSpark, tmp_path: Path) -> None:
     step(tmp_path, ["records"], CLUSTERS)
     before = rows_in(opened(tmp_path, "records"))
-    known = create(spark, opened(tmp_path, "records").place)
-    spark.sql(f"INSERT INTO {known} SELECT * FROM {known} LIMIT 1")
+    known = create(other, opened(tmp_path, "records").place)
+    other.sql(f"INSERT INTO {known} SELECT * FROM {known} LIMIT 1")
     assert rows_in(opened(tmp_path, "records")) == before
     with pytest.raises(CommandError, match=r"version 1 was written by another program \(WRITE\)"):
         step(tmp_path, ["records"], KEPT)
 
 
-def test_a_column_that_came_later_and_a_checkpoint(spark: OtherSpark, tmp_path: Path) -> None:
+def test_a_column_that_came_later_and_a_checkpoint(other: OtherSpark, tmp_path: Path) -> None:
     spec = catalog.table("partitions")
     rows = list(rows_of(spec.fields, KEPT[:1], spec.closes))
     # All but the last column that is not the partitions' one, as an older release may have had them.
@@ -268,7 +268,7 @@ def test_a_column_that_came_later_and_a_checkpoint(spark: OtherSpark, tmp_path: 
         table.add(write(table, rows), appended=True)
         table.commit(number)
     assert list(Path(table.place, "_delta_log").glob("*.checkpoint.parquet")), "of deltalake, which commits"
-    answer = spark.sql(f"SELECT * FROM {create(spark, table.place)}")
+    answer = other.sql(f"SELECT * FROM {create(other, table.place)}")
     assert {column["name"]: column for column in answer.columns} == {c["name"]: c for c in columns(spec.fields)}
     assert answer.rows == rows_in(table)
     assert len(answer.rows) == 7 * 23
