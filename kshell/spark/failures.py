@@ -4,6 +4,8 @@ error of Spark's; what is known of it is read out of that.
 
 from __future__ import annotations
 
+import glob
+import os
 import re
 import shutil
 import subprocess
@@ -43,16 +45,20 @@ def check_workers(spark: Any) -> None:
     this package: Spark would say it in a page of Java, and of the last line only.
 
     A virtual environment is enough for that, where PYSPARK_PYTHON is not set: workers are whatever ``python3`` is on
-    the path. Sessions by Connect have their workers elsewhere.
+    the path. Sessions on clusters have their workers elsewhere.
     """
-    if ".connect." in type(spark).__module__:
+    from kshell.spark.session import is_here, spark_home  # late: it imports this package's Java
+
+    if not is_here(spark):
         return
     python = shutil.which(spark.sparkContext.pythonExec)
     if python is None or python == sys.executable:
         return
     command = [python, "-c", "import kshell.spark.source"]
+    libraries = glob.glob(os.path.join(glob.escape(spark_home(os.environ)), "python", "lib", "*.zip"))
+    variables = os.environ | {"PYTHONPATH": os.pathsep.join([*libraries, os.environ.get("PYTHONPATH", "")])}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False, env=variables)
     except (OSError, subprocess.TimeoutExpired):
         return  # Spark will say what it is
     if done.returncode and (lacks := _LACKS.search(done.stderr)) is not None:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import math
 import os
 import secrets
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -30,7 +32,7 @@ FILE_BYTES = 128 << 20
 _PLAIN = ("json", "binary", "int64")
 """Types of columns without a dictionary: values hardly repeat, or are as short as their numbers in one."""
 _LONGEST = 64
-"""Characters up to which a file's least and greatest text is noted. Without them readers look into the file."""
+"""Characters that are noted of a file's least and greatest text; longer ones are cut, so that they still are bounds."""
 SHARED = "tasks write there themselves: --out must be one place for them and the driver (a mount, or a URI), with room"
 """What to look at where a task cannot write."""
 
@@ -59,10 +61,9 @@ class DataFile(NamedTuple):
 
     def statistics(self) -> str:
         """As the Delta protocol spells them (Per-file Statistics)."""
-        made = {
-            "numRecords": self.rows, "minValues": dict(self.least), "maxValues": dict(self.greatest),
-            "nullCount": dict(self.nulls),
-        }  # fmt: skip
+        made: dict[str, Any] = {"numRecords": self.rows}
+        if self.nulls:
+            made |= {"minValues": dict(self.least), "maxValues": dict(self.greatest), "nullCount": dict(self.nulls)}
         return json.dumps(made, separators=(",", ":"))
 
     def may_hold(self, clusters: Collection[str]) -> bool:
@@ -94,9 +95,11 @@ class DataFileWriter(NamedTuple):
                         files[partition] = _OpenFile(self, partition, part.schema)
                     files[partition].append(part)
                     if files[partition].size() >= FILE_BYTES:
-                        done.append(files.pop(partition).close())
-            while files:
-                done.append(files.popitem()[1].close())
+                        done.append(files[partition].close())
+                        del files[partition]
+            for partition in [*files]:
+                done.append(files[partition].close())
+                del files[partition]
         except BaseException as error:
             for file in files.values():
                 file.discard()
@@ -259,32 +262,54 @@ class _OpenFile:
 
 
 def _described(path: str, size: int, partition: str | None, footer: Any) -> DataFile:
-    """What a footer says: rows, and the least and greatest values and the nulls of columns of numbers and texts."""
+    """What a footer says: rows, and the bounds and nulls of its columns that are neither nested nor binary.
+
+    All of these columns have bounds, or none: readers through pyarrow's datasets take a bound that one column lacks for
+    one that no value fulfils, and pass over the file.
+    """
     least: dict[str, Any] = {}
     greatest: dict[str, Any] = {}
     nulls: dict[str, int] = {}
-    unknown = set[str]()
     for group in (footer.row_group(number) for number in range(footer.num_row_groups)):
         for column in (group.column(number) for number in range(group.num_columns)):
             name, found = column.path_in_schema, column.statistics
-            if "." in name or found is None:
-                unknown.add(name)
+            if "." in name or (column.physical_type == "BYTE_ARRAY" and not _is_text(footer, name)):
                 continue
-            nulls[name] = nulls.get(name, 0) + (found.null_count or 0)
+            if found is None or not found.has_null_count:
+                return DataFile(path, size, footer.num_rows, partition, {}, {}, {})
+            nulls[name] = nulls.get(name, 0) + found.null_count
             if found.null_count == group.num_rows:
                 continue
-            if not found.has_min_max or not all(_is_noted(end) for end in (found.min, found.max)):
-                unknown.add(name)
-                continue
+            if not found.has_min_max or not (_is_bound(found.min) and _is_bound(found.max)):
+                return DataFile(path, size, footer.num_rows, partition, {}, {}, {})
             least[name] = min(least.get(name, found.min), found.min)
             greatest[name] = max(greatest.get(name, found.max), found.max)
-    for name in unknown & least.keys():
-        del least[name], greatest[name]
+    least = {name: value[:_LONGEST] if isinstance(value, str) else value for name, value in least.items()}
+    greatest = {name: _at_least(value) if isinstance(value, str) else value for name, value in greatest.items()}
+    if None in greatest.values():
+        return DataFile(path, size, footer.num_rows, partition, {}, {}, {})
     return DataFile(path, size, footer.num_rows, partition, least, greatest, nulls)
 
 
-def _is_noted(value: Any) -> bool:
-    return type(value) is int or (type(value) is str and len(value) <= _LONGEST)
+def _is_text(footer: Any, name: str) -> bool:
+    index = next(n for n in range(len(footer.schema)) if footer.schema.column(n).path == name)
+    return str(footer.schema.column(index).logical_type.type) == "STRING"
+
+
+def _is_bound(value: Any) -> bool:
+    return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _at_least(text: str) -> str | None:
+    """A short text that no text which begins as this one is greater than; ``None`` where there is none."""
+    if len(text) <= _LONGEST:
+        return text
+    for end in range(_LONGEST, 0, -1):
+        following = ord(text[end - 1]) + 1
+        following = 0xE000 if 0xD800 <= following < 0xE000 else following  # surrogates are no characters
+        if following <= sys.maxunicode:
+            return text[: end - 1] + chr(following)
+    return None
 
 
 def file_system(place: str) -> tuple[Any, str]:
@@ -297,11 +322,13 @@ def file_system(place: str) -> tuple[Any, str]:
 def _groups(arrow: Any, batches: Iterable[Any]) -> Iterator[Any]:
     """Neighbours as one table each, of about ``GROUP_BYTES``."""
     waiting: list[Any] = []
+    size = 0
     for batch in batches:
         if batch.num_rows:
             waiting.append(batch)
-        if sum(part.nbytes for part in waiting) >= GROUP_BYTES:
+            size += batch.nbytes
+        if size >= GROUP_BYTES:
             yield arrow.Table.from_batches(waiting).unify_dictionaries()
-            waiting = []
+            waiting, size = [], 0
     if waiting:
         yield arrow.Table.from_batches(waiting).unify_dictionaries()

@@ -16,14 +16,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kshell.commands.base.tables import Field
-from kshell.errors import CommandError, DataError, UsageError
+from kshell.errors import CommandError, DataError, KshellError, UsageError
 from kshell.extras import require
 from kshell.sources import remote
 from kshell.spark.schemas import schema_json
-from kshell.spark.tables.data_files import DataFile, DataFileWriter, file_system
+from kshell.spark.tables.data_files import DataFile, DataFileWriter, file_system, lost_file
 
 STEP = "kshell.step"
 """The key in a commit's information that names the step which made it."""
+SAME_ROWS = "kshell.sameRowsAs"
+"""The key that names an earlier version whose rows a commit has brought back."""
 NO_TABLE = -1
 """The version before a table's first one."""
 RETAINED_HOURS = 48
@@ -73,6 +75,7 @@ class Table:
         self.appended: set[str] = set()
         """Paths of files that were added since the version that is open, and hold new rows only."""
         self._base: dict[str, DataFile] = {}
+        self._written: set[str] = set()
         self._added_columns: list[Field] = []
         self._delta: Any = None
         self._uri = _uri(place)
@@ -101,16 +104,17 @@ class Table:
 
     def reset(self) -> None:
         """Forgets what was not committed."""
-        self.files, self.appended = dict(self._base), set()
+        self.files, self.appended, self._written = dict(self._base), set(), set()
 
-    def new_files(self) -> list[DataFile]:
-        """The files that the next commit is to add."""
-        return [file for path, file in self.files.items() if path not in self._base]
+    def written_files(self) -> list[DataFile]:
+        """The files that were added here and that no version names: nobody else's, so they may be deleted."""
+        return [file for path, file in self.files.items() if path in self._written]
 
     def add(self, files: Iterable[DataFile], *, appended: bool = False) -> None:
         """Files more, with rows that are new, or that other files had."""
         for file in files:
             self.files[file.path] = file
+            self._written.add(file.path)
             if appended:
                 self.appended.add(file.path)
 
@@ -126,8 +130,9 @@ class Table:
         other.open(version)
         return other.files
 
-    def commit(self, step: int) -> int:
-        """Makes ``files`` the next version, in one transaction; gives its number.
+    def commit(self, step: int, *, same_rows_as: int | None = None) -> int:
+        """Makes ``files`` the next version, in one transaction; gives its number. ``same_rows_as``: an earlier version
+        that it brings back.
 
         Raises CommandError where somebody else has committed since the version was opened: then nothing has changed.
         """
@@ -143,7 +148,8 @@ class Table:
             for path, file in self._base.items()
             if path not in self.files
         ]
-        made = lake.CommitProperties(custom_metadata={STEP: str(step)}, max_commit_retries=0)
+        metadata = {STEP: str(step)} | ({} if same_rows_as is None else {SAME_ROWS: str(same_rows_as)})
+        made = lake.CommitProperties(custom_metadata=metadata, max_commit_retries=0)
         columns = [self.partition_by] if self.partition_by else []
         declared = lake.Schema.from_json(schema_json(self.fields))
         try:
@@ -167,23 +173,35 @@ class Table:
                 )
                 self._delta.update_incremental()
         except (lake.exceptions.DeltaError, OSError) as error:
-            raise self._lost(error) from error
+            # What went wrong may have come after the commit: the writing of a checkpoint, an answer that was lost.
+            if not self._has_committed([file.path for file in self.files.values() if file.path not in self._base]):
+                raise self._commit_failure(error) from error
         expected = self.version + 1
-        if self._delta.version() != expected:  # somebody committed right after
+        if self._delta is None or self._delta.version() != expected:  # somebody committed right after
             self._delta = self._load(expected)
-        self.version, self._base, self.appended = expected, dict(self.files), set()
+        self.version, self._base, self.appended, self._written = expected, dict(self.files), set(), set()
         return expected
+
+    def _has_committed(self, added: Sequence[str]) -> bool:
+        """Whether the version after the open one has those files."""
+        try:
+            other = Table(self.place, self.name, self.summary, self.fields, self.partition_by)
+            other.open(self.version + 1)
+        except KshellError:
+            return False
+        return bool(added) and other.files.keys() >= set(added)
 
     def commits(self) -> list[Commit]:
         """What the log tells of all versions, the newest first. Raises DataError."""
-        newest = self._load(None)  # delta-rs counts versions back from the one that is open
-        if newest is None:
-            return []
-        try:
-            found = newest.history()
-        except Exception as error:
-            raise self._unreadable(error) from error
-        return [_commit(one) for one in found]
+        while (newest := self._load(None)) is not None:
+            try:
+                entries = newest.history()
+            except Exception as error:
+                raise self._unreadable(error) from error
+            # delta-rs counts versions back from the one that is open, and lists those that came meanwhile, too.
+            if self._load(None).version() == newest.version():
+                return [_commit(entry) for entry in entries]
+        return []
 
     def compact(self, step: int, target_bytes: int) -> int:
         """Puts small files together (OPTIMIZE), in a commit of its own; gives the version."""
@@ -195,7 +213,7 @@ class Table:
                 commit_properties=lake.CommitProperties(custom_metadata={STEP: str(step)}, max_commit_retries=0),
             )
         except (lake.exceptions.DeltaError, OSError) as error:
-            raise self._lost(error) from error
+            raise self._commit_failure(error) from error
         self.open()
         return self.version
 
@@ -215,7 +233,7 @@ class Table:
             if gone and not dry_run:
                 run(dry_run=False)
         except (lake.exceptions.DeltaError, OSError) as error:
-            raise self._lost(error) from error
+            raise self._commit_failure(error) from error
         if not dry_run:
             self.open()
         return len(gone), size
@@ -229,32 +247,44 @@ class Table:
         """Opens, for reading, the version that a step knows, or a later one that has the same rows: files of the first
         may be gone where another program has tidied up."""
         self.open()
-        if self.version != pinned and not self._is_upkeep_since(pinned):
+        if self.version != pinned and (pinned == NO_TABLE or not self._has_rows_of(pinned)):
             self.open(pinned)
 
-    def _is_upkeep_since(self, pinned: int) -> bool:
-        later = [commit for commit in self.commits() if commit.version > pinned]
-        return pinned != NO_TABLE and bool(later) and all(commit.operation in _MAINTENANCE for commit in later)
-
     def adopt(self, pinned: int, step: int) -> None:
-        """Opens the newest version, for writing, where the last step knows another one.
+        """Opens the newest version for writing, and undoes what a killed step has committed after ``pinned``.
 
-        Maintenance by whatever program is kept. What a step wrote that was killed is undone. Raises CommandError for
-        rows of another program.
+        Maintenance by whatever program is kept. Raises CommandError for rows of another program, DataError where files
+        of ``pinned`` are gone.
         """
         self.open()
-        later = [one for one in self.commits() if one.version > pinned] if self.version > pinned else []
-        if all(one.operation in _MAINTENANCE for one in later):
+        if self.version == pinned or (pinned != NO_TABLE and self._has_rows_of(pinned)):
             return
-        for one in later:
-            if one.step is None and one.operation not in _MAINTENANCE:
+        for commit in self._commits_after(pinned):
+            if commit.step is None and commit.operation not in _MAINTENANCE:
+                undo = f"`kshell-pipeline restore {step}` drops those rows, which belong in other tables"
                 raise CommandError(
-                    f"{self.place}: version {one.version} was written by another program ({one.operation})",
-                    hint=f"`kshell-pipeline restore {step}` drops those rows, which belong in other tables",
+                    f"{self.place}: version {commit.version} was written by another program ({commit.operation})",
+                    hint=undo if step else "remove that directory, and run again",
                 )
         self.files = self.files_at(pinned) if pinned != NO_TABLE else {}
+        restored = [file for path, file in self.files.items() if path not in self._base]
+        if (gone := self.writer.missing(restored)) is not None:
+            raise lost_file(f"{self.place}/{gone.path}")
         if self.has_changed:
-            self.commit(step)
+            self.commit(step, same_rows_as=pinned)
+
+    def _commits_after(self, pinned: int) -> list[Commit]:
+        """Those up to the open version, the newest first."""
+        return [commit for commit in self.commits() if pinned < commit.version <= self.version]
+
+    def _has_rows_of(self, pinned: int) -> bool:
+        """Whether nothing but maintenance has followed a version, or a commit that has brought back its rows."""
+        for commit in self._commits_after(pinned):
+            if commit.details.get(SAME_ROWS) == str(pinned):
+                return True
+            if commit.operation not in _MAINTENANCE:
+                return False
+        return True
 
     def _load(self, version: int | None) -> Any:
         """The table of delta-rs; ``None`` where there is none."""
@@ -301,14 +331,17 @@ class Table:
     def _values(self, file: DataFile) -> dict[str, str | None]:
         return {self.partition_by: file.partition} if self.partition_by else {}
 
-    def _lost(self, error: BaseException) -> CommandError:
-        said = _reason(error)
-        if "commit" in said.lower() or "already exists" in said.lower():
+    def _commit_failure(self, error: BaseException) -> CommandError:
+        try:
+            newest = self._load(None)
+        except KshellError:
+            newest = None
+        if newest is not None and newest.version() > self.version:
             return CommandError(
                 f"{self.place}: another writer has committed meanwhile",
                 hint="nothing of this step counts; run it again",
             )
-        return CommandError(f"{self.place}: {said}")
+        return CommandError(f"{self.place}: {_reason(error)}")
 
     def _unreadable(self, error: BaseException) -> DataError:
         return DataError(

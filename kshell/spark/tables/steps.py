@@ -249,8 +249,11 @@ def writer_lock(place: str) -> Iterator[bool]:
             raise CommandError(
                 f"{place}: another process is writing there ({who})", hint="wait until it is done"
             ) from None
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{platform.node()}, process {os.getpid()}".encode())
+        except OSError as error:
+            raise CommandError(f"{path}: cannot be locked: {remote.reason(error)}") from None
+        with contextlib.suppress(OSError):  # who it is, for others to read: there may be no room
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{platform.node()}, process {os.getpid()}".encode())
         yield True
     finally:
         os.close(descriptor)

@@ -18,12 +18,13 @@ import contextlib
 import importlib
 import os
 import pickle
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kshell.commands.base.tables import Field
-from kshell.errors import CommandError, DataError
+from kshell.errors import CommandError, DataError, UsageError
 from kshell.sources import remote
 from kshell.spark.failures import of_task
 from kshell.spark.schemas import spark_columns, spark_schema
@@ -43,6 +44,8 @@ _MOST_SMALL_FILES = 4
 _THREADS = 8
 """Tables that are committed at once: each is a few requests, in a store of some ten milliseconds."""
 _VALUE = "value"
+_UNSUITABLE = re.compile(r"%[0-9A-Fa-f]{2}|[\\\x00-\x1f\ud800-\udfff]|/_delta_log(?=/|$)")
+"""What delta-rs takes for something else in a path."""
 _FOR_SPARK = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
 """What Hadoop calls the stores that have another name there."""
 T = TypeVar("T")
@@ -167,14 +170,15 @@ class Warehouse:
     # --- writing ---
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
-        """As the only writer. What a killed one left is undone. Raises CommandError where another one writes."""
+    def writing(self, *, undoes: bool = True) -> Iterator[None]:
+        """As the only writer. What a killed one left is undone at once, with ``undoes``; else table by table, as they
+        are opened. Raises CommandError where another one writes."""
         with writer_lock(self.place) as is_alone:
             self.state = self.log.load()
             self.log.check_alone(is_alone=is_alone)
             self._tables, self._is_writer = {}, True
             try:
-                if self.log.interrupted is not None:
+                if undoes and self.log.interrupted is not None:
                     self._in_parallel(self.table, catalog.tables())
                 yield
             finally:
@@ -192,7 +196,7 @@ class Warehouse:
     def abandon(self) -> None:
         """Forgets a step that was not committed, and removes the files that it wrote."""
         for table in self._tables.values():
-            table.writer.remove(table.new_files())
+            table.writer.remove(table.written_files())
             table.reset()
         self._rows, self.step = {}, 0
         self._clusters = self._known_clusters()
@@ -369,6 +373,8 @@ class Warehouse:
             found = self._in_parallel(lambda name: self.table(name).vacuum(hours, dry_run=dry_run), self.tables())
             return found | self.log.vacuum(hours, dry_run=dry_run)
 
+        if not self.state.step:
+            raise self.no_tables()
         removed = vacuumed(dry_run=True)
         if dry_run or not any(files for files, _ in removed.values()):
             return removed
@@ -394,7 +400,10 @@ def empty(spark: SparkSession, fields: Sequence[Field]) -> DataFrame:
 def location(place: str) -> str:
     """A place as all paths below it begin: absolute, without a slash at its end. Raises UsageError."""
     place = remote.plain(place)
-    return place.rstrip("/") if remote.is_remote(place) else os.path.abspath(place)
+    place = place.rstrip("/") if remote.is_remote(place) else os.path.abspath(place)
+    if (odd := _UNSUITABLE.search(place)) is not None:
+        raise UsageError(f"{place!r}: {odd[0]!r} cannot be part of the path of a Delta table", hint="another --out")
+    return place
 
 
 def for_spark(place: str) -> str:
@@ -414,7 +423,8 @@ def _tidy(table: Table) -> None:
     for files in parts.values():
         if len(files) > _MOST_SMALL_FILES and table.has_changed:
             merged = table.writer.merge(files)
-            table.writer.remove(file for file in files if file in table.new_files())
+            written = table.written_files()
+            table.writer.remove(file for file in files if file in written)
             table.drop(files)
             table.add(merged)
 

@@ -22,7 +22,7 @@ def run(args: Any) -> Rows:
     if not (args.step.isascii() and args.step.isdigit()):
         raise UsageError(f"{args.step}: no number of a step", hint=f"`{NAME} history` lists them")
     step = int(args.step)
-    with maintained(args) as warehouse:
+    with maintained(args, undoes=False) as warehouse:
         before = warehouse.state.versions
         state = warehouse.restore(step)
         changed = [name for name in warehouse.tables() if before.get(name) != state.versions[name]]

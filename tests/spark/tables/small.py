@@ -23,6 +23,7 @@ NESTED = (
     Field("data", "json", "a text"),
     Field("raw", "binary", "bytes"),
     Field("ratio", "float64", "a fraction"),
+    Field("flag", "boolean", "yes or no"),
 )
 LOG = TableSpec("log", "bronze", "appended", NESTED)
 NEW = TableSpec("new", "bronze", "replaced", COLUMNS)
@@ -44,6 +45,7 @@ def log_row(cluster: str, number: int) -> dict[str, Any]:
         "data": {"n": number, "text": "ü"},
         "raw": bytes([number % 256]),
         "ratio": number / 4,
+        "flag": number % 2 == 0,
     }
 
 

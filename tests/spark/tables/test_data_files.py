@@ -85,17 +85,25 @@ def test_rows_come_back_and_the_files_say_what_they_hold(writer: DataFileWriter,
         assert {row["isCurrent"] for row in held} == ({file.partition == "true"} if file.partition else {True, False})
 
 
-def test_long_texts_and_nulls_are_no_bounds(tmp_path: Path) -> None:
+def test_texts_that_are_cut_are_bounds_still(tmp_path: Path) -> None:
     writer = DataFileWriter(str(tmp_path), FIELDS[:2])
     columns = arrow_tables.schema(arrow, FIELDS[:2])
-    long, nothing = (
-        arrow.record_batch([values, [1, None]], schema=columns) for values in (["a", "x" * 65], [None, None])
-    )
-    [file] = writer.write([long])
-    assert "clusterId" not in file.least and "clusterId" not in file.greatest and file.may_hold(["zz"])
-    assert (file.least["offset"], file.nulls["offset"]) == (1, 1)
-    [file] = writer.write([nothing])
-    assert "clusterId" not in file.least and file.nulls["clusterId"] == 2
+
+    def described(*texts: str | None) -> DataFile:
+        [file] = writer.write([arrow.record_batch([list(texts), [1] * len(texts)], schema=columns)])
+        return file
+
+    for texts in (("a", "x" * 65), ("x" * 64, "x" * 64 + "y"), ("\ud7ff" * 65,), ("\U0010ffff" * 63 + "ab",)):
+        file = described(*texts)
+        assert file.least["clusterId"] <= min(texts) and max(texts) <= file.greatest["clusterId"]
+        assert len(file.least["clusterId"]) <= 64 and len(file.greatest["clusterId"]) <= 64
+        assert all(file.may_hold([text]) for text in texts)
+        file.greatest["clusterId"].encode()
+    endless = described("\U0010ffff" * 65)
+    assert (endless.least, endless.greatest) == ({}, {}), "there is no text above it"
+    assert endless.may_hold(["anything"])
+    file = described(None, None)
+    assert "clusterId" not in file.least and file.nulls == {"clusterId": 2, "offset": 0}
 
 
 def test_files_are_rewritten_without_some_clusters(writer: DataFileWriter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import random
@@ -9,7 +10,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -302,21 +305,19 @@ def test_vacuum_keeps_what_counts_and_what_is_retained(tmp_path: Path) -> None:
 
 
 def test_others_may_tidy_up_but_not_write_rows(tmp_path: Path) -> None:
-    import deltalake
-
     warehouse = Warehouse(None, str(tmp_path))
     with warehouse.writing():
         for number in range(3):
             step(warehouse, [(A, number)])
     place = str(tmp_path / "bronze/log")
-    deltalake.DeltaTable(place).optimize.compact()
-    deltalake.DeltaTable(place).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    deltalake().DeltaTable(place).optimize.compact()
+    deltalake().DeltaTable(place).vacuum(0, dry_run=False, enforce_retention_duration=False)
     assert pairs(Warehouse(None, str(tmp_path))) == [(A, number) for number in range(3)], "though old files are gone"
     with warehouse.writing():
         step(warehouse, [(A, 3)])
     assert pairs(warehouse) == [(A, number) for number in range(4)]
-    rows = deltalake.DeltaTable(place).to_pyarrow_table().slice(0, 1)
-    deltalake.write_deltalake(place, rows, mode="append")
+    rows = deltalake().DeltaTable(place).to_pyarrow_table().slice(0, 1)
+    deltalake().write_deltalake(place, rows, mode="append")
     assert pairs(Warehouse(None, str(tmp_path))) == [(A, number) for number in range(4)], "readers have the step"
     with warehouse.writing(), pytest.raises(CommandError, match="was written by another program") as raised:
         step(warehouse, [(A, 4)])
@@ -379,9 +380,7 @@ def test_columns_that_were_added_are_null_in_older_files(tmp_path: Path, monkeyp
         warehouse.append_files("new", write(warehouse, "new", [{"clusterId": A, "n": 1, "added": "x"}]))
         warehouse.commit({})
     assert rows_of(Warehouse(None, str(tmp_path)), "new") == [{"clusterId": A, "n": 1, "added": "x"}]
-    import deltalake
-
-    assert deltalake.DeltaTable(str(tmp_path / "bronze/new")).schema().to_arrow().names == ["clusterId", "n", "added"]
+    assert deltalake().DeltaTable(str(tmp_path / "bronze/new")).schema().to_arrow().names == ["clusterId", "n", "added"]
     other = TABLES["new"]._replace(fields=(TABLES["new"].fields[0], Field("n", "string", "not a number")))
     monkeypatch.setitem(TABLES, "new", other)
     with pytest.raises(UsageError, match="column n is of another release"):
@@ -398,3 +397,150 @@ def test_the_log_of_a_table_says_which_step_made_a_version(tmp_path: Path) -> No
     [path] = (tmp_path / "bronze/log/_delta_log").glob("*2.json")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert any(line.get("commitInfo", {}).get(delta.STEP) == "3" for line in lines)
+
+
+class Interrupted(BaseException):
+    """As Ctrl-C, which Python raises when a call into another library returns."""
+
+
+def deltalake() -> Any:
+    """The package, which has types of its own."""
+    return importlib.import_module("deltalake")
+
+
+@pytest.mark.parametrize("which", ["steps", "progress", "log"])
+@pytest.mark.parametrize("error", [Interrupted, OSError])
+def test_an_error_after_a_commit_leaves_what_it_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str, error: type[BaseException]
+) -> None:
+    """An answer of a store that was lost, a checkpoint for which there is no room, a signal."""
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+    real = deltalake().DeltaTable.create_write_transaction
+    left = [2 if which == "steps" else 1]  # the second commit of steps says that the step is done
+
+    def commits_and_fails(table: Any, *args: object, **options: object) -> None:
+        real(table, *args, **options)
+        if table.table_uri.rstrip("/").endswith(f"/{which}"):
+            left[0] -= 1
+            if not left[0]:
+                raise error("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(deltalake().DeltaTable, "create_write_transaction", commits_and_fails)
+        with warehouse.writing():
+            try:
+                step(warehouse, [(A, 2)])
+            except Interrupted:
+                assert error is Interrupted
+            else:
+                assert error is OSError, "it was committed, whatever went wrong later"
+    done = error is OSError or which == "steps"
+    assert not left[0]
+    assert pairs(Warehouse(None, str(tmp_path))) == ([(A, 1), (A, 2)] if done else [(A, 1)])
+    with warehouse.writing():
+        step(warehouse, [(A, 3)])
+    assert pairs(Warehouse(None, str(tmp_path)))[-1] == (A, 3)
+
+
+def fails(error: BaseException) -> Callable[..., None]:
+    """A function that raises."""
+
+    def call(*_: object) -> None:
+        raise error
+
+    return call
+
+
+def test_a_restore_that_fails_deletes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+        warehouse.optimize(128 << 20)
+        before = data_files(tmp_path)
+        with monkeypatch.context() as patch:
+            patch.setattr(StepLog, "begin", fails(CommandError("no room")))
+            with pytest.raises(CommandError, match="no room"):
+                warehouse.restore(1)
+        assert data_files(tmp_path) == before
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, number) for number in range(3)]
+    with warehouse.writing():
+        warehouse.restore(1)
+    assert pairs(warehouse) == [(A, 0)]
+
+
+def test_rows_of_a_commit_that_failed_do_not_come_with_the_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+        with monkeypatch.context() as patch:
+            patch.setattr(StepLog, "done", fails(CommandError("no room")))
+            with pytest.raises(CommandError, match="no room"):
+                step(warehouse, [(A, 2)])
+        assert pairs(warehouse) == [(A, 1)]
+        step(warehouse, [(A, 3)])
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, 1), (A, 3)]
+
+
+def test_versions_are_counted_right_while_others_commit(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+        reader = Warehouse(None, str(tmp_path))
+        table = reader.table("log")
+        step(warehouse, [(A, 3)])
+        warehouse.optimize(128 << 20)
+    assert [commit.version for commit in table.commits()] == [4, 3, 2, 1, 0]
+    late = Warehouse(None, str(tmp_path))
+    late.state = reader.state
+    assert pairs(late) == [(A, number) for number in range(3)], "a later step's rows are not taken for upkeep"
+
+
+def test_what_was_undone_and_then_tidied_up_by_others_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        for number in range(3):
+            step(warehouse, [(A, number)])
+        warehouse.begin([A])
+        warehouse.append_files("log", write(warehouse, "log", [log_row(A, 9)]))
+        with monkeypatch.context() as patch:
+            patch.setattr(StepLog, "done", fails(Killed()))
+            with pytest.raises(Killed):
+                warehouse.commit({})
+    with warehouse.writing():
+        pass  # it undoes what was committed, and makes no step
+    place = str(tmp_path / "bronze/log")
+    deltalake().DeltaTable(place).optimize.compact()
+    deltalake().DeltaTable(place).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, number) for number in range(3)]
+    with warehouse.writing():
+        step(warehouse, [(A, 3)])
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, number) for number in range(4)]
+
+
+def test_restore_drops_rows_of_another_program_after_a_kill(tmp_path: Path) -> None:
+    warehouse = Warehouse(None, str(tmp_path))
+    with warehouse.writing():
+        step(warehouse, [(A, 1)])
+        warehouse.log.begin(warehouse.begin([A]), "run")
+    place = str(tmp_path / "bronze/log")
+    rows = deltalake().DeltaTable(place).to_pyarrow_table()
+    deltalake().write_deltalake(place, rows, mode="append")
+    with pytest.raises(CommandError, match="another program"), warehouse.writing():
+        pass
+    with warehouse.writing(undoes=False):
+        warehouse.restore(1)
+    with warehouse.writing():
+        step(warehouse, [(A, 2)])
+    assert pairs(Warehouse(None, str(tmp_path))) == [(A, 1), (A, 2)]
+
+
+@pytest.mark.parametrize("name", ["per%20cent", "back\\slash", "line\nfeed", "_delta_log", "caf\udce9"])
+def test_paths_that_delta_cannot_have(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be part of the path of a Delta table"):
+        Warehouse(None, f"{tmp_path}/{name}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,8 +13,8 @@ from kshell.errors import CommandError
 from kshell.spark.tables import steps
 from kshell.spark.tables.steps import ClusterState
 from kshell.spark.tables.warehouse import Warehouse
-from tests.notebooks import sparks
 from tests.spark import stores
+from tests.spark.here import need_spark, process
 from tests.spark.tables.small import ODD, A, B, log_row, pairs, rows_of, step, write
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_catalog")]
@@ -70,19 +71,36 @@ def test_of_two_writers_one_wins_and_the_other_says_so(bucket: str, monkeypatch:
     assert pairs(Warehouse(None, place)) == [(A, 1), (A, 2), (A, 3)]
 
 
+SPARK_PROGRAM = """
+import json, sys
+from kshell.spark import session
+from kshell.spark.tables import catalog
+from kshell.spark.tables.warehouse import Warehouse
+from tests.spark.tables.small import A, B, TABLES, pairs, step
+catalog.tables = lambda: TABLES
+with session.running("local[1]", brief=True) as spark:
+    warehouse = Warehouse(spark, sys.argv[1])
+    with warehouse.writing():
+        step(warehouse, [(A, 1), (B, 1)])
+        warehouse.begin([A, B])
+        frame = warehouse.read("log").select("clusterId", "n")
+        warehouse.replace("new", frame, [A, B])
+        warehouse.extend("old", frame.selectExpr("clusterId", "n", f"clusterId = '{A}' AS isCurrent"), [A, B])
+        warehouse.commit({})
+    print(json.dumps(sorted(map(list, warehouse.read("old").collect()))))
+"""
+
+
 @pytest.mark.spark
 def test_spark_reads_and_writes_a_store_by_its_tasks(bucket: str, tmp_path: Path) -> None:
-    with sparks.session(tmp_path) as spark:
-        warehouse = Warehouse(spark, f"{bucket}/spark")
-        with warehouse.writing():
-            step(warehouse, [(A, 1), (B, 1)])
-            warehouse.begin([A, B])
-            frame: Any = warehouse.read("log").select("clusterId", "n")
-            warehouse.replace("new", frame, [A, B])
-            warehouse.extend("old", frame.selectExpr("clusterId", "n", f"clusterId = '{A}' AS isCurrent"), [A, B])
-            warehouse.commit({})
-        assert sorted(map(tuple, warehouse.read("old").collect())) == [(A, 1, True), (B, 1, False)]
-        assert pairs(Warehouse(None, f"{bucket}/spark"), "new") == [(A, 1), (B, 1)]
+    """In a process of its own: workers that run already would not have the variables of this store."""
+    need_spark()
+    names = [name for name in os.environ if name.startswith("AWS_")]
+    variables = {name: os.environ[name] for name in names}
+    done = process("-c", SPARK_PROGRAM, f"{bucket}/spark", home=tmp_path, path=None, timeout=300, **variables)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [[A, 1, True], [B, 1, False]]
+    assert pairs(Warehouse(None, f"{bucket}/spark"), "new") == [(A, 1), (B, 1)]
 
 
 def test_no_key_of_the_store_is_shown(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,6 +101,7 @@ def test_nested_columns_come_back_as_they_were(spark: Any, tmp_path: Path) -> No
             "features": {"kraft.version": {"min": 0, "max": 1}},
             "raw": b"\x01",
             "ratio": 0.25,
+            "flag": False,
         }
 
 

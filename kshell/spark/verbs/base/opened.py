@@ -73,13 +73,15 @@ def opened(args: Any) -> Iterator[Opened]:
 
 
 @contextlib.contextmanager
-def maintained(args: Any) -> Iterator[Warehouse]:
-    """The warehouse of ``--out`` as its only writer, for what needs no session. Raises CommandError where there is no
-    table: nothing is made there."""
+def maintained(args: Any, *, undoes: bool = True) -> Iterator[Warehouse]:
+    """The warehouse of ``--out`` as its only writer, for what needs no session; ``undoes`` as for ``writing``.
+
+    Raises CommandError where there is no table: nothing is made there.
+    """
     from kshell.spark.tables.warehouse import Warehouse
 
     warehouse = Warehouse(None, out_of(args))
     if not warehouse.state.step:
         raise warehouse.no_tables()
-    with warehouse.writing():
+    with warehouse.writing(undoes=undoes):
         yield warehouse
