@@ -68,6 +68,16 @@ def test_settings_of_this_machine() -> None:
     assert said["spark.driver.defaultJavaOptions"] == "-ea -Xss4m"
 
 
+@pytest.mark.parametrize(("limit", "share"), [("max", 4096), (str(2 << 30), 1024), (str(12 << 30), 3072), ("", 4096)])
+def test_the_heap_is_a_quarter_of_what_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, share: int
+) -> None:
+    (tmp_path / "memory.max").write_text(limit + "\n")
+    monkeypatch.setattr(session, "_CONTAINER", str(tmp_path / "memory.max"))
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": (16 << 30) // 4096}.__getitem__)
+    assert session.heap_megabytes() == share
+
+
 def test_variables_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "spark_home", lambda environment: "/opt/spark")
     variables = session.local_environment(JAVA, {"HOME": str(tmp_path), "PYTHONPATH": "/one"})
