@@ -6,8 +6,7 @@
     ├── CommandError                2  a command could not do what was asked
     │   ├── NoSuchPathError
     │   ├── NotADirectoryNodeError
-    │   ├── DeadlineError           3  it took longer than --timeout allows
-    │   └── LeaseLostError
+    │   └── DeadlineError           3  it took longer than --timeout allows
     ├── UsageError                  2  the command line is not understood
     ├── SourceError                 3  the source cannot be reached, or refuses
     │   ├── SourceNotFoundError
@@ -96,10 +95,6 @@ class DeadlineError(CommandError):
     """A command took longer than ``--timeout`` allows: the source had no answer by then."""
 
     exit_code = EXIT_SOURCE
-
-
-class LeaseLostError(CommandError):
-    """A writer in a store was taken for dead, and another process writes there now."""
 
 
 class UsageError(KshellError):

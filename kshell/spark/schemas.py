@@ -185,19 +185,19 @@ def schema_json(fields: Iterable[Field]) -> str:
 
 def spark_columns(fields: Iterable[Field]) -> list[tuple[str, str]]:
     """(name, type as Spark SQL spells it) of those columns."""
-    return [(field.name, _sql_type(field.type)) for field in fields]
+    return [(field.name, sql_type(_spark_type(field.type))) for field in fields]
 
 
-def _sql_type(declared: Type) -> str:
-    if isinstance(declared, str):
-        return {"integer": "int", "short": "smallint", "long": "bigint"}.get(
-            _SPARK_TYPES[declared], _SPARK_TYPES[declared]
-        )
-    if not isinstance(declared, Mapping):
-        return f"array<{_sql_type(declared[0])}>"
-    if OTHERS in declared:
-        return f"map<string,{_sql_type(declared[OTHERS])}>"
-    return f"struct<{','.join(f'{name}:{_sql_type(below)}' for name, below in declared.items())}>"
+def sql_type(kind: Any) -> str:
+    """A type of :func:`schema_json` as Spark SQL spells it: without comments and nullability."""
+    if isinstance(kind, str):
+        return {"integer": "int", "short": "smallint", "long": "bigint"}.get(kind, kind)
+    if kind["type"] == "array":
+        return f"array<{sql_type(kind['elementType'])}>"
+    if kind["type"] == "map":
+        return f"map<{sql_type(kind['keyType'])},{sql_type(kind['valueType'])}>"
+    fields = (f"{field['name']}:{sql_type(field['type'])}" for field in kind["fields"])
+    return f"struct<{','.join(fields)}>"
 
 
 _SPARK_TYPES = {

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _VALUE = "value"
+PICKLED = f"{_VALUE} binary"
+"""The schema of rows that hold a value, pickled."""
 _TOGETHER = 2000
 """Pieces whose bytes travel together with each task's function: some hundred kilobytes."""
 
@@ -37,8 +39,13 @@ def gathered(spark: SparkSession, pieces: Sequence[bytes], work: Callable[[bytes
     """What ``work`` makes of each piece, in the order of the pieces: any values, pickled on their way here. Raises
     CommandError for what is known to keep tasks from their work.
     """
+    return collected(spread(spark, pieces, Pickled(work), PICKLED))
+
+
+def collected(frame: DataFrame) -> list[Any]:
+    """The values of a frame of :data:`PICKLED` rows. Raises CommandError as :func:`gathered` does."""
     try:
-        rows = spread(spark, pieces, Pickled(work), f"{_VALUE} binary").collect()
+        rows = frame.collect()
     except Exception as error:
         if (known := of_task(error)) is not None:
             raise known from error
@@ -53,8 +60,13 @@ class Pickled:
         self._work = work
 
     def __call__(self, piece: bytes) -> Iterator[Any]:
-        arrow: Any = importlib.import_module("pyarrow")
-        yield arrow.record_batch([arrow.array([pickle.dumps(self._work(piece))], type=arrow.binary())], names=[_VALUE])
+        yield pickled(self._work(piece))
+
+
+def pickled(value: Any) -> Any:
+    """A value as the record batch of one :data:`PICKLED` row."""
+    arrow: Any = importlib.import_module("pyarrow")
+    return arrow.record_batch([arrow.array([pickle.dumps(value)], type=arrow.binary())], names=[_VALUE])
 
 
 class Work:

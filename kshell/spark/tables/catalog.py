@@ -17,7 +17,7 @@ BRONZE, SILVER, GOLD = "bronze", "silver", "gold"
 LAYERS = (BRONZE, SILVER, GOLD)
 RECORDS, QUARANTINE, FILES, COPIES, CLUSTERS = "records", "quarantine", "files", "copies", "clusters"
 CONTROL_RECORDS = "control_records"
-CLUSTER, IS_CURRENT, IS_FINAL = "clusterId", "isCurrent", "isFinal"
+IS_CURRENT, IS_FINAL = "isCurrent", "isFinal"
 CLOSED, CURRENT = "closed", "current"
 """The parts of a table: versions that have ended or rows that are final, and those that are replaced."""
 _CURRENT = "current_"

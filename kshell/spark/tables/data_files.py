@@ -139,20 +139,13 @@ class DataFileWriter(NamedTuple):
     def merge(self, files: Sequence[DataFile]) -> list[DataFile]:
         """All rows of some files in as few as there can be. Raises DataError, CommandError."""
 
-        def rows() -> Iterator[Any]:
-            for file in files:
-                with self._opened(file) as parquet:
-                    for part in self._read(parquet, file):
-                        yield from part.to_batches()
+        return self.write(batch for rows in self.read(files) for batch in rows.to_batches())
 
-        return self.write(rows())
-
-    def read(self, files: Iterable[DataFile], columns: Sequence[str] | None = None) -> Iterator[Any]:
+    def read(self, files: Iterable[DataFile]) -> Iterator[Any]:
         """Their rows as ``pyarrow.Table`` s of the declared columns, a row group at a time. Raises DataError."""
         for file in files:
             with self._opened(file) as parquet:
-                for rows in self._read(parquet, file):
-                    yield rows if columns is None else rows.select(columns)
+                yield from self._read(parquet, file)
 
     def remove(self, files: Iterable[DataFile]) -> None:
         """Removes files that no commit has named. One that stays is in nobody's way."""
@@ -267,33 +260,35 @@ def _described(path: str, size: int, partition: str | None, footer: Any) -> Data
     All of these columns have bounds, or none: readers through pyarrow's datasets take a bound that one column lacks for
     one that no value fulfils, and pass over the file.
     """
+    return DataFile(path, size, footer.num_rows, partition, *(_bounds(footer) or ({}, {}, {})))
+
+
+def _bounds(footer: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, int]] | None:
+    """Of each such column the least and greatest value and the nulls; ``None`` where one has values and no bounds."""
     least: dict[str, Any] = {}
     greatest: dict[str, Any] = {}
     nulls: dict[str, int] = {}
+    columns = [footer.schema.column(number) for number in range(len(footer.schema))]
+    binary = {
+        leaf.path for leaf in columns if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "STRING"
+    }
     for group in (footer.row_group(number) for number in range(footer.num_row_groups)):
         for column in (group.column(number) for number in range(group.num_columns)):
             name, found = column.path_in_schema, column.statistics
-            if "." in name or (column.physical_type == "BYTE_ARRAY" and not _is_text(footer, name)):
+            if "." in name or name in binary:
                 continue
             if found is None or not found.has_null_count:
-                return DataFile(path, size, footer.num_rows, partition, {}, {}, {})
+                return None
             nulls[name] = nulls.get(name, 0) + found.null_count
             if found.null_count == group.num_rows:
                 continue
             if not found.has_min_max or not (_is_bound(found.min) and _is_bound(found.max)):
-                return DataFile(path, size, footer.num_rows, partition, {}, {}, {})
+                return None
             least[name] = min(least.get(name, found.min), found.min)
             greatest[name] = max(greatest.get(name, found.max), found.max)
     least = {name: value[:_LONGEST] if isinstance(value, str) else value for name, value in least.items()}
     greatest = {name: _at_least(value) if isinstance(value, str) else value for name, value in greatest.items()}
-    if None in greatest.values():
-        return DataFile(path, size, footer.num_rows, partition, {}, {}, {})
-    return DataFile(path, size, footer.num_rows, partition, least, greatest, nulls)
-
-
-def _is_text(footer: Any, name: str) -> bool:
-    index = next(n for n in range(len(footer.schema)) if footer.schema.column(n).path == name)
-    return str(footer.schema.column(index).logical_type.type) == "STRING"
+    return None if None in greatest.values() else (least, greatest, nulls)
 
 
 def _is_bound(value: Any) -> bool:

@@ -19,7 +19,7 @@ from kshell.commands.base.tables import Field
 from kshell.errors import CommandError, DataError, KshellError, UsageError
 from kshell.extras import require
 from kshell.sources import remote
-from kshell.spark.schemas import schema_json
+from kshell.spark.schemas import schema_json, spark_columns, sql_type
 from kshell.spark.tables.data_files import DataFile, DataFileWriter, file_system, lost_file
 
 STEP = "kshell.step"
@@ -140,8 +140,7 @@ class Table:
         now = int(time.time() * 1000)
         added = [
             transaction.AddAction(file.path, file.size, self._values(file), now, True, file.statistics())
-            for path, file in self.files.items()
-            if path not in self._base
+            for file in self._added()
         ]
         removed = [
             transaction.RemoveAction(file.path, True, now, file.size, self._values(file))
@@ -174,7 +173,7 @@ class Table:
                 self._delta.update_incremental()
         except (lake.exceptions.DeltaError, OSError) as error:
             # What went wrong may have come after the commit: the writing of a checkpoint, an answer that was lost.
-            if not self._has_committed([file.path for file in self.files.values() if file.path not in self._base]):
+            if not self._has_committed():
                 raise self._commit_failure(error) from error
         expected = self.version + 1
         if self._delta is None or self._delta.version() != expected:  # somebody committed right after
@@ -182,14 +181,17 @@ class Table:
         self.version, self._base, self.appended, self._written = expected, dict(self.files), set(), set()
         return expected
 
-    def _has_committed(self, added: Sequence[str]) -> bool:
-        """Whether the version after the open one has those files."""
+    def _added(self) -> list[DataFile]:
+        """The files that the open version does not have."""
+        return [file for path, file in self.files.items() if path not in self._base]
+
+    def _has_committed(self) -> bool:
+        """Whether the version after the open one has the files that were to be added."""
+        added = {file.path for file in self._added()}
         try:
-            other = Table(self.place, self.name, self.summary, self.fields, self.partition_by)
-            other.open(self.version + 1)
+            return bool(added) and self.files_at(self.version + 1).keys() >= added
         except KshellError:
             return False
-        return bool(added) and other.files.keys() >= set(added)
 
     def commits(self) -> list[Commit]:
         """What the log tells of all versions, the newest first. Raises DataError."""
@@ -247,7 +249,7 @@ class Table:
         """Opens, for reading, the version that a step knows, or a later one that has the same rows: files of the first
         may be gone where another program has tidied up."""
         self.open()
-        if self.version != pinned and (pinned == NO_TABLE or not self._has_rows_of(pinned)):
+        if self.version != pinned and (pinned == NO_TABLE or not _keep_rows_of(pinned, self._commits_after(pinned))):
             self.open(pinned)
 
     def adopt(self, pinned: int, step: int) -> None:
@@ -257,9 +259,12 @@ class Table:
         of ``pinned`` are gone.
         """
         self.open()
-        if self.version == pinned or (pinned != NO_TABLE and self._has_rows_of(pinned)):
+        if self.version == pinned:
             return
-        for commit in self._commits_after(pinned):
+        later = self._commits_after(pinned)
+        if pinned != NO_TABLE and _keep_rows_of(pinned, later):
+            return
+        for commit in later:
             if commit.step is None and commit.operation not in _MAINTENANCE:
                 undo = f"`kshell-pipeline restore {step}` drops those rows, which belong in other tables"
                 raise CommandError(
@@ -267,8 +272,7 @@ class Table:
                     hint=undo if step else "remove that directory, and run again",
                 )
         self.files = self.files_at(pinned) if pinned != NO_TABLE else {}
-        restored = [file for path, file in self.files.items() if path not in self._base]
-        if (gone := self.writer.missing(restored)) is not None:
+        if (gone := self.writer.missing(self._added())) is not None:
             raise lost_file(f"{self.place}/{gone.path}")
         if self.has_changed:
             self.commit(step, same_rows_as=pinned)
@@ -276,15 +280,6 @@ class Table:
     def _commits_after(self, pinned: int) -> list[Commit]:
         """Those up to the open version, the newest first."""
         return [commit for commit in self.commits() if pinned < commit.version <= self.version]
-
-    def _has_rows_of(self, pinned: int) -> bool:
-        """Whether nothing but maintenance has followed a version, or a commit that has brought back its rows."""
-        for commit in self._commits_after(pinned):
-            if commit.details.get(SAME_ROWS) == str(pinned):
-                return True
-            if commit.operation not in _MAINTENANCE:
-                return False
-        return True
 
     def _load(self, version: int | None) -> Any:
         """The table of delta-rs; ``None`` where there is none."""
@@ -316,10 +311,9 @@ class Table:
 
     def _columns_to_add(self) -> list[Field]:
         """The declared columns that the table does not have yet. Raises UsageError where its others differ."""
-        there = {
-            column["name"]: _plain(column["type"]) for column in json.loads(self._delta.schema().to_json())["fields"]
-        }
-        wanted = {column["name"]: _plain(column["type"]) for column in json.loads(schema_json(self.fields))["fields"]}
+        columns = json.loads(self._delta.schema().to_json())["fields"]
+        there = {column["name"]: sql_type(column["type"]) for column in columns}
+        wanted = dict(spark_columns(self.fields))
         for name, kind in there.items():
             if wanted.get(name) != kind:
                 raise UsageError(
@@ -355,15 +349,14 @@ def _reason(error: BaseException) -> str:
     return _COLOURS.sub("", remote.reason(error))
 
 
-def _plain(kind: Any) -> str:
-    """A type without comments and nullability, which programs add and leave out."""
-    if isinstance(kind, str):
-        return kind
-    if kind["type"] == "struct":
-        return f"struct<{','.join(field['name'] + ':' + _plain(field['type']) for field in kind['fields'])}>"
-    if kind["type"] == "array":
-        return f"array<{_plain(kind['elementType'])}>"
-    return f"map<{_plain(kind['keyType'])},{_plain(kind['valueType'])}>"
+def _keep_rows_of(pinned: int, later: Iterable[Commit]) -> bool:
+    """Whether commits after a version, the newest first, are maintenance, or since one that brought back its rows."""
+    for commit in later:
+        if commit.details.get(SAME_ROWS) == str(pinned):
+            return True
+        if commit.operation not in _MAINTENANCE:
+            return False
+    return True
 
 
 def _commit(found: Mapping[str, Any]) -> Commit:

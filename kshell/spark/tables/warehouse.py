@@ -15,7 +15,6 @@ together, in files that say which clusters they may hold; a change of some clust
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import pickle
 import re
@@ -26,12 +25,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from kshell.commands.base.tables import Field
 from kshell.errors import CommandError, DataError, UsageError
 from kshell.sources import remote
-from kshell.spark.failures import of_task
 from kshell.spark.schemas import spark_columns, spark_schema
-from kshell.spark.steps.spread import spread
+from kshell.spark.steps.spread import PICKLED, collected, pickled, spread
 from kshell.spark.tables import catalog
-from kshell.spark.tables.catalog import CLOSED, CLUSTER, CURRENT, TableSpec
-from kshell.spark.tables.data_files import SHARED, DataFile, DataFileWriter, lost_file
+from kshell.spark.tables.catalog import CLOSED, CURRENT, TableSpec
+from kshell.spark.tables.data_files import CLUSTER, SHARED, DataFile, DataFileWriter, lost_file
 from kshell.spark.tables.delta import NO_TABLE, RETAINED_HOURS, Table
 from kshell.spark.tables.steps import OPTIMIZE, VACUUM, ClusterState, State, StepLog, writer_lock
 
@@ -43,7 +41,6 @@ _MOST_SMALL_FILES = 4
 """Files below so many bytes that a part of a table may have; when there are more, a commit makes one of them."""
 _THREADS = 8
 """Tables that are committed at once: each is a few requests, in a store of some ten milliseconds."""
-_VALUE = "value"
 _UNSUITABLE = re.compile(r"%[0-9A-Fa-f]{2}|[\\\x00-\x1f\ud800-\udfff]|/_delta_log(?=/|$)")
 """What delta-rs takes for something else in a path."""
 _FOR_SPARK = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
@@ -279,21 +276,26 @@ class Warehouse:
 
     def _committed(self, state: State, action: str) -> State:
         for table in self._tables.values():
-            _tidy(table)
+            if table.has_changed:
+                _tidy(table)
         missing = [name for name in catalog.tables() if name not in state.versions]  # they exist, without rows too
         names = dict.fromkeys([*missing, *(name for name, table in self._tables.items() if table.has_changed)])
         try:
             self.log.begin(self.step, action)
-            versions = self._in_parallel(lambda name: self.table(name).commit(self.step), names)
-            others = {name: table.version for name, table in self._tables.items()}
-            state = state._replace(versions={**state.versions, **others, **versions})
-            self.state = self.log.done(self.step, action, state)
+            self._in_parallel(lambda name: self.table(name).commit(self.step), names)
+            self.state = self.log.done(self.step, action, self._with_versions(state))
         except BaseException:
             # Nobody knows what of it came about, so none of its files are removed here; whoever writes next looks.
             self._tables = {}
             raise
         self.abandon()
         return self.state
+
+    def _with_versions(self, state: State) -> State:
+        """The state, at the versions of the tables that are open."""
+        return state._replace(
+            versions={**state.versions, **{name: table.version for name, table in self._tables.items()}}
+        )
 
     def _in_parallel(self, work: Callable[[str], T], names: Iterable[str]) -> dict[str, T]:
         names = list(names)
@@ -303,13 +305,8 @@ class Warehouse:
     def _written(self, name: str, frame: DataFrame) -> list[DataFile]:
         """The rows of a frame as files, by its tasks."""
         made = catalog.as_declared(catalog.table(name), frame)
-        try:
-            rows = made.mapInArrow(_Writing(self.writer(name)), f"{_VALUE} binary").collect()
-        except Exception as error:
-            if (known := of_task(error)) is not None:
-                raise known from error
-            raise
-        return [file for row in rows for file in pickle.loads(row[_VALUE])]
+        written = collected(made.mapInArrow(_Writing(self.writer(name)), PICKLED))
+        return [file for files in written for file in files]
 
     def _remove(self, table: Table, files: Iterable[DataFile], clusters: Collection[str]) -> None:
         """Rows of some clusters are not in some files any more."""
@@ -342,8 +339,7 @@ class Warehouse:
                 table.files = files
         except DataError as error:
             raise CommandError(f"step {step} cannot be restored: {error.message}", hint=hint) from error
-        versions = self.state.versions
-        return self._committed(wanted._replace(versions=versions), f"restore {step}")
+        return self._committed(wanted._replace(versions=self.state.versions), f"restore {step}")
 
     def optimize(self, target_bytes: int) -> list[str]:
         """Puts small files together, as a step; gives the tables of which some were. Their rows stay what they are."""
@@ -386,8 +382,7 @@ class Warehouse:
 
     def _kept_up(self, action: str) -> None:
         """Makes a step of versions that upkeep has made."""
-        versions = {**self.state.versions, **{name: table.version for name, table in self._tables.items()}}
-        self.state = self.log.done(self.step, action, self.state._replace(versions=versions))
+        self.state = self.log.done(self.step, action, self._with_versions(self.state))
         self.abandon()
 
 
@@ -421,10 +416,10 @@ def _tidy(table: Table) -> None:
         if file.size < _SMALL_FILE:
             parts.setdefault(file.partition, []).append(file)
     for files in parts.values():
-        if len(files) > _MOST_SMALL_FILES and table.has_changed:
+        if len(files) > _MOST_SMALL_FILES:
             merged = table.writer.merge(files)
-            written = table.written_files()
-            table.writer.remove(file for file in files if file in written)
+            written = {file.path for file in table.written_files()}
+            table.writer.remove(file for file in files if file.path in written)
             table.drop(files)
             table.add(merged)
 
@@ -436,10 +431,9 @@ class _Writing:
         self._writer = writer
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        arrow: Any = importlib.import_module("pyarrow")
         files = self._writer.write_frame(batches)
         if files:
-            yield arrow.record_batch([arrow.array([pickle.dumps(files)], type=arrow.binary())], names=[_VALUE])
+            yield pickled(files)
 
 
 class _Reading:

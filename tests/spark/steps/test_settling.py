@@ -153,7 +153,7 @@ def final_rows(warehouse: Warehouse, name: str, cluster: str) -> list[int]:
     table, found = warehouse.table(name), []
     for version in (row["versions"][name] for row in warehouse.log.rows() if row["phase"] == "done"):
         files = [file for file in table.files_at(version).values() if file.partition == "true"]
-        clusters = [row["clusterId"] for rows in table.writer.read(files, ["clusterId"]) for row in rows.to_pylist()]
+        clusters = [row["clusterId"] for rows in table.writer.read(files) for row in rows.to_pylist()]
         found.append(clusters.count(cluster))
     return found
 

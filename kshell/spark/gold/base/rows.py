@@ -6,28 +6,20 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.commands.base.tables import Field, Type
+from kshell.commands.base.tables import Field
+from kshell.spark.schemas import spark_columns
 
 _UNTIL = Field("untilMs", "int64", "the time from which on the row is final")
-_TYPES = {"int16": "smallint", "int32": "int", "int64": "bigint", "float64": "double"}
 
 
 def of(frame: Any, fields: Sequence[Field]) -> Any:
     """Those columns of a DataFrame, in their order and declared types."""
-    return frame.selectExpr(*(f"cast(`{field.name}` as {_type(field.type)}) as `{field.name}`" for field in fields))
+    return frame.selectExpr(*(f"cast(`{name}` as {kind}) as `{name}`" for name, kind in spark_columns(fields)))
 
 
 def settling(frame: Any, fields: Sequence[Field]) -> Any:
     """The same, of a table that settles: with ``untilMs``."""
     return of(frame, (*fields, _UNTIL))
-
-
-def _type(declared: Type) -> str:
-    """The SQL name of a type: those that gold tables have."""
-    if isinstance(declared, str):
-        return _TYPES.get(declared, declared)
-    assert not isinstance(declared, dict)
-    return f"array<{_type(next(iter(declared)))}>"
 
 
 def by_keys(keys: Sequence[str]) -> list[str]:
