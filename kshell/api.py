@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import TracebackType
 
-from kshell.commands.base.execute import Call, prepare, prepare_words
+from kshell.engine.execution import Call, prepare, prepare_words
+from kshell.engine.session import Session as Shell
 from kshell.errors import UsageError
 from kshell.metadata.image import Image
 from kshell.result import Result
-from kshell.session import Session as Shell
 from kshell.sources.choose import choose, open_source
 
 

@@ -11,19 +11,19 @@ from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, TextIO
 
-from kshell.commands.base import registry
-from kshell.commands.base.arguments import SHAPING, parse_options
-from kshell.commands.base.execute import Call, prepare, prepare_words
-from kshell.commands.base.result import Exit, Text
-from kshell.commands.base.source_flags import PROPERTIES, SOURCES, given_sources
-from kshell.commands.base.spec import Flag
+from kshell.engine import registry
+from kshell.engine.arguments import SHAPING, parse_options
+from kshell.engine.declaration import Flag
+from kshell.engine.execution import Call, prepare, prepare_words
+from kshell.engine.result import Exit, Text
+from kshell.engine.session import Session
+from kshell.engine.source_flags import PROPERTIES, SOURCES, given_sources
 from kshell.errors import EXIT_CODES, EXIT_INTERRUPTED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
 from kshell.escape import terminal as escape_terminal
 from kshell.render.answer import answer, deadline
 from kshell.render.color import use_color
 from kshell.render.output import OutputClosed, describe_error, emit
 from kshell.render.question import asker
-from kshell.session import Session
 from kshell.sources.choose import NO_SOURCE, NoSource, TwoSourcesError, choose, open_source
 from kshell.version import __version__
 

@@ -18,7 +18,7 @@ from kshell.protocol.batches import APPEND_TIME_BIT, Batch, read_header, write_b
 from kshell.protocol.control import CONTROL_TYPES, control_key
 from kshell.protocol.encoder import encode
 from kshell.protocol.primitives import Uuid, write_varint
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TIME = 1_700_000_000_000

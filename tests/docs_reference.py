@@ -17,22 +17,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kshell.commands.base import registry, tables, usage
-from kshell.commands.base.arguments import SHAPING
-from kshell.commands.base.conditions import CONDITIONS
-from kshell.commands.base.execute import prepare
-from kshell.commands.base.leaf_types import leaf_types
-from kshell.commands.base.result import Exit, Many, Nothing, Result
-from kshell.commands.base.spec import Command
-from kshell.commands.base.walk import walk
+from kshell.engine import registry, usage
+from kshell.engine.arguments import SHAPING
+from kshell.engine.conditions import CONDITIONS
+from kshell.engine.declaration import Command
+from kshell.engine.execution import prepare
+from kshell.engine.result import Exit, Many, Nothing, Result
+from kshell.engine.session import Session
+from kshell.engine.walk import walk
 from kshell.errors import KshellError
 from kshell.metadata.records import record_types
 from kshell.protocol.control import CONTROL_TYPES
 from kshell.protocol.schema import ALL_VERSIONS, Field, Schema
 from kshell.render import render
-from kshell.session import Session
 from kshell.sources.choose import DEMO, Choice, demo_directory, open_source
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.tables import declaration as tables
+from kshell.tables.leaf_types import leaf_types
 from kshell.tree.node import Leaf
 from kshell.tree.paths import join
 from tests import builders

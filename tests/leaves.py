@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.session import Session
+from kshell.engine.session import Session
 from kshell.sources.past import Past
 from kshell.sources.source import Source
 from kshell.tree.node import Directory, Leaf, Node

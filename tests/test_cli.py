@@ -257,7 +257,7 @@ def test_the_one_shot_path_imports_only_what_it_needs() -> None:
         "import sys; from kshell.cli import main; main(['--demo', 'cat', '/image/features/metadataVersion']);"
         "heavy = {'prompt_toolkit', 'pygments', 'yaml', 'IPython', 'pandas', 'importlib.metadata', 'subprocess',"
         " 'asyncio', 'difflib', 'urllib.parse', 'dataclasses', 'inspect', 'argparse', 'gettext', 'locale', 'shutil',"
-        " 'json', 'base64', 'kshell.render.progress', 'kshell.render.table', 'kshell.sources.describe'};"
+        " 'json', 'base64', 'kshell.render.progress', 'kshell.render.table', 'kshell.sources.directory.describe'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -14,7 +14,7 @@ import pytest
 from kshell import errors
 from kshell.errors import CorruptDataError, KshellError, MissingCodecError, ServerError, UsageError
 
-for _module in ("kshell.commands.base.where_tokens", "kshell.sources.choose", "kshell.spark.java"):
+for _module in ("kshell.tables.where_tokens", "kshell.sources.choose", "kshell.spark.java"):
     importlib.import_module(_module)  # those that stand elsewhere
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from kshell import cli
-from kshell.commands.base import registry
-from kshell.commands.base.predicates import FAIL_IF_ANY, code_of
-from kshell.commands.base.spec import Command
+from kshell.engine import registry
+from kshell.engine.declaration import Command
+from kshell.engine.predicates import FAIL_IF_ANY, code_of
 from kshell.errors import (
     EXIT_CODES,
     EXIT_DATA,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kshell.session import Session
-from kshell.sources.directory import DirectorySource
+from kshell.engine.session import Session
+from kshell.sources.directory.source import DirectorySource
 from tests.kafka import text
 from tests.leaves import printed
 

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from kshell.client.releases import RELEASES, supported_features
+from kshell.engine.session import Session
 from kshell.errors import NodeError, UsageError
 from kshell.metadata.metadata_version import NEWEST_NAMED
 from kshell.protocol.apis import API_NAMES
 from kshell.protocol.batches import write_batch
 from kshell.protocol.primitives import write_uvarint
-from kshell.session import Session
-from kshell.sources.brokers import BrokerSource
-from kshell.sources.quorum import QuorumSource
+from kshell.sources.brokers.source import BrokerSource
+from kshell.sources.quorum.source import QuorumSource
 from tests import builders
 from tests.builders import control, value
 from tests.commands.healthy import acl, broker, config, controller, write

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kshell.engine.session import Session, ago
 from kshell.errors import DataError, UsageError
-from kshell.session import Session, ago
 from kshell.sources.choose import demo_directory
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from kshell.tree.node import Directory, Leaf, Node
 
 
@@ -131,7 +131,7 @@ def test_ago(seconds: float, said: str) -> None:
 
 def test_an_old_copy_says_so_and_the_sample_does_not(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     later = session.loaded.last_timestamp / 1000 + 3 * 3600 + 1
-    monkeypatch.setattr("kshell.session.time.time", lambda: later)
+    monkeypatch.setattr("kshell.engine.session.time.time", lambda: later)
     assert session.notes() == []
     copy = Session(DirectorySource(demo_directory()))
     copy.image  # noqa: B018

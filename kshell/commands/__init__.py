@@ -1,1 +1,1 @@
-"""One module a command; its name is the command's name. :mod:`kshell.commands.base` holds what they share."""
+"""One module a command; its name is the command's name. :mod:`kshell.engine` has what they are declared with."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Result, Row
-from kshell.commands.base.selection import row_flags
-from kshell.commands.base.spec import Command, Example, Flag
-from kshell.commands.base.table_answer import table_answer
-from kshell.commands.base.tables import Wanted
-from kshell.commands.base.tables_access import ACLS_TABLE as TABLE
+from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
+from kshell.tables.answer import table_answer
+from kshell.tables.declaration import Wanted
+from kshell.tables.selection import row_flags
+from kshell.tables.state.access import ACLS_TABLE as TABLE
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 _EVERYBODY = "User:*"
 

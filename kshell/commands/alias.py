@@ -6,11 +6,11 @@ import difflib
 import re
 from typing import Any
 
-from kshell.commands.base.language import parse_line, quote
-from kshell.commands.base.result import Nothing, Result, Rows, typed
-from kshell.commands.base.spec import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.language import parse_line, quote
+from kshell.engine.result import Nothing, Result, Rows, typed
+from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
-from kshell.session import Session
 
 _NAME = re.compile(r"[\w.+-][\w.+:@-]*\Z")
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.arguments import count
-from kshell.commands.base.enumeration import Enumeration
-from kshell.commands.base.result import Column, Result, Row, Rows
-from kshell.commands.base.selection import row_flags, select
-from kshell.commands.base.spec import Command, Example, Flag
-from kshell.commands.base.tables import Field
+from kshell.engine.arguments import count
+from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.result import Column, Result, Row, Rows
 from kshell.errors import UsageError
 from kshell.protocol.apis import API_NAMES, NEWER_API, api_name
+from kshell.tables.declaration import Field
+from kshell.tables.enumeration import Enumeration
+from kshell.tables.selection import row_flags, select
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 Range = tuple[int, int]
 _FIELDS = (
@@ -34,8 +34,8 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError("api-versions: --node asks one node, --all every one: give one of them")
     session.remarks[:] = []
     from kshell.client.compatibility import shared
-    from kshell.commands.base.members import live_nodes
-    from kshell.commands.base.node_versions import survey
+    from kshell.cluster.members import live_nodes
+    from kshell.cluster.node_versions import survey
 
     found = survey(session, live_nodes(session, "api-versions"), node_id=args.node, everyone=args.all)
     ranges = found.ranges

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kshell.commands.base.result import Report, Result, Section, Text
-from kshell.commands.base.spec import Arg, Command, Example
-from kshell.session import Session
+from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.result import Report, Result, Section, Text
+from kshell.engine.session import Session
 from kshell.tree.image import iso
 
 

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
-from kshell.commands.base.arguments import count
-from kshell.commands.base.history_blame import FIELDS, Blame, Removed
-from kshell.commands.base.history_diff import ADDED, CHANGED, REMOVED
-from kshell.commands.base.history_records import changed_parts
-from kshell.commands.base.result import Column, Result, Row, Rows
-from kshell.commands.base.selection import where_flag
-from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.commands.base.tables import columns
-from kshell.commands.base.walk import one_line
+from kshell.engine.arguments import count
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Column, Result, Row, Rows
+from kshell.engine.session import Session
+from kshell.engine.walk import one_line
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, DataError, UsageError
-from kshell.session import Session
-from kshell.sources.records import LogRecord, log_records
+from kshell.history.blame import FIELDS, Blame, Removed
+from kshell.history.diff import ADDED, CHANGED, REMOVED
+from kshell.history.records import changed_parts
+from kshell.sources.directory.records import LogRecord, log_records
+from kshell.tables.declaration import columns
+from kshell.tables.selection import where_flag
 from kshell.tree.globs import is_glob, unescape
 from kshell.tree.image import iso
 from kshell.tree.paths import HOME, join, split

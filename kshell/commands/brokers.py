@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.enumeration import Enumeration
-from kshell.commands.base.result import Report, Result, Row, Rows, Section
-from kshell.commands.base.selection import row_flags, select
-from kshell.commands.base.spec import Command, Example, Flag
-from kshell.commands.base.tables import Field, image_for
-from kshell.commands.base.tables_cluster import BROKER_FIELDS, broker_rows
+from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.result import Report, Result, Row, Rows, Section
+from kshell.tables.declaration import Field, image_for
+from kshell.tables.enumeration import Enumeration
+from kshell.tables.selection import row_flags, select
+from kshell.tables.state.cluster import BROKER_FIELDS, broker_rows
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 
 def _software_sources() -> tuple[str, ...]:
-    from kshell.commands.base.software import INFERRED, REPORTED, UNKNOWN
+    from kshell.cluster.software import INFERRED, REPORTED, UNKNOWN
 
     return REPORTED, INFERRED, UNKNOWN
 
@@ -50,12 +50,12 @@ def run(session: Session, args: Any) -> Result:
     unasked = dict.fromkeys((field.name for field in _SOFTWARE), None) | {"softwareSource": "unknown"}
     rows: list[dict[str, Any]] = [{**row, **unasked} for row in broker_rows(session, image, None)]
     if args.load:
-        from kshell.commands.base.broker_load import loads
+        from kshell.cluster.broker_load import loads
 
         carried = loads(image)
         rows = [{**row, **carried[row["id"]].row()} for row in rows]
     if args.software:
-        from kshell.commands.base.software import add_software
+        from kshell.cluster.software import add_software
 
         add_software(session, rows)
     fields = _CARRYING if args.load else tuple(field for field in _FIELDS if field not in _LOAD)

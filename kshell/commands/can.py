@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Report, Result, Section
-from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Report, Result, Section
 from kshell.errors import EXIT_FINDING, EXIT_OK, SourceError, UsageError
 from kshell.metadata.authorizer import (
     ACL,
@@ -28,7 +28,7 @@ from kshell.metadata.partial import MISSING
 from kshell.metadata.values import plain
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 _CLUSTER = "kafka-cluster"
 """The name of the only resource of the type CLUSTER."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.commands.base.result import Result, Row, Rows, Tree, Value, typed
-from kshell.commands.base.spec import Arg, Command, Example
-from kshell.commands.base.walk import branch, kind, nested
-from kshell.session import Session
+from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.result import Result, Row, Rows, Tree, Value, typed
+from kshell.engine.session import Session
+from kshell.engine.walk import branch, kind, nested
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
 

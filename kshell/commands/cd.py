@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.result import Nothing, Result
-from kshell.commands.base.spec import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.result import Nothing, Result
+from kshell.engine.session import Session
 from kshell.errors import CommandError, NotADirectoryNodeError
-from kshell.session import Session
 from kshell.tree.globs import escape
 from kshell.tree.node import Directory
 from kshell.tree.paths import join

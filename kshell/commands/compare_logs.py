@@ -7,29 +7,29 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.enumeration import Enumeration
-from kshell.commands.base.local_files import complete_file
-from kshell.commands.base.record_types import RECORD_TYPE
-from kshell.commands.base.result import Column, Report, Result, Row, Rows, Section
-from kshell.commands.base.selection import is_given, row_flags, select
-from kshell.commands.base.spec import Arg, Command, Example
-from kshell.commands.base.tables import Field, columns
-from kshell.commands.base.walk import one_line
+from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.local_files import complete_file
+from kshell.engine.result import Column, Report, Result, Row, Rows, Section
+from kshell.engine.walk import one_line
 from kshell.errors import EXIT_DATA, EXIT_FINDING, EXIT_OK, UsageError
+from kshell.history.record_types import RECORD_TYPE
+from kshell.tables.declaration import Field, columns
+from kshell.tables.enumeration import Enumeration
+from kshell.tables.selection import is_given, row_flags, select
 
 if TYPE_CHECKING:
+    from kshell.engine.session import Session
     from kshell.metadata.redaction import Redaction
     from kshell.protocol.batches import Batch
-    from kshell.session import Session
-    from kshell.sources.agreement import Agreement, Parted, Standing
-    from kshell.sources.copies import Copy
+    from kshell.sources.copies.agreement import Agreement, Parted, Standing
+    from kshell.sources.copies.logs import Copy
 
 _RECORD = {"offset": "int64", "epoch": "int32", "timestampMs": "int64", "type": RECORD_TYPE, "version": "int16",
            "data": "json"}  # fmt: skip
 
 
 def _states() -> tuple[str, ...]:
-    from kshell.sources.agreement import STATES
+    from kshell.sources.copies.agreement import STATES
 
     return STATES
 
@@ -72,10 +72,10 @@ def run(session: Session, args: Any) -> Result:
     session.remarks[:] = []
     if len(args.copy) < 2:
         raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
-    from kshell.commands.base.copy_snapshots import Snapshots, compare_snapshots
-    from kshell.sources.agreement import BEHIND, CONSISTENT, OTHER_CLUSTER, REFERENCE, SAME, agreement
-    from kshell.sources.copies import Copy, read_together
-    from kshell.sources.directory import without_collector
+    from kshell.cluster.copy_snapshots import Snapshots, compare_snapshots
+    from kshell.sources.copies.agreement import BEHIND, CONSISTENT, OTHER_CLUSTER, REFERENCE, SAME, agreement
+    from kshell.sources.copies.logs import Copy, read_together
+    from kshell.sources.directory.source import without_collector
 
     copies = [Copy(os.path.expanduser(path)) for path in args.copy]
     with without_collector():
@@ -97,7 +97,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _row(one: Standing, found: Agreement, difference: str | None, redaction: Redaction) -> dict[str, Any]:
-    from kshell.sources.agreement import reason
+    from kshell.sources.copies.agreement import reason
 
     copy, parted, newest = one.copy, one.parted, one.copy.newest
     return {

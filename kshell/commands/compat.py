@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.enumeration import Enumeration
-from kshell.commands.base.predicates import code_of
-from kshell.commands.base.result import Report, Result, Row, Rows, Section, typed
-from kshell.commands.base.selection import is_given, row_flags, select
-from kshell.commands.base.spec import Arg, Command, Example
-from kshell.commands.base.tables import Field
+from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.predicates import code_of
+from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.errors import EXIT_OK, UsageError
 from kshell.protocol.apis import api_name
+from kshell.tables.declaration import Field
+from kshell.tables.enumeration import Enumeration
+from kshell.tables.selection import is_given, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.client.compatibility import Blocker, Verdict
     from kshell.client.features import Feature
-    from kshell.commands.base.node_versions import Survey
-    from kshell.session import Session
+    from kshell.cluster.node_versions import Survey
+    from kshell.engine.session import Session
 
 
 def _known() -> Mapping[str, Feature]:
@@ -46,8 +46,8 @@ def run(session: Session, args: Any) -> Result:
     session.remarks[:] = []
     wanted = _wanted(args.feature)
     from kshell.client.compatibility import check
-    from kshell.commands.base.members import live_nodes
-    from kshell.commands.base.node_versions import survey
+    from kshell.cluster.members import live_nodes
+    from kshell.cluster.node_versions import survey
 
     found = survey(session, live_nodes(session, "compat"), everyone=True)
     verdicts = [check(feature, found.ranges, found.finalized) for feature in wanted]

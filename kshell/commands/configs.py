@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Result, Rows, typed
-from kshell.commands.base.selection import is_given, row_flags, select
-from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.commands.base.tables_cluster import CONFIG_FIELDS
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Result, Rows, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError, NodeError, UsageError
 from kshell.metadata.families.configs import Resource, resource_segment
+from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.state.cluster import CONFIG_FIELDS
 
 if TYPE_CHECKING:
-    from kshell.session import Session
-    from kshell.sources.config_entries import Described
+    from kshell.engine.session import Session
+    from kshell.sources.brokers.config_entries import Described
 
 _CHECKED = typed(
     "resourceType:string resourceName:string name:string value:string valid:boolean type:string expected:string"
@@ -35,8 +35,8 @@ def run(session: Session, args: Any) -> Result:
         if args.docs or args.overridden or args.effective or is_given(args):
             raise UsageError("configs check takes no options")
         return _check(session, args.entity[1:])
-    from kshell.commands.base.config_entities import expand
-    from kshell.commands.base.config_rows import for_people
+    from kshell.cluster.config_entities import expand
+    from kshell.tables.config_rows import for_people
 
     words: list[str] = args.entity or []
     resources = [one for word in words for one in expand(session, word)] if words else sorted(session.image["configs"])
@@ -45,9 +45,9 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[str, Any]]:
-    from kshell.commands.base.config_entities import ask, failure_of
-    from kshell.commands.base.config_rows import rows_of_log, rows_told
-    from kshell.sources.config_entries import UNKNOWN
+    from kshell.cluster.config_entities import ask, failure_of
+    from kshell.sources.brokers.config_entries import UNKNOWN
+    from kshell.tables.config_rows import rows_of_log, rows_told
 
     nodes = session.source.nodes
     extended = args.docs or args.effective or args.overridden
@@ -91,9 +91,9 @@ def _note_old(session: Session, described: Described) -> None:
 
 
 def _check(session: Session, words: list[str]) -> Rows:
-    from kshell.commands.base.config_check import check
-    from kshell.commands.base.config_entities import parse_entity
+    from kshell.cluster.config_entities import parse_entity
     from kshell.metadata.redaction import REDACTED, config_is_secret
+    from kshell.tables.config_check import check
 
     if len(words) < 2:
         raise UsageError(
@@ -115,7 +115,7 @@ def _check(session: Session, words: list[str]) -> Rows:
 
 def _told_keys(session: Session, resource: Resource) -> Callable[[str], Any]:
     """Key -> what a node says of it, where one can be asked; a remark says when our tables alone judge."""
-    from kshell.commands.base.config_entities import ask, failure_of
+    from kshell.cluster.config_entities import ask, failure_of
 
     nodes = session.source.nodes
     found: dict[str, Any] = {}
@@ -133,7 +133,7 @@ def _told_keys(session: Session, resource: Resource) -> Callable[[str], Any]:
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
-    from kshell.commands.base.config_entities import complete_entity
+    from kshell.cluster.config_entities import complete_entity
 
     return [*complete_entity(session, typed), *([_CHECK] if _CHECK.startswith(typed) else [])]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from kshell.client import contexts
 from kshell.client.contexts import CONTROLLERS, DIRECTORY, SERVERS, Context, Contexts
-from kshell.commands.base.result import Column, Nothing, Report, Result, Rows, Section
-from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Column, Nothing, Report, Result, Rows, Section
+from kshell.engine.session import Session
 from kshell.errors import UsageError
-from kshell.session import Session
 
 _ACTIONS = ("list", "add", "use", "show", "remove")
 _COLUMNS = (

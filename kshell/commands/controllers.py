@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kshell.client.address import name_of
-from kshell.commands.base.controller_rows import controller_rows
-from kshell.commands.base.result import Result, Row
-from kshell.commands.base.selection import row_flags, select
-from kshell.commands.base.spec import Command, Example
-from kshell.commands.base.tables_cluster import CONTROLLER_FIELDS as FIELDS
+from kshell.engine.declaration import Command, Example
+from kshell.engine.result import Result, Row
+from kshell.tables.controller_rows import controller_rows
+from kshell.tables.selection import row_flags, select
+from kshell.tables.state.cluster import CONTROLLER_FIELDS as FIELDS
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 
 def run(session: Session, args: Any) -> Result:

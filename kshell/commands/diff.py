@@ -6,18 +6,18 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from kshell.cluster.snapshot_slips import sentences, slips_between
 from kshell.commands.as_of import complete_point
-from kshell.commands.base.history_diff import ADDED, BY_ID, CHANGE, CHANGED, REMOVED, Comparison, counts, is_double
-from kshell.commands.base.leaf_types import LEAF_TYPE
-from kshell.commands.base.result import Column, Difference, Page, Result, Row, Rows, Text, Value
-from kshell.commands.base.selection import where_flag
-from kshell.commands.base.snapshot_slips import sentences, slips_between
-from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.commands.base.tables import Field, columns
-from kshell.commands.base.walk import one_line
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Column, Difference, Page, Result, Row, Rows, Text, Value
+from kshell.engine.session import Session
+from kshell.engine.walk import one_line
 from kshell.errors import EXIT_FINDING, NoSuchPathError, UsageError
-from kshell.session import Session
-from kshell.tree.difference import untold
+from kshell.history.diff import ADDED, BY_ID, CHANGE, CHANGED, REMOVED, Comparison, counts, is_double
+from kshell.history.difference import untold
+from kshell.tables.declaration import Field, columns
+from kshell.tables.leaf_types import LEAF_TYPE
+from kshell.tables.selection import where_flag
 from kshell.tree.globs import is_glob, unescape
 from kshell.tree.paths import HOME, Segments, join, split
 
@@ -126,7 +126,7 @@ def _operand(session: Session, word: str) -> Session:
 
         source = open_source(choose({"context": word.removeprefix(_CONTEXT)}, os.environ))
     elif os.path.exists(path):
-        from kshell.sources.directory import DirectorySource
+        from kshell.sources.directory.source import DirectorySource
 
         source = DirectorySource(path)
     elif os.sep in word:

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.enumeration import Enumeration
-from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
-from kshell.commands.base.result import Result
-from kshell.commands.base.selection import row_flags, select
-from kshell.commands.base.spec import Arg, Command, Example
-from kshell.commands.base.tables import Field, image_for
-from kshell.commands.base.tables_topics import by_name
+from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.result import Result
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError
 from kshell.metadata.image import Image
 from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.partial import is_untold, known
 from kshell.metadata.partitions import Partition
+from kshell.tables.declaration import Field, image_for
+from kshell.tables.enumeration import Enumeration
+from kshell.tables.selection import row_flags, select
+from kshell.tables.state.topics import by_name
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 LAST_IN_SYNC = "last-in-sync"
 UNDER_MIN_ISR = "under-min-isr"

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kshell.commands.base.arguments import count
-from kshell.commands.base.history_records import COLUMNS, conclude, row_of, when
-from kshell.commands.base.record_types import TYPE_FLAG, only
-from kshell.commands.base.result import Result, Row, Rows, TextRows
-from kshell.commands.base.spec import Command, Example, Flag
-from kshell.commands.base.walk import one_line
+from kshell.engine.arguments import count
+from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.result import Result, Row, Rows, TextRows
+from kshell.engine.session import Session
+from kshell.engine.walk import one_line
 from kshell.errors import CommandError
+from kshell.history.record_types import TYPE_FLAG, only
+from kshell.history.records import COLUMNS, conclude, row_of, when
 from kshell.json_text import to_json
 from kshell.metadata.record_text import RecordTexts
-from kshell.session import Session
-from kshell.sources.describe import snapshot_id
-from kshell.sources.directory import snapshot_named
-from kshell.sources.files import Listing, SnapshotFile
-from kshell.sources.records import Records, log_records, snapshot_records
+from kshell.sources.directory.describe import snapshot_id
+from kshell.sources.directory.files import Listing, SnapshotFile
+from kshell.sources.directory.records import Records, log_records, snapshot_records
+from kshell.sources.directory.source import snapshot_named
 
 
 def run(session: Session, args: Any) -> Result:

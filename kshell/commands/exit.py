@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.result import Exit, Result
-from kshell.commands.base.spec import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.result import Exit, Result
+from kshell.engine.session import Session
 from kshell.errors import UsageError
-from kshell.session import Session
 
 _HIGHEST = 255
 

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Result, Rows, typed
-from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.commands.base.tables import Table, image_for, load_for, tables, told_rows
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Result, Rows, typed
 from kshell.errors import CommandError, SourceError, UsageError
-from kshell.sources.files import is_inside
+from kshell.sources.directory.files import is_inside
+from kshell.tables.declaration import Table, image_for, load_for, tables, told_rows
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 FORMATS = ("parquet", "jsonl", "csv", "sqlite", "duckdb")
 _COLUMNS = typed("table:string rows:int64 file:string")
@@ -24,7 +24,7 @@ _COLUMNS = typed("table:string rows:int64 file:string")
 def run(session: Session, args: Any) -> Result:
     """A row a table. Raises CommandError where the directory may not be written, UsageError without its extra."""
     session.remarks[:] = []
-    from kshell.commands.base.export_files import WRITERS
+    from kshell.tables.export import WRITERS
 
     if args.format is None:
         raise UsageError("export: --format is missing", hint=f"one of {', '.join(FORMATS)}")
@@ -41,7 +41,7 @@ def run(session: Session, args: Any) -> Result:
 
 def _written(session: Session, writer: Any, chosen: Iterable[Table]) -> Iterator[dict[str, Any]]:
     """Writes the tables; one that the source does not tell is left out, which a remark says."""
-    from kshell.commands.base.export_files import counted
+    from kshell.tables.export import counted
 
     for table in chosen:
         try:

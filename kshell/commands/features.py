@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.predicates import code_of
-from kshell.commands.base.result import Result, Row, Rows
-from kshell.commands.base.selection import row_flags, select
-from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.commands.base.tables import Field
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.predicates import code_of
+from kshell.engine.result import Result, Row, Rows
 from kshell.errors import EXIT_OK, UsageError
 from kshell.metadata.feature_levels import (
     LATEST,
@@ -20,10 +18,12 @@ from kshell.metadata.feature_levels import (
     shown,
     version_level,
 )
+from kshell.tables.declaration import Field
+from kshell.tables.selection import row_flags, select
 
 if TYPE_CHECKING:
+    from kshell.engine.session import Session
     from kshell.metadata.feature_update import Range, Standing, Verdict
-    from kshell.session import Session
 
 _LEVEL = (
     Field("feature", "string", "the feature's name"),
@@ -69,7 +69,7 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError("features: --can-upgrade, --can-downgrade and map are three questions: give one of them")
     if args.what is not None:
         return _answer(_MAP, _map(), args, _map_for_people)
-    from kshell.commands.base.feature_standing import standing
+    from kshell.cluster.feature_standing import standing
 
     if not any(changes):
         return _answer(_STATE, _state(standing(session)), args, _state_for_people)

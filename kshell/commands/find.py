@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kshell.commands.base.arguments import count, regex
-from kshell.commands.base.leaf_types import complete_type, node_type
-from kshell.commands.base.result import Result, Row, Rows, typed
-from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.commands.base.walk import kind, one_line, walk
-from kshell.session import Session
+from kshell.engine.arguments import count, regex
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Result, Row, Rows, typed
+from kshell.engine.session import Session
+from kshell.engine.walk import kind, one_line, walk
+from kshell.tables.leaf_types import complete_type, node_type
 from kshell.tree.globs import component, expand_braces
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.commands.base.arguments import count
-from kshell.commands.base.history_records import COLUMNS, NO_OP, Touched, place_of, row_at, touched_paths, what, when
-from kshell.commands.base.record_types import TYPE_FLAG
-from kshell.commands.base.result import Result, Row, Rows
-from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.engine.arguments import count
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Result, Row, Rows
+from kshell.engine.session import Session
 from kshell.errors import DataError
+from kshell.history.record_types import TYPE_FLAG
+from kshell.history.records import COLUMNS, NO_OP, Touched, place_of, row_at, touched_paths, what, when
 from kshell.metadata.image import EMPTY
 from kshell.metadata.records import decode_record
 from kshell.metadata.tracking import Tracker
 from kshell.protocol.batches import iter_records
-from kshell.session import Session
-from kshell.sources.log import FileBatch
+from kshell.sources.directory.log import FileBatch
+from kshell.sources.directory.records import LogRecord
 from kshell.sources.points import Since
-from kshell.sources.records import LogRecord
 from kshell.tree.paths import Segments, join, resolve, walk
 from kshell.tree.touched import is_under
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kshell.commands.base.arguments import regex
-from kshell.commands.base.predicates import answers_by_rows
-from kshell.commands.base.result import Column, Result, Row, Rows, typed
-from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.commands.base.walk import one_line, walk
+from kshell.engine.arguments import regex
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.predicates import answers_by_rows
+from kshell.engine.result import Column, Result, Row, Rows, typed
+from kshell.engine.session import Session
+from kshell.engine.walk import one_line, walk
 from kshell.errors import EXIT_FINDING, EXIT_OK
-from kshell.session import Session
 from kshell.tree.node import Leaf, Node
 from kshell.tree.paths import Segments, join
 

@@ -7,20 +7,20 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.enumeration import Enumeration
-from kshell.commands.base.health_state import state_of
-from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
-from kshell.commands.base.result import Column, Page, Report, Result, Row, Rows, Section, Text, Toned
-from kshell.commands.base.selection import is_given, row_flags, select
-from kshell.commands.base.spec import Command, Example, Flag
-from kshell.commands.base.tables import Field
+from kshell.cluster.health_state import state_of
+from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.result import Column, Page, Report, Result, Row, Rows, Section, Text, Toned
 from kshell.errors import EXIT_FINDING, EXIT_OK
 from kshell.metadata.health.check import ERROR, LEVELS, Check, Finding, checks
 from kshell.metadata.health.examine import Health, examine
+from kshell.tables.declaration import Field
+from kshell.tables.enumeration import Enumeration
+from kshell.tables.selection import is_given, row_flags, select
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 FIELDS = (
     Field("level", Enumeration(LEVELS), "critical, error, warning or info"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kshell.commands.base import registry
-from kshell.commands.base.result import Result, Rows, Text, typed
-from kshell.commands.base.spec import Arg, Command, Example
-from kshell.commands.base.usage import help_text
-from kshell.session import Session
+from kshell.engine import registry
+from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.result import Result, Rows, Text, typed
+from kshell.engine.session import Session
+from kshell.engine.usage import help_text
 
 
 def run(session: Session, args: Any) -> Result:
@@ -22,7 +22,7 @@ def run(session: Session, args: Any) -> Result:
         return Text(f"{name} is an alias for {session.aliases[name]}")
     if name in registry.names():
         return Text(help_text(registry.get(name)), markdown=True)
-    from kshell.commands.base.help_pages import PAGES, unknown
+    from kshell.engine.help_pages import PAGES, unknown
 
     if name not in PAGES:
         raise unknown(name)
@@ -30,7 +30,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
-    from kshell.commands.base.help_pages import complete_subject
+    from kshell.engine.help_pages import complete_subject
 
     return complete_subject(session, typed)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.arguments import count
-from kshell.commands.base.result import Result, Rows, typed
-from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.session import Session
+from kshell.engine.arguments import count
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Result, Rows, typed
+from kshell.engine.session import Session
 
 
 def run(session: Session, args: Any) -> Result:

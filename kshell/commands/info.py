@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from kshell.commands.base.info_records import problem_rows, type_rows
-from kshell.commands.base.result import Column, Report, Result, Rows, Section
-from kshell.commands.base.snapshot_slips import slips
-from kshell.commands.base.spec import Command, Example
+from kshell.cluster.info_records import problem_rows, type_rows
+from kshell.cluster.snapshot_slips import slips
+from kshell.engine.declaration import Command, Example
+from kshell.engine.result import Column, Report, Result, Rows, Section
+from kshell.engine.session import Session
 from kshell.errors import EXIT_DATA, EXIT_OK, DataError
 from kshell.metadata.families.features import ZK_MIGRATION
 from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
@@ -16,12 +17,11 @@ from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import Image, families
 from kshell.metadata.metadata_version import FEATURE, version_name
 from kshell.metadata.readable import ZK_MIGRATION_STATES
-from kshell.session import Session
-from kshell.sources import describe
-from kshell.sources.beside import bootstrap_file, leader_epochs, meta_properties, node_id, quorum_state
-from kshell.sources.files import Listing
+from kshell.sources.directory import describe
+from kshell.sources.directory.files import Listing
+from kshell.sources.directory.sidecar_files import bootstrap_file, leader_epochs, meta_properties, node_id, quorum_state
+from kshell.sources.directory.survey import LogSurvey, SegmentSurvey, SnapshotSurvey, survey_log, survey_snapshot
 from kshell.sources.source import Loaded
-from kshell.sources.survey import LogSurvey, SegmentSurvey, SnapshotSurvey, survey_log, survey_snapshot
 from kshell.tree.image import iso, provenance
 
 _SEGMENTS = ("baseOffset", "endOffset", "sizeBytes", "batches", "epochs", "lastTime")

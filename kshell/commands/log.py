@@ -7,8 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kshell.commands.as_of import complete_point
-from kshell.commands.base.arguments import count, regex
-from kshell.commands.base.history_records import (
+from kshell.engine.arguments import count, regex
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Result, Row, Rows
+from kshell.engine.session import Session
+from kshell.engine.walk import one_line
+from kshell.history.concerns import Concern
+from kshell.history.record_types import TYPE_FLAG, only
+from kshell.history.records import (
     COLUMNS,
     FIELDS,
     NO_OP,
@@ -20,18 +26,12 @@ from kshell.commands.base.history_records import (
     when,
     with_paths,
 )
-from kshell.commands.base.record_types import TYPE_FLAG, only
-from kshell.commands.base.result import Result, Row, Rows
-from kshell.commands.base.selection import where_flag
-from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.commands.base.walk import one_line
 from kshell.metadata.readable import readable
 from kshell.metadata.records import decode_value
 from kshell.protocol.batches import RawRecord
-from kshell.session import Session
+from kshell.sources.directory.records import LogRecord, Records, Wanted, log_records
 from kshell.sources.points import Since
-from kshell.sources.records import LogRecord, Records, Wanted, log_records
-from kshell.tree.concerns import Concern
+from kshell.tables.selection import where_flag
 from kshell.tree.touched import is_under
 
 _NO_OP_HEAD = b"\x01\x14\x00"

@@ -7,21 +7,21 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.api_versions import complete_node
-from kshell.commands.base.arguments import count
-from kshell.commands.base.enumeration import Enumeration
-from kshell.commands.base.result import Result, Rows, typed
-from kshell.commands.base.selection import is_given, row_flags, select
-from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.commands.base.tables import Field
+from kshell.engine.arguments import count
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Result, Rows, typed
 from kshell.errors import CommandError, UsageError
 from kshell.metadata.values import NEWER_ENUM
+from kshell.tables.declaration import Field
+from kshell.tables.enumeration import Enumeration
+from kshell.tables.selection import is_given, row_flags, select
 
 if TYPE_CHECKING:
     from kshell.client.connection import Connection
     from kshell.client.loggers import Logger
     from kshell.client.nodes import Nodes
-    from kshell.commands.base.members import Member
-    from kshell.session import Session
+    from kshell.cluster.members import Member
+    from kshell.engine.session import Session
 
 _SET, _UNSET = "set", "unset"
 _LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
@@ -50,7 +50,7 @@ def run(session: Session, args: Any) -> Result:
     """Lists, or changes one logger after asking. Raises NodeError, UsageError; CommandError when the answer is no."""
     session.remarks[:] = []
     node_id, level = _checked(args)
-    from kshell.commands.base.members import live_nodes
+    from kshell.cluster.members import live_nodes
 
     nodes = live_nodes(session, "loggers")
     if args.action is not None and not args.yes and session.ask is None:
@@ -72,7 +72,7 @@ def _found(session: Session, nodes: Nodes, node_id: int) -> tuple[Member, Connec
     as if it were the one: the others refuse.
     """
     from kshell.client.loggers import INVALID_REQUEST, loggers
-    from kshell.commands.base.members import connection_to, find_members
+    from kshell.cluster.members import connection_to, find_members
     from kshell.errors import ServerError
 
     failure: ServerError | None = None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.commands.base.result import Column, Result, Row, Rows
-from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Column, Result, Row, Rows
+from kshell.engine.session import Session
 from kshell.metadata.partial import is_told
 from kshell.metadata.values import Origin
-from kshell.session import Session
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
@@ -79,7 +79,7 @@ def _written(origin: Origin | None) -> dict[str, Any]:
         return {}
     facts: dict[str, Any] = {"record": origin.record_type, "version": origin.version}
     if origin.place.in_snapshot:
-        from kshell.sources.describe import snapshot_named_by
+        from kshell.sources.directory.describe import snapshot_named_by
 
         return facts | {"snapshot": snapshot_named_by(origin.place.file)}
     return facts | {"offset": origin.offset, "time": iso(origin.timestamp)}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kshell.commands.base import registry
-from kshell.commands.base.result import Result, Text
-from kshell.commands.base.spec import Arg, Command, Example
-from kshell.commands.base.usage import man_text
+from kshell.engine import registry
+from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.result import Result, Text
+from kshell.engine.session import Session
+from kshell.engine.usage import man_text
 from kshell.errors import UsageError
-from kshell.session import Session
 
 _CONFIG = "config"
 
@@ -20,14 +20,14 @@ def run(session: Session, args: Any) -> Result:
     if args.command == _CONFIG:
         if args.name is None:
             raise UsageError("man config: the name of a config is missing", hint="such as man config retention.ms")
-        from kshell.commands.base.config_page import page
+        from kshell.cluster.config_page import page
 
         return page(session, args.name)
     if args.name is not None:
         raise UsageError(f"man: {args.name} is one word too many", hint="man COMMAND, or man config NAME")
     if args.command in registry.names():
         return Text(man_text(registry.get(args.command)), markdown=True)
-    from kshell.commands.base.help_pages import PAGES, unknown
+    from kshell.engine.help_pages import PAGES, unknown
 
     if args.command not in PAGES:
         raise unknown(args.command)
@@ -35,7 +35,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
-    from kshell.commands.base.help_pages import complete_subject
+    from kshell.engine.help_pages import complete_subject
 
     return [*complete_subject(session, typed), *([_CONFIG] if _CONFIG.startswith(typed) else [])]
 

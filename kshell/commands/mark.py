@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from kshell.commands.as_of import complete_point
-from kshell.commands.base.result import Nothing, Result, Rows, typed
-from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Nothing, Result, Rows, typed
+from kshell.engine.session import Session
 from kshell.errors import UsageError
-from kshell.session import Session
 from kshell.sources.marks import Mark
 from kshell.tree.image import iso
 

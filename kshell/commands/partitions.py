@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
-from kshell.commands.base.result import Result, Row
-from kshell.commands.base.selection import row_flags
-from kshell.commands.base.spec import Command, Example, Flag
-from kshell.commands.base.table_answer import table_answer
-from kshell.commands.base.tables import Wanted
-from kshell.commands.base.tables_topics import PARTITIONS_TABLE as TABLE
-from kshell.commands.base.tables_topics import partition_rows
+from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
+from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
 from kshell.metadata.partition_state import AT_MIN_ISR, PROBLEMS, UNDER_MIN_ISR
+from kshell.tables.answer import table_answer
+from kshell.tables.declaration import Wanted
+from kshell.tables.selection import row_flags
+from kshell.tables.state.topics import PARTITIONS_TABLE as TABLE
+from kshell.tables.state.topics import partition_rows
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 _SAID = {
     "offline": "without a leader",

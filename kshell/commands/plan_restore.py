@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.enumeration import Enumeration
-from kshell.commands.base.result import Result, Row, Rows
-from kshell.commands.base.selection import row_flags, select
-from kshell.commands.base.spec import Command, Example, Flag
-from kshell.commands.base.tables import Field, image_for
+from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.result import Result, Row, Rows
+from kshell.tables.declaration import Field, image_for
+from kshell.tables.enumeration import Enumeration
+from kshell.tables.selection import row_flags, select
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 
 def _kinds() -> tuple[str, ...]:
-    from kshell.commands.base.restore import KINDS
+    from kshell.cluster.restore import KINDS
 
     return KINDS
 
@@ -33,8 +33,8 @@ _FIELDS = (
 def run(session: Session, args: Any) -> Result:
     """A row a command; as text, a script to read, edit and run."""
     session.remarks[:] = []
-    from kshell.commands.base.restore import RESTORED, Tools, steps
-    from kshell.commands.base.shell_words import quote
+    from kshell.cluster.restore import RESTORED, Tools, steps
+    from kshell.engine.shell_words import quote
 
     image = image_for(session, "plan-restore", RESTORED)
     server = quote(args.bootstrap_server) if args.bootstrap_server is not None else _SERVER

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.result import Result, Text
-from kshell.commands.base.spec import Command, Example
-from kshell.session import Session
+from kshell.engine.declaration import Command, Example
+from kshell.engine.result import Result, Text
+from kshell.engine.session import Session
 
 
 def run(session: Session, args: Any) -> Result:

@@ -6,15 +6,15 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.arguments import parse, seconds
-from kshell.commands.base.result import Column, Report, Result, Rows, Section
-from kshell.commands.base.spec import Command, Example, Flag
+from kshell.engine.arguments import parse, seconds
+from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.result import Column, Report, Result, Rows, Section
 from kshell.errors import UsageError
 from kshell.protocol.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 _REPLICA = (
     "id",
@@ -58,7 +58,7 @@ def _watched(session: Session, args: Any) -> Result:
 
 def _of_nodes(nodes: Nodes) -> dict[str, Any]:
     """What the leader says, as the interface has it. Raises NodeError."""
-    from kshell.sources.quorum_facts import describe_quorum
+    from kshell.sources.quorum.facts import describe_quorum
 
     if nodes.cluster_id is None and nodes.kind == "broker":
         nodes.describe(nodes.any())
@@ -67,8 +67,8 @@ def _of_nodes(nodes: Nodes) -> dict[str, Any]:
 
 def _of_log(session: Session) -> dict[str, Any]:
     """What the control records and the files beside the log say; who follows, and how far, is not on disk."""
-    from kshell.sources import describe
-    from kshell.sources.beside import meta_properties, quorum_state
+    from kshell.sources.directory import describe
+    from kshell.sources.directory.sidecar_files import meta_properties, quorum_state
 
     loaded = session.loaded
     state = quorum_state(loaded.listing, loaded.notes)
@@ -136,7 +136,7 @@ def _age(timestamp: int | None, now: int) -> str | None:
     seconds = max(now - timestamp, 0) / 1000
     if seconds < 10:
         return f"{seconds:.1f} s ago"
-    from kshell.session import ago
+    from kshell.engine.session import ago
 
     return ago(seconds)
 

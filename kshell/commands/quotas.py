@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Result
-from kshell.commands.base.selection import row_flags
-from kshell.commands.base.spec import Command, Example
-from kshell.commands.base.table_answer import table_answer
-from kshell.commands.base.tables_access import QUOTAS_TABLE as TABLE
+from kshell.engine.declaration import Command, Example
+from kshell.engine.result import Result
+from kshell.tables.answer import table_answer
+from kshell.tables.selection import row_flags
+from kshell.tables.state.access import QUOTAS_TABLE as TABLE
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 
 def run(session: Session, args: Any) -> Result:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.broker_load import loads
-from kshell.commands.base.enumeration import Enumeration
-from kshell.commands.base.result import Result
-from kshell.commands.base.selection import row_flags, select
-from kshell.commands.base.spec import Command, Example, Flag
-from kshell.commands.base.tables import Field, image_for
+from kshell.cluster.broker_load import loads
+from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.result import Result
 from kshell.metadata.feature_levels import CONTROLLERS_UNREGISTER, METADATA_VERSION
 from kshell.metadata.image import Image
 from kshell.metadata.partial import is_told, known
 from kshell.metadata.values import Entry
+from kshell.tables.declaration import Field, image_for
+from kshell.tables.enumeration import Enumeration
+from kshell.tables.selection import row_flags, select
 from kshell.tree.image import iso
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 BROKER, CONTROLLER = "broker", "controller"
 _FIELDS = (
@@ -91,7 +91,7 @@ def _controllers(session: Session, image: Image) -> Iterator[dict[str, Any]]:
 
 
 def _voters(session: Session) -> set[int] | None:
-    from kshell.sources import describe
+    from kshell.sources.directory import describe
 
     return {voter["voterId"] for voter in describe.voters(session.loaded)} or None
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.result import Nothing, Result
-from kshell.commands.base.spec import Command, Example
+from kshell.engine.declaration import Command, Example
+from kshell.engine.result import Nothing, Result
+from kshell.engine.session import Session
 from kshell.errors import KshellError
-from kshell.session import Session
 
 
 def run(session: Session, args: Any) -> Result:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.result import Nothing, Result, Rows, typed
-from kshell.commands.base.settings import SETTINGS, assign, complete_name, setting, value_of, words_after
-from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Nothing, Result, Rows, typed
+from kshell.engine.session import Session
+from kshell.engine.settings import SETTINGS, assign, complete_name, setting, value_of, words_after
 from kshell.errors import UsageError
-from kshell.session import Session
 
 _COLUMNS = typed("name:string value:json default:json help:string")
 

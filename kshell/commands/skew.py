@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.broker_load import Load, loads
-from kshell.commands.base.result import Report, Result, Row, Section
-from kshell.commands.base.selection import row_flags, select
-from kshell.commands.base.spec import Command, Example, Flag
-from kshell.commands.base.tables import Field, image_for
+from kshell.cluster.broker_load import Load, loads
+from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.result import Report, Result, Row, Section
 from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.partitions import Partition
+from kshell.tables.declaration import Field, image_for
+from kshell.tables.selection import row_flags, select
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 _COUNTS = (
     Field("leaders", "int32", "partitions that are led here"),

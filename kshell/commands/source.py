@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.commands.base.execute import prepare
-from kshell.commands.base.local_files import complete_file
-from kshell.commands.base.result import Many, Part, Result
-from kshell.commands.base.settings import value_of
-from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.execution import prepare
+from kshell.engine.local_files import complete_file
+from kshell.engine.result import Many, Part, Result
+from kshell.engine.session import Session
+from kshell.engine.settings import value_of
 from kshell.errors import CommandError, KshellError
-from kshell.session import Session
 
 _DEEPEST = 16
 """Files that may source one another."""

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.predicates import FAIL_IF_ANY, answers_by_rows
-from kshell.commands.base.result import Column, Result, Rows
-from kshell.commands.base.spec import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.predicates import FAIL_IF_ANY, answers_by_rows
+from kshell.engine.result import Column, Result, Rows
 from kshell.errors import EXIT_FINDING, EXIT_OK
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 
 def run(session: Session, args: Any) -> Result:
     """The rows of one SELECT. Raises UsageError for anything else, CommandError with DuckDB's words."""
     session.remarks[:] = []
-    from kshell.commands.base.query import query
+    from kshell.tables.query import query
 
     names, rows = query(session, args.query)
     result = Rows(tuple(map(Column, names)), rows)
@@ -28,8 +28,8 @@ def run(session: Session, args: Any) -> Result:
 
 def complete_query(session: Session, typed: str) -> Iterable[str]:
     """Tables after FROM and JOIN, fields of the tables that are named elsewhere: the query with its last word done."""
-    from kshell.commands.base.query import named
-    from kshell.commands.base.tables import tables
+    from kshell.tables.declaration import tables
+    from kshell.tables.query import named
 
     head, _, last = typed.rpartition(" ")
     words = head.upper().split()

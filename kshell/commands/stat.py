@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.result import Report, Result, Section
-from kshell.commands.base.spec import Arg, Command, Example
-from kshell.commands.base.walk import kind
+from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.result import Report, Result, Section
+from kshell.engine.session import Session
+from kshell.engine.walk import kind
 from kshell.metadata.partial import is_told
 from kshell.metadata.values import Origin
-from kshell.session import Session
-from kshell.sources.describe import snapshot_named_by
+from kshell.sources.directory.describe import snapshot_named_by
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join

@@ -7,24 +7,24 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.health_state import state_of
-from kshell.commands.base.min_isr_flag import DESCRIPTION as MIN_ISR
-from kshell.commands.base.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
-from kshell.commands.base.result import Report, Result, Rows, Section, Toned, typed
-from kshell.commands.base.spec import Command, Example
+from kshell.cluster.health_state import state_of
+from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
 from kshell.commands.health import level_of
+from kshell.engine.declaration import Command, Example
+from kshell.engine.result import Report, Result, Rows, Section, Toned, typed
 from kshell.errors import NodeError
 from kshell.metadata.feature_levels import KRAFT_VERSION, METADATA_VERSION, level_name
 from kshell.metadata.health.check import CRITICAL, ERROR, WARNING, State
 from kshell.metadata.health.examine import Health, examine
 from kshell.metadata.partition_state import OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED
-from kshell.sources import describe
-from kshell.sources.beside import meta_properties, quorum_state
+from kshell.sources.directory import describe
+from kshell.sources.directory.sidecar_files import meta_properties, quorum_state
 from kshell.tree.image import provenance
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 _PROBLEMS = typed("level:string finding:string count:int64 first:string")
 _MOST = 8
@@ -80,7 +80,7 @@ def _versions(session: Session, state: State) -> dict[str, Any]:
 def _release(session: Session, state: State) -> tuple[str | None, str | None, str]:
     """The releases that nodes run: of a live source by all that they offer, else by the levels that they registered."""
     from kshell.client.inference import registered_releases
-    from kshell.commands.base.software import INFERRED, span
+    from kshell.cluster.software import INFERRED, span
 
     nodes = session.source.nodes
     if nodes is not None and session.until is None:
@@ -95,7 +95,7 @@ def _release(session: Session, state: State) -> tuple[str | None, str | None, st
 def _inferred(session: Session, nodes: Nodes) -> list[tuple[str | None, str | None]]:
     """The ends of each node's range of releases; none where no node answers."""
     from kshell.client.inference import infer
-    from kshell.commands.base.node_versions import survey
+    from kshell.cluster.node_versions import survey
 
     try:
         found = survey(session, nodes)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.arguments import count
-from kshell.commands.base.enumeration import Enumeration
-from kshell.commands.base.result import Result
-from kshell.commands.base.selection import row_flags, select
-from kshell.commands.base.spec import Command, Example, Flag
-from kshell.commands.base.tables import Field, image_for
 from kshell.commands.drain_check import complete_broker
+from kshell.engine.arguments import count
+from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.result import Result
 from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.partitions import Partition, Topic
+from kshell.tables.declaration import Field, image_for
+from kshell.tables.enumeration import Enumeration
+from kshell.tables.selection import row_flags, select
 
 if TYPE_CHECKING:
-    from kshell.commands.base.log_dirs import Found, Held
-    from kshell.session import Session
+    from kshell.cluster.log_dirs import Found, Held
+    from kshell.engine.session import Session
 
 UNKNOWN_TOPIC = "unknown-topic"
 OTHER_TOPIC_ID = "other-topic-id"
@@ -50,7 +50,7 @@ def run(session: Session, args: Any) -> Result:
             "strays: --log-dirs FILE is missing",
             hint="kafka-log-dirs.sh --describe > FILE; or a listing, with --broker",
         )
-    from kshell.commands.base.log_dirs import read
+    from kshell.cluster.log_dirs import read
 
     held = read(args.log_dirs, args.broker)
     image = image_for(session, "strays", ("topics",))

@@ -7,22 +7,22 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
-from kshell.commands.base.result import Drawing, Result, Row, Rows, typed
-from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.commands.base.story import Story, story_of, told
-from kshell.commands.base.story_plot import Lane, Span, draw
-from kshell.commands.base.story_target import complete_target, target
 from kshell.commands.why import since, until
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Drawing, Result, Row, Rows, typed
 from kshell.errors import CommandError, UsageError
+from kshell.history.lifetimes import Held, Partitions
+from kshell.history.plot import Lane, Span, draw
+from kshell.history.story import Story, story_of, told
+from kshell.history.target import complete_target, target
 from kshell.metadata.names import sort_key
 from kshell.metadata.partial import is_untold, known
 from kshell.metadata.partitions import Partition
-from kshell.metadata.story import Held, Partitions
 from kshell.sources.points import Since
 from kshell.tree.image import iso
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 COLUMNS = typed(
     "topic:string partition:int32 fromOffset:int64 fromTime:string fromTimeMs:int64 toOffset:int64 toTime:string"

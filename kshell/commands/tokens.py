@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Result, Row
-from kshell.commands.base.selection import row_flags
-from kshell.commands.base.spec import Command, Example
-from kshell.commands.base.table_answer import table_answer
-from kshell.commands.base.tables_access import TOKENS_TABLE as TABLE
+from kshell.engine.declaration import Command, Example
+from kshell.engine.result import Result, Row
+from kshell.tables.answer import table_answer
+from kshell.tables.selection import row_flags
+from kshell.tables.state.access import TOKENS_TABLE as TABLE
 from kshell.tree.image import iso
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 _TIMES = ("issueTimestamp", "expiryTimestamp", "maxTimestamp")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.arguments import count
-from kshell.commands.base.result import Branch, Result, Tree
-from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.commands.base.walk import branch
-from kshell.session import Session
+from kshell.engine.arguments import count
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Branch, Result, Tree
+from kshell.engine.session import Session
+from kshell.engine.walk import branch
 from kshell.tree.paths import join
 
 

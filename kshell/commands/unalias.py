@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kshell.commands.base.result import Nothing, Result
-from kshell.commands.base.spec import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.result import Nothing, Result
+from kshell.engine.session import Session
 from kshell.errors import CommandError
-from kshell.session import Session
 
 
 def run(session: Session, args: Any) -> Result:

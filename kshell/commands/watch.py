@@ -6,16 +6,16 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kshell.commands.base.arguments import count, seconds
-from kshell.commands.base.execute import Call, prepare_words
-from kshell.commands.base.language import quote
-from kshell.commands.base.result import Branch, Frames, Many, Nothing, Part, Report, Result, Row, Rows, Tree, Value
-from kshell.commands.base.spec import CONDITION, Arg, Command, Example, Flag
-from kshell.commands.base.tables import where_type
-from kshell.commands.base.where import Predicate, compile_where
-from kshell.commands.base.where_kinds import Kind, fields_of, kind_of
+from kshell.engine.arguments import count, seconds
+from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag
+from kshell.engine.execution import Call, prepare_words
+from kshell.engine.language import quote
+from kshell.engine.result import Branch, Frames, Many, Nothing, Part, Report, Result, Row, Rows, Tree, Value
+from kshell.engine.session import Session
 from kshell.errors import EXIT_FINDING, EXIT_OK, DeadlineError, KshellError, SourceError, UsageError
-from kshell.session import Session
+from kshell.tables.declaration import where_type
+from kshell.tables.where import Predicate, compile_where
+from kshell.tables.where_kinds import Kind, fields_of, kind_of
 
 _LOOK = 0.1
 """Seconds between two looks at whether the source changed."""

@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
-from kshell.commands.base.result import Column, Report, Result, Row, Rows, Section, Toned, typed
-from kshell.commands.base.spec import Arg, Command, Example, Flag
-from kshell.commands.base.story import Story, story_of, told
-from kshell.commands.base.story_events import COLUMNS, event_rows, everyone, ids
-from kshell.commands.base.story_sentence import broker_status, sentence, trailing
-from kshell.commands.base.story_target import complete_partition, one_partition
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Column, Report, Result, Row, Rows, Section, Toned, typed
 from kshell.errors import EXIT_OK, CommandError
+from kshell.history.events import COLUMNS, event_rows, everyone, ids
+from kshell.history.lifetimes import Held, Partitions
+from kshell.history.sentence import broker_status, sentence, trailing
+from kshell.history.story import Story, story_of, told
+from kshell.history.target import complete_partition, one_partition
 from kshell.metadata.election import leaderless, steps
 from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.names import encode_name
 from kshell.metadata.partition_state import effective_min_isr, problems, state
-from kshell.metadata.story import Held, Partitions
 from kshell.metadata.values import plain
 from kshell.sources.points import Since
 from kshell.tree.image import iso
 from kshell.tree.paths import join
 
 if TYPE_CHECKING:
-    from kshell.session import Session
+    from kshell.engine.session import Session
 
 _WIDE = frozenset(column.name for column in COLUMNS) - {"offset", "time", "what", "leader", "isr", "elr", "replicas"}
 _PEOPLE = ("offset", "time", "leader", "isr", "elr", "replicas", "what")

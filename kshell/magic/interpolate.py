@@ -14,9 +14,9 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from kshell.commands.base.arguments import is_negative
-from kshell.commands.base.language import quote
-from kshell.commands.base.shell_words import quote as quote_for_sh
+from kshell.engine.arguments import is_negative
+from kshell.engine.language import quote
+from kshell.engine.shell_words import quote as quote_for_sh
 from kshell.errors import UsageError
 
 Evaluate = Callable[[str], Any]

@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kshell import escape
-from kshell.commands.base.execute import Call
-from kshell.commands.base.result import Column, Frames, Nothing, Part, Row, Rows
-from kshell.commands.base.result import Result as Answer
-from kshell.commands.base.walk import one_line
+from kshell.engine.execution import Call
+from kshell.engine.result import Column, Frames, Nothing, Part, Row, Rows
+from kshell.engine.result import Result as Answer
+from kshell.engine.walk import one_line
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, KshellError
 from kshell.magic.display import Drawing, Forms
 from kshell.render.answer import show_answer

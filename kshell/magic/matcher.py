@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
-from kshell.commands.base.arguments import SHAPING
-from kshell.commands.base.completion import Candidate, Completions, complete
-from kshell.commands.base.result import Nothing
-from kshell.commands.base.scan import Kind, Part
-from kshell.commands.base.scan import words as words_in
-from kshell.commands.base.spec import Command, Flag
+from kshell.engine.arguments import SHAPING
+from kshell.engine.completion import Candidate, Completions, complete
+from kshell.engine.declaration import Command, Flag
+from kshell.engine.result import Nothing
+from kshell.engine.scan import Kind, Part
+from kshell.engine.scan import words as words_in
+from kshell.engine.session import Session
 from kshell.magic.words import CONNECT_FLAGS, OPTIONS
-from kshell.session import Session
 from kshell.sources.choose import NoSource
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.execute import Call, prepare_line
-from kshell.commands.base.result import Exit, Frames, Many, Nothing, Rows, Text, Value
-from kshell.commands.base.result import Result as Answer
+from kshell.engine.execution import Call, prepare_line
+from kshell.engine.result import Exit, Frames, Many, Nothing, Rows, Text, Value
+from kshell.engine.result import Result as Answer
+from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED, CommandError, DeadlineError, Interrupted, UsageError
 from kshell.magic import live
 from kshell.magic.asked import Asked, asked, check_name, taken, typed_line
@@ -21,7 +22,6 @@ from kshell.magic.words import Split
 from kshell.render.answer import deadline
 from kshell.render.output import emit
 from kshell.result import Result
-from kshell.session import Session
 from kshell.tree.image import iso
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 
-from kshell.commands.base.arguments import parse_options
-from kshell.commands.base.language import Word
-from kshell.commands.base.result import Column, Rows
-from kshell.commands.base.source_flags import given_sources
+from kshell.engine.arguments import parse_options
+from kshell.engine.language import Word
+from kshell.engine.result import Column, Rows
+from kshell.engine.session import Session
+from kshell.engine.source_flags import given_sources
 from kshell.errors import UsageError
 from kshell.magic.progress import CellProgress
 from kshell.magic.words import CONNECT_FLAGS
 from kshell.render.answer import deadline
-from kshell.session import Session
 from kshell.sources.choose import CONTEXT, DEMO, NO_SOURCE, Choice, NoSource, choose, open_source
 
 _COLUMNS = (

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import NamedTuple
 
-from kshell.commands.base import registry
-from kshell.commands.base.arguments import SHAPING, flags_of
-from kshell.commands.base.language import Word
-from kshell.commands.base.source_flags import PROPERTIES, SOURCES
-from kshell.commands.base.spec import Flag
+from kshell.engine import registry
+from kshell.engine.arguments import SHAPING, flags_of
+from kshell.engine.declaration import Flag
+from kshell.engine.language import Word
+from kshell.engine.source_flags import PROPERTIES, SOURCES
 from kshell.errors import UsageError
 
 OPTIONS = (

@@ -10,8 +10,8 @@ import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from kshell.commands.base.result import Column, Report, Result, Row, Rows
 from kshell.discovery import module_names
+from kshell.engine.result import Column, Report, Result, Row, Rows
 from kshell.errors import UsageError
 from kshell.extras import require
 from kshell.plots.base.look import own_settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
 from kshell.plots.base import look, panels
 from kshell.plots.base.picture import Drawn, Picture, nothing_to_draw, number
 

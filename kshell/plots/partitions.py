@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
 from kshell.metadata.partition_state import OFFLINE, ONLINE, UNDER_MIN_ISR, UNDER_REPLICATED
 from kshell.plots.base import look, panels
 from kshell.plots.base.picture import Drawn, Picture

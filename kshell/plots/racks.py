@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
 from kshell.plots.base import look, panels
 from kshell.plots.base.load import load_panels, most_and_least, sums
 from kshell.plots.base.picture import Drawn, Picture, number

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
 from kshell.plots.base import look, moments, panels, strips
 from kshell.plots.base.picture import Drawn, Picture, nothing_to_draw, number
 

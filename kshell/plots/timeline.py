@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
 from kshell.plots.base import lanes, look, moments
 from kshell.plots.base.lanes import NOBODY, Lane, Span
 from kshell.plots.base.picture import Drawn, Picture, nothing_to_draw

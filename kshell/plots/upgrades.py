@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
 from kshell.plots.base import look, moments, panels, stretches
 from kshell.plots.base.picture import Drawn, Picture, nothing_to_draw, number
 from kshell.plots.base.stretches import Lane, Stretch, Style

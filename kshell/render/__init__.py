@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 
-from kshell.commands.base.result import Result
+from kshell.engine.result import Result
 from kshell.errors import UsageError
 from kshell.render.look import Look, Renderer, Renderers
 

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import NoReturn, TextIO
 
-from kshell.commands.base.execute import Call
-from kshell.commands.base.result import Frames, Many, Nothing, Result, Rows
+from kshell.engine.execution import Call
+from kshell.engine.result import Frames, Many, Nothing, Result, Rows
 from kshell.errors import EXIT_OK, DeadlineError, KshellError
 from kshell.render.color import use_color
 from kshell.render.output import emit

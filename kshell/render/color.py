@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TextIO
 
-from kshell.commands.base.result import Toned
+from kshell.engine.result import Toned
 
 CODES = {
     "bold": "1",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from kshell.commands.base.result import Nothing, Report, Result, Row, Rows, Text, Tree, Value
+from kshell.engine.result import Nothing, Report, Result, Row, Rows, Text, Tree, Value
 from kshell.render import plain
 from kshell.render.look import Look, Renderer, Renderers, nothing
 from kshell.separated_values import csv_line, tsv_line

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
 from kshell import escape
-from kshell.commands.base.execute import Call
-from kshell.commands.base.result import Frames, Part
+from kshell.engine.execution import Call
+from kshell.engine.result import Frames, Part
 from kshell.errors import KshellError
 from kshell.render import render
 from kshell.render.answer import terminal_width, unpaged

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kshell import escape
-from kshell.commands.base.result import Nothing, Report, Rows, Section, Text, Toned, Tree, Value
+from kshell.engine.result import Nothing, Report, Rows, Section, Text, Toned, Tree, Value
 from kshell.render.html_cells import fields
 from kshell.render.html_page import page
 from kshell.render.html_style import CAPTION, SCROLL, TONES, badge

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kshell import escape
-from kshell.commands.base.result import Difference
+from kshell.engine.result import Difference
 from kshell.render.cells import ELLIPSIS, cell, is_scalar
 from kshell.render.html_style import (
     CLIPPED,

@@ -1,4 +1,4 @@
-"""Rows that have a :class:`~kshell.commands.base.result.Page`: without doubles, and folded by what they are about."""
+"""Rows that have a :class:`~kshell.engine.result.Page`: without doubles, and folded by what they are about."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from kshell import escape
-from kshell.commands.base.result import Page, Row, Rows
+from kshell.engine.result import Page, Row, Rows
 from kshell.render.html_cells import words
 from kshell.render.html_style import BELOW, SUMMARY, TONES, badge, dim
 from kshell.render.html_table import note, table, tally

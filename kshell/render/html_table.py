@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kshell import escape
-from kshell.commands.base.result import Column, Row, Rows
+from kshell.engine.result import Column, Row, Rows
 from kshell.errors import KshellError
 from kshell.render import plain
 from kshell.render.html_cells import is_number, td

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kshell import escape
-from kshell.commands.base.result import Branch, Tree
+from kshell.engine.result import Branch, Tree
 from kshell.render import plain
 from kshell.render.html_cells import fields, summary, words
 from kshell.render.html_style import BELOW, SUMMARY, dim

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kshell.commands.base.result import Nothing, Report, Result, Rows, Text, TextRows, Tree, Value
+from kshell.engine.result import Nothing, Report, Result, Rows, Text, TextRows, Tree, Value
 from kshell.errors import KshellError
 from kshell.json_text import to_json
 from kshell.render import plain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from kshell.commands.base.result import Branch, Row, Rows
+from kshell.engine.result import Branch, Row, Rows
 
 _FEWEST, _PART = 3, 3
 """A directory whose children are directories shows no more of them than this part of its room (but these), so that

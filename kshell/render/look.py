@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kshell.commands.base.result import Result
+from kshell.engine.result import Result
 
 
 class Look(NamedTuple):

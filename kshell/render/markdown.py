@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kshell import escape
-from kshell.commands.base.result import Branch, Nothing, Report, Row, Rows, Text, Tree, Value
+from kshell.engine.result import Branch, Nothing, Report, Row, Rows, Text, Tree, Value
 from kshell.render import plain
 from kshell.render.cells import cell
 from kshell.render.limits import Shown, cut

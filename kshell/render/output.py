@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from kshell import escape
-from kshell.commands.base.result import Result, Rows
+from kshell.engine.result import Result, Rows
 from kshell.errors import EXIT_OK, EXIT_USAGE, CommandError, DeadlineError, KshellError, UsageError
 from kshell.render import render
 from kshell.render.cells import cells
 from kshell.render.color import paint
-from kshell.sources.files import is_inside
+from kshell.sources.directory.files import is_inside
 
 if TYPE_CHECKING:
     import subprocess

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kshell.commands.base.result import Branch, Report, Row, Rows, Section
+from kshell.engine.result import Branch, Report, Row, Rows, Section
 
 LEFT_OUT = "…"
 """The key (or last path segment) under which a tree says how many children a limit cut off."""

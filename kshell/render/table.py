@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
 from kshell.render.cells import GAP, blanks, cell, cells, clip
 from kshell.render.color import paint, style_of
 from kshell.render.look import Look

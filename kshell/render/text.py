@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from kshell import escape
-from kshell.commands.base.result import Branch, Drawing, Nothing, Report, Row, Rows, Text, Tree, Value
+from kshell.engine.result import Branch, Drawing, Nothing, Report, Row, Rows, Text, Tree, Value
 from kshell.render.cells import GAP, cell, cells
 from kshell.render.color import paint, style_of
 from kshell.render.look import Look, Renderers, nothing

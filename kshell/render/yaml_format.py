@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from kshell import escape
-from kshell.commands.base.result import Nothing, Report, Result, Rows, Text, Tree, Value
+from kshell.engine.result import Nothing, Report, Result, Rows, Text, Tree, Value
 from kshell.render import plain
 from kshell.render.color import highlight
 from kshell.render.look import Look, Renderers, nothing

@@ -10,8 +10,9 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
 from kshell import __version__
-from kshell.commands.base.language import quote
-from kshell.commands.base.result import Exit
+from kshell.engine.language import quote
+from kshell.engine.result import Exit
+from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED
 from kshell.escape import terminal as clean
 from kshell.repl.history import ShellHistory
@@ -20,7 +21,6 @@ from kshell.repl.loading import Loader, Meter
 from kshell.repl.prompt import PlainPrompt, RichPrompt
 from kshell.repl.terminal import is_dumb, shortened, width_of
 from kshell.repl.toolbar import Toolbar
-from kshell.session import Session
 
 _HEAD_START = 0.25
 """Seconds that loading gets before the first prompt; a small directory needs less."""

@@ -1,4 +1,4 @@
-"""Completion for prompt_toolkit; what the candidates are is decided in :mod:`kshell.commands.base.completion`."""
+"""Completion for prompt_toolkit; what the candidates are is decided in :mod:`kshell.engine.completion`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from kshell.commands.base.completion import Completions, complete
+from kshell.engine.completion import Completions, complete
+from kshell.engine.session import Session
 from kshell.repl.terminal import clean
-from kshell.session import Session
 
 
 class ShellCompleter(Completer):

@@ -8,12 +8,12 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.lexers import Lexer
 
-from kshell.commands.base import registry
-from kshell.commands.base.completion import State, resolve
-from kshell.commands.base.levels import node_at
-from kshell.commands.base.scan import Kind, Part, scan
+from kshell.engine import registry
+from kshell.engine.completion import State, resolve
+from kshell.engine.levels import node_at
+from kshell.engine.scan import Kind, Part, scan
+from kshell.engine.session import Session
 from kshell.repl.terminal import masked
-from kshell.session import Session
 from kshell.tree.globs import is_glob
 from kshell.tree.paths import split
 

@@ -8,10 +8,11 @@ import sys
 import traceback
 from typing import TextIO, cast
 
-from kshell.commands.base.completion import resolve
-from kshell.commands.base.execute import prepare
-from kshell.commands.base.result import Exit
-from kshell.commands.base.scan import words as words_in
+from kshell.engine.completion import resolve
+from kshell.engine.execution import prepare
+from kshell.engine.result import Exit
+from kshell.engine.scan import words as words_in
+from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, DeadlineError, KshellError
 from kshell.escape import terminal as clean
 from kshell.render.answer import answer, deadline
@@ -21,7 +22,6 @@ from kshell.render.question import asker
 from kshell.repl.loading import Loader, Meter
 from kshell.repl.pager import PagerQuit, Screen
 from kshell.repl.prompt import message
-from kshell.session import Session
 
 
 class Lines:

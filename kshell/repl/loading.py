@@ -7,10 +7,10 @@ import shutil
 import threading
 from collections.abc import Callable
 
+from kshell.engine.session import Session
 from kshell.errors import KshellError
 from kshell.render.progress import Progress
 from kshell.repl.terminal import shortened
-from kshell.session import Session
 
 _EVERY = 0.05
 """Seconds between two looks at whether loading has ended."""

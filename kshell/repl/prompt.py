@@ -16,6 +16,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.search import accept_search
 
+from kshell.engine.session import Session
 from kshell.repl.completer import ShellCompleter
 from kshell.repl.highlight import LineLexer
 from kshell.repl.history import ShellHistory
@@ -23,7 +24,6 @@ from kshell.repl.suggest import Ghost
 from kshell.repl.tab import Tab
 from kshell.repl.terminal import STYLE, clean, shortened, width_of
 from kshell.repl.toolbar import Toolbar
-from kshell.session import Session
 
 _MENU = 7
 """Rows below the line that are kept free for the menu."""

@@ -6,9 +6,9 @@ from prompt_toolkit.auto_suggest import AutoSuggest, Suggestion
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
+from kshell.engine.session import Session
 from kshell.repl.completer import quietly
 from kshell.repl.terminal import clean
-from kshell.session import Session
 
 
 class Ghost(AutoSuggest):

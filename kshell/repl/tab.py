@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor, TimeoutError
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.key_binding import KeyPressEvent
 
-from kshell.commands.base.completion import Completions
+from kshell.engine.completion import Completions
+from kshell.engine.session import Session
 from kshell.repl.completer import quietly
-from kshell.session import Session
 
 _PATIENCE = 0.08
 """Seconds; a key press that takes longer feels slow."""

@@ -7,11 +7,11 @@ import time
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-from kshell.commands.base.levels import node_at
+from kshell.engine.levels import node_at
+from kshell.engine.session import Session
 from kshell.errors import KshellError
 from kshell.repl.loading import Loader
 from kshell.repl.terminal import clean, shortened, width_of
-from kshell.session import Session
 from kshell.sources.source import Following, Loaded
 from kshell.tree.image import provenance
 from kshell.tree.node import Leaf

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from kshell.commands.base.result import Column, Many, Report, Row, Rows, Tree, Value
-from kshell.commands.base.result import Result as Answer
+from kshell.engine.result import Column, Many, Report, Row, Rows, Tree, Value
+from kshell.engine.result import Result as Answer
 from kshell.errors import EXIT_OK
 from kshell.json_text import to_json
 from kshell.render import plain, render
@@ -15,10 +15,10 @@ from kshell.result.held import held
 from kshell.result.types import fields, row_names
 
 if TYPE_CHECKING:
-    from kshell.commands.base.execute import Call
-    from kshell.commands.base.tables import Field
+    from kshell.engine.execution import Call
+    from kshell.engine.session import Session
     from kshell.plots import Plot
-    from kshell.session import Session
+    from kshell.tables.declaration import Field
 
 
 class Result:

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kshell.commands.base.history_diff import ADDED, CHANGED, REMOVED
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
+from kshell.history.diff import ADDED, CHANGED, REMOVED
 
 Key = tuple[str, ...]
 _IDENTITY = ("partition", "name", "id", "path", "resourceName")

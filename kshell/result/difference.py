@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Rows, Text
 from kshell.commands.diff import diff_rows
+from kshell.engine.result import Rows, Text
 from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError
 from kshell.result.changes import changes
 

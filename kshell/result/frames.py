@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.commands.base import arrow_tables
-from kshell.commands.base.result import Row
-from kshell.commands.base.tables import Field
+from kshell.engine.result import Row
 from kshell.extras import require
+from kshell.tables import arrow as arrow_tables
+from kshell.tables.declaration import Field
 
 _EXTRA = "notebook"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from kshell.commands.base.result import Drawing, Many, Report, Result, Row, Rows, Section
+from kshell.engine.result import Drawing, Many, Report, Result, Row, Rows, Section
 
 _WIDTH = 80
 _LINE = "\0line"

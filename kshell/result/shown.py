@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kshell import escape
-from kshell.commands.base.result import Drawing, Many, Nothing, Report, Rows
-from kshell.commands.base.result import Result as Answer
+from kshell.engine.result import Drawing, Many, Nothing, Report, Rows
+from kshell.engine.result import Result as Answer
 from kshell.errors import UsageError
 from kshell.render import render
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kshell.commands.base.result import Column, Row
-from kshell.commands.base.tables import Field, Type
+from kshell.engine.result import Column, Row
+from kshell.tables.declaration import Field, Type
 
 ANY = "json"
 _LIST_OF_NOTHING: Type = [ANY]

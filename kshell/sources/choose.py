@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.errors import UsageError
-from kshell.sources.directory import DirectorySource
-from kshell.sources.files import Listing
+from kshell.sources.directory.files import Listing
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.source import Source
 
 if TYPE_CHECKING:
@@ -145,10 +145,10 @@ def open_source(choice: Choice) -> Source:
     settings = choice.settings or Settings.of({})
     # Late: most commands read a directory, and neither sockets nor TLS are for them.
     if choice.kind == CONTROLLERS:
-        from kshell.sources.quorum import QuorumSource
+        from kshell.sources.quorum.source import QuorumSource
 
         return QuorumSource(choice.value, settings)
-    from kshell.sources.brokers import BrokerSource
+    from kshell.sources.brokers.source import BrokerSource
 
     return BrokerSource(choice.value, settings)
 

@@ -6,7 +6,7 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kshell.sources.log import Progress
+from kshell.sources.directory.log import Progress
 from kshell.sources.source import Loaded, Source
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from kshell import own_files
 from kshell.errors import UsageError
-from kshell.sources.beside import meta_properties
+from kshell.sources.directory.sidecar_files import meta_properties
 from kshell.sources.source import Source
 
 _NAME = re.compile(r"[\w.+-][\w.+:-]{0,99}\Z")

@@ -16,11 +16,11 @@ from kshell.metadata.replay import Problems, Replayer
 from kshell.protocol.batches import Batch
 from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import Torn
-from kshell.sources import checkpoints
-from kshell.sources.directory import ATTEMPTS, PAUSE, add_notes, before_the_log, without_collector
-from kshell.sources.files import Listing
-from kshell.sources.log import LogReader, Progress
-from kshell.sources.snapshot import SnapshotFacts
+from kshell.sources.directory import checkpoints
+from kshell.sources.directory.files import Listing
+from kshell.sources.directory.log import LogReader, Progress
+from kshell.sources.directory.snapshot import SnapshotFacts
+from kshell.sources.directory.source import ATTEMPTS, PAUSE, add_notes, before_the_log, without_collector
 from kshell.sources.source import Loaded, Source
 
 

@@ -17,9 +17,9 @@ from kshell.errors import (
 )
 from kshell.protocol.batches import Batch, iter_records
 from kshell.protocol.primitives import DecodeError
-from kshell.sources.files import Listing, SnapshotFile
-from kshell.sources.log import LogReader
-from kshell.sources.snapshot import SnapshotReader
+from kshell.sources.directory.files import Listing, SnapshotFile
+from kshell.sources.directory.log import LogReader
+from kshell.sources.directory.snapshot import SnapshotReader
 
 _DIGITS = 19
 _LARGEST = 2**63 - 1

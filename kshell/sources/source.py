@@ -10,9 +10,9 @@ from kshell.errors import DataError
 from kshell.metadata.image import Image
 from kshell.metadata.replay import Problems
 from kshell.protocol.verify import Torn
-from kshell.sources.files import Listing
-from kshell.sources.log import FileBatch, Progress
-from kshell.sources.snapshot import SnapshotFacts
+from kshell.sources.directory.files import Listing
+from kshell.sources.directory.log import FileBatch, Progress
+from kshell.sources.directory.snapshot import SnapshotFacts
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
@@ -92,7 +92,7 @@ class Source(ABC):
 
     def quorum(self, loaded: Loaded) -> dict[str, Any]:
         """``/quorum`` as nested facts: (type, value, origin) or a dictionary of them."""
-        from kshell.sources import describe
+        from kshell.sources.directory import describe
 
         return describe.quorum(loaded)
 

@@ -10,9 +10,9 @@ import sys
 from types import SimpleNamespace
 from typing import NoReturn
 
-from kshell.commands.base.arguments import parse_options
-from kshell.commands.base.result import Result, Text
-from kshell.commands.base.spec import Flag
+from kshell.engine.arguments import parse_options
+from kshell.engine.declaration import Flag
+from kshell.engine.result import Result, Text
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, KshellError
 from kshell.render.answer import deadline, terminal_width
 from kshell.render.color import use_color

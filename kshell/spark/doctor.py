@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from kshell.commands.base.result import Report, Row, Rows, Section, typed
+from kshell.engine.result import Report, Row, Rows, Section, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError
 from kshell.extras import install_command
 from kshell.spark import java, session, trials

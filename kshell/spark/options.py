@@ -33,12 +33,12 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kshell.commands.base.record_types import record_type
-from kshell.commands.base.tables import Field
 from kshell.errors import UsageError
+from kshell.history.record_types import record_type
 from kshell.sources.points import Point, is_ago, parse_point
 from kshell.sources.remote import plain
 from kshell.spark.schemas import RECORDS, fields_of, view_name
+from kshell.tables.declaration import Field
 
 SLICE_BYTES = 16 << 20
 UNLIMITED = 1 << 62

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from kshell.commands.base.history_records import FIELDS
-from kshell.commands.base.record_types import record_type
-from kshell.commands.base.tables import OTHERS, Field, Type
 from kshell.errors import UsageError
+from kshell.history.record_types import record_type
+from kshell.history.records import FIELDS
 from kshell.metadata.records import record_types
 from kshell.protocol import schema
 from kshell.protocol.control import CONTROL_TYPES
 from kshell.protocol.decoder import UNKNOWN_TAGS
+from kshell.tables.declaration import OTHERS, Field, Type
 
 RECORDS, FILES, QUARANTINE = "records", "files", "quarantine"
 

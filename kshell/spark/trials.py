@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.arrow_tables import batches
-from kshell.commands.base.result import Row
-from kshell.commands.base.tables import Field
+from kshell.engine.result import Row
 from kshell.errors import KshellError
 from kshell.spark.tables.delta import Table
+from kshell.tables.arrow import batches
+from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,8 +10,8 @@ import importlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from kshell.commands.base.tables import Field
 from kshell.spark.schemas import spark_schema
+from kshell.tables.declaration import Field
 
 
 def variant_schema(fields: Sequence[Field]) -> Any:

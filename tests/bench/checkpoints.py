@@ -7,13 +7,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from kshell.engine.session import Session
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.image import Image
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.records import encode_value
-from kshell.session import Session
-from kshell.sources.directory import DirectorySource
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past
 from tests import builders
 from tests.builders import kind

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests.bench.harness import ROOT, Comparison
 from tests.bench.ingest import PARTITIONS, RECORDS, TOPICS, generated
 from tests.bench.ingesting import cpu_seconds, pinned, take

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests.bench.harness import Comparison, met
 from tests.bench.ingesting import Ingest, ingesting, pinned
 from tests.kafka import gen, jars

@@ -10,7 +10,7 @@ import pytest
 from kshell.client.handshake import connect
 from kshell.errors import ProtocolError
 from kshell.protocol.messages.configs import DESCRIBE_CONFIGS
-from kshell.sources.broker_configs import _type
+from kshell.sources.brokers.configs import _type
 from tests.server import Node, Quorum, settings
 
 POLICY: dict[str, Any] = {

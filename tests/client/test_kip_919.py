@@ -21,8 +21,8 @@ from kshell.errors import (
     WrongEndpointError,
 )
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
-from kshell.sources.quorum import QuorumSource
-from kshell.sources.quorum_facts import describe_quorum
+from kshell.sources.quorum.facts import describe_quorum
+from kshell.sources.quorum.source import QuorumSource
 from tests.server import Node, Quorum, faults, settings
 
 

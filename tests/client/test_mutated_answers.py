@@ -23,9 +23,9 @@ from kshell.protocol.encoder import encode
 from kshell.protocol.messages.cluster import DESCRIBE_TOPIC_PARTITIONS
 from kshell.protocol.messages.quorum import FETCH
 from kshell.protocol.primitives import DecodeError, write_uvarint
-from kshell.sources.brokers import BrokerSource
-from kshell.sources.quorum import QuorumSource
-from kshell.sources.quorum_facts import describe_quorum
+from kshell.sources.brokers.source import BrokerSource
+from kshell.sources.quorum.facts import describe_quorum
+from kshell.sources.quorum.source import QuorumSource
 from tests.builders import uuid, value
 from tests.server import Quorum, guarded, settings
 from tests.server.apis import apis

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kshell.session import Session
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.engine.session import Session
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests import builders
 from tests.builders import uuid, value
 from tests.commands.shell import opened

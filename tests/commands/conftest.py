@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kshell.session import Session
+from kshell.engine.session import Session
 from kshell.sources.choose import demo_directory
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests.commands.shell import opened
 from tests.docs_reference import sample_session
 

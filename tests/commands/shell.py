@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kshell.commands.base.execute import prepare
-from kshell.commands.base.result import Branch, Report, Result, Rows, Text, Tree, Value
+from kshell.engine.execution import prepare
+from kshell.engine.result import Branch, Report, Result, Rows, Text, Tree, Value
+from kshell.engine.session import Session
 from kshell.render import render
-from kshell.session import Session
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 
 FORMATS = ("text", "wide", "json", "jsonl", "yaml", "csv", "tsv", "markdown", "html")
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from kshell.client.compatibility import shared
 from kshell.commands.api_versions import _row
+from kshell.engine.session import Session
 from kshell.errors import ConnectError, NodeError, SourceError, UsageError
-from kshell.session import Session
-from kshell.sources.brokers import BrokerSource
-from kshell.sources.quorum import QuorumSource
+from kshell.sources.brokers.source import BrokerSource
+from kshell.sources.quorum.source import QuorumSource
 from tests import builders
 from tests.commands.shell import lines, rows, run
 from tests.server import Quorum, faults, settings

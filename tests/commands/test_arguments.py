@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell.cli import _OPTIONS
-from kshell.commands.base import registry
-from kshell.commands.base.arguments import SHAPING, flags_of, parse, parse_options
-from kshell.commands.base.execute import Typed
-from kshell.commands.base.language import Word
-from kshell.commands.base.source_flags import SOURCES
-from kshell.commands.base.spec import Command
+from kshell.engine import registry
+from kshell.engine.arguments import SHAPING, flags_of, parse, parse_options
+from kshell.engine.declaration import Command
+from kshell.engine.execution import Typed
+from kshell.engine.language import Word
+from kshell.engine.source_flags import SOURCES
 from kshell.errors import UsageError
 
 OWN = (*SOURCES, *_OPTIONS, *SHAPING)

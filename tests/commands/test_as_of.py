@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from kshell.commands.base.completion import complete
+from kshell.engine.completion import complete
+from kshell.engine.session import Session
 from kshell.errors import EXIT_DATA, CommandError, DataError, UsageError
-from kshell.session import Session
-from kshell.sources.directory import DirectorySource
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.source import DirectorySource
 from tests.builders import (
     FIXTURES,
     batch,

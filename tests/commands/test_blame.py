@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from kshell.commands.base.execute import prepare_words
-from kshell.commands.base.history_blame import Blame
-from kshell.commands.base.result import Rows
+from kshell.engine.execution import prepare_words
+from kshell.engine.result import Rows
+from kshell.engine.session import Session
 from kshell.errors import EXIT_DATA, DataError, NoSuchPathError, UsageError
+from kshell.history.blame import Blame
 from kshell.render import render
-from kshell.session import Session
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past
 from tests.builders import batch, control_batch, copy_of, leader_change, node_name, recorded, uuid, value, write_log
 from tests.commands.shell import lines, opened, rows, run

@@ -9,14 +9,14 @@ import pytest
 
 from kshell.client.releases import RELEASES
 from kshell.client.versions import NodeVersions
-from kshell.commands.base.software import inferred, span
+from kshell.cluster.software import inferred, span
+from kshell.engine.session import Session
 from kshell.errors import SourceError
 from kshell.metadata.image import EMPTY
 from kshell.metadata.values import Provenance
 from kshell.render import render
-from kshell.session import Session
-from kshell.sources.brokers import BrokerSource
-from kshell.sources.quorum import QuorumSource
+from kshell.sources.brokers.source import BrokerSource
+from kshell.sources.quorum.source import QuorumSource
 from tests.builders import uuid, value
 from tests.commands.shell import lines, rows, run
 from tests.server import Quorum, settings

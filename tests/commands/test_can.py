@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base.completion import complete
+from kshell.engine.completion import complete
+from kshell.engine.session import Session
 from kshell.errors import SourceError, UsageError
 from kshell.render import render
-from kshell.session import Session
-from kshell.sources.brokers import BrokerSource
+from kshell.sources.brokers.source import BrokerSource
 from tests import builders
 from tests.builders import uuid, value
 from tests.commands.healthy import acl, broker

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kshell.commands.drain_check import LAST_IN_SYNC, UNDER_MIN_ISR
+from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
-from kshell.session import Session
 from tests.builders import uuid, value
 from tests.commands import cluster, healthy
 from tests.commands.shell import lines, opened, rows, run

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from kshell.cli import main
-from kshell.commands.base.result import Rows
+from kshell.engine.result import Rows
+from kshell.engine.session import Session
 from kshell.errors import SourceError, UsageError
-from kshell.session import Session
 from kshell.sources.choose import NoSource
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests import builders
 from tests.builders import FIXTURES, batch, control_batch, leader_change, snapshot, value, write_log, write_snapshot
 from tests.commands.shell import lines, rows, run

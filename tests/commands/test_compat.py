@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kshell.engine.session import Session
 from kshell.errors import EXIT_SOURCE, SourceError, UsageError
-from kshell.session import Session
 from tests.commands.shell import lines, rows, run
 from tests.commands.test_api_versions import live, registered
 from tests.server import Quorum, faults

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.commands.base.config_check import check, known_key
-from kshell.commands.base.config_entities import parse_entity
-from kshell.commands.base.config_rows import typed
-from kshell.commands.base.result import Rows
+from kshell.cluster.config_entities import parse_entity
+from kshell.engine.result import Rows
+from kshell.engine.session import Session
 from kshell.errors import AuthorizationError, CommandError, NodeError, UsageError
 from kshell.metadata.config_keys import KNOWN, SENSITIVE
 from kshell.metadata.config_types import TABLE, known_types
 from kshell.metadata.redaction import REDACTED
 from kshell.protocol.decoder import Message
 from kshell.render import render
-from kshell.session import Session
-from kshell.sources.brokers import BrokerSource
-from kshell.sources.config_entries import SOURCES, TYPES, Entry
-from kshell.sources.quorum import QuorumSource
+from kshell.sources.brokers.config_entries import SOURCES, TYPES, Entry
+from kshell.sources.brokers.source import BrokerSource
+from kshell.sources.quorum.source import QuorumSource
+from kshell.tables.config_check import check, known_key
+from kshell.tables.config_rows import typed
 from tests.builders import uuid, value
 from tests.commands.shell import lines, rows, run, sections
 from tests.server import Quorum, faults, settings

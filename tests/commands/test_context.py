@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from kshell import api, cli
-from kshell.commands.base.result import Report
+from kshell.engine.result import Report
+from kshell.engine.session import Session
 from kshell.errors import UsageError
-from kshell.session import Session
 from tests.commands.shell import lines, rows, run
 
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="hunter2";'

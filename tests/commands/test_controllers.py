@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kshell.session import Session
-from kshell.sources.brokers import BrokerSource
-from kshell.sources.files import METADATA_DIRECTORY
-from kshell.sources.quorum import QuorumSource
+from kshell.engine.session import Session
+from kshell.sources.brokers.source import BrokerSource
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.quorum.source import QuorumSource
 from tests import builders
 from tests.builders import batch, control_batch, leader_change, snapshot, write_log, write_snapshot
 from tests.commands.shell import lines, opened, rows, sections, value

@@ -14,12 +14,12 @@ import jsonpatch
 import pytest
 
 import kshell
-from kshell.commands.base.history_diff import Change, Comparison
+from kshell.engine.session import Session
 from kshell.errors import NoSuchPathError, UsageError
+from kshell.history.diff import Change, Comparison
 from kshell.metadata.families.topics import TOPICS
-from kshell.session import Session
 from kshell.sources.choose import demo_directory
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past
 from kshell.tree.node import Directory, Leaf, Node
 from tests.builders import batch, control_batch, leader_change, node_name, recorded, snapshot, uuid, value, write_log

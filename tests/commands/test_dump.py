@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from kshell.cli import main
+from kshell.engine.session import Session
 from kshell.errors import CommandError, CorruptDataError, DataError, IncompleteLogError, UsageError
 from kshell.json_text import to_json
 from kshell.protocol.batches import pack, write_batch
 from kshell.protocol.decoder import UNKNOWN_TAGS
-from kshell.session import Session
 from tests import builders
 from tests.commands.shell import lines, opened, rows, run, value
 

@@ -18,17 +18,18 @@ import pyarrow.parquet  # type: ignore[import-untyped]
 import pytest
 
 from kshell import escape
-from kshell.commands.base import arrow_tables, export_files
-from kshell.commands.base import tables as tables_module
-from kshell.commands.base.tables import Table, Type, tables
 from kshell.commands.export import FORMATS
+from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
 from kshell.metadata.image import Image
 from kshell.metadata.partial import MISSING
 from kshell.render import render
-from kshell.session import Session
 from kshell.sources.choose import demo_directory
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.tables import arrow as arrow_tables
+from kshell.tables import declaration as tables_module
+from kshell.tables import export as export_files
+from kshell.tables.declaration import Table, Type, tables
 from tests.builders import node_name, recorded, uuid, value
 from tests.commands import cluster
 from tests.commands.shell import opened, rows, run

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import pytest
 
 import kshell.commands
-from kshell.commands.base import registry
-from kshell.commands.base.completion import complete
-from kshell.commands.base.leaf_types import leaf_types
-from kshell.commands.base.record_types import record_type
+from kshell.engine import registry
+from kshell.engine.completion import complete
+from kshell.engine.session import Session
 from kshell.errors import UsageError
+from kshell.history.record_types import record_type
 from kshell.metadata import image, records
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import Family, family
@@ -25,16 +25,16 @@ from kshell.metadata.names import encode_name
 from kshell.metadata.records import RecordType, decode_value, encode_value, record
 from kshell.metadata.values import Origin
 from kshell.render import render
-from kshell.session import Session
+from kshell.tables.leaf_types import leaf_types
 from tests import builders, docs_reference
 from tests.commands.shell import FORMATS, lines, opened, rows, run, sections, value, words
 
 COUNT_DOWN = '''
 """``count-down``: numbers, the highest first."""
 
-from kshell.commands.base.arguments import count
-from kshell.commands.base.result import Column, Rows
-from kshell.commands.base.spec import Arg, Command, Example, Flag
+from kshell.engine.arguments import count
+from kshell.engine.result import Column, Rows
+from kshell.engine.declaration import Arg, Command, Example, Flag
 
 
 def run(session, args):

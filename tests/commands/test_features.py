@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base.completion import complete
 from kshell.commands.features import parse_targets
+from kshell.engine.completion import complete
+from kshell.engine.session import Session
 from kshell.errors import UsageError
 from kshell.metadata.feature_update import Node, Standing, check
 from kshell.render import render
-from kshell.session import Session
-from kshell.sources.brokers import BrokerSource
+from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.choose import NoSource
-from kshell.sources.quorum import QuorumSource
+from kshell.sources.quorum.source import QuorumSource
 from tests.builders import value
 from tests.commands.healthy import FEATURES, broker, controller, records, write
 from tests.commands.shell import lines, opened, rows, run

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kshell.commands.base.result import Rows
+from kshell.engine.result import Rows
+from kshell.engine.session import Session
 from kshell.errors import UsageError
-from kshell.session import Session
 from tests.commands.shell import lines, rows, run
 
 

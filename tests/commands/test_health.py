@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kshell.commands.base.result import Report, Rows, Section, Text, Toned
+from kshell.engine.result import Report, Rows, Section, Text, Toned
+from kshell.engine.session import Session
 from kshell.errors import UsageError
 from kshell.metadata.health.check import LEVELS, checks
 from kshell.metadata.partition_state import LOST, UNASSIGNED
 from kshell.protocol.batches import write_batch
 from kshell.protocol.primitives import ZERO_UUID, Uuid
 from kshell.render import render
-from kshell.session import Session
-from kshell.sources.brokers import BrokerSource
-from kshell.sources.quorum import QuorumSource
+from kshell.sources.brokers.source import BrokerSource
+from kshell.sources.quorum.source import QuorumSource
 from tests import builders
 from tests.builders import Pair, uuid, value
 from tests.commands.healthy import (

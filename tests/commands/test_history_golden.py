@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kshell.engine.session import Session
 from kshell.render import render
-from kshell.session import Session
 from tests.commands.shell import run
 
 GOLDEN = Path(__file__).parent / "golden"

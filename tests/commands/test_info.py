@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kshell.engine.session import Session
 from kshell.errors import EXIT_DATA, EXIT_OK
 from kshell.protocol.decoder import UNKNOWN_TAGS
-from kshell.session import Session
 from tests import builders
 from tests.commands.shell import lines, opened, run, sections
 

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
+from kshell.engine.session import Session
 from kshell.render import render
-from kshell.session import Session
-from kshell.sources.quorum import QuorumSource
+from kshell.sources.quorum.source import QuorumSource
 from tests import builders
 from tests.commands.shell import FORMATS, run
 from tests.commands.test_api_versions import registered

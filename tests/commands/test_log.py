@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base.result import Rows
+from kshell.engine.result import Rows
+from kshell.engine.session import Session
 from kshell.errors import DataError, UsageError
 from kshell.metadata.delta import Touch
-from kshell.session import Session
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.tree.touched import paths
 from tests.builders import (
     FIXTURES,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kshell.engine.session import Session
 from kshell.errors import (
     AuthorizationError,
     CommandError,
@@ -15,9 +16,8 @@ from kshell.errors import (
     UnsupportedVersionError,
     UsageError,
 )
-from kshell.session import Session
-from kshell.sources.brokers import BrokerSource
-from kshell.sources.quorum import QuorumSource
+from kshell.sources.brokers.source import BrokerSource
+from kshell.sources.quorum.source import QuorumSource
 from tests.commands.shell import lines, rows, run
 from tests.commands.test_api_versions import registered
 from tests.server import Quorum, faults, settings

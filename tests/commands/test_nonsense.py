@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from kshell.engine.session import Session
 from kshell.errors import KshellError
 from kshell.metadata.records import RecordType, encode_value, record_types
 from kshell.protocol.primitives import ZERO_UUID
 from kshell.protocol.schema import Field
 from kshell.render import render
-from kshell.session import Session
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.past import Past
 from tests.builders import TIME, control_batch, leader_change, metadata, timed_batch, uuid, value, write_log
 from tests.commands.shell import opened, rows, run, sections

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from kshell.commands.base.leaf_types import leaf_types
-from kshell.commands.base.walk import walk
+from kshell.engine.session import Session
+from kshell.engine.walk import walk
 from kshell.errors import CommandError, NoSuchPathError, NotADirectoryNodeError, UsageError
 from kshell.metadata.records import decode_known
-from kshell.session import Session
+from kshell.tables.leaf_types import leaf_types
 from kshell.tree.node import Leaf
 from tests import builders
 from tests.commands.shell import lines, opened, root, rows, run, value, words

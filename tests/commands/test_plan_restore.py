@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.commands.base.restore import LEFT_OUT, RESTORED, Tools, steps
-from kshell.commands.base.shell_words import command_line, option
+from kshell.cluster.restore import LEFT_OUT, RESTORED, Tools, steps
+from kshell.engine.session import Session
+from kshell.engine.shell_words import command_line, option
 from kshell.metadata.image import Family, Image, families
-from kshell.session import Session
 from tests.builders import uuid, value
 from tests.commands import cluster
 from tests.commands.shell import lines, rows, run

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from kshell.commands.base.result import Frames, Report
+from kshell.engine.result import Frames, Report
+from kshell.engine.session import Session
 from kshell.errors import AuthorizationError, UsageError
 from kshell.render import render
-from kshell.session import Session
-from kshell.sources.brokers import BrokerSource
-from kshell.sources.quorum import QuorumSource
+from kshell.sources.brokers.source import BrokerSource
+from kshell.sources.quorum.source import QuorumSource
 from tests import builders
 from tests.commands.shell import lines, run, sections
 from tests.server import Quorum, faults, settings

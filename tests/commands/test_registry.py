@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import kshell.commands
-from kshell.commands.base import registry, usage
-from kshell.commands.base.arguments import flags_of
-from kshell.commands.base.completion import complete
-from kshell.commands.base.execute import prepare
-from kshell.commands.base.result import Exit, Many, Nothing
-from kshell.commands.base.spec import Command
+from kshell.engine import registry, usage
+from kshell.engine.arguments import flags_of
+from kshell.engine.completion import complete
+from kshell.engine.declaration import Command
+from kshell.engine.execution import prepare
+from kshell.engine.result import Exit, Many, Nothing
 from kshell.errors import KshellError, UsageError
 from kshell.render import render
 from tests.commands.shell import FORMATS, words
@@ -102,7 +102,7 @@ def test_listing_names_imports_no_command() -> None:
     import sys
 
     code = (
-        "import sys; from kshell.commands.base import registry; registry.names();"
+        "import sys; from kshell.engine import registry; registry.names();"
         "print([m for m in sys.modules if m.startswith('kshell.commands.') and '.base' not in m])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

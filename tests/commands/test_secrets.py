@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from kshell.commands.base import registry
-from kshell.commands.base.execute import prepare
-from kshell.commands.base.result import Nothing
+from kshell.engine import registry
+from kshell.engine.execution import prepare
+from kshell.engine.result import Nothing
+from kshell.engine.session import Session
 from kshell.protocol.decoder import UNKNOWN_TAGS
 from kshell.protocol.primitives import write_uvarint
 from kshell.render import render
-from kshell.session import Session
 from tests import builders
 from tests.commands.shell import FORMATS, opened
 

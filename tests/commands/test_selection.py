@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base import registry
-from kshell.commands.base.arguments import parse
-from kshell.commands.base.completion import complete
-from kshell.commands.base.result import Nothing, Result, Row, Rows
-from kshell.commands.base.selection import row_flags, select, wanted
-from kshell.commands.base.spec import Command
-from kshell.commands.base.tables import Field
-from kshell.commands.base.where_tokens import ExpressionError
+from kshell.engine import registry
+from kshell.engine.arguments import parse
+from kshell.engine.completion import complete
+from kshell.engine.declaration import Command
+from kshell.engine.result import Nothing, Result, Row, Rows
+from kshell.engine.session import Session
 from kshell.errors import UsageError
 from kshell.render import render
-from kshell.session import Session
+from kshell.tables.declaration import Field
+from kshell.tables.selection import row_flags, select, wanted
+from kshell.tables.where_tokens import ExpressionError
 from tests.commands.shell import lines, rows, run
 from tests.commands.test_loggers import live
 from tests.docs_reference import place_for_examples

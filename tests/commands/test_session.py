@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kshell.commands.base import registry
-from kshell.commands.base.execute import prepare
-from kshell.commands.base.result import Exit, Many, Nothing
-from kshell.commands.base.settings import complete_name, words_after
+from kshell.engine import registry
+from kshell.engine.execution import prepare
+from kshell.engine.result import Exit, Many, Nothing
+from kshell.engine.session import Session
+from kshell.engine.settings import complete_name, words_after
 from kshell.errors import CommandError, CorruptDataError, KshellError, UsageError
-from kshell.session import Session
 from tests import builders
 from tests.commands.shell import lines, opened, rows, run, value, words
 

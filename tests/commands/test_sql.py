@@ -17,12 +17,8 @@ from typing import Any, NoReturn
 import duckdb
 import pytest
 
-from kshell.commands.base import query as query_module
-from kshell.commands.base import tables as tables_module
-from kshell.commands.base.query import named, plain
-from kshell.commands.base.query_columns import columns_of
-from kshell.commands.base.tables import Table, tables
 from kshell.commands.sql import complete_query
+from kshell.engine.session import Session
 from kshell.errors import (
     EXIT_USAGE,
     CommandError,
@@ -32,8 +28,12 @@ from kshell.errors import (
     UsageError,
 )
 from kshell.extras import install_command
-from kshell.session import Session
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.tables import declaration as tables_module
+from kshell.tables import query as query_module
+from kshell.tables.declaration import Table, tables
+from kshell.tables.query import named, plain
+from kshell.tables.query_columns import columns_of
 from tests.builders import node_name, recorded
 from tests.commands.shell import opened, rows, run
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kshell.commands.base.result import Report
-from kshell.session import Session
+from kshell.engine.result import Report
+from kshell.engine.session import Session
 from tests.commands.shell import rows, run, sections
 
 

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from kshell.engine.session import Session
 from kshell.render import render
-from kshell.session import Session
-from kshell.sources.brokers import BrokerSource
-from kshell.sources.quorum import QuorumSource
+from kshell.sources.brokers.source import BrokerSource
+from kshell.sources.quorum.source import QuorumSource
 from tests import builders
 from tests.builders import value
 from tests.commands.healthy import ORDERS, broker, config, controller, records, write

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
-from kshell.session import Session
 from tests.builders import uuid
 from tests.commands import cluster
 from tests.commands.shell import rows, run

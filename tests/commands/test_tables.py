@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base.tables import Table, Type, columns, said, tables, where_type
-from kshell.commands.base.where_kinds import kind_of
+from kshell.engine.session import Session
 from kshell.errors import SourceError
 from kshell.metadata.image import Image
 from kshell.metadata.names import encode_name
 from kshell.metadata.partial import MISSING
 from kshell.render import render
-from kshell.session import Session
-from kshell.sources.brokers import BrokerSource
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.brokers.source import BrokerSource
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.tables.declaration import Table, Type, columns, said, tables, where_type
+from kshell.tables.where_kinds import kind_of
 from kshell.tree.node import Leaf
 from kshell.tree.paths import split
 from tests import builders

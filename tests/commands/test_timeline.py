@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.commands.base.result import Drawing, Toned
-from kshell.commands.base.story_plot import Lane, Span, draw
+from kshell.engine.result import Drawing, Toned
+from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
+from kshell.history.plot import Lane, Span, draw
 from kshell.render import render
-from kshell.session import Session
 from tests.builders import FIXTURES, node_name, recorded
 from tests.commands.shell import lines, opened, rows, run
 

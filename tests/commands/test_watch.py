@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base.completion import complete
-from kshell.commands.base.execute import prepare, prepare_words
-from kshell.commands.base.result import Frames, Rows
+from kshell.engine.completion import complete
+from kshell.engine.execution import prepare, prepare_words
+from kshell.engine.result import Frames, Rows
+from kshell.engine.session import Session
 from kshell.errors import CommandError, DeadlineError, KshellError, NoSuchPathError, SourceError, UsageError
 from kshell.render.answer import answer
-from kshell.session import Session
 from kshell.sources.choose import demo_directory
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests.commands.shell import opened, run
 
 LAST = "00000000000000000158.log"

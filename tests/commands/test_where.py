@@ -13,13 +13,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kshell.commands.base import where_bound, where_parser
-from kshell.commands.base.conditions import CONDITIONS
-from kshell.commands.base.where import ExpressionError, compile_where, complete_where
-from kshell.commands.base.where_kinds import FieldType, fields_of
-from kshell.commands.base.where_pattern import repeats_without_end
+from kshell.engine.conditions import CONDITIONS
 from kshell.errors import EXIT_USAGE, CommandError, UsageError
 from kshell.render.answer import deadline
+from kshell.tables import where_bound, where_parser
+from kshell.tables.where import ExpressionError, compile_where, complete_where
+from kshell.tables.where_kinds import FieldType, fields_of
+from kshell.tables.where_pattern import repeats_without_end
 
 FIELDS: Mapping[str, FieldType] = {
     "name": str,

@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base import registry
-from kshell.commands.base.completion import complete
-from kshell.commands.base.enumeration import Enumeration
-from kshell.commands.base.execute import prepare
-from kshell.commands.base.result import Rows
-from kshell.commands.base.selection import Conditions
-from kshell.commands.base.tables import tables, where_type
-from kshell.commands.base.where import ExpressionError, compile_where, complete_where
+from kshell.engine import registry
+from kshell.engine.completion import complete
+from kshell.engine.execution import prepare
+from kshell.engine.result import Rows
+from kshell.engine.session import Session
 from kshell.errors import OutOfReachError, UsageError
-from kshell.session import Session
 from kshell.sources.choose import demo_directory
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
+from kshell.tables.declaration import tables, where_type
+from kshell.tables.enumeration import Enumeration
+from kshell.tables.selection import Conditions
+from kshell.tables.where import ExpressionError, compile_where, complete_where
 from tests import builders
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kshell.commands.base.completion import complete
-from kshell.commands.base.result import Report
+from kshell.engine.completion import complete
+from kshell.engine.result import Report
+from kshell.engine.session import Session
 from kshell.errors import CommandError
-from kshell.session import Session
-from kshell.sources.brokers import BrokerSource
-from kshell.sources.quorum import QuorumSource
+from kshell.sources.brokers.source import BrokerSource
+from kshell.sources.quorum.source import QuorumSource
 from tests.builders import FIXTURES, node_name, recorded, snapshot, uuid, value, write_log, write_snapshot
 from tests.commands.cluster import TOPIC, broker, cluster, config, partition, topic
 from tests.commands.shell import lines, opened, rows, run, sections

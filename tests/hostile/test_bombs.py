@@ -13,7 +13,7 @@ import pytest
 from kshell.errors import CorruptDataError
 from kshell.metadata.replay import MALFORMED, MOST_PROBLEMS, NEWER, SKIPPED
 from kshell.protocol.batches import MAX_BATCH, pack, write_batch
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past
 from tests.builders import (
     LOG,

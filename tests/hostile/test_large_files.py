@@ -12,7 +12,7 @@ import pytest
 from kshell.errors import CorruptDataError
 from kshell.protocol.batches import MAX_BATCH
 from kshell.protocol.verify import Chain, LeaderEpochs, Torn, find_batch
-from kshell.sources.ranges import FileWindows
+from kshell.sources.directory.ranges import FileWindows
 from tests.builders import LOG, batch, control_batch, leader_change, snapshot, uuid, value, write_log
 from tests.hostile.measured import ROOT, check, measured
 
@@ -149,8 +149,8 @@ assert peak < 256 << 20, peak
 @pytest.fixture(params=[0, 1 << 20])
 def narrow(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows that hold hardly a batch, all of which is near their end, or nothing."""
-    monkeypatch.setattr("kshell.sources.ranges._READ", 64)
-    monkeypatch.setattr("kshell.sources.ranges._MAPPED", 64)
+    monkeypatch.setattr("kshell.sources.directory.ranges._READ", 64)
+    monkeypatch.setattr("kshell.sources.directory.ranges._MAPPED", 64)
     monkeypatch.setattr("kshell.protocol.verify._PIECE", 64)
     monkeypatch.setattr("kshell.protocol.verify._NEAR", request.param)
 

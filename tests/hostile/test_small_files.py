@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from kshell.errors import KshellError
 from kshell.render import render
-from kshell.sources.beside import leader_epochs, meta_properties, node_id, quorum_state
-from kshell.sources.directory import DirectorySource
-from kshell.sources.files import METADATA_DIRECTORY, scan
+from kshell.sources.directory.files import METADATA_DIRECTORY, scan
+from kshell.sources.directory.sidecar_files import leader_epochs, meta_properties, node_id, quorum_state
+from kshell.sources.directory.source import DirectorySource
 from kshell.spark.truth.stated import Stated, stated
 from tests.builders import FIXTURES, batch, control_batch, leader_change, value, write_log
 from tests.commands.shell import opened, run, sections

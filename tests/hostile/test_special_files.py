@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 import kshell
-from kshell.commands.base import log_dirs
+from kshell.cluster import log_dirs
 from kshell.errors import CommandError, SourceError
-from kshell.sources.files import METADATA_DIRECTORY, open_read, read_small
+from kshell.sources.directory.files import METADATA_DIRECTORY, open_read, read_small
 from tests.builders import FIXTURES, LOG, batch, uuid, value, write_log, write_snapshot
 from tests.builders import snapshot as whole_snapshot
 from tests.hostile.measured import ROOT, check, measured
@@ -143,7 +143,7 @@ def test_a_file_that_becomes_a_pipe_while_it_is_opened_is_closed_again(
     path = tmp_path / "quorum-state"
     pipe(path)
     regular = os.stat(write_snapshot(tmp_path, whole_snapshot([]), 1))
-    monkeypatch.setattr("kshell.sources.files.os.stat", lambda _: regular)
+    monkeypatch.setattr("kshell.sources.directory.files.os.stat", lambda _: regular)
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(SourceError, match="a named pipe, not a file"):
         open_read(str(path))
@@ -177,8 +177,8 @@ OWN = {
     "__main__": "the null device",
     "cli": "a file of commands, which may be a pipe",
     "commands/source": "a file of commands",
-    "commands/base/export_files": "writes",
-    "commands/base/log_dirs": "a listing that the user names, which may be a pipe",
+    "tables/export": "writes",
+    "cluster/log_dirs": "a listing that the user names, which may be a pipe",
     "client/properties": "the user's",
     "client/providers": "the user's",
     "client/sasl/tokens": "the user's",
@@ -192,7 +192,7 @@ OWN = {
     "spark/session": "the kernel's",
     "spark/shipping": "kshell's own code",
     "spark/tables/steps": "the warehouse's lock",
-    "sources/files": "here all files of a source are opened",
+    "sources/directory/files": "here all files of a source are opened",
 }
 """The modules that open files by themselves, and why they are not files of a source."""
 _MODULES = {"os", "io", "gzip", "np", "numpy"}
@@ -220,5 +220,5 @@ def openers() -> Iterator[str]:
 
 def test_files_of_a_source_are_opened_in_one_place() -> None:
     found = set(openers())
-    assert found - OWN.keys() == set(), "open files of a source with kshell.sources.files.open_read"
+    assert found - OWN.keys() == set(), "open files of a source with kshell.sources.directory.files.open_read"
     assert OWN.keys() - found == set(), "these open no file any more"

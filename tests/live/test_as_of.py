@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kshell.session import Session
-from kshell.sources.directory import DirectorySource
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.engine.session import Session
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past
 from tests.builders import node_name, recorded
 from tests.kafka import jars, text

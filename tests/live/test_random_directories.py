@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past
 from tests.kafka import jars, text
 from tests.kafka.cluster import Cluster

@@ -11,7 +11,7 @@ import pytest
 
 from kshell.errors import EXIT_INTERRUPTED, SourceError
 from kshell.result import Result
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from tests.magic.shell import Cells
 
 

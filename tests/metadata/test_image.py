@@ -15,7 +15,7 @@ from kshell.metadata.image import EMPTY, Image, families, family
 from kshell.metadata.replay import Replayer
 from kshell.metadata.values import Provenance
 from kshell.protocol.batches import iter_records, write_batch
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from tests.builders import (
     LOG,
     TIME,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kshell.history.lifetimes import IN_SNAPSHOT, Chronicle
 from kshell.metadata.history import History
-from kshell.metadata.story import IN_SNAPSHOT, Chronicle
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past
 from tests.builders import node_name, recorded
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base.execute import prepare
-from kshell.commands.base.result import Column, Report, Result, Row, Rows, Section
+from kshell.engine.execution import prepare
+from kshell.engine.result import Column, Report, Result, Row, Rows, Section
+from kshell.engine.session import Session
 from kshell.plots.base.plot import Plot
-from kshell.session import Session
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 
 pytest.importorskip("matplotlib")
 

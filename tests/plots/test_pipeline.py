@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
 from kshell.errors import UsageError
 from kshell.plots import draw_rows
 from kshell.plots.availability import percent

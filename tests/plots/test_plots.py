@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from kshell.commands.base.registry import commands
-from kshell.commands.base.result import Column, Result, Rows
+from kshell.engine.registry import commands
+from kshell.engine.result import Column, Result, Rows
 from kshell.errors import UsageError
 from kshell.extras import install_command
 from kshell.plots import draw, picture_of, pictures
@@ -77,7 +77,7 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_looking_for_a_picture_loads_no_matplotlib_and_drawing_no_pyplot() -> None:
     program = (
         "import sys, kshell.plots as plots\n"
-        "from kshell.commands.base.result import Column, Rows\n"
+        "from kshell.engine.result import Column, Rows\n"
         "row = {'broker': 1, 'leaders': 2, 'replicas': 3}\n"
         "found = Rows(tuple(map(Column, row)), [row])\n"
         "assert plots.picture_of(found)\n"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
-from kshell.commands.base.result import Result
+from kshell.engine.result import Result
 from tests.render.samples import invisible, printed
 
 OURS = {

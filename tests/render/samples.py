@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.commands.base.result import Branch, Column, Nothing, Report, Result, Row, Rows, Section, Text, Tree, Value
+from kshell.engine.result import Branch, Column, Nothing, Report, Result, Row, Rows, Section, Text, Tree, Value
 from kshell.render import render
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")

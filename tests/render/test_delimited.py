@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.commands.base.result import Branch, Column, Nothing, Row, Rows, Text, Tree, Value
+from kshell.engine.result import Branch, Column, Nothing, Row, Rows, Text, Tree, Value
 from tests.render import samples
 from tests.render.samples import printed
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell import escape
-from kshell.commands.base.arguments import FORMATS
-from kshell.commands.base.result import Result, Text, Value
+from kshell.engine.arguments import FORMATS
+from kshell.engine.result import Result, Text, Value
 from tests.render import samples
 from tests.render.samples import invisible, printed
 

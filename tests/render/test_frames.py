@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from kshell.commands.base.execute import Call, prepare
-from kshell.commands.base.result import Column, Frames, Part, Result, Rows, Text
+from kshell.engine.execution import Call, prepare
+from kshell.engine.result import Column, Frames, Part, Result, Rows, Text
+from kshell.engine.session import Session
 from kshell.errors import CommandError
 from kshell.render.cells import cells
 from kshell.render.changes import changed_words, fitted, uncolored
 from kshell.render.frames import show
-from kshell.session import Session
 from tests.docs_reference import sample_session
 
 

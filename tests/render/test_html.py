@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kshell.commands.base.result import Column, Nothing, Report, Result, Row, Rows, Section, Text, Toned, Value
+from kshell.engine.result import Column, Nothing, Report, Result, Row, Rows, Section, Text, Toned, Value
 from kshell.errors import CommandError
 from kshell.render import render
 from tests.render import samples

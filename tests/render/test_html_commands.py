@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from kshell.commands.base.result import Report, Result, Rows
+from kshell.engine.result import Report, Result, Rows
 from kshell.render import render
 from tests.commands.shell import run
 from tests.docs_reference import sample_session

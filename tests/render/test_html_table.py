@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kshell.commands.base.result import Column, Difference, Page, Row, Rows
+from kshell.engine.result import Column, Difference, Page, Row, Rows
 from kshell.errors import CommandError
 from kshell.render import render
 from kshell.render.html_style import TONES

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.commands.base.result import Branch, Tree
+from kshell.engine.result import Branch, Tree
 from tests.render import samples
 from tests.render.page import Element, page_of
 from tests.render.test_html_table import names, values

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.commands.base.result import Branch, Column, Row, Rows
+from kshell.engine.result import Branch, Column, Row, Rows
 from kshell.render.limits import Shown, count, cut, shares
 
 COLUMNS = (Column("n"),)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kshell.commands.base.result import Column, Row, Rows
+from kshell.engine.result import Column, Row, Rows
 from kshell.errors import DeadlineError, SourceError
 from kshell.render import render
 from kshell.render.answer import deadline

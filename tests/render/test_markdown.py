@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kshell.commands.base.result import Branch, Column, Nothing, Rows, Text, Tree, Value
+from kshell.engine.result import Branch, Column, Nothing, Rows, Text, Tree, Value
 from tests.render import samples
 from tests.render.samples import printed
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kshell.commands.base.result import Column, Row, Rows, Text
+from kshell.engine.result import Column, Row, Rows, Text
 from kshell.errors import CommandError, CorruptDataError, DataError, UsageError
 from kshell.render.output import describe_error, emit
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kshell.commands.base.arguments import FORMATS
-from kshell.commands.base.result import Column, Nothing, Report, Row, Rows, Text, Tree, Value
+from kshell.engine.arguments import FORMATS
+from kshell.engine.result import Column, Nothing, Report, Row, Rows, Text, Tree, Value
 from kshell.errors import CommandError, UsageError
 from kshell.render import MODULES, render, renderers
 
@@ -63,7 +63,7 @@ def test_what_the_rows_raise_comes_through_after_what_was_made(fmt: str) -> None
 
 def test_text_and_json_import_nothing_heavy() -> None:
     code = (
-        "import sys; from kshell.render import render; from kshell.commands.base.result import *\n"
+        "import sys; from kshell.render import render; from kshell.engine.result import *\n"
         "from kshell.render.output import emit\n"
         "emit(Value('', '', {'a': [1]}), 'text'); emit(Value('', '', {'a': [1]}), 'json')\n"
         "heavy = {'yaml', 'pygments', 'html', 'csv', 'subprocess', 'tempfile', 'prompt_toolkit', 'asyncio'}\n"

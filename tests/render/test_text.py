@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kshell.commands.base.result import Branch, Column, Nothing, Row, Rows, Text, Tree, Value
+from kshell.engine.result import Branch, Column, Nothing, Row, Rows, Text, Tree, Value
 from kshell.render.cells import cells
 from tests.render import samples
 from tests.render.samples import printed

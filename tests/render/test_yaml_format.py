@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from hypothesis import example, given
 
-from kshell.commands.base.result import Column, Nothing, Rows, Text, Value
+from kshell.engine.result import Column, Nothing, Rows, Text, Value
 from tests.render import samples
 from tests.render.samples import invisible, printed
 from tests.render.test_json_format import PLAIN

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kshell.session import Session
-from kshell.sources.directory import DirectorySource
+from kshell.engine.session import Session
+from kshell.sources.directory.source import DirectorySource
 
 DEMO = str(Path(__file__).parents[2] / "kshell" / "demo")
 

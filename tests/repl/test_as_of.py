@@ -8,9 +8,9 @@ import pytest
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
+from kshell.engine.session import Session
 from kshell.repl import run
 from kshell.repl.prompt import message
-from kshell.session import Session
 
 
 def shown(session: Session) -> str:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base import levels, registry
-from kshell.commands.base.completion import LIMIT, Completions, complete
-from kshell.commands.base.spec import Arg, Command, Flag
-from kshell.session import Session
-from kshell.sources.directory import DirectorySource
+from kshell.engine import levels, registry
+from kshell.engine.completion import LIMIT, Completions, complete
+from kshell.engine.declaration import Arg, Command, Flag
+from kshell.engine.session import Session
+from kshell.sources.directory.source import DirectorySource
 from kshell.tree.node import Directory, Node, leaf
 from tests.repl.conftest import DEMO
 

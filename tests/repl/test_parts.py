@@ -13,6 +13,7 @@ from typing import TextIO, cast
 import pytest
 from prompt_toolkit.document import Document
 
+from kshell.engine.session import Session
 from kshell.errors import DataError
 from kshell.repl.highlight import LineLexer
 from kshell.repl.loading import Loader, Meter
@@ -21,8 +22,7 @@ from kshell.repl.prompt import message, short_path
 from kshell.repl.suggest import from_history
 from kshell.repl.terminal import masked, shortened, width_of
 from kshell.repl.toolbar import Toolbar
-from kshell.session import Session
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from tests.repl.conftest import DEMO
 
 # --- colours ---------------------------------------------------------------------------------------------------------

@@ -19,16 +19,16 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from kshell.commands.base import registry
-from kshell.commands.base.result import Nothing
-from kshell.commands.base.spec import Command
+from kshell.engine import registry
+from kshell.engine.declaration import Command
+from kshell.engine.result import Nothing
+from kshell.engine.session import Session
 from kshell.errors import DataError, DeadlineError
 from kshell.repl import run
 from kshell.repl.app import Repl, kshellrc
 from kshell.repl.history import ShellHistory
 from kshell.repl.prompt import RichPrompt
-from kshell.session import Session
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from tests.repl.conftest import DEMO
 
 CTRL_C, CTRL_D, CTRL_R, TAB, UP, RIGHT = "\x03", "\x04", "\x12", "\t", "\x1b[A", "\x1b[C"

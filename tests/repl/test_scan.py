@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.commands.base.language import parse_line
-from kshell.commands.base.scan import Kind, Part, Place, scan
+from kshell.engine.language import parse_line
+from kshell.engine.scan import Kind, Part, Place, scan
 from kshell.errors import UsageError
 
 LINES = st.text(alphabet="ab/ '\"\\|>#*[{\t-", max_size=24)

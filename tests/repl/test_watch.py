@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kshell.sources.choose import demo_directory
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests.repl.tmux import NEEDS_TMUX, Terminal
 
 pytestmark = [

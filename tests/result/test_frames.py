@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import kshell
-from kshell.commands.base.result import Column, Rows
+from kshell.engine.result import Column, Rows
 from kshell.errors import UsageError
 from kshell.extras import install_command
 from kshell.result import Result

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import kshell
-from kshell.commands.base import registry
+from kshell.engine import registry
 from kshell.errors import UsageError
 from kshell.result import Result
 from kshell.sources.choose import demo_directory

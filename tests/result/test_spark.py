@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import kshell
-from kshell.commands.base.result import Column, Rows
+from kshell.engine.result import Column, Rows
 from kshell.result import Result
 from kshell.sources.choose import demo_directory
 from tests.notebooks import sparks

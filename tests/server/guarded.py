@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from kshell.client.settings import Settings
 from kshell.errors import KshellError
-from kshell.sources.brokers import BrokerSource
-from kshell.sources.quorum import QuorumSource
+from kshell.sources.brokers.source import BrokerSource
+from kshell.sources.quorum.source import QuorumSource
 
 MOST_MEMORY = 256 << 20
 """Bytes of resident memory that a client may take, whatever its peer sends."""

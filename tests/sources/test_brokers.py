@@ -20,9 +20,9 @@ from kshell.metadata.partitions import Partition
 from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.metadata.values import plain
 from kshell.protocol.decoder import Message
-from kshell.sources.broker_access import acl_key
-from kshell.sources.broker_registrations import listeners_of
-from kshell.sources.brokers import BrokerSource, parts
+from kshell.sources.brokers.access import acl_key
+from kshell.sources.brokers.registrations import listeners_of
+from kshell.sources.brokers.source import BrokerSource, parts
 from kshell.sources.source import Loaded
 from kshell.tree.image import image_directory
 from kshell.tree.node import Directory, Leaf
@@ -507,7 +507,7 @@ class TestTrouble:
         assert source.refresh()
         source.load()
         assert not source.refresh()
-        monkeypatch.setattr("kshell.sources.brokers._FRESH", 0.0)
+        monkeypatch.setattr("kshell.sources.brokers.source._FRESH", 0.0)
         assert source.refresh()
 
     def test_brokers_alone_are_taken(self, quorum: Quorum) -> None:

@@ -12,11 +12,11 @@ import pytest
 import kshell
 from kshell.metadata.checkpoint import ONLY_LOG, ONLY_SNAPSHOT, OTHER_VALUE
 from kshell.metadata.values import Provenance
-from kshell.sources import checkpoints
-from kshell.sources.directory import DirectorySource
-from kshell.sources.files import METADATA_DIRECTORY, SnapshotFile
+from kshell.sources.directory import checkpoints
+from kshell.sources.directory.files import METADATA_DIRECTORY, SnapshotFile
+from kshell.sources.directory.snapshot import SnapshotFacts, load_snapshot
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past
-from kshell.sources.snapshot import SnapshotFacts, load_snapshot
 from kshell.tree.touched import paths
 from tests.builders import (
     batch,
@@ -276,7 +276,7 @@ def test_health_reads_the_newest_snapshot_alone_where_that_agrees(
         loaded.append(file.end_offset)
         return load_snapshot(file, *more)
 
-    monkeypatch.setattr("kshell.sources.checkpoints.load_snapshot", spy)
+    monkeypatch.setattr("kshell.sources.directory.checkpoints.load_snapshot", spy)
     state = [VERSION, topic("stays", 1), partition(0), partition(1)]
     directory = write(tmp_path, snapshot([*state, config("stays", "2"), user("alice")]))
     write_snapshot(directory / METADATA_DIRECTORY, snapshot([*state, config("stays", "9")]), 6)
@@ -317,7 +317,7 @@ def test_a_snapshot_that_is_written_while_the_shell_looks_on(leaked: Path) -> No
 
 
 def test_a_long_log_is_not_replayed_for_health(leaked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kshell.commands.base.health_state._REPLAYED", 10)
+    monkeypatch.setattr("kshell.cluster.health_state._REPLAYED", 10)
     shell = opened(leaked)
     assert not [row for row in rows(shell, "health --as-of 12") if row["finding"] == "snapshotDisagrees"]
     run(shell, "health")

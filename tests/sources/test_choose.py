@@ -22,7 +22,7 @@ from kshell.sources.choose import (
     demo_directory,
     open_source,
 )
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ class TestOpen:
     def test_live_sources_get_list_and_settings(
         self, monkeypatch: pytest.MonkeyPatch, kind: str, module: str, name: str, given: Settings | None
     ) -> None:
-        made = ModuleType(f"kshell.sources.{module}")
+        made = ModuleType(f"kshell.sources.{module}.source")
         setattr(made, name, lambda value, settings: (value, settings))
         monkeypatch.setitem(sys.modules, made.__name__, made)
         opened: object = open_source(Choice(kind, "a:1", given))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kshell.errors import CorruptDataError, SourceNotFoundError
-from kshell.sources.agreement import (
+from kshell.sources.copies.agreement import (
     BEHIND,
     DIVERGED,
     NOT_COMPARED,
@@ -19,8 +19,8 @@ from kshell.sources.agreement import (
     Agreement,
     agreement,
 )
-from kshell.sources.copies import Copy, read_together
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.copies.logs import Copy, read_together
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests import builders
 from tests.builders import batch, control, control_batch, recorded, snapshot, value, write_log, write_snapshot
 from tests.made_logs import leader, log, record

@@ -13,7 +13,7 @@ import pytest
 from kshell.errors import CorruptDataError, IncompleteLogError
 from kshell.metadata.image import Image
 from kshell.protocol.batches import LENGTH_END, read_header
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.source import Loaded
 from tests.builders import FIXTURES, batches, copy_of, metadata, recorded
 

@@ -19,8 +19,8 @@ from kshell.errors import (
 )
 from kshell.metadata.image import EMPTY
 from kshell.protocol.batches import pack, write_batch
-from kshell.sources import directory as module
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory import source as module
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.source import Loaded
 from tests.builders import (
     FIXTURES,

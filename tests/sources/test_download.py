@@ -18,8 +18,8 @@ from kshell.client.nodes import CONTROLLER, Nodes
 from kshell.client.observe import SnapshotId
 from kshell.client.settings import addresses
 from kshell.errors import AuthorizationError, ConnectError, NodeError, ProtocolError, ServerError, SourceTimeoutError
-from kshell.sources.download import Downloader
-from kshell.sources.files import SnapshotFile
+from kshell.sources.directory.files import SnapshotFile
+from kshell.sources.quorum.download import Downloader
 from tests.builders import uuid, value
 from tests.server import Quorum, faults, guarded, settings
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kshell.sources.beside import bootstrap_file, leader_epochs, meta_properties, quorum_state
-from kshell.sources.files import Listing, scan
+from kshell.sources.directory.files import Listing, scan
+from kshell.sources.directory.sidecar_files import bootstrap_file, leader_epochs, meta_properties, quorum_state
 from tests.builders import FIXTURES, batch, snapshot, value, write_epochs, write_log, write_snapshot
 
 NODE = FIXTURES / "4.2.1-rolled/controller-3002"

@@ -19,10 +19,10 @@ from kshell.errors import KshellError, NodeError, ProtocolError, SourceTimeoutEr
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import EMPTY
 from kshell.protocol.decoder import Message
-from kshell.sources.broker_topics import topics
-from kshell.sources.history import older_log
-from kshell.sources.quorum import QuorumSource
-from kshell.sources.quorum_facts import describe_quorum
+from kshell.sources.brokers.topics import topics
+from kshell.sources.quorum.earlier_log import older_log
+from kshell.sources.quorum.facts import describe_quorum
+from kshell.sources.quorum.source import QuorumSource
 from tests import builders
 from tests.builders import uuid, value
 from tests.server import Node, Quorum, faults, guarded, settings

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kshell.errors import CorruptDataError, IncompleteLogError
-from kshell.sources.files import scan
-from kshell.sources.log import LogReader
+from kshell.sources.directory.files import scan
+from kshell.sources.directory.log import LogReader
 from tests.builders import batch, value, write_log
 
 

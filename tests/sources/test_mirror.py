@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell.protocol.batches import Batch
-from kshell.sources.mirror import Mirror
+from kshell.sources.quorum.mirror import Mirror
 from tests.builders import batch, batches, uuid, value
 
 

@@ -16,7 +16,7 @@ from kshell.client.nodes import CONTROLLER, Nodes
 from kshell.client.settings import addresses
 from kshell.errors import CorruptDataError, ProtocolError, ServerError
 from kshell.protocol.batches import Batch
-from kshell.sources.observer import Observer, Step
+from kshell.sources.quorum.observer import Observer, Step
 from tests.builders import uuid, value
 from tests.server import Quorum, faults, settings
 

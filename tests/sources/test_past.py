@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from kshell.commands.base.story import story_of
+from kshell.engine.session import Session
 from kshell.errors import DataError
+from kshell.history.story import story_of
 from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.partitions import Topic
 from kshell.metadata.values import Origin
-from kshell.session import Session
-from kshell.sources.directory import DirectorySource
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past
-from kshell.sources.quorum import QuorumSource
+from kshell.sources.quorum.source import QuorumSource
 from kshell.sources.source import Loaded
 from tests.builders import (
     TIME,

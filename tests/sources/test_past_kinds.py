@@ -12,8 +12,8 @@ from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.values import Entry, Origin, plain
 from kshell.protocol.primitives import Uuid
-from kshell.sources.directory import DirectorySource
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past
 from tests.bench import logs
 from tests.builders import batch, control_batch, leader_change, uuid, value, write_log
@@ -115,13 +115,13 @@ def test_what_is_gone_is_told_when_the_log_has_grown(tmp_path: Path) -> None:
 
 def test_memory_given_back_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces as small as they can be: whatever the walk still looks at must be there."""
-    monkeypatch.setattr("kshell.sources.ranges._READ", 4096)
+    monkeypatch.setattr("kshell.sources.directory.ranges._READ", 4096)
     compare(DirectorySource(str(logs.made("topics that come and go", 3000, tmp_path))), range(0, 3000, 600))
 
 
 def test_a_bad_epoch_is_found_in_memory_that_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The batch to blame can be the one before."""
-    monkeypatch.setattr("kshell.sources.ranges._READ", 4096)
+    monkeypatch.setattr("kshell.sources.directory.ranges._READ", 4096)
     parts = [batch([value("NO_OP")] * 50, 50 * at, 7 if at == 199 else 1) for at in range(400)]
     write_log(tmp_path / METADATA_DIRECTORY, *parts)
     source = DirectorySource(str(tmp_path))

@@ -8,7 +8,7 @@ import pytest
 
 from kshell.errors import IncompleteLogError
 from kshell.protocol.batches import write_batch
-from kshell.sources.files import scan
+from kshell.sources.directory.files import scan
 from kshell.sources.points import offset_at
 from tests.builders import snapshot, value, write_log, write_snapshot
 

@@ -30,10 +30,10 @@ from kshell.metadata.image import Image
 from kshell.protocol.batches import write_batch
 from kshell.protocol.error_codes import error_codes
 from kshell.protocol.messages.drafts import DIALECTS
-from kshell.sources.directory import DirectorySource
-from kshell.sources.files import METADATA_DIRECTORY
-from kshell.sources.quorum import QuorumSource
-from kshell.sources.quorum_facts import describe_quorum
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.source import DirectorySource
+from kshell.sources.quorum.facts import describe_quorum
+from kshell.sources.quorum.source import QuorumSource
 from tests import builders
 from tests.builders import metadata, uuid, value
 from tests.server import Log, Quorum, faults, settings

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base.arrow_tables import json_text
 from kshell.errors import CorruptDataError
 from kshell.metadata.redaction import Redaction
-from kshell.sources.directory import DirectorySource
-from kshell.sources.records import Records, log_records, snapshot_records
+from kshell.sources.directory.records import Records, log_records, snapshot_records
+from kshell.sources.directory.source import DirectorySource
 from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import partitions
 from kshell.spark.options import parse
+from kshell.tables.arrow import json_text
 from tests.needed import is_required
 
 needs_arrow = pytest.mark.skipif(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base.result import Rows, Text, typed
+from kshell.engine.result import Rows, Text, typed
 from kshell.errors import CorruptDataError, SourceError, UsageError
 from kshell.spark import cli, verbs
 from kshell.version import __version__

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base.result import Report, Row
+from kshell.engine.result import Report, Row
 from kshell.errors import CommandError, UsageError
 from kshell.spark import doctor, java, session, trials
 from kshell.spark.tables.delta import Table

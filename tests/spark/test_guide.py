@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests.builders import FIXTURES
 from tests.notebooks import sparks
 from tests.spark.here import ROOT, need_spark, process

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests.builders import batch, value, write_log
 from tests.spark import stores
 from tests.spark.filler import write_filler

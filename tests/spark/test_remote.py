@@ -12,12 +12,12 @@ import pytest
 
 from kshell.errors import SourceNotFoundError
 from kshell.sources import remote
-from kshell.sources.beside import bootstrap_file, quorum_state
-from kshell.sources.copies import Copy, read_together
-from kshell.sources.directory import DirectorySource
-from kshell.sources.files import METADATA_DIRECTORY
-from kshell.sources.log import LogReader
-from kshell.sources.ranges import FileWindows
+from kshell.sources.copies.logs import Copy, read_together
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.log import LogReader
+from kshell.sources.directory.ranges import FileWindows
+from kshell.sources.directory.sidecar_files import bootstrap_file, quorum_state
+from kshell.sources.directory.source import DirectorySource
 from kshell.spark.files.boundaries import Boundaries
 from kshell.spark.files.scan import find
 from tests.builders import FIXTURES, batch, value, write_log
@@ -93,7 +93,7 @@ def test_nothing_there(store: stores.Store, path: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CHOSEN.iterdir() if path.is_dir()))
 def test_the_image_is_that_of_the_files_here(store: stores.Store, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kshell.sources.ranges._READ", 1000)  # large files come in several windows
+    monkeypatch.setattr("kshell.sources.directory.ranges._READ", 1000)  # large files come in several windows
     there, here = DirectorySource(f"{FLEET}/{CHOSEN.name}/{name}"), DirectorySource(str(CHOSEN / name))
     mine, theirs = here.load(), there.load()
     assert theirs.image == mine.image and theirs.log_end_offset == mine.log_end_offset

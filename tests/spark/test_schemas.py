@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base.record_types import type_names
 from kshell.errors import UsageError
+from kshell.history.record_types import type_names
 from kshell.metadata.records import record_types
 from kshell.spark.schemas import column_name, fields_of, record_fields, view_name
 from tests.builders import FIXTURES, batch, kind, value, write_log

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark.shipping import zipped
 from tests.builders import FIXTURES
 from tests.needed import is_required

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark import silver
 from kshell.spark.files.scan import find
 from kshell.spark.gold import tables

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from kshell.history.concerns import ONE_FAMILY, Concern
 from kshell.metadata.image import EMPTY
 from kshell.metadata.records import decode_record, record_types
 from kshell.metadata.tracking import Tracker
 from kshell.metadata.values import Origin, Place
 from kshell.protocol.batches import RawRecord, iter_records
-from kshell.sources.directory import DirectorySource
-from kshell.sources.records import BatchWalk
-from kshell.tree.concerns import ONE_FAMILY, Concern
+from kshell.sources.directory.records import BatchWalk
+from kshell.sources.directory.source import DirectorySource
 from kshell.tree.paths import Segments
 from kshell.tree.touched import is_under, paths
 from tests.bench import logs

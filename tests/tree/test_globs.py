@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kshell.engine.session import Session
 from kshell.errors import UsageError
-from kshell.session import Session
 from kshell.sources.choose import demo_directory
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from kshell.tree.globs import component, escape, expand, expand_braces, is_glob, unescape
 from kshell.tree.paths import join
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kshell.engine.session import Session
 from kshell.errors import NoSuchPathError, NotADirectoryNodeError
 from kshell.metadata.names import decode_name, encode_entity, encode_name, sort_key
-from kshell.session import Session
 from kshell.sources.choose import demo_directory
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from kshell.tree.paths import split
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
 from kshell.plots.base import look, moments, panels, strips
 from kshell.plots.base.picture import Drawn, Picture, nothing_to_draw, number
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
 from kshell.plots.base import look
 from kshell.plots.base.panels import Bar, Panel
 from kshell.plots.base.picture import number

@@ -11,10 +11,8 @@ import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kshell.commands.base.arrow_tables import schema
-from kshell.commands.base.record_types import only
-from kshell.commands.base.tables import Field
 from kshell.errors import MissingCodecError
+from kshell.history.record_types import only
 from kshell.metadata.records import Decoded, decode_record
 from kshell.metadata.redaction import Redaction
 from kshell.protocol.batches import Batch, RawRecord
@@ -24,6 +22,8 @@ from kshell.spark.columns.rows import Line, Rows, repeated
 from kshell.spark.columns.values import Values
 from kshell.spark.decoding.one_by_one import json_text, raw_bytes, records
 from kshell.spark.options import Narrowing
+from kshell.tables.arrow import schema
+from kshell.tables.declaration import Field
 
 np: Any = importlib.import_module("numpy")
 

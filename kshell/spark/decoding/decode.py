@@ -10,10 +10,8 @@ import importlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from kshell.commands.base import arrow_tables
-from kshell.commands.base.record_types import only
-from kshell.commands.base.tables import Field
 from kshell.errors import MissingCodecError, UnreadError
+from kshell.history.record_types import only
 from kshell.metadata.records import Decoded
 from kshell.metadata.redaction import Redaction
 from kshell.protocol.batches import RawRecord
@@ -25,6 +23,8 @@ from kshell.spark.files.read import Placed, read
 from kshell.spark.files.scan import Origin, spelled
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import FILES, QUARANTINE, RECORDS, column_name
+from kshell.tables import arrow as arrow_tables
+from kshell.tables.declaration import Field
 
 Columns = dict[str, Any]
 Event = tuple[Placed, RawRecord, Decoded] | Finding

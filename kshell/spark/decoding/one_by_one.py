@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kshell.commands.base import arrow_tables
 from kshell.metadata.records import Decoded, decode_record
 from kshell.metadata.redaction import REDACTED
 from kshell.protocol.batches import Batch, RawRecord, iter_records
 from kshell.spark.options import Narrowing
+from kshell.tables import arrow as arrow_tables
 
 INT16 = range(-(1 << 15), 1 << 15)
 INT64 = range(-(1 << 63), 1 << 63)
@@ -47,7 +47,7 @@ def is_within(raw: RawRecord, narrowing: Narrowing) -> bool:
 
 
 def json_text(shown: Any) -> str:
-    """As :func:`~kshell.commands.base.arrow_tables.json_text`, with an encoder that is made once."""
+    """As :func:`~kshell.tables.arrow.json_text`, with an encoder that is made once."""
     text = _compact(shown)
     return text if text.isascii() else arrow_tables.json_text(shown)
 

@@ -3,7 +3,7 @@
 The rules that make a log trustworthy (:mod:`kshell.protocol.verify`) need all of it in order, but of most batches only
 the header: those are held against here. What is left for whoever reads a piece is the CRC. Where anything is odd, the
 rest of that file is read and verified as everywhere else, beginning with the batch before: the outcome is that of
-:class:`~kshell.sources.log.LogReader`, and a test holds both against each other over every kind of damage.
+:class:`~kshell.sources.directory.log.LogReader`, and a test holds both against each other over every kind of damage.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from kshell.protocol.batches import HEADER_SIZE, MAX_BATCH, read_header
 from kshell.protocol.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, holds
 from kshell.protocol.verify import MAGIC, FixedEpoch, looking_ahead
 from kshell.protocol.windows import Windowed
-from kshell.sources.beside import leader_epochs
-from kshell.sources.files import Listing, Segment, SnapshotFile
-from kshell.sources.log import LogReader, opened
-from kshell.sources.ranges import FileWindows, open_file
-from kshell.sources.snapshot import SnapshotReader
+from kshell.sources.directory.files import Listing, Segment, SnapshotFile
+from kshell.sources.directory.log import LogReader, opened
+from kshell.sources.directory.ranges import FileWindows, open_file
+from kshell.sources.directory.sidecar_files import leader_epochs
+from kshell.sources.directory.snapshot import SnapshotReader
 from kshell.spark.files.headers import Headers, HeaderWalk
 from kshell.spark.files.plan import UNREAD, FilePlan, Finding, Runs, damaged
 

@@ -7,8 +7,8 @@ import struct
 
 from kshell.protocol.batches import CONTROL_BIT, HEADER_SIZE, LENGTH_END, MAX_BATCH, MIN_LENGTH, Batch, read_header
 from kshell.protocol.verify import LAST_OFFSET, MAGIC, LeaderEpochs
-from kshell.sources.files import Segment
-from kshell.sources.ranges import OpenFile
+from kshell.sources.directory.files import Segment
+from kshell.sources.directory.ranges import OpenFile
 from kshell.spark.files.plan import Runs
 
 _HEADER = struct.Struct(">qiib4xhi8xq14xi")

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kshell.errors import SourceError
-from kshell.sources.directory import ATTEMPTS, PAUSE
-from kshell.sources.files import Listing, SnapshotFile
-from kshell.sources.files import scan as list_again
+from kshell.sources.directory.files import Listing, SnapshotFile
+from kshell.sources.directory.files import scan as list_again
+from kshell.sources.directory.source import ATTEMPTS, PAUSE
 from kshell.spark.files.boundaries import Boundaries, snapshot_plan
 from kshell.spark.files.plan import UNREAD, FilePlan, Finding, Run
 from kshell.spark.files.scan import Found, Origin, files_of, find

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kshell.errors import SourceError
 from kshell.protocol.batches import HEADER_SIZE, MAX_BATCH, Batch, read_header
 from kshell.protocol.verify import MAGIC
-from kshell.sources.ranges import OpenFile, open_file
+from kshell.sources.directory.ranges import OpenFile, open_file
 from kshell.spark.files.plan import UNREAD, FilePlan, Finding, Run
 
 _PIECE = 4 << 20

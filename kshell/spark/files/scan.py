@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from kshell.errors import SourceError, SourceNotFoundError
-from kshell.sources.beside import meta_properties, node_id
-from kshell.sources.files import METADATA_DIRECTORY, Listing, SnapshotFile, is_remote, locate, scan
+from kshell.sources.directory.files import METADATA_DIRECTORY, Listing, SnapshotFile, is_remote, locate, scan
+from kshell.sources.directory.sidecar_files import meta_properties, node_id
 from kshell.sources.remote import plain
 
 _FILES = (".log", ".checkpoint")

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from kshell.protocol.batches import Batch
-from kshell.sources.files import named
+from kshell.sources.directory.files import named
 from kshell.spark.files.plan import FilePlan, Finding
 from kshell.spark.files.read import CRC, read
 

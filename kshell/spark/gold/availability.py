@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, MONTH, GoldTable, Tables
 from kshell.spark.gold.base.partitions import KEYS
 from kshell.spark.gold.partition_availability import MEASURES, MONTHS, SUMS, with_shares
+from kshell.tables.declaration import Field
 
 FIELDS = (
     CLUSTER,

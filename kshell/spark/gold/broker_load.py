@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.brokers import racks_by_day
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import SPANS
 from kshell.spark.gold.base.times import DAY_MS, by_day, covered, day, end_of_day
+from kshell.tables.declaration import Field
 
 FIELDS = (
     CLUSTER,

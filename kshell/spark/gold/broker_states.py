@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.brokers import OF_A_BROKER, staged
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
 from kshell.spark.gold.base.times import last_of
+from kshell.tables.declaration import Field
 
 FIELDS = (
     CLUSTER,

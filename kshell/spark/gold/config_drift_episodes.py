@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import compared, rows
 from kshell.spark.gold.base.compared import MEMBER, RESOURCE
 from kshell.spark.gold.base.declared import GoldTable, Tables
+from kshell.tables.declaration import Field
 
 FIELDS = (
     *compared.FIELDS,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.brokers import IS_FENCING, staged
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import IS_NEW_LEADER, SHRUNK, SPANS
 from kshell.spark.gold.base.times import HOUR_MS, hour, within
+from kshell.tables.declaration import Field
 
 FIELDS = (
     CLUSTER,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import IS_NEW_LEADER, SPANS
 from kshell.spark.gold.base.times import by_day, day, day_of, end_of_day
+from kshell.tables.declaration import Field
 
 FIELDS = (
     CLUSTER,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, MONTH, GoldTable, Shared, Tables
 from kshell.spark.gold.base.min_isr import with_min_isr
 from kshell.spark.gold.base.partitions import KEYS
 from kshell.spark.gold.base.times import clipped, end_of_month, split_by_month, timed
+from kshell.tables.declaration import Field
 
 MEASURES = (
     Field("offlineMs", "int64", "those without a leader"),

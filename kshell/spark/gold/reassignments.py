@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import KEYS, SPANS, episode
+from kshell.tables.declaration import Field
 
 FIELDS = (
     CLUSTER,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.tables import Field
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.tables.declaration import Field
 
 FIELDS = (
     CLUSTER,

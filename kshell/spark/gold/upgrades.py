@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import count, takewhile
 from typing import Any
 
-from kshell.commands.base.tables import Field
 from kshell.metadata.metadata_version import FEATURE, KRAFT_FEATURE, version_name
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.changes import bases, changes, with_found
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
 from kshell.spark.gold.base.times import day_of, versions_of
+from kshell.tables.declaration import Field
 
 FIELDS = (
     CLUSTER,

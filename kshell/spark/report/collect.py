@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
 from kshell.spark.report.base.told import Answers, Scope
 from kshell.spark.report.sections import sections
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kshell.sources.log import Progress
+    from kshell.sources.directory.log import Progress
     from kshell.spark.tables.warehouse import Warehouse
 
 _THREADS = 4

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kshell.commands.base.tables import Field
 from kshell.spark.silver.base.declare import silver, without
+from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

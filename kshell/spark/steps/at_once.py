@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kshell.sources.log import Progress
+    from kshell.sources.directory.log import Progress
 
 Work = tuple[str, Callable[[], None]]
 """What writes a table, with its name."""

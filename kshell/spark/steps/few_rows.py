@@ -6,10 +6,10 @@ import importlib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.arrow_tables import batches, schema
-from kshell.commands.base.result import Row
-from kshell.commands.base.tables import Field
+from kshell.engine.result import Row
 from kshell.spark.schemas import spark_schema
+from kshell.tables.arrow import batches, schema
+from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -6,12 +6,12 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.commands.base.tables import Field
 from kshell.spark.files.pack import Slice
 from kshell.spark.schemas import QUARANTINE_FIELDS, RECORDS, spark_schema
 from kshell.spark.steps.few_rows import frame_of_batches
 from kshell.spark.steps.spread import gathered, spread
 from kshell.spark.steps.tasks import Writing, quarantined
+from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -30,7 +30,7 @@ from kshell.spark.tables.steps import ClusterState
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kshell.sources.log import Progress
+    from kshell.sources.directory.log import Progress
     from kshell.spark.steps.step import Again
     from kshell.spark.tables.warehouse import Warehouse
     from kshell.spark.truth import Truth

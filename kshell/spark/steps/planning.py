@@ -18,7 +18,7 @@ from kshell.spark.truth import Reached, Truth, by_cluster, truth
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kshell.sources.log import Progress
+    from kshell.sources.directory.log import Progress
     from kshell.spark.truth.copy_log import Bad
 
 NOW = Point()

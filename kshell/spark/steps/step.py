@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
 from kshell.errors import EXIT_OK
-from kshell.sources.agreement import OTHER_CLUSTER
+from kshell.sources.copies.agreement import OTHER_CLUSTER
 from kshell.spark.schemas import COPY_FIELDS
 from kshell.spark.steps import unread
 from kshell.spark.steps.novelty import Fresh, fresh_of
@@ -20,7 +20,7 @@ from kshell.spark.steps.unread import Failures
 from kshell.spark.tables.catalog import COPIES
 
 if TYPE_CHECKING:
-    from kshell.sources.log import Progress
+    from kshell.sources.directory.log import Progress
     from kshell.spark.tables.steps import State
     from kshell.spark.tables.warehouse import Warehouse
     from kshell.spark.truth import Truth

@@ -17,7 +17,7 @@ from kshell.spark.truth import Truth
 from kshell.spark.truth.cluster import listed_again
 
 if TYPE_CHECKING:
-    from kshell.sources.log import Progress
+    from kshell.sources.directory.log import Progress
     from kshell.spark.tables.warehouse import Warehouse
 
 _ATTEMPTS = 4

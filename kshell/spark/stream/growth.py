@@ -12,13 +12,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.commands.base import arrow_tables
-from kshell.commands.base.tables import Field
 from kshell.spark.options import Options, parse
 from kshell.spark.schemas import spark_schema
 from kshell.spark.stream.place import Place, Places, behind
 from kshell.spark.stream.plan import present
 from kshell.spark.stream.source import Offset, Offsets
+from kshell.tables import arrow as arrow_tables
+from kshell.tables.declaration import Field
 
 _spark: Any = importlib.import_module("pyspark.sql.datasource")
 FORMAT = "kraft-growth"

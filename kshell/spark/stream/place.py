@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kshell.sources.files import Listing, Segment, SnapshotFile
+from kshell.sources.directory.files import Listing, Segment, SnapshotFile
 
 
 class Place(NamedTuple):

@@ -8,8 +8,8 @@ from functools import partial
 from typing import NamedTuple
 
 from kshell.errors import SourceNotFoundError
-from kshell.sources.files import Listing
-from kshell.sources.files import scan as list_again
+from kshell.sources.directory.files import Listing
+from kshell.sources.directory.files import scan as list_again
 from kshell.spark.files.pack import Slice, file_slices, pack
 from kshell.spark.files.plan import FilePlan, Finding
 from kshell.spark.files.scan import Found, Origin, Unread, find, identity, is_glob, origin

@@ -32,7 +32,7 @@ from kshell.spark.tables.warehouse import for_spark, location
 from kshell.spark.truth import by_cluster
 
 if TYPE_CHECKING:
-    from kshell.sources.log import Progress
+    from kshell.sources.directory.log import Progress
     from kshell.spark.tables.warehouse import Warehouse
     from kshell.spark.truth import Truth
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kshell.errors import SourceError
-from kshell.sources.directory import ATTEMPTS, PAUSE
-from kshell.sources.files import Listing, Segment, SnapshotFile
-from kshell.sources.ranges import open_file
+from kshell.sources.directory.files import Listing, Segment, SnapshotFile
+from kshell.sources.directory.ranges import open_file
+from kshell.sources.directory.source import ATTEMPTS, PAUSE
 from kshell.spark.files.boundaries import Boundaries
 from kshell.spark.files.headers import Headers
 from kshell.spark.files.pack import snapshot_of

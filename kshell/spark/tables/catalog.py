@@ -6,9 +6,9 @@ import importlib
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.commands.base.tables import Field
 from kshell.errors import UsageError
 from kshell.spark import schemas
+from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

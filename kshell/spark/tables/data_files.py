@@ -17,10 +17,10 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kshell.commands.base.arrow_tables import schema
-from kshell.commands.base.tables import Field
 from kshell.errors import CommandError, DataError
 from kshell.sources import remote
+from kshell.tables.arrow import schema
+from kshell.tables.declaration import Field
 
 CLUSTER = "clusterId"
 CODEC = "zstd"

@@ -15,12 +15,12 @@ import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kshell.commands.base.tables import Field
 from kshell.errors import CommandError, DataError, KshellError, UsageError
 from kshell.extras import require
 from kshell.sources import remote
 from kshell.spark.schemas import schema_json, spark_columns, sql_type
 from kshell.spark.tables.data_files import DataFile, DataFileWriter, file_system, lost_file
+from kshell.tables.declaration import Field
 
 STEP = "kshell.step"
 """The key in a commit's information that names the step which made it."""

@@ -23,12 +23,12 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from kshell.commands.base.arrow_tables import batches
-from kshell.commands.base.tables import OTHERS, Field
 from kshell.errors import CommandError, UsageError
 from kshell.sources import remote
 from kshell.spark.tables.data_files import file_system
 from kshell.spark.tables.delta import NO_TABLE, Table
+from kshell.tables.arrow import batches
+from kshell.tables.declaration import OTHERS, Field
 
 FOLDER = "_kshell"
 """Below the warehouse; Spark, DuckDB and others pass over names that begin so."""

@@ -22,7 +22,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from kshell.commands.base.tables import Field
 from kshell.errors import CommandError, DataError, UsageError
 from kshell.sources import remote
 from kshell.spark.schemas import spark_columns, spark_schema
@@ -32,6 +31,7 @@ from kshell.spark.tables.catalog import CLOSED, CURRENT, TableSpec
 from kshell.spark.tables.data_files import CLUSTER, SHARED, DataFile, DataFileWriter, lost_file
 from kshell.spark.tables.delta import NO_TABLE, RETAINED_HOURS, Table
 from kshell.spark.tables.steps import OPTIMIZE, VACUUM, ClusterState, State, StepLog, writer_lock
+from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

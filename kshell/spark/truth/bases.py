@@ -8,9 +8,9 @@ from typing import NamedTuple
 from kshell.errors import CorruptDataError, MissingCodecError, SourceError
 from kshell.protocol.batches import iter_records
 from kshell.protocol.primitives import DecodeError
-from kshell.sources.files import SnapshotFile
+from kshell.sources.directory.files import SnapshotFile
+from kshell.sources.directory.snapshot import SnapshotReader
 from kshell.sources.points import Point
-from kshell.sources.snapshot import SnapshotReader
 from kshell.spark.files.boundaries import snapshot_plan
 from kshell.spark.files.plan import UNREAD, FilePlan, Finding, damaged
 from kshell.spark.truth.merge import Stretch

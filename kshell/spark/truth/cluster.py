@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kshell.errors import SourceError, SourceNotFoundError
-from kshell.sources.directory import ATTEMPTS, PAUSE
-from kshell.sources.files import scan as list_again
+from kshell.sources.directory.files import scan as list_again
+from kshell.sources.directory.source import ATTEMPTS, PAUSE
 from kshell.sources.points import Point
 from kshell.spark.files.scan import Found
 from kshell.spark.truth.bases import Base, Begun, Snapshots, eras

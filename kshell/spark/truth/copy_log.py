@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from kshell.sources.files import Listing
+from kshell.sources.directory.files import Listing
 from kshell.spark.files.plan import FilePlan, Finding, Run
 from kshell.spark.files.scan import Found
 from kshell.spark.stream.resume import Start

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kshell.protocol.primitives import Uuid
-from kshell.sources.agreement import cluster_of, contradiction, rank
-from kshell.sources.copies import Pair
+from kshell.sources.copies.agreement import cluster_of, contradiction, rank
+from kshell.sources.copies.logs import Pair
 from kshell.spark.truth.marks import marks
 from kshell.spark.truth.members import Member
 

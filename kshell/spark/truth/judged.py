@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kshell.sources.agreement import Agreement, agreement, rank
-from kshell.sources.copies import Pair, read_together
+from kshell.sources.copies.agreement import Agreement, agreement, rank
+from kshell.sources.copies.logs import Pair, read_together
 from kshell.spark.truth.history import History, Pairs
 from kshell.spark.truth.members import Member
 from kshell.spark.truth.values import ENDLESS

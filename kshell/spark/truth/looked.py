@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kshell.sources.directory import without_collector
+from kshell.sources.directory.source import without_collector
 from kshell.spark.files.plan import FilePlan
 from kshell.spark.files.scan import Found
 from kshell.spark.truth.copy_log import Bad, Log, clipped, everywhere, is_there, log_of, plan, without

@@ -10,9 +10,9 @@ from kshell.metadata.families.quorum import QUORUM, VOTERS
 from kshell.metadata.image import Image
 from kshell.metadata.replay import Replayer
 from kshell.protocol.primitives import Uuid
-from kshell.sources.directory import load_listing
-from kshell.sources.files import Listing
-from kshell.sources.snapshot import load_snapshot
+from kshell.sources.directory.files import Listing
+from kshell.sources.directory.snapshot import load_snapshot
+from kshell.sources.directory.source import load_listing
 
 _RESERVED = 100
 """Ids below that number have a meaning of their own (``org.apache.kafka.common.Uuid``)."""

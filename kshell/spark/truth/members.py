@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError
 from kshell.protocol.batches import Batch
 from kshell.protocol.verify import Torn
-from kshell.sources.beside import leader_epochs
-from kshell.sources.copies import Copy
-from kshell.sources.files import SnapshotFile
-from kshell.sources.log import Progress
+from kshell.sources.copies.logs import Copy
+from kshell.sources.directory.files import SnapshotFile
+from kshell.sources.directory.log import Progress
+from kshell.sources.directory.sidecar_files import leader_epochs
 from kshell.spark.files.plan import FilePlan, Finding, Runs
 from kshell.spark.files.read import read
 from kshell.spark.files.scan import Found

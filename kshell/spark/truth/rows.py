@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from kshell.sources.agreement import REFERENCE, Standing, reason
-from kshell.sources.copies import Copy
-from kshell.sources.files import named
+from kshell.sources.copies.agreement import REFERENCE, Standing, reason
+from kshell.sources.copies.logs import Copy
+from kshell.sources.directory.files import named
 from kshell.sources.points import missing
 from kshell.spark.files.plan import FilePlan, Finding, Run
 from kshell.spark.files.read import CRC

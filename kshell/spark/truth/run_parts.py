@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kshell.errors import SourceError
 from kshell.protocol.batches import HEADER_SIZE, Batch, read_header
-from kshell.sources.ranges import OpenFile, open_file
+from kshell.sources.directory.ranges import OpenFile, open_file
 from kshell.spark.files.headers import header_at, plausible_header
 from kshell.spark.files.plan import Run
 

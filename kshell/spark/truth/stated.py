@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kshell.sources.beside import quorum_state
-from kshell.sources.files import Listing
+from kshell.sources.directory.files import Listing
+from kshell.sources.directory.sidecar_files import quorum_state
 
 
 class Stated(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kshell.errors import CorruptDataError
-from kshell.sources.agreement import DIVERGED, NOT_COMPARED, OTHER_CLUSTER, REFERENCE, Standing
+from kshell.sources.copies.agreement import DIVERGED, NOT_COMPARED, OTHER_CLUSTER, REFERENCE, Standing
 from kshell.spark.files.plan import FilePlan, damaged
 from kshell.spark.truth.bases import Begun, Snapshots
 from kshell.spark.truth.copy_log import Log

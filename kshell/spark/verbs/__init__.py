@@ -8,10 +8,10 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple, NoReturn
 
-from kshell.commands.base.arguments import SHAPING, parse
-from kshell.commands.base.result import Result
-from kshell.commands.base.spec import Arg, Command, Example, Flag
 from kshell.discovery import module_names
+from kshell.engine.arguments import SHAPING, parse
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Result
 from kshell.errors import UsageError
 
 _ANSWERS = ("output", "color", "no_header", "timeout")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from kshell.commands.base.result import Report
-from kshell.commands.base.spec import Example, Flag
+from kshell.engine.declaration import Example, Flag
+from kshell.engine.result import Report
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
 

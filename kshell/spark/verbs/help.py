@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base import usage
-from kshell.commands.base.result import Text
-from kshell.commands.base.spec import Arg, Example
+from kshell.engine import usage
+from kshell.engine.declaration import Arg, Example
+from kshell.engine.result import Text
 from kshell.spark import verbs
 from kshell.spark.session import NAME
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kshell.commands.base.result import Row, Rows, typed
-from kshell.commands.base.spec import Arg, Example
+from kshell.engine.declaration import Arg, Example
+from kshell.engine.result import Row, Rows, typed
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.tables import catalog

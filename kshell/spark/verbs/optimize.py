@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.result import Rows, typed
-from kshell.commands.base.spec import Example, Flag
+from kshell.engine.declaration import Example, Flag
+from kshell.engine.result import Rows, typed
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
 from kshell.spark.verbs.base.warehouse_flags import OUT

@@ -7,15 +7,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.query import plain, unique
-from kshell.commands.base.result import Column, Row, Rows
-from kshell.commands.base.spec import Arg, Example, Flag
+from kshell.engine.declaration import Arg, Example, Flag
+from kshell.engine.result import Column, Row, Rows
 from kshell.errors import CommandError, UsageError
 from kshell.escape import terminal
 from kshell.sources.points import Point
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.base.warehouse_flags import OUT, point
+from kshell.tables.query import plain, unique
 
 if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse

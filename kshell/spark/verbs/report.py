@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Report, Rows, Section, typed
-from kshell.commands.base.spec import Example, Flag
+from kshell.engine.declaration import Example, Flag
+from kshell.engine.result import Report, Rows, Section, typed
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.commands.base.result import Rows, typed
-from kshell.commands.base.spec import Arg, Example
+from kshell.engine.declaration import Arg, Example
+from kshell.engine.result import Rows, typed
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb

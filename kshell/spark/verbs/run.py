@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Report
-from kshell.commands.base.spec import Arg, Example
+from kshell.engine.declaration import Arg, Example
+from kshell.engine.result import Report
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.base.warehouse_flags import OUT, SINCE, SOURCE_FLAGS, sources_of

@@ -8,8 +8,8 @@ import signal
 import sys
 from typing import Any
 
-from kshell.commands.base.result import Report
-from kshell.commands.base.spec import Arg, Example, Flag
+from kshell.engine.declaration import Arg, Example, Flag
+from kshell.engine.result import Report
 from kshell.errors import EXIT_INTERRUPTED, UsageError
 from kshell.sources.points import Point
 from kshell.spark.session import NAME

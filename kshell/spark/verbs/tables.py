@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.base.result import Result, Row, Rows, typed
-from kshell.commands.base.spec import Arg, Example, Flag
+from kshell.engine.declaration import Arg, Example, Flag
+from kshell.engine.result import Result, Row, Rows, typed
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.tables import catalog
@@ -35,7 +35,7 @@ def run(args: Any) -> Result:
 
 
 def _columns(specs: Iterable[TableSpec]) -> Iterator[Row]:
-    from kshell.commands.base.tables import said
+    from kshell.tables.declaration import said
 
     for spec in specs:
         for field in spec.fields:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as fn
 
-from kshell.commands.base.tables import Field, tables
 from kshell.errors import UsageError
 from kshell.metadata import partition_state
 from kshell.metadata.min_isr import CONFIG as MIN_ISR
@@ -20,6 +19,7 @@ from kshell.spark.schemas import spark_schema
 from kshell.spark.silver.base.declare import CLUSTER
 from kshell.spark.steps.few_rows import frame_of
 from kshell.spark.views.config_facts import with_facts
+from kshell.tables.declaration import Field, tables
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

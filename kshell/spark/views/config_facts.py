@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as fn
 
-from kshell.commands.base.tables import Field
 from kshell.metadata.config_keys import PER_MECHANISM
 from kshell.metadata.config_types import TABLE, known_types
 from kshell.spark.steps.few_rows import frame_of
+from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -25,7 +25,7 @@ _SECRET = "PASSWORD"
 
 def with_facts(rows: DataFrame) -> DataFrame:
     """Rows with ``resourceType`` and ``name``, and beside them ``type`` and ``isSensitive`` of that key, null where no
-    release knows it: as :func:`kshell.commands.base.config_check.known_key` finds it.
+    release knows it: as :func:`kshell.tables.config_check.known_key` finds it.
     """
     listed = (
         {"_kind": kind, "_key": name, "type": known.type} for kind in TABLE for name, known in known_types(kind).items()

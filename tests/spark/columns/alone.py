@@ -6,7 +6,6 @@ import importlib
 from collections.abc import Iterable
 from typing import Any
 
-from kshell.commands.base.arrow_tables import json_text
 from kshell.errors import MissingCodecError
 from kshell.metadata.records import decode_record
 from kshell.metadata.redaction import REDACTED, Redaction
@@ -14,6 +13,7 @@ from kshell.protocol.batches import Batch, iter_records
 from kshell.protocol.primitives import DecodeError
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import RECORD_FIELDS
+from kshell.tables.arrow import json_text
 from tests.builders import batches
 
 Row = tuple[Any, ...]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kshell.errors import SourceNotFoundError, SourcePermissionError
-from kshell.sources.files import METADATA_DIRECTORY, Listing
-from kshell.sources.files import scan as scan_of_files
+from kshell.sources.directory.files import METADATA_DIRECTORY, Listing
+from kshell.sources.directory.files import scan as scan_of_files
 from kshell.spark.files.scan import Origin, Unread, find
 from tests.builders import FIXTURES, batch, node_name, recorded, value, write_log, write_snapshot
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests.builders import control, value, write_log
 from tests.spark.gold.busy import BEGIN, DAY, HOUR, RACKS, Clock, Cluster, right
 

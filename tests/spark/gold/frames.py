@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kshell.commands.base.tables import Field
 from kshell.protocol.control import CONTROL_TYPES
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark import gold, silver
 from kshell.spark.schemas import CLUSTER_FIELDS, RECORD_FIELDS, spark_schema
+from kshell.tables.declaration import Field
 from tests.spark.gold.expected.spans import Cluster
 from tests.spark.gold.replay import lines, replay
 from tests.spark.reading import dumped

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import kshell
-from kshell.commands.base.tables import tables
+from kshell.engine.session import Session
 from kshell.protocol.control import CONTROL_TYPES
-from kshell.session import Session
-from kshell.sources.directory import DirectorySource, before_the_log
-from kshell.sources.files import SnapshotFile
-from kshell.sources.log import LogReader
+from kshell.sources.directory.files import SnapshotFile
+from kshell.sources.directory.log import LogReader
+from kshell.sources.directory.source import DirectorySource, before_the_log
 from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import partitions
 from kshell.spark.options import parse
+from kshell.tables.declaration import tables
 
 Era = tuple[str, str | None, int, int]
 """clusterId, base, sinceOffset, toOffset."""

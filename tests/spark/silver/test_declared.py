@@ -5,11 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from kshell.commands.base.tables import tables
-from kshell.commands.base.tables_topics import PARTITIONS_TABLE
 from kshell.metadata.records import record_types
 from kshell.protocol.control import CONTROL_TYPES
 from kshell.spark import silver
+from kshell.tables.declaration import tables
+from kshell.tables.state.topics import PARTITIONS_TABLE
 
 
 def test_every_table_has_its_key_its_version_and_only_known_types() -> None:

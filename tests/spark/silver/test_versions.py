@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kshell.commands.base.tables import tables
+from kshell.engine.session import Session
 from kshell.metadata.image import EMPTY
-from kshell.session import Session
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from kshell.spark import silver
 from kshell.spark.schemas import RECORD_FIELDS, spark_schema
+from kshell.tables.declaration import tables
 from tests.builders import recorded
 from tests.notebooks import sparks
 from tests.spark.silver import made_up

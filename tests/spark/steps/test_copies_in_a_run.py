@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import kshell
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark import cli
 from kshell.spark.steps import planning
 from kshell.spark.tables import catalog

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.sources.files import scan
+from kshell.sources.directory.files import scan
 from kshell.spark.files.pack import Slice
 from kshell.spark.files.plan import FilePlan, Finding, Run
 from kshell.spark.files.scan import Found, Origin

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark import gold
 from kshell.spark.files.scan import find
 from kshell.spark.gold.base.declared import GoldTable

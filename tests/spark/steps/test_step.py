@@ -15,9 +15,9 @@ import kshell.spark
 from kshell.errors import CommandError, SourceError, SourcePermissionError
 from kshell.protocol.batches import write_batch
 from kshell.protocol.control import CONTROL_TYPES
-from kshell.sources.directory import DirectorySource
-from kshell.sources.files import METADATA_DIRECTORY, Listing
-from kshell.sources.files import scan as scan_of_files
+from kshell.sources.directory.files import METADATA_DIRECTORY, Listing
+from kshell.sources.directory.files import scan as scan_of_files
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import Point, offset_at
 from kshell.spark.files.scan import find, spelled
 from kshell.spark.options import SLICE_BYTES

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kshell.errors import UnreadError
-from kshell.sources.files import METADATA_DIRECTORY
-from kshell.sources.ranges import open_file
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.ranges import open_file
 from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import partitions
 from kshell.spark.options import parse

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kshell.errors import SourceNotFoundError
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark.files.headers import Headers
 from kshell.spark.options import UNLIMITED
 from kshell.spark.stream import resume as stream_resume

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark.failures import WORKER_STARTS, is_late_worker
 from tests.builders import FIXTURES, batch, value, write_log
 from tests.notebooks import sparks

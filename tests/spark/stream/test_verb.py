@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark import cli
 from tests.builders import FIXTURES
 from tests.spark.beyond import CHEAP, confs

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kshell.commands.base import arrow_tables
-from kshell.commands.base.tables import OTHERS, Field
 from kshell.spark.tables.catalog import TableSpec
 from kshell.spark.tables.data_files import DataFile
 from kshell.spark.tables.steps import ClusterState
 from kshell.spark.tables.warehouse import Warehouse
+from kshell.tables import arrow as arrow_tables
+from kshell.tables.declaration import OTHERS, Field
 
 COLUMNS = (Field("clusterId", "string", "the cluster"), Field("n", "int64", "a number"))
 NESTED = (

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base import arrow_tables
-from kshell.commands.base.tables import Field
 from kshell.errors import CommandError, DataError
 from kshell.spark.tables import data_files
 from kshell.spark.tables.data_files import DataFile, DataFileWriter
+from kshell.tables import arrow as arrow_tables
+from kshell.tables.declaration import Field
 from tests.rights import locked
 
 arrow = pytest.importorskip("pyarrow")

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-from kshell.commands.base.arrow_tables import batches
-from kshell.commands.base.tables import OTHERS, Field, Type
 from kshell.errors import CommandError
 from kshell.spark.schemas import schema_json
 from kshell.spark.tables import catalog
@@ -23,6 +21,8 @@ from kshell.spark.tables.data_files import DataFile
 from kshell.spark.tables.delta import Table
 from kshell.spark.tables.steps import FOLDER, ClusterState
 from kshell.spark.tables.warehouse import Warehouse
+from kshell.tables.arrow import batches
+from kshell.tables.declaration import OTHERS, Field, Type
 from tests.kafka.jars import Unavailable
 from tests.needed import missing
 from tests.spark.tables.other_spark import SPARK, Answer, OtherSpark, Refused, running

@@ -368,7 +368,7 @@ def test_what_is_damaged_is_named(tmp_path: Path, table: str, damage: str) -> No
 
 
 def test_columns_that_were_added_are_null_in_older_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kshell.commands.base.tables import Field
+    from kshell.tables.declaration import Field
 
     warehouse = Warehouse(None, str(tmp_path))
     with warehouse.writing():

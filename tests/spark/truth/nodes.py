@@ -6,7 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests.builders import batches, write_log
 from tests.spark.truth.truths import Tables
 

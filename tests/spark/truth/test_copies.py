@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark.truth import by_cluster
 from tests.builders import (
     FIXTURES,

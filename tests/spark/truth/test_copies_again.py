@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests.builders import (
     batch,
     batches,

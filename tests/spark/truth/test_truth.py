@@ -11,9 +11,9 @@ import pytest
 
 from kshell.errors import DataError, SourceError
 from kshell.metadata.image import Image
-from kshell.sources import directory as directories
-from kshell.sources.directory import DirectorySource
-from kshell.sources.files import METADATA_DIRECTORY
+from kshell.sources.directory import source as directories
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import Point
 from kshell.spark import truth as package
 from kshell.spark.files.read import CRC

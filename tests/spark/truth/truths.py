@@ -13,9 +13,9 @@ from typing import Any
 from kshell.metadata.image import Image
 from kshell.metadata.replay import Replayer
 from kshell.protocol.batches import Batch, read_header
-from kshell.sources.files import SnapshotFile
+from kshell.sources.directory.files import SnapshotFile
+from kshell.sources.directory.snapshot import SnapshotReader
 from kshell.sources.points import Point
-from kshell.sources.snapshot import SnapshotReader
 from kshell.spark.decoding.decode import View
 from kshell.spark.files.plan import Finding
 from kshell.spark.files.read import read

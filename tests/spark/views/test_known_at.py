@@ -10,7 +10,7 @@ from typing import Any
 from kshell.errors import DataError
 from kshell.metadata.image import Image
 from kshell.protocol.batches import write_batch
-from kshell.sources.directory import DirectorySource
+from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import offset_at
 from kshell.spark.views.known_at import known_at, known_by
 from tests.builders import TIME, metadata, snapshot, value, write_log, write_snapshot

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.commands.base.tables import Field
 from kshell.spark.gold.base.declared import CLUSTER, Tables
+from kshell.tables.declaration import Field
 
 RESOURCE = ("resource", "resourceType", "within", "scope")
 """Resources of that name in several clusters, or all brokers ``within`` one. In the order to sort by."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from kshell.commands.base.tables import Field
+from kshell.tables.declaration import Field
 
 CLUSTER = Field("clusterId", "string", "the cluster")
 

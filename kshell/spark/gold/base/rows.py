@@ -6,8 +6,8 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.commands.base.tables import Field
 from kshell.spark.schemas import spark_columns
+from kshell.tables.declaration import Field
 
 _UNTIL = Field("untilMs", "int64", "the time from which on the row is final")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
 from kshell.spark.report.base.told import Column, Scope
 
 DAYS = 366

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from kshell.commands.base.result import Row
+from kshell.engine.result import Row
 from kshell.metadata.health import check as health
 
 LEVELS = health.LEVELS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.commands.base.tables import Field, tables
+from kshell.tables.declaration import Field, tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as fn
 
-from kshell.commands.base.tables import Field
 from kshell.protocol.control import CONTROL_TYPES
 from kshell.spark.silver.base.declare import BASE
+from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

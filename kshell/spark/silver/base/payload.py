@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as fn
 
-from kshell.commands.base.tables import Field
 from kshell.spark.schemas import column_name, record_fields, spark_schema
 from kshell.spark.silver.base.declare import BASE, SilverTable
 from kshell.spark.silver.base.states import until_base, versions_of, was
+from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

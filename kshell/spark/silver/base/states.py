@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as fn
 
-from kshell.commands.base.tables import OTHERS, Type
 from kshell.spark.silver.base.declare import BASE, SilverTable
+from kshell.tables.declaration import OTHERS, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kshell.commands.base.result import Report, Row, Rows, Section, typed
+from kshell.engine.result import Report, Row, Rows, Section, typed
 from kshell.errors import EXIT_DATA, EXIT_OK
 from kshell.spark.steps.step import Summary
 from kshell.spark.tables import catalog

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from kshell.commands.base.spec import Flag
+from kshell.engine.declaration import Flag
 from kshell.errors import UsageError
 from kshell.sources.points import Point, parse_point
 from kshell.sources.remote import plain

@@ -1,0 +1,1 @@
+"""What the nodes of a cluster say of themselves, and what the checks of a cluster look at."""

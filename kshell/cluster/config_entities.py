@@ -1,0 +1,124 @@
+"""Entities that have configs, as commands name them (``TOPIC:orders``), and the nodes that can be asked about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from kshell.errors import CommandError, KshellError, NodeError, ServerError, UsageError
+from kshell.metadata.families.configs import RESOURCE_TYPES, Resource, resource_segment
+from kshell.metadata.families.topics import NAMES
+from kshell.metadata.names import sort_key
+from kshell.metadata.partial import told_by
+from kshell.tree.globs import component, is_glob
+
+if TYPE_CHECKING:
+    from kshell.client.nodes import Nodes
+    from kshell.engine.session import Session
+    from kshell.sources.brokers.config_entries import Described
+
+KINDS = tuple(RESOURCE_TYPES.values())
+_OF_ONE_NODE = ("BROKER", "BROKER_LOGGER")
+_UNKNOWN_TOPIC = 3
+
+
+def parse_entity(text: str) -> Resource:
+    """``TOPIC:orders`` -> its type and name; a type alone has the name ``""``: its default. Raises UsageError."""
+    kind, colon, name = text.partition(":")
+    kind = kind.upper()
+    if kind not in KINDS:
+        raise UsageError(f"{text}: not TYPE:NAME", hint=f"types: {', '.join(KINDS)}; such as TOPIC:orders, BROKER:1")
+    if colon and not name:
+        raise UsageError(f"{text}: the name is missing", hint=f"{kind} alone is the default of all")
+    if not name and kind != "BROKER":
+        raise UsageError(
+            f"{text}: a name is needed", hint=f"{kind}:NAME, or {kind}:'*' for all; only BROKER has a default"
+        )
+    return kind, name
+
+
+def expand(session: Session, text: str) -> list[Resource]:
+    """The resources that an entity stands for; names may be globs. Raises UsageError, CommandError for none."""
+    kind, name = parse_entity(text)
+    if not is_glob(name):
+        if not session.source.is_live and not exists(session, (kind, name)):
+            raise CommandError(f"{text}: the image has no such {kind.lower().replace('_', ' ')}")
+        return [(kind, name)]
+    matches = component(name).fullmatch
+    found = [(kind, one) for one in sorted(set(_names(session, kind)), key=sort_key) if matches(one)]
+    if not found:
+        raise CommandError(f"{text}: nothing matches")
+    return found
+
+
+def exists(session: Session, resource: Resource) -> bool:
+    """Whether the image knows the resource; groups and metrics subscriptions need not exist to be asked about."""
+    kind, name = resource
+    return not name or kind not in ("TOPIC", "BROKER") or name in _names(session, kind)
+
+
+def _names(session: Session, kind: str) -> Iterator[str]:
+    image = session.image
+    if kind == "TOPIC":
+        yield from image[NAMES]
+    elif kind in _OF_ONE_NODE:
+        yield from map(str, image["brokers"])
+    yield from (name for found, name in image["configs"] if found == kind and name)
+
+
+def complete_entity(session: Session, typed: str) -> Iterable[str]:
+    """Resources that have configs, topics and brokers without any, then the types."""
+    named = {*session.image["configs"], *(("TOPIC", name) for name in session.image[NAMES])}
+    named |= {("BROKER", str(number)) for number in session.image["brokers"]}
+    known = [":".join(filter(None, resource)) for resource in named]
+    return [word for word in (*sorted(known), *(f"{kind}:" for kind in KINDS)) if word.startswith(typed)]
+
+
+def ask(session: Session, nodes: Nodes, resources: Iterable[Resource], *, docs: bool) -> Iterator[Described]:
+    """What nodes tell of the resources: a node of itself, any node of the rest. Failures are among the answers."""
+    from kshell.cluster.members import connection_to, find_member  # late: a directory needs no client
+    from kshell.sources.brokers.configs import describe
+
+    shared: list[Resource] = []
+    for resource in resources:
+        if resource[0] not in _OF_ONE_NODE or not resource[1]:
+            shared.append(resource)
+            continue
+        try:
+            connection = connection_to(nodes, find_member(session, nodes, _node_id(resource)))
+            try:
+                yield from describe(connection, [resource], synonyms=True, documentation=docs)
+            finally:
+                connection.close()
+        except NodeError as error:
+            yield _failed(resource, error)
+    waiting = dict.fromkeys(shared)
+    try:
+        for described in describe(nodes.any(), shared, synonyms=True, documentation=docs) if shared else ():
+            waiting.pop(described.resource, None)
+            yield described
+    except NodeError as error:
+        for resource in waiting:
+            yield _failed(resource, error)
+
+
+def _node_id(resource: Resource) -> int:
+    name = resource[1]
+    if not (name.isascii() and name.isdigit()) or len(name) > 10:
+        raise UsageError(f"{resource_segment(resource)}: the name of a broker is its id")
+    return int(name)
+
+
+def _failed(resource: Resource, error: NodeError) -> Described:
+    from kshell.sources.brokers.config_entries import Described
+
+    return Described(resource, (), error, told_by(error.node, error.api or "", -1))
+
+
+def failure_of(described: Described) -> KshellError | None:
+    """Why there are no configs of a resource: that it does not exist is no node's failure."""
+    if described.failure is None:
+        return None
+    if isinstance(described.failure, ServerError) and described.failure.code == _UNKNOWN_TOPIC:
+        return CommandError(f"{resource_segment(described.resource)}: there is no such topic")
+    return described.failure

@@ -1,0 +1,138 @@
+"""What the checks of ``health`` and ``status`` look at, gathered from a source."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kshell.cluster.feature_standing import standing
+from kshell.errors import KshellError
+from kshell.metadata.checkpoint import ONLY_LOG
+from kshell.metadata.health.check import SnapshotAge, SnapshotSlip, State
+from kshell.metadata.image import Image
+from kshell.metadata.min_isr import MinIsr
+from kshell.metadata.partial import MISSING
+from kshell.sources.directory import describe
+from kshell.sources.directory.log import LogReader
+
+if TYPE_CHECKING:
+    from kshell.client.nodes import Nodes
+    from kshell.engine.session import Session
+    from kshell.sources.directory.files import Listing
+    from kshell.sources.source import Loaded
+
+_REPLAYED = 64 << 20
+"""Bytes of log that are replayed at most, to compare a snapshot with them."""
+
+
+def state_of(session: Session, least: MinIsr) -> State:
+    """Everything that checks look at. What cannot be asked for is left in the remarks. Raises KshellError."""
+    loaded = session.loaded
+    nodes = session.source.nodes if session.until is None else None
+    told = None if nodes is None else _quorum(session, nodes)
+    if told is not None:
+        voters = tuple(sorted(one["id"] for one in told["voters"]))
+    else:
+        voters = tuple(sorted(voter["voterId"] for voter in describe.voters(loaded)))
+    session.remarks += [f"not checked: {name}: {why}" for name, why in _refused(loaded.image)]
+    return State(
+        image=loaded.image,
+        standing=standing(session),
+        min_isr=least,
+        now=_moment(loaded) if nodes is None else int(time.time() * 1000),
+        voters=voters,
+        quorum=told,
+        snapshots=_told_snapshots(session, loaded) if session.source.is_live else _snapshots(session, loaded),
+        slips=_slips(session, loaded),
+        is_partial=not session.source.has_log,
+    )
+
+
+def _refused(image: Image) -> list[tuple[str, str]]:
+    """Every part of an image for which brokers were asked and did not answer, and why; checks may look at any."""
+    from kshell.sources.brokers.source import parts
+
+    return sorted((part.path[-1], image[MISSING][part.path]) for part in parts() if part.path in image[MISSING])
+
+
+def _moment(loaded: Loaded) -> int | None:
+    """A directory's state is of the last record's time: a copy may be looked at long after."""
+    found = max(loaded.last_timestamp, loaded.image.provenance.timestamp)
+    return found if found > 0 else None
+
+
+def _quorum(session: Session, nodes: Nodes) -> Mapping[str, Any] | None:
+    from kshell.errors import AuthorizationError, ServerError, UnsupportedVersionError
+    from kshell.sources.quorum.facts import describe_quorum
+
+    try:
+        return describe_quorum(nodes)
+    except (AuthorizationError, ServerError, UnsupportedVersionError) as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        session.remarks.append(f"not checked: how the quorum keeps up: {error.message}{hint}")
+        return None
+
+
+def _told_snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
+    """What the leader of a running quorum says now; brokers know nothing of snapshots."""
+    from kshell.errors import NodeError
+    from kshell.sources.quorum.newest_snapshot import snapshot_age
+    from kshell.sources.quorum.source import QuorumSource
+
+    if session.until is not None or not isinstance(session.source, QuorumSource):
+        return None
+    try:
+        return snapshot_age(session.source, loaded)
+    except NodeError as error:
+        session.remarks.append(f"not checked: the age of snapshots: {error.message}")
+        return None
+
+
+def _snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
+    """``None`` for a lone file, and where the newest snapshot up to the moment is not the one that was read."""
+    listing = loaded.listing
+    if listing.directory is None or not listing.segments or loaded.last_timestamp <= 0:
+        return None
+    until = session.until
+    # The one at offset 0 was made when the directory was formatted: it tells the first voters, not how servers fare.
+    ends = [(one.end_offset or 0, one.path) for one in listing.snapshots]
+    there = [path for end, path in ends if end > 0 and (until is None or end <= until + 1)]
+    used = None
+    if there:
+        if loaded.snapshot is None or loaded.snapshot.path != there[-1]:
+            return None
+        used = loaded.snapshot.timestamp
+    first = _first_timestamp(listing)
+    size = sum(one.size for one in listing.segments)
+    return SnapshotAge(used, loaded.last_timestamp if first is None else first, loaded.last_timestamp, size)
+
+
+def _slips(session: Session, loaded: Loaded) -> tuple[SnapshotSlip, ...]:
+    """What a snapshot brought and the log did not, as far as it is shown still. A long log is not replayed for it."""
+    from kshell.cluster.snapshot_slips import slips
+    from kshell.sources.directory.checkpoints import log_before
+    from kshell.tree.paths import join, walk
+
+    if session.source.is_live or not session.source.has_log:
+        return ()
+    size = log_before(loaded.listing)
+    if size > _REPLAYED and not (session.past is not None and session.past.is_recorded):
+        session.remarks.append(
+            f"not checked: whether snapshots agree with the {size >> 20} MiB of log before them; `info` compares them"
+        )
+        return ()
+    return tuple(
+        SnapshotSlip(join(slip.path), slip.snapshot, slip.what)
+        for slip in slips(session, lasting=True)
+        if (walk(session.root, slip.path) is None) == (slip.what == ONLY_LOG)
+    )
+
+
+def _first_timestamp(listing: Listing) -> int | None:
+    """When the first record of the log was written; ``None`` where that cannot be read."""
+    with contextlib.suppress(KshellError, FileNotFoundError):
+        for _, batch in LogReader(listing):
+            return batch.base_timestamp if batch.base_timestamp > 0 else None
+    return None

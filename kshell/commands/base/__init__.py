@@ -1,1 +1,0 @@
-"""What commands are made of: their declaration, the command language, results."""

@@ -1,0 +1,216 @@
+"""A command's words into typed arguments, by what the command declares.
+
+A parser of our own: the declarations hold all there is to know (docs/decisions/0010).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+from kshell.engine.declaration import Command, Flag
+from kshell.errors import UsageError
+
+FORMATS = ("text", "wide", "json", "jsonl", "yaml", "csv", "tsv", "markdown", "html")
+COLORS = ("auto", "always", "never")
+_LONGEST = 1e8
+"""Seconds: some years, and as many as the system's timer takes."""
+_DIGITS = 18
+"""Of a number: what fits into 64 bits."""
+
+
+def seconds(text: str) -> float:
+    """A positive number of seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not value > 0:
+        raise ValueError("a positive number of seconds")
+    return min(value, _LONGEST)
+
+
+def count(text: str) -> int:
+    """A whole number that is not negative: a depth, an offset."""
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError("a whole number of 0 or more")
+    if len(text) > _DIGITS:
+        raise ValueError(f"a number of {_DIGITS} digits or fewer")
+    return int(text)
+
+
+def regex(text: str) -> re.Pattern[str]:
+    """A regular expression, compiled. Raises UsageError with the place of the fault."""
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise UsageError(f"{text!r} is not a regular expression: {error}") from None
+
+
+SHAPING = (
+    Flag(("-o", "--output"), "format of the answer", metavar="FORMAT", choices=FORMATS),
+    Flag(("--as-of",), "the state at an offset or time, not the newest", metavar="POINT", dashed=True),
+    Flag(("--show-secrets",), "show values that are redacted otherwise"),
+    Flag(("--color",), "colours: auto, always or never", metavar="WHEN", choices=COLORS),
+    Flag(("--no-header",), "no header line in tables"),
+    Flag(("--timeout",), "give up after so many seconds", metavar="SECONDS", convert=seconds),
+)
+"""Options that shape an answer: accepted before the command and after it."""
+
+_HELP = Flag(("-h", "--help"), "help on this command")
+
+
+def shaping_of(command: Command) -> list[Flag]:
+    """The options of every command, but for those whose names the command uses itself."""
+    return _untaken(command, SHAPING)
+
+
+def flags_of(command: Command) -> list[Flag]:
+    """All that a command understands: its own flags, the shaping ones, and help; its own win."""
+    return [*command.flags, *_untaken(command, (*SHAPING, _HELP))]
+
+
+def _untaken(command: Command, flags: Iterable[Flag]) -> list[Flag]:
+    taken = {name for flag in command.flags for name in flag.names}
+    return [flag for flag in flags if taken.isdisjoint(flag.names)]
+
+
+def parse(command: Command, words: list[str]) -> SimpleNamespace:
+    """The typed arguments in ``words``, flags and others in any order. Raises UsageError.
+
+    Where the last argument is a command line (``watch``), its first word ends the flags: the rest are that line's.
+    """
+    hint = f"`help {command.name}` shows how it is used"
+    reader = _Reader(command.name, flags_of(command), hint)
+    rest = reader.read(words, intermixed=not command.takes_line)
+    missing = None
+    for arg in command.args:
+        if arg.arity in "1?":
+            value: Any = rest.pop(0) if rest else None
+        else:
+            value, rest = rest, []
+        setattr(reader.found, arg.name, value)
+        if not value and value != "" and arg.arity in "1+":
+            missing = missing or arg.name.upper()
+    # Counts matter only without `--help`, so that `ls --help` needs no arguments.
+    if not getattr(reader.found, "help", False):
+        if missing:
+            raise UsageError(f"{command.name}: {missing} is missing", hint=hint)
+        if rest:
+            raise UsageError(f"{command.name}: more than it takes: {' '.join(rest)}", hint=hint)
+    return reader.found
+
+
+def parse_options(program: str, flags: Iterable[Flag], words: list[str]) -> tuple[SimpleNamespace, list[str]]:
+    """(what the flags at the front say, the first word that is none with all that follow it). Raises UsageError."""
+    reader = _Reader("", flags, f"`{program} --help` lists the options")
+    return reader.found, reader.read(words, intermixed=False)
+
+
+class _Reader:
+    """One pass over the words. ``found`` has an attribute for every flag, given or not."""
+
+    def __init__(self, owner: str, flags: Iterable[Flag], hint: str) -> None:
+        self.found = SimpleNamespace()
+        self._owner = owner
+        self._hint = hint
+        self._flags: dict[str, Flag] = {}
+        for flag in flags:
+            setattr(self.found, flag.dest, flag.default if flag.metavar is not None else bool(flag.default))
+            for name in flag.names:
+                self._flags[name] = flag
+
+    def read(self, words: Iterable[str], *, intermixed: bool) -> list[str]:
+        """Takes the flags, and returns the other words; the first of those ends the flags unless ``intermixed``."""
+        queue, rest = iter(words), list[str]()
+        for word in queue:
+            if word == "--":
+                rest.extend(queue)
+            elif self._is_flag(word):
+                self._take(word, queue)
+            else:
+                rest.append(word)
+                if not intermixed:
+                    rest.extend(queue)
+        return rest
+
+    def _is_flag(self, word: str) -> bool:
+        """What begins with a dash, but for a number, a while ago or several words: those are names or values."""
+        if len(word) < 2 or word[0] != "-":
+            return False
+        if word.partition("=")[0] in self._flags or word[:2] in self._flags:
+            return True
+        return " " not in word and not (is_negative(word) and not any(map(_is_number, self._flags)))
+
+    def _take(self, word: str, queue: Iterator[str]) -> None:
+        name, equals, value = word.partition("=")
+        flag = self._flags.get(name)
+        if flag is None:
+            self._take_bundle(word, queue)
+        elif not equals:
+            self._set(flag, name, self._next(flag, name, queue))
+        elif flag.metavar is None:
+            raise self._fault(f"{name} takes no value")
+        else:
+            self._set(flag, name, value)
+
+    def _take_bundle(self, word: str, queue: Iterator[str]) -> None:
+        """``-lR``, ``-ojson``, ``-lo json``."""
+        if word[:2] not in self._flags:
+            raise self._unknown(word)
+        for at, char in enumerate(word[1:], 1):
+            name, rest = f"-{char}", word[at + 1 :]
+            flag = self._flags.get(name)
+            if flag is None:
+                raise self._unknown(name, f" (in {word})")
+            if flag.metavar is not None and rest:
+                self._set(flag, name, rest.removeprefix("="))
+                return
+            self._set(flag, name, self._next(flag, name, queue))
+
+    def _next(self, flag: Flag, name: str, queue: Iterator[str]) -> str:
+        """The word that is the flag's value; none for a switch."""
+        if flag.metavar is None:
+            return ""
+        value = next(queue, None)
+        if value is None or value == "--" or (self._is_flag(value) and not flag.dashed):
+            raise self._fault(f"{name} needs a value, {flag.metavar}")
+        return value
+
+    def _set(self, flag: Flag, name: str, word: str) -> None:
+        value = True if flag.metavar is None else self._converted(flag, name, word)
+        if flag.once and getattr(self.found, flag.dest) is not None:
+            raise self._fault(f"{name} is given twice", "join conditions: --where 'A and B'")
+        if flag.repeat:
+            value = [*(getattr(self.found, flag.dest) or ()), value]
+        setattr(self.found, flag.dest, value)
+
+    def _converted(self, flag: Flag, name: str, word: str) -> Any:
+        try:
+            value = flag.convert(word)
+        except ValueError as error:
+            raise self._fault(f"{name}: {word!r} is not {error}") from None
+        if flag.choices and value not in flag.choices:
+            raise self._fault(f"{name}: {word!r} is none of {', '.join(flag.choices)}")
+        return value
+
+    def _fault(self, message: str, hint: str = "") -> UsageError:
+        return UsageError(f"{self._owner}: {message}" if self._owner else message, hint=hint or self._hint)
+
+    def _unknown(self, name: str, where: str = "") -> UsageError:
+        import difflib  # late: only mistakes need it
+
+        name = name.partition("=")[0]
+        close = difflib.get_close_matches(name, self._flags, n=2)
+        return self._fault(f"there is no option {name}{where}", f"did you mean {' or '.join(close)}?" if close else "")
+
+
+def _is_number(word: str) -> bool:
+    return word[:1] == "-" and word[1:].replace(".", "", 1).isdigit()
+
+
+def is_negative(word: str) -> bool:
+    """Whether a word that begins with a dash is a number, or a while ago: ``-15m``."""
+    return _is_number(word) or re.fullmatch(r"-[0-9]+(ms|[smhdw])", word) is not None

@@ -1,0 +1,57 @@
+"""Answers yes or no as exit codes: which end with 1, and when.
+
+1 says no, and nothing else says 1: what could not be found out has another code (:data:`kshell.errors.EXIT_CODES`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kshell.engine.declaration import Command, Flag
+from kshell.engine.result import Row, Rows
+from kshell.errors import EXIT_FINDING, EXIT_OK, EXIT_SOURCE
+
+FAIL_IF_ANY = Flag(("--fail-if-any",), "exit code 1 when a row is left, 0 when none is: for alerts")
+
+
+def code_of(verdicts: Iterable[bool | None]) -> int:
+    """The exit code of several verdicts: 1 if one is no, else 3 if one is unknown (``None``), else 0."""
+    given = set(verdicts)
+    return EXIT_FINDING if False in given else EXIT_SOURCE if None in given else EXIT_OK
+
+
+def answers_by_rows(result: Rows, *, some: int, none: int) -> None:
+    """Make the result's exit code hang on whether its rows, once they are read, are any: ``some``, or ``none``.
+
+    A code above 1 that the result has by then (damage) stays.
+    """
+    result.rows = _Answering(result, result.rows, some, none)
+
+
+class _Answering:
+    """Rows that set the exit code of the result they belong to, each time they are read."""
+
+    def __init__(self, result: Rows, rows: Iterable[Row], some: int, none: int) -> None:
+        self._result = result
+        self._rows = rows
+        self._some = some
+        self._none = none
+
+    def __iter__(self) -> Iterator[Row]:
+        self._set(self._none)
+        for row in self._rows:
+            self._set(self._some)
+            yield row
+
+    def _set(self, code: int) -> None:
+        if self._result.exit_code <= EXIT_FINDING:
+            self._result.exit_code = code
+
+
+def meaning_of_no(command: Command) -> str:
+    """When the command ends with 1; empty for one that never does."""
+    alone = command.says_no
+    if FAIL_IF_ANY not in command.flags:
+        return alone
+    with_rows = "a row is left with --fail-if-any"
+    return f"{alone}; or {with_rows}" if alone else with_rows

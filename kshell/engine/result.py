@@ -1,0 +1,273 @@
+"""What commands return. A command never prints: a renderer turns a result into text, JSON, a table, a page.
+
+Five kinds that are rendered: :class:`Text`, :class:`Value`, :class:`Rows`, :class:`Tree`, :class:`Report`. Values in
+them are plain (what JSON knows), redacted, and not yet escaped: escaping belongs to the format. A front end renders the
+parts of a :class:`Many` one by one, and :class:`Nothing` not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from kshell.engine.execution import Call
+    from kshell.errors import KshellError
+
+# Plain classes, not dataclasses: making those costs a one-shot command more than running it (docs/decisions/0009).
+
+Row = Mapping[str, Any]
+
+
+class Result:
+    """Base of the kinds. ``exit_code`` is the command's own (a predicate's finding: 1).
+
+    ``for_people`` is what ``text`` and ``wide`` show instead, where the exact answer does not read well (ages beside
+    times, a column a node); every other format shows the result itself.
+    """
+
+    exit_code: int
+    for_people: Result | None = None
+
+    def __init__(self, *, exit_code: int = 0) -> None:
+        self.exit_code = exit_code
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+class Nothing(Result):
+    """A command that only does something (``cd``)."""
+
+
+class Toned(str):
+    """A text with a tone, a name of the renderer's styles (``error``, ``warning``): for eyes only, plain elsewhere."""
+
+    tone: str
+
+    def __new__(cls, text: str, tone: str) -> Toned:
+        made = super().__new__(cls, text)
+        made.tone = tone
+        return made
+
+    def __reduce__(self) -> tuple[type[Toned], tuple[str, str]]:
+        return Toned, (str(self), self.tone)
+
+
+class Difference(NamedTuple):
+    """What became of one field of a value (``""``: of the value itself); only a :class:`Page` has such."""
+
+    name: str
+    old: Any
+    new: Any
+
+
+class Text(Result):
+    """Words for people: help, man, pwd. ``json`` gives one string; ``man`` and ``help`` are Markdown."""
+
+    def __init__(self, text: str, markdown: bool = False, *, exit_code: int = 0) -> None:
+        super().__init__(exit_code=exit_code)
+        self.text = text
+        self.markdown = markdown
+
+
+class Drawing(Text):
+    """A plot in characters, for people alone (``for_people``): ``draw`` makes it when a width (columns) is known.
+
+    It gives lines of parts; those that are :class:`Toned` have a colour.
+    """
+
+    def __init__(self, draw: Callable[[int], list[list[str]]], *, exit_code: int = 0) -> None:
+        super().__init__("", exit_code=exit_code)
+        self.draw = draw
+
+
+class Value(Result):
+    """One leaf: its path, its type (``partition``, ``config``, …) and its plain value."""
+
+    def __init__(self, path: str, type: str, value: Any, *, exit_code: int = 0) -> None:
+        super().__init__(exit_code=exit_code)
+        self.path = path
+        self.type = type
+        self.value = value
+
+
+class Column(NamedTuple):
+    """A column: its key in the rows, in Kafka's lowerCamelCase; shown in ``wide`` only where ``wide`` is set.
+
+    ``type`` is one of :mod:`kshell.tables.declaration`; ``None`` where only the values can tell (``sql``).
+    A ``spare`` one is left out of ``text`` where the terminal has no room for it.
+    """
+
+    name: str
+    wide: bool = False
+    type: Any = None
+    spare: bool = False
+
+
+def typed(words: str, wide: str = "") -> tuple[Column, ...]:
+    """Columns out of words ``name:type`` (``[type]`` for a list of it); the ``wide`` ones come last."""
+    made = []
+    for word in (*words.split(), *wide.split()):
+        name, _, kind = word.partition(":")
+        made.append(Column(name, word in wide.split(), [kind[1:-1]] if kind.startswith("[") else kind))
+    return tuple(made)
+
+
+class Page(NamedTuple):
+    """How a page (``html``) shows rows that read badly as a table of their columns: by other ``columns``.
+
+    ``row`` makes a row of those out of a row; a value may be a list of :class:`Difference`. Rows that a ``double`` is
+    true of say again what others say: they are left out, and counted. ``fold`` are columns whose changes start a new
+    block, which folds. Functions are those of a module, so that rows can be pickled.
+    """
+
+    columns: tuple[Column, ...]
+    row: Callable[[Row], Row] | None = None
+    double: Callable[[Row], bool] | None = None
+    fold: tuple[str, ...] = ()
+
+
+class TextRows(Iterable[Row]):
+    """Rows that can be had as text without being made. Either is read once."""
+
+    def json_lines(self) -> Iterator[str]:
+        """The rows as ``jsonl`` prints them, escaped; perhaps several lines at once."""
+        raise NotImplementedError
+
+
+class Rows(Result):
+    """Rows of one shape, perhaps made while they are read (``dump`` of a long log).
+
+    ``style`` only matters to ``text``: ``table`` is a table; ``names`` prints the column ``name`` alone, in columns as
+    ``ls`` does (``one_per_line``: one a line); ``lines`` prints each row's column ``line_column``, or what ``line``
+    makes of the row, as a line (``find``, ``dump``); ``values`` prints each row's ``path`` as a heading and its
+    ``value`` as a :class:`Value` is printed (``cat`` of several).
+
+    ``group`` is a column whose changes start a new block with a heading (``ls`` of several directories). With ``json``
+    and ``jsonl``, the column ``bare`` stands for the whole row (``ls``: names). Rows may hold more keys than there are
+    columns; only columns are shown, in their order. ``live`` rows come as things happen, perhaps for ever: each is
+    printed at once, and no pager stands between.
+
+    Three are for pages: ``tone`` gives a row's tone (``critical`` to ``info``, ``added``, ``removed``, ``changed``;
+    ``""`` for none), and is a function of a module, as those of ``page`` are; ``order`` are the fields that the line
+    sorted by, with whether they fall, and ``None`` where it could not choose rows.
+    """
+
+    def __init__(
+        self,
+        columns: tuple[Column, ...],
+        rows: Iterable[Row],
+        style: str = "table",
+        line_column: str = "",
+        line: Callable[[Row], str] | None = None,
+        one_per_line: bool = False,
+        group: str | None = None,
+        bare: str | None = None,
+        *,
+        live: bool = False,
+        tone: Callable[[Row], str] | None = None,
+        page: Page | None = None,
+        order: tuple[tuple[str, bool], ...] | None = None,
+        exit_code: int = 0,
+    ) -> None:
+        super().__init__(exit_code=exit_code)
+        self.live = live
+        self.tone = tone
+        self.page = page
+        self.order = order
+        self.columns = columns
+        self.rows = rows
+        self.style = style
+        self.line_column = line_column
+        self.line = line
+        self.one_per_line = one_per_line
+        self.group = group
+        self.bare = bare
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+
+class Branch(NamedTuple):
+    """A node of a :class:`Tree`: its name, and either a leaf's value or children."""
+
+    name: str
+    value: Any = None
+    children: list[Branch] | None = None
+    left_out: int = 0
+    """Children that a limit cut off."""
+
+
+class Tree(Result):
+    """A part of the tree. ``json`` gives nested objects: name -> value, or name -> object.
+
+    A root without a name is no node: it only holds several trees, each named by its path. ``values``: whether ``text``
+    shows leaves' values (``cat DIR``) or only names (``tree``).
+    """
+
+    def __init__(self, root: Branch, values: bool = False, *, exit_code: int = 0) -> None:
+        super().__init__(exit_code=exit_code)
+        self.root = root
+        self.values = values
+
+
+class Section(NamedTuple):
+    """A titled part of a :class:`Report`: an object (``item`` -> value) or rows."""
+
+    key: str
+    title: str
+    body: Mapping[str, Any] | Rows
+
+
+class Report(Result):
+    """A page about one thing (``info``, ``stat``). ``json`` gives one object: section key -> body.
+
+    A report with a single section of key ``""`` is that section's object.
+    """
+
+    def __init__(self, sections: list[Section], *, exit_code: int = 0) -> None:
+        super().__init__(exit_code=exit_code)
+        self.sections = sections
+
+
+class Part(NamedTuple):
+    """One line of several: what it called and what that gave, or why it failed. The answer's shape is the call's."""
+
+    call: Call | None
+    result: Result | None
+    error: KshellError | None = None
+
+
+class Many(Result):
+    """What the lines of a file gave (``source``), each run when its part is asked for.
+
+    Without ``keep_going`` the first line that fails ends the parts with its error raised; a front end ends there too
+    when rendering a part fails. With it, such a line is a part with an ``error``, and the highest exit code counts.
+    """
+
+    def __init__(self, parts: Iterable[Part], keep_going: bool = False, *, exit_code: int = 0) -> None:
+        super().__init__(exit_code=exit_code)
+        self.parts = parts
+        self.keep_going = keep_going
+
+
+class Frames(Many):
+    """What one command gives whenever it is run again (``watch``): a part for each run, made when it is due.
+
+    At a terminal the newest stands in the place of the one before, below a header with ``title`` (the command) and how
+    often it runs; anywhere else those that differ from the one before are printed. ``exit_code`` counts at the end.
+    """
+
+    def __init__(self, parts: Iterable[Part], title: str, every: float, *, exit_code: int = 0) -> None:
+        super().__init__(parts, keep_going=True, exit_code=exit_code)
+        self.title = title
+        self.every = every
+
+
+class Exit(Exception):
+    """The command ``exit`` ran: the front end ends with this code."""
+
+    def __init__(self, code: int = 0) -> None:
+        super().__init__(code)
+        self.code = code

@@ -1,0 +1,274 @@
+"""A session: the only mutable state. Its source, the image it shows, the working directory.
+
+Loading is lazy (``dump`` needs no image) but never partial: the first command that needs the image waits for all of it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from kshell.errors import EXIT_DATA, EXIT_OK, DeadlineError, KshellError, SourceTimeoutError
+from kshell.metadata.image import Image
+from kshell.metadata.partial import NOT_AVAILABLE
+from kshell.metadata.redaction import Redaction
+from kshell.metadata.replay import MALFORMED, MOST_PROBLEMS, NEWER, SKIPPED
+from kshell.metadata.values import Origin
+from kshell.sources.directory.files import META, METADATA_DIRECTORY
+from kshell.sources.directory.log import Progress
+from kshell.sources.journey import Journey
+from kshell.sources.source import Source
+from kshell.tree.globs import expand, is_glob, unescape
+from kshell.tree.image import iso
+from kshell.tree.node import Directory, Leaf, Node
+from kshell.tree.paths import Segments, join, resolve, split, walk
+from kshell.tree.root import Fact, Facts, root_directory
+
+OLD_AFTER = 300.0
+"""Seconds after which a copy's last record is worth a word."""
+
+
+class Session(Journey):
+    """What commands run on. ``until`` is an offset, or ``None`` for the newest state."""
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        show_secrets: bool = False,
+        until: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        super().__init__(source, until, progress)
+        self.front: Session = self
+        self.redaction = Redaction(show_secrets=show_secrets)
+        self.cwd: Segments = ()
+        self.previous: Segments = ()
+        self.settings: dict[str, Any] = {}
+        self.aliases: dict[str, str] = {}
+        self.history: list[str] = []
+        self.sourcing: list[str] = []
+        """The files whose lines are being run (``source``), the outermost first."""
+        self.announce: Callable[[], None] | None = None
+        """Says notes at once, while a command runs for long; front ends that can, set it."""
+        self.ask: Callable[[str], bool] | None = None
+        """Asks the person who is there a question that is answered with yes or no; ``None`` where nobody is."""
+        self.remarks: list[str] = []
+        """What the last command that read the source by itself (``dump``) leaves to say to a person."""
+
+    @property
+    def image(self) -> Image:
+        """The metadata image. Loads it when need be."""
+        return self.loaded.image
+
+    @cached_property
+    def root(self) -> Directory:
+        """``/``. Children are made when walked to."""
+        facts = {
+            "local": self._local,
+            "quorum": self._quorum,
+            "snapshots": self._snapshots,
+            "log": self._log,
+        }
+        return root_directory(lambda: self.image, self.redaction, facts)
+
+    def _local(self) -> Facts:
+        """``/local``: this program's version. No commit is recorded in a release."""
+        from kshell.version import __version__
+
+        return {"version": Fact("version", __version__), "commitId": Fact("version", None)}
+
+    # What describes a source is imported late: most commands look at the image alone.
+
+    def _quorum(self) -> Facts:
+        return _facts(self.source.quorum(self.loaded))
+
+    def _snapshots(self) -> Fact | Facts:
+        if not self.source.has_log:
+            return Fact("unavailable", NOT_AVAILABLE)
+        from kshell.sources.directory.describe import snapshots
+
+        return _facts(snapshots(self.source.listing()))
+
+    def _log(self) -> Fact | Facts:
+        if not self.source.has_log:
+            return Fact("unavailable", NOT_AVAILABLE)
+        from kshell.sources.directory.describe import log
+
+        return _facts(log(self.loaded, self.redaction))
+
+    def origin(self, segments: Segments, node: Directory | Leaf, *, most: int | None = None) -> Origin | None:
+        """The record that last wrote a node. A snapshot does not know: then the log before it is asked, if it is there.
+
+        That replays the log from its start, once a session, unless it has more than ``most`` bytes. Raises DataError.
+        """
+        origin = node.origin()
+        if origin is None or not origin.place.in_snapshot or not self.knows_more:
+            return origin
+        if most is not None and sum(segment.size for segment in self.loaded.listing.segments) > most:
+            return origin
+        older = walk(self._from_oldest.root, segments)
+        if isinstance(older, Leaf) and isinstance(node, Leaf) and older.value() != node.value():
+            return origin  # the snapshot and the log before it disagree
+        found = older.origin() if isinstance(older, Directory | Leaf) else None
+        return origin if found is None or found.place.in_snapshot else found
+
+    @property
+    def knows_more(self) -> bool:
+        """Whether the directory still has log from before the snapshot that was loaded."""
+        loaded = self.loaded
+        segments, first = loaded.listing.segments, loaded.listing.log_start
+        if first is None and segments:
+            first = segments[0].base_offset
+        return loaded.snapshot is not None and first is not None and first < loaded.snapshot.end_offset
+
+    @cached_property
+    def _from_oldest(self) -> Session:
+        twin = Session(self.source, until=self.until, progress=self.progress)
+        twin.__dict__["loaded"] = self.source.load(until=self.until, progress=self.progress, from_oldest=True)
+        return twin
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """Files and directories that nothing may be written to: the source's, and the log directory around it."""
+        if not self.source.path:
+            return ()
+        path = os.path.realpath(self.source.path)
+        around = os.path.dirname(path)
+        is_kafkas = os.path.basename(path) == METADATA_DIRECTORY or os.path.exists(os.path.join(around, META))
+        if os.path.isfile(path):
+            is_kafkas = os.path.basename(around) == METADATA_DIRECTORY
+        return (path, around) if is_kafkas else (path,)
+
+    def reshape(self, *, show_secrets: bool | None = None, point: str | None = None) -> Session:
+        """A session over the same source with other options for one answer; the working directory is kept.
+
+        ``point`` is an offset, a time, ``@mark`` or ``now``. Raises UsageError for anything else, DataError for what is
+        out of reach.
+        """
+        twin = Session(
+            self.source,
+            show_secrets=self.redaction.show_secrets if show_secrets is None else show_secrets,
+            until=self.until if point is None else self.offset_of(point),
+            progress=self.progress,
+        )
+        twin.cwd, twin.previous, twin.settings, twin.aliases = self.cwd, self.previous, self.settings, self.aliases
+        twin.history, twin.sourcing, twin.announce = self.history, self.sourcing, self.announce
+        twin.ask, twin.front, twin.past = self.ask, self.front, self.past
+        twin._uses_past = self._uses_past or point is not None
+        if twin.until == self.until and self.is_loaded:
+            twin.__dict__["loaded"] = self.loaded
+        elif twin.until is None and self._present is not None:
+            twin.__dict__["loaded"] = self._present
+        return twin
+
+    # --- paths ---------------------------------------------------------------------------------------------------
+
+    def node(self, path: str) -> tuple[Segments, Node]:
+        """The node at a literal path. Raises NoSuchPathError."""
+        segments = split(path, self.cwd)
+        return segments, resolve(self.root, segments)
+
+    def find(self, pattern: str) -> list[tuple[Segments, Node]]:
+        """The nodes that a path pattern stands for. Raises NoSuchPathError when there is none."""
+        if not is_glob(pattern):
+            return [self.node(unescape(pattern))]
+        found = list(expand(self.root, self.cwd, pattern))
+        if not found:
+            from kshell.errors import NoSuchPathError
+
+            raise NoSuchPathError(f"{pattern}: nothing matches")
+        return found
+
+    def change_directory(self, segments: Segments) -> None:
+        """Makes ``segments`` the working directory; the caller has seen that it is one. It outlives a session that was
+        made for one answer.
+        """
+        for session in {self, self.front}:
+            session.previous, session.cwd = session.cwd, segments
+
+    @property
+    def cwd_path(self) -> str:
+        """The working directory as a path."""
+        return join(self.cwd)
+
+    # --- what there is to say ------------------------------------------------------------------------------------
+
+    def problems(self) -> list[str]:
+        """What is wrong with the data that was loaded, one sentence each; empty when all is well."""
+        if not self.is_loaded:
+            return []
+        loaded = self.loaded
+        said = [error.message for error in loaded.damage]
+        for problem in loaded.problems:
+            if not problem.unknown:
+                where = f"{problem.origin.place.file}: offset {problem.origin.offset}"
+                said.append(f"{where}: {problem.origin.record_type} skipped: {problem.reason}")
+        unlisted = sum(len(loaded.problems.unlisted.get(kind, ())) for kind in (MALFORMED, SKIPPED))
+        if unlisted:
+            said.append(
+                f"at least {unlisted} more records are skipped: only the first {MOST_PROBLEMS} of each kind are listed"
+            )
+        return said
+
+    def notes(self) -> list[str]:
+        """What a person should know though nothing is wrong: a torn tail, unknown records, an old copy."""
+        notes = self.source.notes()
+        if not self.is_loaded:
+            return notes + self.remarks
+        notes += self.loaded.notes + [remark for remark in self.remarks if remark not in self.loaded.notes]
+        unknown = [problem for problem in self.loaded.problems if problem.unknown]
+        if unknown:
+            kinds = sorted({f"{p.origin.record_type} v{p.origin.version}" for p in unknown})
+            number = len(unknown) + len(self.loaded.problems.unlisted.get(NEWER, ()))
+            count = "1 record is" if number == 1 else f"{number} records are"
+            notes.append(f"{count} newer than this kshell and not in the image: {', '.join(kinds)}")
+        notes += self._worth()
+        age = self.age()
+        if age is not None and age > OLD_AFTER and not (self.source.is_sample or self.source.is_live):
+            notes.append(f"last record {ago(age)}")
+        return notes
+
+    def _worth(self) -> list[str]:
+        """What the image is worth where it is not what was asked for: damaged, or not written yet."""
+        offset = self.image.provenance.offset
+        if self.loaded.damage:
+            return [
+                f"answers are the state at offset {offset} ({iso(self.image.provenance.timestamp) or 'no time known'})"
+            ]
+        if self.until is not None and self.until > max(offset, (self.loaded.log_end_offset or 0) - 1):
+            told = "is not written yet" if self.loaded.listing.has_log else "is after the end of the snapshot"
+            return [f"offset {self.until} {told}: answers are the state at offset {offset}"]
+        return []
+
+    def age(self) -> float | None:
+        """Seconds since the last record was written, by this machine's clock; ``None`` when there is none."""
+        timestamp = self.loaded.last_timestamp
+        return None if timestamp <= 0 else time.time() - timestamp / 1000
+
+    def why(self, error: DeadlineError) -> KshellError:
+        """The error to tell when time is over: that the source cannot be reached, if that is what it went into."""
+        following = self.source.following()
+        if following is None or following.trouble is None:
+            return error
+        return SourceTimeoutError(self.source.name, f"{error.message}: {following.trouble}", hint=error.hint)
+
+    def exit_code(self) -> int:
+        """4 when what was loaded is damaged or incomplete, else 0."""
+        return EXIT_DATA if self.problems() else EXIT_OK
+
+
+def ago(seconds: float) -> str:
+    """``10800`` -> ``"3 h ago"``."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return f"{max(seconds, 0):.0f} s ago"
+
+
+def _facts(described: dict[str, Any]) -> Facts:
+    """The nested (type, value, origin) tuples of a source's own description as the tree's facts."""
+    return {name: _facts(below) if isinstance(below, dict) else Fact(*below) for name, below in described.items()}

@@ -1,0 +1,111 @@
+"""The settings of a session: what ``set`` knows. What they hold is in ``Session.settings``, under their names.
+
+Showing secrets is no setting: it is asked for anew each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.engine.arguments import COLORS, FORMATS, count, seconds
+from kshell.errors import UsageError
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+_ON = ("on", "true", "yes", "1")
+_OFF = ("off", "false", "no", "0")
+
+
+def _switch(word: str) -> bool:
+    if word.lower() in _ON:
+        return True
+    if word.lower() in _OFF:
+        return False
+    raise ValueError("on or off")
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def convert(word: str) -> str:
+        if word not in words:
+            raise ValueError(f"one of {', '.join(words)}")
+        return word
+
+    return convert
+
+
+def _columns(word: str) -> int:
+    try:
+        found = count(word)
+    except ValueError:
+        found = 0
+    if not found:
+        raise ValueError("a number of columns, 1 or more")
+    return found
+
+
+class Setting(NamedTuple):
+    """A setting. ``convert`` makes its value of a word, or raises ValueError with what the word may be."""
+
+    name: str
+    help: str
+    convert: Callable[[str], Any]
+    default: Any
+    words: tuple[str, ...] = ()
+
+    def shown(self, value: Any) -> Any:
+        """A value as it would be typed."""
+        return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+
+
+SETTINGS = {
+    setting.name: setting
+    for setting in (
+        Setting("color", "colours in answers", _one_of(*COLORS), "auto", COLORS),
+        Setting("editing-mode", "keys of the interactive shell", _one_of("emacs", "vi"), "emacs", ("emacs", "vi")),
+        Setting("header", "the header line of tables", _switch, True, ("on", "off")),
+        Setting("keep-going", "go on after a line that fails", _switch, False, ("on", "off")),
+        Setting("output", "format of answers", _one_of(*FORMATS), "text", FORMATS),
+        Setting("pager", "show long answers in the pager", _switch, True, ("on", "off")),
+        Setting("timeout", "give up after so many seconds", seconds, None),
+        Setting("width", "columns of an answer; those of the terminal when not set", _columns, None),
+    )
+}
+
+
+def setting(name: str) -> Setting:
+    """The setting of that name. Raises UsageError, which proposes names that exist."""
+    found = SETTINGS.get(name)
+    if found is None:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, SETTINGS, n=2)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"settings: {', '.join(SETTINGS)}"
+        raise UsageError(f"set: there is no setting {name}", hint=hint)
+    return found
+
+
+def assign(session: Session, name: str, word: str) -> None:
+    """Sets one. Raises UsageError for a name or a word that is not right."""
+    chosen = setting(name)
+    try:
+        session.settings[name] = chosen.convert(word)
+    except ValueError as error:
+        raise UsageError(f"set {name}: {word!r} is not {error}") from None
+
+
+def value_of(session: Session, name: str) -> Any:
+    """What holds now."""
+    return session.settings.get(name, SETTINGS[name].default)
+
+
+def complete_name(session: Session, typed: str) -> Iterable[str]:
+    """The settings that begin like what was typed."""
+    return [name for name in SETTINGS if name.startswith(typed)]
+
+
+def words_after(words: list[str]) -> Iterable[str]:
+    """What the setting that was named last may become."""
+    named = SETTINGS.get(words[-1]) if words else None
+    return named.words if named else ()

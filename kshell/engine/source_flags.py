@@ -1,0 +1,45 @@
+"""The options that name a source, and how to connect to it: the same on the command line and in a notebook."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from kshell.engine.declaration import Flag
+from kshell.errors import UsageError
+
+SOURCES = (
+    Flag(
+        ("-d", "--directory"),
+        "a __cluster_metadata-0 directory, the log directory around it, or one file",
+        "DIR",
+        repeat=True,
+    ),
+    Flag(("-s", "--snapshot"), "the same as -d FILE, for users of Kafka's own shell", "FILE", repeat=True),
+    Flag(("-q", "--bootstrap-controllers", "--bootstrap-controller"), "controllers, host:port,…", "LIST", repeat=True),
+    Flag(("-b", "--bootstrap-servers", "--bootstrap-server"), "brokers, host:port,…", "LIST", repeat=True),
+    Flag(("--context",), "a named source from the configuration", "NAME", repeat=True),
+    Flag(("--demo",), "the sample that ships with kshell"),
+)
+PROPERTIES = (
+    Flag(("--config", "--command-config"), "a Java client properties file", "FILE"),
+    Flag(("-X",), "one client property, key=value", "KEY=VALUE", repeat=True),
+)
+
+
+def given_sources(options: SimpleNamespace) -> dict[str, str | None]:
+    """What the options name, as :func:`kshell.sources.choose.choose` takes it. Raises UsageError for two of a kind."""
+    return {
+        "directory": _only(options.directory, "--directory", options.snapshot, "--snapshot"),
+        "bootstrap_controllers": _only(options.bootstrap_controllers, "--bootstrap-controllers"),
+        "bootstrap_servers": _only(options.bootstrap_servers, "--bootstrap-servers"),
+        "context": _only(options.context, "--context"),
+        "demo": "demo" if options.demo else None,
+    }
+
+
+def _only(*given: list[str] | str | None) -> str | None:
+    """The one value in (values, name of the flag) pairs. Raises UsageError for two: they are two sources."""
+    found = [(given[at + 1], value) for at in range(0, len(given), 2) for value in given[at] or ()]
+    if len(found) > 1:
+        raise UsageError(f"{' and '.join(str(name) for name, _ in found)} are two sources: give one")
+    return found[0][1] if found else None

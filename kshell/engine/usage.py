@@ -1,0 +1,121 @@
+"""Words about commands, made of their declarations: what ``help``, ``man`` and the reference show. All is Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kshell.engine.arguments import shaping_of
+from kshell.engine.conditions import CONDITIONS
+from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag
+from kshell.engine.predicates import FAIL_IF_ANY, meaning_of_no
+from kshell.errors import EXIT_CODES, EXIT_FINDING
+
+
+def synopsis(command: Command) -> str:
+    """One line: ``find [-name GLOB] [--values] [PATH …]``."""
+    flags = [f"[{_named(flag, shortest=True)}]{' …' if flag.repeat else ''}" for flag in command.flags]
+    return " ".join([command.name, *flags, *map(_placed, command.args)])
+
+
+def _placed(arg: Arg) -> str:
+    name = arg.name.upper()
+    return {"1": name, "?": f"[{name}]", "*": f"[{name} …]", "+": f"{name} …"}[arg.arity]
+
+
+def _named(flag: Flag, *, shortest: bool = False) -> str:
+    names = [min(flag.names, key=len)] if shortest else list(flag.names)
+    return ", ".join(names) + (f" {flag.metavar}" if flag.metavar else "")
+
+
+def _sentence(words: str) -> str:
+    """A phrase as a sentence."""
+    return words[:1].upper() + words[1:] + ("" if words.endswith(".") else ".")
+
+
+def _items(pairs: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"- `{name}`: {words}" for name, words in pairs)
+
+
+def arguments(command: Command) -> str:
+    """A list of what the command takes; empty when that is nothing."""
+    return _items((arg.name.upper(), arg.help) for arg in command.args)
+
+
+def options(flags: Iterable[Flag]) -> str:
+    """A list of flags; empty when there are none."""
+    return _items((_named(flag), flag.help + _choices(flag)) for flag in flags)
+
+
+def _choices(flag: Flag) -> str:
+    said = not flag.choices or flag.choices[0] in flag.help
+    return "" if said else f" ({', '.join(flag.choices)})"
+
+
+def examples(command: Command) -> str:
+    """The examples as lines to copy, each below what it is for."""
+    return "```\n" + "\n".join(f"# {purpose(one)}\n{one.line}" for one in command.examples) + "\n```"
+
+
+def purpose(example: Example) -> str:
+    """What an example is for, and the exit code that it ends with on the sample unless that is 0."""
+    return example.purpose + (f" (exit code {example.exit_code})" if example.exit_code else "")
+
+
+def conditions(command: Command) -> str:
+    """The grammar of conditions, for commands that take one."""
+    return CONDITIONS.removesuffix("\n") if any(flag.metavar == CONDITION for flag in command.flags) else ""
+
+
+def exit_codes(command: Command | None = None) -> str:
+    """What the exit codes mean; of a command with its own meaning of 1, and without 1 where it never says no."""
+    if command is None:
+        return _items((str(code), meaning) for code, meaning in EXIT_CODES)
+    own = meaning_of_no(command)
+    codes = [(code, own if code == EXIT_FINDING else meaning) for code, meaning in EXIT_CODES]
+    return _items((str(code), meaning) for code, meaning in codes if meaning)
+
+
+def exit_codes_page(commands: Iterable[Command]) -> str:
+    """All codes, what the commands that answer yes or no mean by 1, and what the code of several lines is."""
+    own = [(command.name, command.says_no) for command in commands if command.says_no]
+    return "\n\n".join(
+        [
+            exit_codes(),
+            "The commands that answer a question, and when they end with 1:",
+            _items(own),
+            f"Every table takes `--fail-if-any`: {FAIL_IF_ANY.help}. Nothing else ends with 1 (but `exit 1`), so that a"
+            ' script can tell "it is bad" from "nobody could tell". What takes longer than `--timeout` ends with 3.'
+            " Of several lines the first that does not end with 0 is the last; with `--keep-going` all run, and the"
+            " highest code counts.",
+        ]
+    )
+
+
+def help_text(command: Command) -> str:
+    """On one screen: how it is used, what it does, its options, examples."""
+    short = " ".join(f"`{flag.names[0]}`" for flag in shaping_of(command))
+    parts = [
+        f"`{synopsis(command)}`",
+        _sentence(command.summary),
+        arguments(command),
+        options(command.flags),
+        examples(command),
+        f"Every command also takes {short}: `man {command.name}` says more.",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def man_text(command: Command) -> str:
+    """All there is to say."""
+    sections = [
+        ("NAME", f"{command.name} - {command.summary}"),
+        ("SYNOPSIS", f"`{synopsis(command)}`"),
+        ("DESCRIPTION", command.description or _sentence(command.summary)),
+        ("ARGUMENTS", arguments(command)),
+        ("OPTIONS", options(command.flags)),
+        ("CONDITIONS", conditions(command)),
+        ("OPTIONS OF EVERY COMMAND", options(shaping_of(command))),
+        ("EXAMPLES", examples(command)),
+        ("EXIT CODES", exit_codes(command)),
+    ]
+    return "\n\n".join(f"## {title}\n\n{body}" for title, body in sections if body)

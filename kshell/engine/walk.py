@@ -1,0 +1,63 @@
+"""Walks over a part of the tree, and values as one line of text; shared by the commands that show many nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+from kshell.engine.result import Branch
+from kshell.tree.node import Directory, Leaf, Node
+from kshell.tree.paths import Segments
+
+
+def walk(segments: Segments, node: Node, depth: int | None = None) -> Iterator[tuple[Segments, Node]]:
+    """A node and everything below it, depth first, in the tree's order; ``depth`` levels below it at most."""
+    yield segments, node
+    if not isinstance(node, Directory) or depth == 0:
+        return
+    for name in node.segments():
+        child = node.child(name)
+        if child is not None:
+            yield from walk((*segments, name), child, None if depth is None else depth - 1)
+
+
+def branch(name: str, node: Node, *, values: bool, depth: int | None = None) -> Branch:
+    """A node and everything below it as a result's tree."""
+    if not isinstance(node, Directory):
+        return Branch(name, node.value() if values and isinstance(node, Leaf) else None)
+    names = node.segments()
+    if depth == 0:
+        return Branch(name, children=[], left_out=len(names))
+    below = None if depth is None else depth - 1
+    children = [(child_name, node.child(child_name)) for child_name in names]
+    return Branch(
+        name, children=[branch(n, child, values=values, depth=below) for n, child in children if child is not None]
+    )
+
+
+def nested(node: Node) -> Any:
+    """A leaf's value, or a directory as nested objects."""
+    if isinstance(node, Directory):
+        children = [(name, node.child(name)) for name in node.segments()]
+        return {name: nested(child) for name, child in children if child is not None}
+    return node.value() if isinstance(node, Leaf) else None
+
+
+def one_line(value: Any) -> str:
+    """A plain value as one line: a string as it is, all else as compact JSON."""
+    if isinstance(value, str):
+        return value
+    return _encode()(value)
+
+
+@cache
+def _encode() -> Callable[[Any], str]:
+    from json import JSONEncoder  # late: most answers have none
+
+    return JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def kind(node: Node) -> str:
+    """The type of a node: a leaf's own, or ``directory``."""
+    return node.type if isinstance(node, Leaf | Directory) else ""

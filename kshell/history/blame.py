@@ -1,0 +1,332 @@
+"""Who wrote what stands there: for each value, and each field of one, the record that last changed it.
+
+The last *change*, as in ``git blame``: a record that sets what was set already is not it. What the oldest snapshot
+holds was there before the log begins: then only an offset is known that it is not later than.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kshell.engine.result import Row
+from kshell.engine.walk import walk
+from kshell.history.diff import ADDED, CHANGE, CHANGED, REMOVED
+from kshell.history.difference import PROVENANCE
+from kshell.history.record_types import RECORD_TYPE
+from kshell.metadata.checkpoint import ONLY_LOG, Disagreement
+from kshell.metadata.delta import Touch
+from kshell.metadata.families.topics import NAMES, TOPICS
+from kshell.metadata.history import History
+from kshell.metadata.image import Family, Image, families
+from kshell.metadata.metadata_version import FEATURE, version_name
+from kshell.metadata.names import decode_name
+from kshell.metadata.partitions import Topic
+from kshell.metadata.recorded_topics import RecordedTopic
+from kshell.metadata.redaction import Redaction
+from kshell.metadata.values import Entry, Origin, Provenance, plain
+from kshell.protocol.primitives import Uuid
+from kshell.sources.directory.describe import snapshot_named_by
+from kshell.sources.directory.records import LogRecord
+from kshell.tables.declaration import Field
+from kshell.tree.image import image_directory, iso
+from kshell.tree.node import Directory, Leaf, StaticDirectory
+from kshell.tree.paths import Segments, join, resolve
+from kshell.tree.paths import walk as node_at
+from kshell.tree.touched import is_under, paths
+
+FIELDS = (
+    Field("path", "string", "of the leaf"),
+    Field("field", "string", "of the leaf's value; null for a value without fields"),
+    Field("value", "json", "what it is"),
+    Field("offset", "int64", "of the record that last set it; null where only a snapshot has it"),
+    Field("epoch", "int32", "of that record"),
+    Field("timestampMs", "int64", "of that record, in milliseconds since 1970"),
+    Field("time", "string", "the same, ISO-8601 in UTC"),
+    Field("type", RECORD_TYPE, "of that record"),
+    Field("version", "int16", "of that record's type"),
+    Field("effectiveOffset", "int64", "from where on it holds: later than offset in a metadata transaction"),
+    Field("notLaterThan", "int64", "where only a snapshot has it: the last offset that the snapshot covers"),
+    Field("snapshot", "string", "that snapshot"),
+    Field("change", CHANGE, "added, changed or removed, by that record; null where only a snapshot has it"),
+    Field("old", "json", "what the value was before; null if it was not there"),
+)
+_NAMES = tuple(field.name for field in FIELDS)
+_TOPIC_FACTS = ("id", "name")
+Version = tuple[int, Any, Origin]
+"""The offset from which it holds, the plain value (not redacted), the record that wrote it."""
+
+
+class _Setter(NamedTuple):
+    """The oldest version of a run of equal ones, and the value before them (``None`` for nothing, or unknown)."""
+
+    effective: int
+    origin: Origin
+    old: Any = None
+    was_there: bool = False
+    """Whether there was a value before; of one that was there, a field may be null."""
+
+
+class Removed(NamedTuple):
+    """An entry that is gone: the offset from which on, what it was, and the snapshot that did not have it."""
+
+    path: Segments
+    effective: int
+    old: Any
+    snapshot: str | None
+
+
+class Blame:
+    """Finds the records behind the leaves of one image."""
+
+    def __init__(self, history: History, until: int, redaction: Redaction) -> None:
+        self._history = history
+        self._until = until
+        self._redaction = redaction
+        self._image: Image = history.at(until)
+        self._places: dict[str, dict[Segments, tuple[Any, ...]]] = {}
+
+    def _root(self) -> Directory:
+        return StaticDirectory({"image": lambda: image_directory(self._image, self._redaction)})
+
+    def exists(self, place: Segments) -> bool:
+        """Whether anything is at a place."""
+        return node_at(self._root(), place) is not None
+
+    def leaf(self, place: Segments) -> Leaf | None:
+        """The leaf at a place; ``None`` for a directory, and where nothing is."""
+        node = node_at(self._root(), place)
+        return node if isinstance(node, Leaf) else None
+
+    def leaves(self, place: Segments) -> Iterator[tuple[Segments, Leaf]]:
+        """The leaves at a place or below it. Raises NoSuchPathError."""
+        found = walk(place, resolve(self._root(), place))
+        return ((path, leaf) for path, leaf in found if isinstance(leaf, Leaf))
+
+    def fields(self, path: Segments, leaf: Leaf) -> Iterator[Row]:
+        """A row a field of a leaf; of a value without fields, one."""
+        shown = leaf.value()
+        if not isinstance(shown, dict):
+            yield self.whole(path, leaf)
+        elif path == PROVENANCE:
+            yield from (self._provenance(name, value) for name, value in shown.items())
+        else:
+            versions = list(self._versions(path))
+            for name, value in shown.items():
+                setter = _last_change([(at, held.get(name), origin) for at, held, origin in versions])
+                yield self._row(path, name, value, setter)
+
+    def whole(self, path: Segments, leaf: Leaf) -> Row:
+        """One row: the record that last changed anything in a leaf."""
+        if path == PROVENANCE:
+            return {**self._provenance("offset", leaf.value()["offset"]), "field": None, "value": leaf.value()}
+        return self._row(path, None, leaf.value(), _last_change(self._versions(path)))
+
+    # --- versions ------------------------------------------------------------------------------------------------
+
+    def _versions(self, path: Segments) -> Iterator[Version]:
+        """What a leaf held, newest first, back to where it was not there."""
+        if path[:2] == ("image", "topics"):
+            yield from self._topic_versions(*path[2:5])
+            return
+        family, keys = self._entry(path)
+        if family is not None:
+            yield from self._entry_versions(family, keys)
+
+    def _entry(self, path: Segments) -> tuple[Family | None, tuple[Any, ...]]:
+        """The family and the keys of the entry at a path; no family for what is in none, such as topics."""
+        for family in families().values():
+            if path[: 1 + len(family.path)] == ("image", *family.path):
+                keys = self._keys(family).get(path)
+                if keys is not None:
+                    return family, keys
+        return None, ()
+
+    # --- what is gone --------------------------------------------------------------------------------------------
+
+    def removed(self, place: Segments) -> list[Removed]:
+        """The entries at a place or below it that the log knew and that are gone, the last removed last.
+
+        Topics are no entries: `log` tells of them.
+        """
+        removals: list[Removed] = []
+        for family in families().values():
+            if not is_under(("image", *family.path), place):
+                continue
+            present = self._keys(family).values()
+            gone = self._history.keys(family.name, self._until).difference(present)
+            for keys in gone:
+                (path, *_) = paths(Touch(family.name, keys)) or [()]
+                if path[: len(place)] == place:
+                    removals += self._removal(family, keys, path)
+        return sorted(removals, key=lambda one: (one.effective, one.path))
+
+    def _removal(self, family: Family, keys: tuple[Any, ...], path: Segments) -> Iterator[Removed]:
+        versions = self._history.versions(family.name, keys, self._until)
+        effective, present = next(versions, (-1, None))
+        if effective < 0 or present is not None:
+            return
+        base: Any = self._history.base[family.name]
+        for key in keys:
+            base = (base or {}).get(key)
+        old = next((entry for _, entry in versions), base)
+        if old is not None:
+            snapshot = self._passed(Touch(family.name, keys), effective)
+            yield Removed(path, effective, self._shown(family, keys, family.plain(old.value)), snapshot)
+
+    def _passed(self, touch: Touch, offset: int) -> str | None:
+        """The file of the snapshot that ends with an offset, if it did not hold what the log before it said."""
+        missing = Disagreement(touch, ONLY_LOG)
+        passed = (one for one in self._history.checkpoints if one.provenance.offset == offset)
+        return next((one.file for one in passed if missing in one.disagreements), None)
+
+    def row_of_removal(self, removed: Removed, record: LogRecord | None) -> Row:
+        """One row; ``record`` is the one at the offset at which it took effect."""
+        row = dict.fromkeys(_NAMES) | {"path": join(removed.path), "change": REMOVED, "old": removed.old}
+        if removed.snapshot is not None:
+            return row | {"notLaterThan": removed.effective, "snapshot": snapshot_named_by(removed.snapshot)}
+        log = self._history.log
+        time_ms = log.timestamp(removed.effective)
+        return row | {
+            "offset": removed.effective,
+            "epoch": log.place(removed.effective).epoch,
+            "timestampMs": time_ms,
+            "time": iso(time_ms),
+            "type": None if record is None else record.decoded.name,
+            "version": None if record is None else record.decoded.version,
+            "effectiveOffset": removed.effective,
+        }
+
+    def _keys(self, family: Family) -> dict[Segments, tuple[Any, ...]]:
+        if family.name not in self._places:
+            found: dict[Segments, tuple[Any, ...]] = {}
+            for key, held in self._image[family.name].items():
+                below = [(key,)] if isinstance(held, Entry) else [(key, name) for name in held]
+                found |= {path: keys for keys in below for path in paths(Touch(family.name, keys))}
+            self._places[family.name] = found
+        return self._places[family.name]
+
+    def _entry_versions(self, family: Family, keys: tuple[Any, ...]) -> Iterator[Version]:
+        base: Any = self._history.base[family.name]
+        for key in keys:
+            base = (base or {}).get(key)
+        for since, entry in self._history.versions(family.name, keys, self._until):
+            if entry is None:
+                return
+            yield since, family.plain(entry.value), entry.origin
+        if base is not None:
+            yield -1, family.plain(base.value), base.origin
+
+    def _topic_versions(self, view: str, name: str, leaf: str) -> Iterator[Version]:
+        topic_id = self._image[NAMES][decode_name(name)] if view == "byName" else Uuid.parse(name)
+        held: Topic = self._image[TOPICS][topic_id]
+        if leaf in _TOPIC_FACTS:
+            made = self._effective(topic_id, held.origin)
+            yield made, held.name if leaf == "name" else str(held.id), held.origin
+            return
+        recorded = self._recorded(topic_id)
+        number = int(leaf)
+        if recorded is not None:
+            for effective, entry in recorded.versions(number, self._until):
+                yield effective, plain(entry.value), entry.origin
+        first = held.partition(number) if recorded is None else recorded.first(number)
+        if first is not None:
+            yield -1, plain(first.value), first.origin
+
+    def _effective(self, topic_id: Uuid, origin: Origin) -> int:
+        """Since when a topic is there: of one of the snapshot, nothing was noted until it was changed."""
+        return -1 if origin.place.in_snapshot else self._newest(topic_id)[0]
+
+    def _newest(self, topic_id: Uuid) -> tuple[int, Topic | None]:
+        return next(self._history.versions(TOPICS, (topic_id,), self._until), (-1, None))
+
+    def _recorded(self, topic_id: Uuid) -> RecordedTopic | None:
+        held = self._newest(topic_id)[1]
+        return held if isinstance(held, RecordedTopic) else None
+
+    # --- rows ----------------------------------------------------------------------------------------------------
+
+    def _row(self, path: Segments, field: str | None, value: Any, setter: _Setter | None) -> Row:
+        row: dict[str, Any] = dict.fromkeys(_NAMES) | {"path": join(path), "field": field, "value": value}
+        if setter is None:
+            return row
+        origin = setter.origin
+        row |= {"type": origin.record_type, "version": origin.version}
+        if origin.place.in_snapshot:
+            snapshot = self._history.snapshot_provenance(origin.place.file)
+            return row | {
+                "notLaterThan": snapshot.offset if snapshot.offset >= 0 else None,
+                "snapshot": snapshot_named_by(origin.place.file),
+            }
+        return row | {
+            "offset": origin.offset,
+            "epoch": origin.place.epoch,
+            "timestampMs": origin.timestamp,
+            "time": iso(origin.timestamp),
+            "effectiveOffset": setter.effective,
+            "change": CHANGED if setter.was_there else ADDED,
+            "old": self._redacted(path, field, setter.old),
+        }
+
+    def _redacted(self, path: Segments, field: str | None, old: Any) -> Any:
+        """A value from before, with what is secret in it hidden."""
+        family, keys = self._entry(path)
+        if family is None or old is None:
+            return old
+        if field is not None:
+            return self._redaction.fields({field: old}, family.secret)[field]
+        return self._shown(family, keys, old)
+
+    def _shown(self, family: Family, keys: tuple[Any, ...], value: Any) -> Any:
+        """A plain value of a family as the tree shows it."""
+        if (family.name, keys) == ("features", (FEATURE,)):
+            return version_name(value)
+        if family.config_key is not None:
+            return self._redaction.config(*family.config_key(keys), value)
+        return self._redaction.fields(value, family.secret)
+
+    def _provenance(self, field: str, value: Any) -> Row:
+        """The first offset from where on the field of the provenance is what it is."""
+        row = dict.fromkeys(_NAMES) | {"path": join(PROVENANCE), "field": field, "value": value}
+        log, at = self._history.log, self._history.provenance
+        first = min(self._until, log.end - 1)
+        if field == "epoch":  # it never falls
+            base = self._history.base.provenance
+            if base.epoch == value and base.offset >= 0:
+                return row | {"notLaterThan": base.offset}
+            first = bisect_left(range(first + 1), value, lo=log.start, key=lambda offset: at(offset).epoch)
+        else:
+            number = Provenance._fields.index("offset" if field == "offset" else "timestamp")
+            while first > log.start and at(first - 1)[number] == at(first)[number]:
+                first -= 1
+        last = at(first)
+        if last.offset < log.start:
+            return row | {"notLaterThan": last.offset} if last.offset >= 0 else row
+        return row | {
+            "offset": last.offset,
+            "epoch": last.epoch,
+            "timestampMs": last.timestamp,
+            "time": iso(last.timestamp),
+            "effectiveOffset": first,
+        }
+
+
+def _last_change(versions: Iterator[Version] | list[Version]) -> _Setter | None:
+    """The oldest of the newest versions that are equal.
+
+    Versions that take effect together, of one metadata transaction, count by what they come to: a value that is set
+    and set back in it never changed.
+    """
+    found: _Setter | None = None
+    present: Any = None
+    set_back = False
+    for effective, value, origin in versions:
+        together = found is not None and effective == found.effective
+        if found is None or (value == present and not (together and set_back)):
+            found, present, set_back = _Setter(effective, origin), value, False
+        elif together:
+            set_back = set_back or value != present
+        else:
+            return found._replace(old=value, was_there=True) if found is not None else None
+    return found

@@ -1,0 +1,161 @@
+"""The rows of ``diff``, its counts, and its JSON patch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.engine.result import Row
+from kshell.engine.walk import nested, walk
+from kshell.history.difference import PROVENANCE, changed_places
+from kshell.metadata.partial import NOT_AVAILABLE
+from kshell.metadata.redaction import REDACTED
+from kshell.tables.enumeration import Enumeration
+from kshell.tree.image import image_directory
+from kshell.tree.node import Directory, Leaf, Node, StaticDirectory
+from kshell.tree.paths import Segments, join
+from kshell.tree.paths import walk as node_at
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+_EPOCHS = frozenset(("epoch", "leaderEpoch", "partitionEpoch"))
+ADDED, REMOVED, CHANGED = "added", "removed", "changed"
+CHANGE = Enumeration((ADDED, REMOVED, CHANGED))
+_KINDS = {"topicName": "topic", "topicId": "topic"}
+BY_ID = ("image", "topics", "byId")
+
+
+class Change(NamedTuple):
+    """One leaf that is not the same: old and new value, and the fields that differ (of a value that has fields)."""
+
+    path: Segments
+    type: str
+    change: str
+    fields: list[str]
+    old: Any
+    new: Any
+
+    def row(self) -> Row:
+        """As the row of an answer."""
+        return self._asdict() | {"path": join(self.path)}
+
+
+class Comparison:
+    """Two sessions, compared below one place of the tree."""
+
+    def __init__(self, old: Session, new: Session, place: Segments, *, ignore_epochs: bool = False) -> None:
+        self._old, self._new, self._place = old, new, place
+        self._ignored = _EPOCHS if ignore_epochs else frozenset[str]()
+        self._roots = _root(old), _root(new)
+        self._around: tuple[Segments, list[Node | None]] = (), [None, None]
+
+    def exists(self) -> bool:
+        """Whether the place is in either image."""
+        return any(node_at(root, self._place) is not None for root in self._roots)
+
+    def changes(self) -> Iterator[Change]:
+        """Every leaf that differs, in the tree's order."""
+        for path in changed_places(self._old.image, self._new.image, self._place):
+            if path == PROVENANCE and self._ignored:
+                continue
+            for change in self._at(path):
+                if change.path[: len(self._place)] == self._place:
+                    yield change
+
+    def _at(self, path: Segments) -> Iterator[Change]:
+        old, new = self._nodes(path)
+        if isinstance(old, Leaf) and isinstance(new, Leaf):
+            change = self._changed(path, old, new)
+            if change is not None:
+                yield change
+        else:
+            yield from (Change(at, leaf.type, REMOVED, [], leaf.value(), None) for at, leaf in _leaves(path, old))
+            yield from (Change(at, leaf.type, ADDED, [], None, leaf.value()) for at, leaf in _leaves(path, new))
+
+    def _nodes(self, path: Segments) -> list[Node | None]:
+        """What is at a path in both; neighbours are mostly in the same directory."""
+        if self._around[0] != path[:-1]:
+            self._around = path[:-1], [node_at(root, path[:-1]) for root in self._roots]
+        return [node.child(path[-1]) if isinstance(node, Directory) else None for node in self._around[1]]
+
+    def _changed(self, path: Segments, old: Leaf, new: Leaf) -> Change | None:
+        before, after = old.value(), new.value()
+        if not (isinstance(before, dict) and isinstance(after, dict)):
+            return Change(path, new.type, CHANGED, [], before, after)
+        names = [*before, *(name for name in after if name not in before)]
+        told = [name for name in names if NOT_AVAILABLE not in (before.get(name), after.get(name))]
+        fields = [name for name in told if name not in before or name not in after or before[name] != after[name]]
+        if not fields:  # what differs is not shown
+            fields = [name for name in told if before.get(name) == REDACTED]
+        fields = [name for name in fields if name not in self._ignored]
+        return Change(path, new.type, CHANGED, fields, before, after) if fields else None
+
+    def patch(self) -> list[dict[str, Any]]:
+        """The operations (RFC 6902) that make what ``cat PLACE -o json`` prints of the old image that of the new."""
+        operations: list[dict[str, Any]] = []
+        whole: set[Segments] = set()
+        for change in self.changes():
+            if change.change != CHANGED:
+                top = self._top(change.path, self._roots[change.change == REMOVED])
+                if top not in whole:
+                    whole.add(top)
+                    operations.append(self._whole(change.change, top))
+            elif change.fields:
+                operations += [self._field(change, name) for name in change.fields if _shows(change, name)]
+            elif change.old != change.new:
+                operations.append({"op": "replace", "path": self._pointer(change.path), "value": change.new})
+        return operations
+
+    def _top(self, path: Segments, without: Directory) -> Segments:
+        """The highest place on the way to a path that one of the images does not have."""
+        for depth in range(len(self._place), len(path)):
+            if node_at(without, path[:depth]) is None:
+                return path[:depth]
+        return path
+
+    def _whole(self, change: str, path: Segments) -> dict[str, Any]:
+        pointer = self._pointer(path)
+        if change == REMOVED:
+            return {"op": "remove", "path": pointer} if pointer else {"op": "add", "path": "", "value": None}
+        node = node_at(self._roots[1], path)
+        return {"op": "add", "path": pointer, "value": None if node is None else nested(node)}
+
+    def _field(self, change: Change, name: str) -> dict[str, Any]:
+        pointer = self._pointer((*change.path, name))
+        if name not in change.new:
+            return {"op": "remove", "path": pointer}
+        return {"op": "replace" if name in change.old else "add", "path": pointer, "value": change.new[name]}
+
+    def _pointer(self, path: Segments) -> str:
+        below = path[len(self._place) :]
+        return "".join(f"/{segment.replace('~', '~0').replace('/', '~1')}" for segment in below)
+
+
+def _shows(change: Change, name: str) -> bool:
+    return name not in change.old or name not in change.new or change.old[name] != change.new[name]
+
+
+def _root(session: Session) -> Directory:
+    return StaticDirectory({"image": lambda: image_directory(session.image, session.redaction)})
+
+
+def _leaves(path: Segments, node: Node | None) -> Iterator[tuple[Segments, Leaf]]:
+    if node is not None:
+        yield from ((at, leaf) for at, leaf in walk(path, node) if isinstance(leaf, Leaf))
+
+
+def counts(changes: Iterator[Change], place: Segments) -> list[Row]:
+    """How many leaves of each kind were added, removed and changed; topics count once, under their names."""
+    table: dict[str, dict[str, int]] = {}
+    for change in changes:
+        if is_double(change.path, place) or (change.type == "topicId" and change.change != CHANGED):
+            continue
+        row = table.setdefault(_KINDS.get(change.type, change.type), {ADDED: 0, REMOVED: 0, CHANGED: 0})
+        row[change.change] += 1
+    return [{"type": kind} | row for kind, row in sorted(table.items())]
+
+
+def is_double(path: Segments, place: Segments) -> bool:
+    """Whether a leaf is shown under its topic's name as well, unless ids were asked for."""
+    return path[: len(BY_ID)] == BY_ID and place[: len(BY_ID)] != BY_ID

@@ -1,0 +1,197 @@
+"""Leadership and ISR size over time, drawn in characters: two lines a partition, time from left to right.
+
+A column stands for a stretch of time. Where several states fall into one, it shows the worst: no leader before any
+leader (of those the last), the smallest ISR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kshell.engine.result import Toned
+from kshell.tree.image import iso
+
+_LEVELS = "▁▂▃▄▅▆▇█"
+_SERIES = 7
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LEAST = 20
+"""Columns of time at least."""
+Parts = list[str]
+
+
+class Span(NamedTuple):
+    """From ``start`` on (epoch milliseconds) up to ``end``. ``leader`` -1: none."""
+
+    start: int
+    end: int
+    leader: int
+    isr_size: int
+    replicas: int
+
+
+class Lane(NamedTuple):
+    """A partition's spans, oldest first; what they leave out was not there, or is not known."""
+
+    label: str
+    spans: list[Span]
+
+
+class _Cell(NamedTuple):
+    leader: int
+    isr_size: int
+    replicas: int
+
+
+class Signs(NamedTuple):
+    """Which character stands for a broker, for no leader, and for a share of the replicas."""
+
+    brokers: dict[int, str]
+    ascii: bool
+
+    @property
+    def none(self) -> str:
+        """No leader."""
+        return "!" if self.ascii else "✗"
+
+    def level(self, cell: _Cell) -> str:
+        """How many replicas are in sync: a digit, or a block that is full when all are."""
+        if self.ascii:
+            return str(cell.isr_size) if cell.isr_size < 10 else "+"
+        if cell.isr_size == 0:
+            return self.none
+        share = min(1.0, cell.isr_size / max(cell.replicas, 1))
+        return _LEVELS[max(0, round(share * len(_LEVELS)) - 1)]
+
+
+def signs(lanes: Sequence[Lane], *, plain: bool) -> Signs:
+    """Brokers below 10 are their own digit; others get letters, and ``?`` when there are more than letters."""
+    brokers = sorted({span.leader for lane in lanes for span in lane.spans if span.leader >= 0})
+    letters = iter(_LETTERS)
+    return Signs({one: str(one) if one < 10 else next(letters, "?") for one in brokers}, plain)
+
+
+def draw(lanes: Sequence[Lane], start: int, end: int, width: int, *, plain: bool) -> list[Parts]:
+    """Lines of parts, at most ``width`` columns wide unless that is very little. ``plain``: ASCII only."""
+    marks = signs(lanes, plain=plain)
+    widest = max(8, width - _LEAST - 9)
+    labels = [_clip(lane.label, widest, plain) for lane in lanes]
+    name = max(map(len, labels), default=0)
+    columns = max(_LEAST, width - name - 9)
+    lines: list[Parts] = []
+    for label, lane in zip(labels, lanes, strict=True):
+        cells = _cells(lane.spans, start, end, columns)
+        lines.append([f"{label:<{name}}  leader ", *_joined([_leader(cell, marks) for cell in cells])])
+        lines.append([f"{'':<{name}}  ISR    ", *_joined([_isr(cell, marks) for cell in cells])])
+    return [*lines, *_axis(start, end, name + 9, columns, plain), *_legend(marks, start, end, columns, width)]
+
+
+def _clip(label: str, widest: int, plain: bool) -> str:
+    """A label that fits: cut in its middle, for its end is what tells a topic's partitions apart."""
+    label = "".join(char if char.isprintable() and (char.isascii() or not plain) else "?" for char in label)
+    if len(label) <= widest:
+        return label
+    end = widest // 2
+    return label[: widest - end - 1] + ("~" if plain else "…") + label[len(label) - end :]
+
+
+def _cells(spans: Sequence[Span], start: int, end: int, columns: int) -> list[_Cell | None]:
+    """A cell a column; ``None`` where there is nothing."""
+    cells: list[_Cell | None] = [None] * columns
+    length = max(end - start, 1)
+    for span in spans:
+        if span.end < start or span.start > end:
+            continue
+        first = min(columns - 1, max(0, (span.start - start) * columns // length))
+        last = min(columns - 1, max(first, -(-(min(span.end, end) - start) * columns // length) - 1))
+        for at in range(first, last + 1):
+            cells[at] = _worst(cells[at], _Cell(span.leader, span.isr_size, span.replicas))
+    return cells
+
+
+def _worst(old: _Cell | None, new: _Cell) -> _Cell:
+    if old is None:
+        return new
+    leader = -1 if -1 in (old.leader, new.leader) else new.leader
+    return _Cell(leader, min(old.isr_size, new.isr_size), new.replicas)
+
+
+def _tone(leader: int, marks: Signs) -> str:
+    return f"series{list(marks.brokers).index(leader) % _SERIES + 1}"
+
+
+def _leader(cell: _Cell | None, marks: Signs) -> str:
+    if cell is None:
+        return " "
+    if cell.leader < 0:
+        return Toned(marks.none, "error")
+    return Toned(marks.brokers[cell.leader], _tone(cell.leader, marks))
+
+
+def _isr(cell: _Cell | None, marks: Signs) -> str:
+    if cell is None:
+        return " "
+    tone = "error" if cell.leader < 0 or cell.isr_size == 0 else _tone(cell.leader, marks)
+    return Toned(marks.level(cell), tone)
+
+
+def _joined(chars: list[str]) -> Parts:
+    """Neighbours of one tone as one part."""
+    parts: Parts = []
+    for char in chars:
+        tone = char.tone if isinstance(char, Toned) else ""
+        last = parts[-1] if parts else None
+        if last is not None and (last.tone if isinstance(last, Toned) else "") == tone:
+            parts[-1] = Toned(last + char, tone) if tone else last + char
+        else:
+            parts.append(char)
+    return parts
+
+
+def _axis(start: int, end: int, indent: int, columns: int, plain: bool) -> list[Parts]:
+    """A rule, and below it the times at both ends (the last one alone where there is little room)."""
+    left, right = iso(start) or "", iso(end) or ""
+    rule = ("+" + "-" * (columns - 2) + "+") if plain else "└" + "─" * (columns - 2) + "┘"
+    gap = columns - len(left) - len(right)
+    if gap >= 1:
+        return [[" " * indent + rule], [" " * indent + left + " " * gap + right]]
+    return [[" " * indent + rule], [f"from {left}"], [f"to   {right}"]]
+
+
+def _legend(marks: Signs, start: int, end: int, columns: int, width: int) -> list[Parts]:
+    """What the characters mean, broken to the width."""
+    words: Parts = [
+        Toned(sign if sign == str(broker) else f"{sign} = {broker}", _tone(broker, marks))
+        for broker, sign in marks.brokers.items()
+    ]
+    line: Parts = ["leader: broker "] if words else []
+    for word in words:
+        line += [word, " "]
+    line += [Toned(f"{marks.none} none", "error")]
+    full = "ISR: how many are in sync" if marks.ascii else "ISR: █ all replicas … ▁ few"
+    span = _length((end - start) / columns)
+    lines: list[Parts] = [line, [f"{full}; a column is {span}, and shows the worst of it"]]
+    return [broken for one in lines for broken in _broken(one, width)]
+
+
+def _broken(line: Parts, width: int) -> list[Parts]:
+    """A line as several, cut at blanks."""
+    lines: list[Parts] = [[]]
+    used = 0
+    for part in line:
+        for number, word in enumerate(part.split(" ")):
+            piece = word if number == 0 else f" {word}"
+            if used and used + len(piece) > width:
+                lines.append([])
+                piece, used = word, 0
+            if piece:
+                lines[-1].append(Toned(piece, part.tone) if isinstance(part, Toned) else piece)
+                used += len(piece)
+    return [one for one in lines if "".join(one).strip()]
+
+
+def _length(ms: float) -> str:
+    for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")):
+        if ms >= size:
+            return f"{ms / size:.1f} {unit}"
+    return f"{ms:.0f} ms"

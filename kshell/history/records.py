@@ -1,0 +1,204 @@
+"""Records of the log as rows, with what they touch, and what there is to say once all were read.
+
+``dump``, ``log`` and ``follow`` have the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.engine.result import Result, Row
+from kshell.engine.walk import one_line
+from kshell.errors import EXIT_DATA, DataError, UsageError
+from kshell.history.concerns import Concern
+from kshell.history.record_types import RECORD_TYPE
+from kshell.metadata.delta import Touch
+from kshell.metadata.image import EMPTY, families
+from kshell.metadata.metadata_version import FEATURE, version_name
+from kshell.metadata.readable import readable
+from kshell.metadata.tracking import Tracker
+from kshell.metadata.values import Origin, Place, plain
+from kshell.sources.directory.records import LogRecord, Records, log_records
+from kshell.tables.declaration import Field, columns
+from kshell.tree.globs import is_glob, unescape
+from kshell.tree.image import iso
+from kshell.tree.paths import Segments, join, split
+from kshell.tree.touched import paths
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+FIELDS = (
+    Field("offset", "int64", "of the record"),
+    Field("epoch", "int32", "the leader's, when it was written"),
+    Field("timestampMs", "int64", "when, in milliseconds since 1970"),
+    Field("type", RECORD_TYPE, "the record's"),
+    Field("version", "int16", "of the record's type"),
+    Field("data", "json", "the record's fields, as kafka-dump-log prints them"),
+)
+COLUMNS = columns(FIELDS)
+NO_OP = "NO_OP_RECORD"
+
+
+def row_of(session: Session, record: LogRecord) -> Row:
+    """A record as the row of an answer, secrets hidden."""
+    decoded = record.decoded
+    return {
+        "offset": record.offset,
+        "epoch": record.epoch,
+        "timestampMs": record.timestamp,
+        "type": decoded.name,
+        "version": decoded.version,
+        "data": session.redaction.record(decoded),
+    }
+
+
+class Touched(NamedTuple):
+    """A place of the tree that a record touches, and the values there before and after it; ``None`` for nothing."""
+
+    path: Segments
+    touch: Touch
+    old: Any = None
+    new: Any = None
+
+
+def row_at(session: Session, record: LogRecord, touched: Touched | None) -> Row:
+    """The same with where the tree shows what the record touches and what changed there, for people."""
+    row = row_of(session, record)
+    if touched is None:
+        return {**row, "path": None, "change": ""}
+    return {**row, "path": join(touched.path), "change": _change(session, touched)}
+
+
+def _change(session: Session, touched: Touched) -> str:
+    """``1000 -> 2000``, or the fields that changed; nothing where the record's own fields say all."""
+    if touched.old is None or touched.old == touched.new:
+        return ""
+    old, new = (_shown(session, touched.touch, value) for value in (touched.old, touched.new))
+    if touched.new is None:
+        return f"removed, was {one_line(old)}"
+    return ", ".join(changed_parts(old, new))
+
+
+def _shown(session: Session, touch: Touch, value: Any) -> Any:
+    """A value as the tree shows it, secrets hidden."""
+    family = families().get(touch.family)
+    if value is None:
+        return None
+    if touch == Touch("features", (FEATURE,)):
+        return version_name(value)
+    if family is None:
+        return plain(value)
+    if family.config_key is not None:
+        return session.redaction.config(*family.config_key(touch.keys), value)
+    return session.redaction.fields(family.plain(value), family.secret)
+
+
+def changed_parts(old: Any, new: Any) -> Iterator[str]:
+    """``field old -> new`` for each field that differs; of a value without fields, ``old -> new``."""
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        yield f"{one_line(old)} -> {one_line(new)}"
+        return
+    for name in dict.fromkeys((*old, *new)):
+        if old.get(name) != new.get(name):
+            yield f"{name} {one_line(old.get(name))} -> {one_line(new.get(name))}"
+
+
+def when(row: Row) -> str:
+    """A row's time for people."""
+    return str(iso(row["timestampMs"]) or row["timestampMs"])
+
+
+def what(row: Row) -> str:
+    """A row's type, path, data with Kafka's names, and what changed, for people."""
+    where = f" {row['path']}" if row["path"] else ""
+    change = f": {row['change']}" if row["change"] else ""
+    return f"{row['type']}{where} {one_line(readable(row['type'], row['data']))}{change}"
+
+
+def place_of(session: Session, path: str | None, command: str, hint: str) -> Segments | None:
+    """The one place of the tree that a command was asked about. Raises UsageError for a glob, with the hint."""
+    if path is None:
+        return None
+    if is_glob(path):
+        raise UsageError(f"{path}: {command} takes one path, without a glob", hint=hint)
+    return split(unescape(path), session.cwd)
+
+
+def with_paths(
+    session: Session, records: Records, start: int, concern: Concern | None = None, *, values: bool = False
+) -> Iterator[tuple[LogRecord, list[Touched]]]:
+    """Each record with the places of the tree that it touches, and (``values``) what stood there.
+
+    Raises DataError where what came before is not known; without a ``concern``, places that only an image can tell are
+    left out then.
+
+    ``records`` must hold every record from ``start`` on, or every one that ``concern`` says yes to. Those before the
+    oldest snapshot that the log joins are told by what that snapshot knows: their topics have names only if they are
+    still there.
+    """
+    try:
+        tracker, again_at = _tracker(session, start, values=values)
+    except DataError:
+        if concern is not None:
+            raise
+        tracker, again_at = Tracker(EMPTY, keeps_old=values), None
+    if concern is not None:
+        concern.tracker = tracker if again_at is None else None
+    for record in records:
+        if again_at is not None and record.offset >= again_at:
+            tracker, again_at = _tracker(session, again_at, values=values)[0], None
+            if concern is not None:
+                concern.tracker = tracker
+        yield record, touched_paths(tracker, record)
+
+
+def touched_paths(tracker: Tracker, record: LogRecord) -> list[Touched]:
+    """The places of the tree that the next record touches, the one that people look at first."""
+    decoded = record.decoded
+    place = Place(record.file, record.position, record.epoch, False)
+    touched = tracker.touched(decoded, Origin(record.offset, record.timestamp, decoded.name, decoded.version, place))
+    values = ((touch, tracker.values(touch)) for touch in touched)
+    return [Touched(path, touch, old, new) for touch, (old, new) in values for path in paths(touch)]
+
+
+def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, int | None]:
+    """A tracker for records from ``start`` on, and where it must be made anew."""
+    listing = session.source.listing(whole=True)
+    first = listing.segments[0].base_offset or 0 if listing.segments else 0
+    if max(start, first) <= listing.unseen:
+        return Tracker(EMPTY, keeps_old=values), None
+    joined = next((file.end_offset for file in listing.snapshots if file.end_offset and file.end_offset >= first), None)
+    if joined is None and listing.directory is None:
+        return Tracker(EMPTY, keeps_old=values), None  # a lone segment: names of what came before are not known
+    begin = max(start, 0 if first <= listing.unseen else joined or first)
+    before = session.reshape(point=str(begin - 1)).loaded
+    tracker = Tracker(before.image, keeps_old=values)
+    if before.open_transaction is not None:  # left out of the image, and yet what comes next builds on it
+        for record in log_records(session.source, start=before.open_transaction, until=begin - 1):
+            touched_paths(tracker, record)
+    return tracker, begin if begin > max(start, first) else None
+
+
+def conclude(session: Session, records: Records, result: Result) -> None:
+    """After the last record: what a person should know, and damage. Raises DataError for that."""
+    session.remarks[:] = []
+    session.remarks += records.notes
+    if records.torn is not None:
+        path, torn = records.torn
+        session.remarks.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while a server writes")
+    if records.first_malformed is not None:
+        # Not raised: a format that prints only what it has whole would then show nothing.
+        more = f" (and {records.malformed - 1} more malformed)" if records.malformed > 1 else ""
+        session.remarks.append(records.first_malformed + more)
+        result.exit_code = EXIT_DATA
+    if records.damage:
+        raise _all_of(records.damage)
+
+
+def _all_of(damage: list[DataError]) -> DataError:
+    """One error for all damage that was met."""
+    if len(damage) == 1:
+        return damage[0]
+    return DataError("\n".join(error.message for error in damage), hint=damage[0].hint)

@@ -1,0 +1,1 @@
+"""Brokers as a source: an image of what they answer."""

@@ -1,0 +1,96 @@
+"""ACLs, client quotas, SCRAM users and delegation tokens as brokers tell them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kshell.client.nodes import Nodes
+from kshell.metadata.delta import Delta
+from kshell.metadata.families.acls import OPERATIONS, PATTERN_TYPES, PERMISSION_TYPES, RESOURCE_TYPES, Acl
+from kshell.metadata.families.scram import MECHANISMS, ScramCredential
+from kshell.metadata.families.tokens import DelegationToken
+from kshell.metadata.names import encode_name
+from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNTOLD
+from kshell.metadata.values import enum_name
+from kshell.protocol.error_codes import error_name
+from kshell.protocol.messages.access import (
+    DESCRIBE_ACLS,
+    DESCRIBE_CLIENT_QUOTAS,
+    DESCRIBE_DELEGATION_TOKEN,
+    DESCRIBE_USER_SCRAM_CREDENTIALS,
+)
+from kshell.sources.brokers.requests import ask
+
+_ANY = 1
+"""Of resource types, patterns, operations and permissions."""
+_RESOURCE_NOT_FOUND = 91
+
+
+def acls(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
+    """Writes every ACL. Brokers tell no ids: an entry goes by what it says (:func:`acl_key`). Raises NodeError."""
+    wanted = {"resourceTypeFilter": _ANY, "patternTypeFilter": _ANY, "operation": _ANY, "permissionType": _ANY}
+    anything = {"resourceNameFilter": None, "principalFilter": None, "hostFilter": None}
+    told = ask(nodes, DESCRIBE_ACLS, wanted | anything)
+    for resource in told.body["resources"]:
+        for item in resource["acls"]:
+            acl = Acl(
+                resource_type=enum_name(RESOURCE_TYPES, resource["resourceType"]),
+                resource_name=resource["resourceName"],
+                pattern_type=enum_name(PATTERN_TYPES, resource["patternType"]),
+                principal=item["principal"],
+                host=item["host"],
+                operation=enum_name(OPERATIONS, item["operation"]),
+                permission_type=enum_name(PERMISSION_TYPES, item["permissionType"]),
+            )
+            delta.put("acls", acl_key(acl), acl, told.origin)
+    delta.table(MISSING)["acls", "byId"] = NOT_AVAILABLE
+
+
+def acl_key(acl: Acl) -> str:
+    """The path segment of an ACL whose id nobody tells: its fields in the order of the leaf, separated by commas."""
+    return ",".join(encode_name(field).replace(",", "%2C") for field in acl)
+
+
+def quotas(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
+    """Writes every client quota. Raises NodeError."""
+    told = ask(nodes, DESCRIBE_CLIENT_QUOTAS, {"components": [], "strict": False})
+    for entry in told.body["entries"] or ():
+        entity = tuple(sorted(((part["entityType"], part["entityName"]) for part in entry["entity"]), key=repr))
+        for value in entry["values"]:
+            delta.put_inner("clientQuotas", entity, value["key"], value["value"], told.origin)
+
+
+def scram(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
+    """Writes every SCRAM user with the iterations, which is all that brokers tell. Raises NodeError."""
+    # No users means all, as null does; but a broker that refuses null never answers (4.3.1 still has that fault).
+    told = ask(nodes, DESCRIBE_USER_SCRAM_CREDENTIALS, {"users": []})
+    for user in told.body["results"]:
+        if user["errorCode"] and user["errorCode"] != _RESOURCE_NOT_FOUND:
+            notes.append(f"{told.node}: SCRAM user {user['user']}: {error_name(user['errorCode'])}: left out")
+        for info in user["credentialInfos"]:
+            credential = ScramCredential(UNTOLD, UNTOLD, UNTOLD, info["iterations"])
+            mechanism = enum_name(MECHANISMS, info["mechanism"])
+            delta.put_inner("scram", mechanism, user["user"], credential, told.origin)
+
+
+def tokens(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
+    """Writes the delegation tokens that the principal may see; the HMAC is told too, and not kept. Raises NodeError."""
+    told = ask(nodes, DESCRIBE_DELEGATION_TOKEN, {"owners": None})
+    for item in told.body["tokens"]:
+        token = DelegationToken(
+            owner=_principal(item, "principal"),
+            token_requester=_principal(item, "tokenRequesterPrincipal"),
+            renewers=tuple(_principal(renewer, "principal") for renewer in item["renewers"]),
+            issue_timestamp=item["issueTimestamp"],
+            max_timestamp=item["maxTimestamp"],
+            expiry_timestamp=item["expiryTimestamp"],
+            token_id=item["tokenId"],
+        )
+        delta.put("delegationToken", token.token_id, token, told.origin)
+
+
+def _principal(item: dict[str, Any], prefix: str) -> Any:
+    """``User:alice``; versions below 3 do not tell who asked for a token."""
+    if f"{prefix}Type" not in item:
+        return UNTOLD
+    return f"{item[f'{prefix}Type']}:{item[f'{prefix}Name']}"

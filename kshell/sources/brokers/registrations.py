@@ -1,0 +1,138 @@
+"""Brokers as they tell of themselves and of each other: registrations, features, and each one's own configs.
+
+Any broker lists the cluster's brokers; what only a broker itself knows is asked there, of all of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kshell.client.address import Address
+from kshell.client.nodes import BROKER, Nodes
+from kshell.client.together import at_once
+from kshell.errors import NodeError
+from kshell.metadata.delta import Delta
+from kshell.metadata.families.cluster import Broker, Listener
+from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNTOLD, told_by
+from kshell.protocol.decoder import Message
+from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
+from kshell.protocol.messages.connection import API_VERSIONS
+from kshell.sources.brokers.config_entries import Described
+from kshell.sources.brokers.configs import describe, write
+
+KRAFT_VERSION = "kraft.version"
+"""Among the features that brokers tell, and no record of the image: it is a control record's."""
+_ANYWHERE = ("", "0.0.0.0", "::")
+"""Hosts in a broker's listeners of which the registration has the real name."""
+
+
+class Own(NamedTuple):
+    """What one broker told of itself, or why it did not."""
+
+    supported: Mapping[str, tuple[int, int]] | None
+    configs: Described | None
+    failure: NodeError | None
+
+
+def brokers(nodes: Nodes, delta: Delta, notes: list[str]) -> dict[str, int]:
+    """Writes brokers, their own dynamic configs and the finalized features, which it returns. Raises NodeError."""
+    connection = nodes.any()
+    body = nodes.describe(connection, fenced=True)
+    finalized = dict(connection.versions.finalized)
+    origin = told_by(connection.node, API_VERSIONS.name, 0)
+    for name, level in finalized.items():
+        if name != KRAFT_VERSION:
+            delta.put("features", name, level, origin)
+    listed = body["brokers"] if body else []
+    own = ask_each(nodes, {item["brokerId"]: (item["host"], item["port"]) for item in listed})
+    for item in listed:
+        told = own[item["brokerId"]]
+        origin = told_by(connection.node, DESCRIBE_CLUSTER.name, 0)
+        delta.put("brokers", item["brokerId"], _broker(nodes, item, told), origin)
+    write(delta, [told.configs for told in own.values() if told.configs is not None], notes)
+    _write_silent(delta, own, notes)
+    if listed and "isFenced" not in listed[0]:
+        notes.append("brokers that are fenced are not in the image: brokers tell them from Kafka 4.0 on")
+    return finalized
+
+
+def ask_each(nodes: Nodes, addresses: Mapping[int, Address]) -> dict[int, Own]:
+    """Each broker's own answers, by id; all are asked at the same time."""
+    told = at_once(lambda item: _own(nodes, *item), addresses.items())
+    return dict(zip(addresses, told, strict=True))
+
+
+def _own(nodes: Nodes, node_id: int, address: Address) -> Own:
+    try:
+        connection = nodes.dial(address)
+    except NodeError as error:
+        return Own(None, None, error)
+    try:
+        configs = next(describe(connection, [(BROKER.upper(), str(node_id))], synonyms=True), None)
+        return Own(connection.versions.supported, configs, configs.failure if configs else None)
+    except NodeError as error:
+        return Own(connection.versions.supported, None, error)
+    finally:
+        connection.close()
+
+
+def _write_silent(delta: Delta, own: Mapping[int, Own], notes: list[str]) -> None:
+    """Brokers that could not be asked: what only they know is missing."""
+    for node_id, told in own.items():
+        if told.configs is None and told.failure is not None:
+            delta.table(MISSING)["configs", f"BROKER:{node_id}"] = f"{NOT_AVAILABLE}: {told.failure.reason}"
+            notes.append(f"broker {node_id} cannot be asked for what only it knows: {told.failure.message}")
+
+
+def _broker(nodes: Nodes, item: Message, own: Own) -> Broker:
+    values = {entry.name: entry.value for entry in own.configs.entries} if own.configs else {}
+    listeners = listeners_of(values)
+    here = (item["host"], item["port"])
+    if here not in [(listener.host, listener.port) for listener in listeners]:
+        listeners = (Listener(UNTOLD, *here, nodes.settings.security_protocol),)
+    return Broker(
+        id=item["brokerId"],
+        epoch=UNTOLD,
+        incarnation_id=UNTOLD,
+        listeners=listeners,
+        supported_features=_supported(own),
+        rack=item["rack"],
+        # Below version 2 of DescribeCluster only brokers that are not fenced are listed.
+        fenced=item.get("isFenced", False),
+        in_controlled_shutdown=UNTOLD,
+        is_migrating_zk_broker=UNTOLD,
+        directories=UNTOLD,
+        cordoned_directories=UNTOLD,
+    )
+
+
+def _supported(own: Own) -> Any:
+    if own.supported is None:
+        return UNTOLD
+    return {name: {"min": low, "max": high} for name, (low, high) in sorted(own.supported.items())}
+
+
+def listeners_of(values: Mapping[str, str | None]) -> tuple[Listener, ...]:
+    """A broker's listeners, as its configs give them; empty where they leave something open.
+
+    ``values`` are those in force: ``advertised.listeners`` (or ``listeners``), ``listener.security.protocol.map`` and
+    ``controller.listener.names``, as in ``kafka.server.KafkaConfig.effectiveAdvertisedBrokerListeners``.
+    """
+    advertised = values.get("advertised.listeners") or values.get("listeners") or ""
+    pairs = (values.get("listener.security.protocol.map") or "").split(",")
+    protocols = {
+        name.strip().upper(): protocol.strip().upper() for name, _, protocol in (pair.partition(":") for pair in pairs)
+    }
+    controllers = {name.strip().upper() for name in (values.get("controller.listener.names") or "").split(",")}
+    found = []
+    for text in filter(None, (part.strip() for part in advertised.split(","))):
+        name, slashes, address = text.partition("://")
+        host, colon, port = address.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        name = name.upper()
+        if not slashes or not colon or host in _ANYWHERE or not port.isdigit() or int(port) == 0:
+            return ()
+        if name not in controllers:
+            found.append(Listener(name, host, int(port), protocols.get(name, name)))
+    return tuple(sorted(found))

@@ -1,0 +1,191 @@
+"""Brokers as a source: an image of what they answer, for those who may not reach the controllers.
+
+The image is partial. What brokers do not tell is the string ``not available from brokers``, as a field, a leaf or in
+place of a subtree; what they refuse names the ACL that is needed. Nothing is followed: every load asks anew.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.client.address import name_of
+from kshell.client.nodes import BROKER, Nodes
+from kshell.client.settings import addresses
+from kshell.errors import AuthorizationError, ServerError, SourceError, SourceTimeoutError, UnsupportedVersionError
+from kshell.metadata.delta import Delta
+from kshell.metadata.image import EMPTY, Image, families
+from kshell.metadata.partial import MISSING, NOT_AVAILABLE
+from kshell.metadata.replay import Problems
+from kshell.metadata.values import Provenance
+from kshell.sources.directory.files import Listing
+from kshell.sources.directory.log import FileBatch, Progress
+from kshell.sources.source import Loaded, Source
+
+if TYPE_CHECKING:
+    from kshell.client.settings import Settings
+    from kshell.sources.points import Since
+
+_ONLY_NOW = "brokers tell only what is now, and no records"
+_HOW = "the metadata log has its past: -q for the controllers, -d for a directory"
+_NOT_FOR_HERE = {54, 61, 64}
+"""SECURITY_DISABLED, DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: nothing is wrong."""
+
+_FRESH = 5.0
+"""Seconds for which an answer is as good as a new one."""
+
+
+class Part(NamedTuple):
+    """What brokers are asked for at once: where it belongs in the image, which families it fills, and who asks."""
+
+    path: tuple[str, ...]
+    families: tuple[str, ...]
+    ask: Callable[[Nodes, Delta, list[str]], Any]
+
+
+class BrokerSource(Source):
+    """Asks the brokers that ``bootstrap`` lists (``host:port,…``), and those that they tell of."""
+
+    kind = "brokers"
+    has_log = False
+    nodes: Nodes
+
+    def __init__(self, bootstrap: str, settings: Settings) -> None:
+        given = addresses(bootstrap)
+        self.name = ",".join(name_of(*address) for address in given)
+        self.nodes = Nodes(BROKER, given, settings)
+        self._kraft_version: int | None = None
+        self._asked = float("-inf")
+        self._lock = threading.Lock()
+
+    def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
+        """The image now. Raises SourceError where no broker answers, and for another moment than now."""
+        if until is not None:
+            raise SourceError(_ONLY_NOW, hint=_HOW)
+        partial = [f"{self.name}: the image is partial: it has what brokers tell, and what the principal may see"]
+        image, notes = self.image(progress=progress)
+        self._asked = time.monotonic()
+        return Loaded(
+            image=image,
+            listing=Listing(self.name, (), (), {}),
+            snapshot=None,
+            log_end_offset=None,
+            last_timestamp=-1,
+            problems=Problems(),
+            torn=None,
+            open_transaction=None,
+            damage=[],
+            notes=partial + notes,
+        )
+
+    def image(self, *only: str, progress: Progress | None = None) -> tuple[Image, list[str]]:
+        """The image now, and what a person should know of it. Raises NodeError where no broker answers.
+
+        ``only`` names families: nothing is asked for any other, and nothing is there of it.
+        """
+        every = parts()
+        asked = [part for part in every if not only or part.path[-1] in only]
+        notes: list[str] = []
+        with self._lock:
+            delta = Delta(EMPTY)
+            for path in _not_asked_for(every):
+                delta.table(MISSING)[path] = NOT_AVAILABLE
+            for number, part in enumerate(asked):
+                if progress is not None:
+                    progress(number, len(asked), "asking brokers")
+                self._ask(part, delta, notes)
+            return delta.apply(Provenance(-1, -1, -1)), notes
+
+    def _ask(self, part: Part, delta: Delta, notes: list[str]) -> None:
+        """One part of the image. Who is refused learns why where the part would be; the rest goes on."""
+        path = part.path
+        try:
+            found = part.ask(self.nodes, delta, notes)
+        except (AuthorizationError, UnsupportedVersionError) as error:
+            needed = f" ({error.hint})" if error.hint else ""
+            delta.table(MISSING)[path] = f"{NOT_AVAILABLE}: {error.api}: {error.reason}{needed}"
+            notes.append(f"/image/{'/'.join(path)} is not in the image: {error.message}{needed}")
+        except (ServerError, SourceTimeoutError) as error:
+            delta.table(MISSING)[path] = f"{NOT_AVAILABLE}: {error.api}: {error.reason}"
+            if isinstance(error, SourceTimeoutError) or error.code not in _NOT_FOR_HERE:
+                notes.append(f"/image/{'/'.join(path)} is not in the image: {error.message}")
+        else:
+            if isinstance(found, dict):
+                self._kraft_version = found.get("kraft.version", 0)
+
+    def listing(self, *, whole: bool = False) -> Listing:
+        """Brokers have neither snapshots nor log: raises SourceError."""
+        raise SourceError(_ONLY_NOW, hint=_HOW)
+
+    def offset_of(self, point: str) -> int | None:
+        """``None`` for ``now``. Raises SourceError for any other moment, UsageError for what is none."""
+        from kshell.sources.points import parse_point  # late: few lines name a point
+
+        moment = parse_point(point)
+        if moment.time_ms is not None or moment.offset is not None:
+            raise SourceError(_ONLY_NOW, hint=_HOW)
+        return None
+
+    def since(self, point: str) -> Since | None:
+        """As :meth:`offset_of`."""
+        self.offset_of(point)
+        return None
+
+    def quorum(self, loaded: Loaded) -> dict[str, Any]:
+        """``/quorum``, as the brokers learn it from the controllers."""
+        from kshell.sources.quorum.facts import describe_quorum
+
+        names = ("leaderId", "leaderEpoch", "highWatermark", "voters", "observers")
+        try:
+            told = describe_quorum(self.nodes)
+        except (AuthorizationError, UnsupportedVersionError, ServerError) as error:
+            needed = f" ({error.hint})" if error.hint else ""
+            facts: dict[str, Any] = dict.fromkeys(names, ("quorum", f"{NOT_AVAILABLE}: {error.message}{needed}", None))
+        else:
+            facts = {name: ("quorum", told[name], None) for name in names[:3]}
+            facts["voters"] = {str(voter["id"]): ("voter", voter, None) for voter in told["voters"]}
+            facts["observers"] = {str(one["id"]): ("observer", one, None) for one in told["observers"]}
+        kraft = NOT_AVAILABLE if self._kraft_version is None else self._kraft_version
+        return facts | {"kraftVersion": ("quorum", kraft, None)}
+
+    def notes(self) -> list[str]:
+        """What the connections had to say."""
+        return list(self.nodes.notes)
+
+    def refresh(self) -> bool:
+        """Whether the last answer is old: brokers do not say whether anything changed."""
+        return time.monotonic() - self._asked > _FRESH
+
+    def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
+        """Brokers have no log of the metadata: raises SourceError."""
+        raise SourceError(_ONLY_NOW, hint=_HOW)
+
+    def close(self) -> None:
+        """Lets go of connections."""
+        self.nodes.close()
+
+
+def parts() -> tuple[Part, ...]:
+    """Everything that brokers answer for; configs come after the topics that they belong to."""
+    from kshell.sources.brokers import access
+    from kshell.sources.brokers.configs import configs
+    from kshell.sources.brokers.registrations import brokers
+    from kshell.sources.brokers.topics import topics
+
+    return (
+        Part(("cluster", "brokers"), ("brokers", "features"), brokers),
+        Part(("topics",), (), topics),
+        Part(("configs",), ("configs",), configs),
+        Part(("acls",), ("acls",), access.acls),
+        Part(("clientQuotas",), ("clientQuotas",), access.quotas),
+        Part(("scram",), ("scram",), access.scram),
+        Part(("delegationToken",), ("delegationToken",), access.tokens),
+    )
+
+
+def _not_asked_for(every: tuple[Part, ...]) -> list[tuple[str, ...]]:
+    """Where in the image brokers tell nothing: the last record, and every family that no part fills."""
+    filled = {name for part in every for name in part.families}
+    return [("provenance",), *(family.path for name, family in families().items() if name not in filled)]

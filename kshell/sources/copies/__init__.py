@@ -1,0 +1,1 @@
+"""Copies of one metadata log, from several nodes, side by side."""

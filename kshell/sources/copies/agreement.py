@@ -1,0 +1,202 @@
+"""What copies of one log say together, by Raft's rules: which goes before, what is committed, what an election ends.
+
+Log matching: where two logs have a record of one epoch, they are the same up to it, because an epoch has one leader. So
+two copies that part and still share an epoch from there on are no two histories of one cluster. Election: of two logs
+the one whose last record has the higher epoch goes before, then the longer one. That is asked of the *last* record: at
+the place where two logs part the winner may well have the lower epoch.
+
+Source: KIP-595, and Ongaro and Ousterhout, *In Search of an Understandable Consensus Algorithm*, 5.3 and 5.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from kshell.protocol.batches import Batch
+from kshell.sources.copies.logs import Copy, Pair
+
+REFERENCE, SAME, BEHIND, DIVERGED = "reference", "same", "behind", "diverged"
+OTHER_CLUSTER, NOT_COMPARED = "other-cluster", "not-compared"
+STATES = (REFERENCE, SAME, BEHIND, DIVERGED, OTHER_CLUSTER, NOT_COMPARED)
+CONSISTENT = frozenset((REFERENCE, SAME, BEHIND))
+
+
+class Parted(NamedTuple):
+    """Where a copy parts from another: the batches of both, and why no election explains it (``None``: one does).
+
+    The copy's records from ``offset`` on go when its node hears of the later epoch.
+    """
+
+    offset: int
+    batch: Batch
+    other_batch: Batch
+    contradiction: str | None
+
+
+class Standing(NamedTuple):
+    """How a copy stands to ``other``: the reference, or one that agrees with it and reaches further back.
+
+    ``since``, ``to``: the offsets (``to`` exclusive) in which both logs are the same. ``uncommitted``: the first offset
+    here which the copies do not prove to be committed; ``None`` where all are.
+    """
+
+    copy: Copy
+    state: str
+    other: Copy | None = None
+    since: int | None = None
+    to: int | None = None
+    parted: Parted | None = None
+    uncommitted: int | None = None
+
+
+class Agreement(NamedTuple):
+    """``committed``: every record of the reference below that offset is committed, as far as the copies prove it."""
+
+    reference: Copy
+    committed: int
+    standings: list[Standing]
+
+
+def agreement(
+    copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], first_of: Collection[int] = (), committed: int = 0
+) -> Agreement:
+    """What is to be said of copies (at least one) that were read together; their standings are in their order.
+
+    ``first_of``: places of copies that go before all others, whatever Raft's rules say of those, which prove nothing
+    then. ``committed``: the offset below which all is known to be committed.
+    """
+    cluster = cluster_of(copies)
+    members = [place for place, copy in enumerate(copies) if copy.cluster_id in (None, cluster)]
+    members.sort(
+        key=lambda place: (place in first_of, rank(copies[place])), reverse=True
+    )  # stable: the first given of equal ones
+    first = members[0]
+    found = {first: Standing(copies[first], REFERENCE, None, copies[first].start, copies[first].log_end)}
+    for place in members[1:]:
+        agreeing = [other for other in found if found[other].state in CONSISTENT]
+        found[place] = _standing(copies, pairs, place, agreeing)
+    counted = [one for place, one in found.items() if not first_of or place in first_of]
+    committed = max(committed, _committed(counted))
+    standings = [found.get(place, Standing(copy, OTHER_CLUSTER)) for place, copy in enumerate(copies)]
+    return Agreement(copies[first], committed, [_with_tail(one, committed) for one in standings])
+
+
+def cluster_of(copies: Sequence[Copy]) -> str | None:
+    """The cluster that most copies belong to, the first one of two."""
+    known = [copy.cluster_id for copy in copies if copy.cluster_id is not None]
+    return max(known, key=known.count, default=None)
+
+
+def rank(copy: Copy) -> tuple[int, ...]:
+    """What goes before; of equal ends a log before a snapshot, the one with less damage, and the one that reaches
+    further back, because more can be compared with it.
+    """
+    reach = _end(copy) if copy.oldest is None else copy.oldest
+    return copy.last_epoch, _end(copy), copy.log_end or 0, -copy.faults, -reach
+
+
+def _end(copy: Copy) -> int:
+    return copy.end if copy.end is not None else -1
+
+
+def _standing(
+    copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], place: int, agreeing: Sequence[int]
+) -> Standing:
+    """How a copy stands to those that go before it and agree with each other, the reference first."""
+    copy = copies[place]
+    if not copy.end:  # an empty log is the beginning of every other
+        return Standing(copy, BEHIND if copies[agreeing[0]].end else SAME, copies[agreeing[0]])
+    with_each = [(other, pairs[min(place, other), max(place, other)]) for other in agreeing]
+    for other, pair in with_each:
+        if pair.parting is not None:
+            batches = pair.parting[1:] if place < other else pair.parting[:0:-1]
+            why = contradiction(copy, copies[other], pair.parting.offset)
+            parted = Parted(pair.parting.offset, *batches, why)
+            return Standing(copy, DIVERGED, copies[other], pair.since, pair.to, parted)
+    for other, pair in with_each:
+        if pair.since is not None:
+            state = SAME if copy.end == copies[agreeing[0]].end else BEHIND
+            return Standing(copy, state, copies[other], pair.since, pair.to)
+    return Standing(copy, NOT_COMPARED)
+
+
+def contradiction(copy: Copy, other: Copy, offset: int) -> str | None:
+    """Why elections alone cannot have made two logs that part at an offset; ``None`` when they can."""
+    shared = copy.epochs_from(offset) & other.epochs_from(offset)
+    if shared:
+        return f"both have records of epoch {min(shared)} from there on, and an epoch has one leader"
+    newest = copy.newest
+    if newest is not None and newest.end_offset is not None and newest.end_offset > offset:
+        return f"its snapshot {newest.end_offset}-{newest.epoch} says that what it has there was committed"
+    return None
+
+
+def reason(one: Standing, reference: Copy) -> str | None:
+    """What Raft's rules say of a copy that is not as the others are."""
+    if one.state == OTHER_CLUSTER:
+        return f"its cluster is {one.copy.cluster_id}, that of {reference.path} is {reference.cluster_id}"
+    if one.state == NOT_COMPARED:
+        return f"neither an offset of the log nor a snapshot that {reference.path} has, too"
+    if one.parted is None or one.other is None:
+        return None
+    offset, mine, theirs, why = one.parted
+    parts = f"parts from {one.other.path} at offset {offset}"
+    epochs = f"epoch {mine.epoch} here, {theirs.epoch} there"
+    if why is not None:
+        return f"{parts} ({epochs}), and no election explains it: {why}"
+    last = one.other.last_epoch
+    return (
+        f"{parts} ({epochs}): {one.other.path} goes before it, its last epoch is {last}, here it is"
+        f" {one.copy.last_epoch}. No leader up to epoch {last} has committed what is here from {offset} on: the node"
+        " drops it when it follows one"
+    )
+
+
+# --- what is committed ---------------------------------------------------------------------------------------------
+
+
+def _committed(standings: Sequence[Standing]) -> int:
+    """Below which offset the records of the reference (the first) are committed for certain.
+
+    Kafka makes snapshots of committed records alone.
+    """
+    proven = _held_by_most(standings)
+    for one in standings:
+        newest, limit = one.copy.newest, one.parted.offset if one.parted else _end(standings[0].copy)
+        if newest is not None and newest.end_offset is not None and newest.end_offset <= limit:
+            proven = max(proven, newest.end_offset)
+    return proven
+
+
+def _held_by_most(standings: Sequence[Standing]) -> int:
+    """The offset up to which most voters have the reference's log; 0 where that proves nothing.
+
+    It proves that a record is committed if it is of the highest epoch that anybody knows: what is of an older one, a
+    later leader may still replace.
+    """
+    reference = standings[0].copy
+    held: dict[int, int] = {}
+    for one in standings:
+        voter = _voter(one.copy, reference)
+        if voter is not None:
+            held[voter] = max(held.get(voter, 0), one.to or 0)
+    needed = len(reference.voters) // 2 + 1
+    shared = sorted(held.values(), reverse=True)[needed - 1] if len(held) >= needed else 0
+    known = [epoch for one in standings for epoch in (one.copy.last_epoch, one.copy.stated_epoch) if epoch is not None]
+    return shared if shared and reference.epoch_at(shared - 1) == max(known) else 0
+
+
+def _voter(copy: Copy, reference: Copy) -> int | None:
+    """The voter whose copy it is, if it is one's: by id, and by directory id where both are known (KIP-853)."""
+    if copy.node_id is None or copy.node_id not in reference.voters:
+        return None
+    directory = reference.voters[copy.node_id]
+    return copy.node_id if copy.directory_id is None or directory in (None, copy.directory_id) else None
+
+
+def _with_tail(one: Standing, committed: int) -> Standing:
+    if one.state == OTHER_CLUSTER:
+        return one
+    limit = min(committed, one.parted.offset) if one.parted else committed
+    return one._replace(uncommitted=limit if _end(one.copy) > limit else None)

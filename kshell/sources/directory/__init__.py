@@ -1,0 +1,1 @@
+"""A metadata directory, or one file of it, as a source."""

@@ -1,0 +1,122 @@
+"""Snapshots in the middle of a log: what replays pass, and whether they say what the log before them says.
+
+One rule holds for every front end: as of an offset means the newest snapshot that ends there or before, and the log
+after it. That is what the node showed then.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from kshell.errors import DataError, MissingCodecError
+from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint
+from kshell.metadata.image import Image
+from kshell.metadata.replay import Replayer
+from kshell.protocol.framing import Framer
+from kshell.protocol.primitives import DecodeError
+from kshell.sources.directory.files import Listing, SnapshotFile
+from kshell.sources.directory.log import LogReader, Progress
+from kshell.sources.directory.snapshot import SnapshotFacts, load_snapshot
+from kshell.sources.directory.source import before_the_log, without_collector
+
+
+def inside(listing: Listing, start: int, end: int | None = None) -> list[SnapshotFile]:
+    """The snapshots that end after an offset of the log, and up to ``end``, oldest first."""
+    return [
+        file
+        for file in listing.snapshots
+        if file.end_offset is not None and file.end_offset > start and (end is None or file.end_offset <= end)
+    ]
+
+
+def to_pass(listing: Listing, start: int, facts: list[SnapshotFacts] | None = None) -> Iterator[Checkpoint]:
+    """What a replay that begins at an offset comes by. ``facts`` collects what was read of each."""
+    return _checkpoints(inside(listing, start), facts)
+
+
+def _checkpoints(files: list[SnapshotFile], facts: list[SnapshotFacts] | None = None) -> Iterator[Checkpoint]:
+    framer = Framer()  # the records of all of them look alike
+    return (_checkpoint(file, framer, facts) for file in files)
+
+
+def _checkpoint(file: SnapshotFile, framer: Framer, facts: list[SnapshotFacts] | None) -> Checkpoint:
+    def load() -> Image | None:
+        replayer = Replayer(framer=framer)
+        try:
+            read = load_snapshot(file, replayer, None)
+        except DataError:
+            return None
+        if facts is not None:
+            facts.append(read)
+        return replayer.image()
+
+    return Checkpoint(file.end_offset or 0, os.path.basename(file.path), load)
+
+
+def log_before(listing: Listing) -> int:
+    """Bytes of log before the newest snapshot, which a comparison replays; 0 where there is nothing to compare."""
+    start = listing.segments[0].base_offset if listing.segments else None
+    if start is None or listing.directory is None or not inside(listing, start):
+        return 0
+    end = listing.snapshots[-1].end_offset or 0
+    return sum(segment.size for segment in listing.segments if (segment.base_offset or 0) < end)
+
+
+def compare(
+    listing: Listing, until: int | None = None, progress: Progress | None = None, *, newest_alone: bool = False
+) -> list[PassedCheckpoint]:
+    """Each snapshot beside the log before it, as far as the log is whole. Each is passed: a slip is found once.
+
+    Replays the log from its start up to the newest snapshot that ends at ``until`` or before. With ``newest_alone``
+    that one is compared and no other: it has every slip that still holds there. Raises DataError where nothing can
+    be replayed.
+    """
+    with without_collector():
+        base, facts, _, joined = before_the_log(listing, progress)
+        start = facts.end_offset if facts else 0
+        files = inside(listing, start, None if until is None else until + 1)
+        files = files[-1:] if newest_alone else files
+        return _passed(listing, base, start, files, progress) if joined and files else []
+
+
+def compare_between(
+    listing: Listing, image: Image, transaction: int | None, until: int | None, progress: Progress | None = None
+) -> list[PassedCheckpoint]:
+    """The snapshots after an image of the log, up to an offset.
+
+    Args:
+        listing: the image's source.
+        image: what the log up to its provenance made.
+        transaction: where the metadata transaction begins that is open there, if one is.
+        until: the last offset; ``None`` for the log's end.
+        progress: told of the bytes that were replayed.
+    """
+    start = image.provenance.offset + 1
+    files = inside(listing, start, None if until is None else until + 1)
+    begin = start if transaction is None else transaction
+    first = listing.segments[0].base_offset if listing.segments else None
+    if listing.directory is None or first is None or first > begin or not files:
+        return []
+    with without_collector():
+        return _passed(listing, Replayer(image), begin, files, progress)
+
+
+def _passed(
+    listing: Listing, replayer: Replayer, start: int, files: list[SnapshotFile], progress: Progress | None
+) -> list[PassedCheckpoint]:
+    """Replays as far as the log is whole."""
+    replayer.expect(_checkpoints(files))
+    position = start
+    reader = LogReader(listing, start, until=(files[-1].end_offset or 0) - 1, progress=progress)
+    for file, batch in reader:
+        if reader.damage:
+            break
+        if batch.last_offset >= position:
+            try:
+                replayer.log_batch(batch, os.path.basename(file), position)
+            except (DecodeError, MissingCodecError):
+                break
+            position = batch.last_offset + 1
+    replayer.pass_due_checkpoints(position)
+    return replayer.checkpoints

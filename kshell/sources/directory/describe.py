@@ -1,0 +1,186 @@
+"""What a directory knows of itself beside the image: its quorum, snapshots and log, as facts for the tree."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any
+
+from kshell.metadata.families.quorum import KRAFT_VERSION, LEADER, LEADER_CHANGE, QUORUM, VOTERS
+from kshell.metadata.records import decode_record, decode_value
+from kshell.metadata.redaction import Redaction, record_plain
+from kshell.metadata.replay import Problem
+from kshell.metadata.values import Entry, Origin, Place
+from kshell.protocol.batches import iter_records
+from kshell.protocol.decoder import Message
+from kshell.protocol.primitives import DecodeError
+from kshell.sources.directory.files import Listing, Segment, SnapshotFile
+from kshell.sources.directory.log import LogReader
+from kshell.sources.directory.sidecar_files import leader_epochs, quorum_state
+from kshell.sources.source import Loaded
+
+NOT_AVAILABLE = "not available from a directory"
+
+
+def quorum(loaded: Loaded) -> dict[str, Any]:
+    """``/quorum``: what the control records and ``quorum-state`` say; the high watermark is not on disk."""
+    version: Entry[int] | None = loaded.image[QUORUM].get(KRAFT_VERSION)
+    return {
+        "leaderId": ("quorum", leader_id(loaded), None),
+        "leaderEpoch": ("quorum", leader_epoch(loaded), None),
+        "highWatermark": ("quorum", NOT_AVAILABLE, None),
+        "kraftVersion": ("quorum", version.value if version else 0, version.origin if version else None),
+        "voters": {str(voter["voterId"]): ("voter", voter, None) for voter in voters(loaded)},
+        "observers": ("quorum", NOT_AVAILABLE, None),
+    }
+
+
+def leader_id(loaded: Loaded) -> int | None:
+    """The leader of the newest state by ``quorum-state``, of any other by the LeaderChange record of its epoch.
+
+    ``None`` where neither is there: a snapshot holds no LeaderChange, and the log before it may be deleted.
+    """
+    stated = _state(loaded).get("leaderId")
+    if isinstance(stated, int):
+        return stated
+    change = leader_change(loaded)
+    leader: int | None = None if change is None else change.value["leaderId"]
+    return leader
+
+
+def leader_epoch(loaded: Loaded) -> int:
+    """The epoch of the newest state by ``quorum-state``, of any other that of its last record."""
+    stated = _state(loaded).get("leaderEpoch")
+    return stated if isinstance(stated, int) else _last_epoch(loaded)
+
+
+def voters(loaded: Loaded) -> list[dict[str, Any]]:
+    """The voters: of the last KRaftVoters record, else of the last LeaderChange, else of ``quorum-state``."""
+    entry = loaded.image[QUORUM].get(VOTERS)
+    if entry is not None:
+        return [record_plain(voter) for voter in entry.value]
+    change = leader_change(loaded)
+    if change is not None:
+        return [record_plain(voter) for voter in change.value["voters"]]
+    stated = _state(loaded).get("currentVoters", [])
+    return [voter for voter in stated if isinstance(voter, dict) and "voterId" in voter]
+
+
+def _state(loaded: Loaded) -> dict[str, Any]:
+    """``quorum-state`` where it describes what was loaded: it tells the present alone."""
+    return quorum_state(loaded.listing, loaded.notes) if loaded.until is None else {}
+
+
+def _last_epoch(loaded: Loaded) -> int:
+    """The epoch of the last record, control records included."""
+    change: Entry[Message] | None = loaded.image[QUORUM].get(LEADER)
+    epoch = loaded.image.provenance.epoch
+    return epoch if change is None else max(epoch, change.origin.place.epoch)
+
+
+def leader_change(loaded: Loaded) -> Entry[Message] | None:
+    """The LeaderChange record that opened the epoch of the last record.
+
+    It is looked for in the log before the snapshot, too, which holds no such record.
+    """
+    change: Entry[Message] | None = loaded.image[QUORUM].get(LEADER)
+    if change is None and loaded.snapshot is not None:
+        change = _change_before(loaded.listing, loaded.snapshot.end_offset)
+    if change is None or (loaded.until is not None and change.origin.place.epoch < _last_epoch(loaded)):
+        return None
+    return change
+
+
+def _change_before(listing: Listing, end: int) -> Entry[Message] | None:
+    """The last LeaderChange record before an offset: newest segment first, so one segment is read as a rule."""
+    for segment in reversed(listing.segments):
+        if segment.base_offset is None or segment.base_offset >= end:
+            continue
+        change: Entry[Message] | None = None
+        reader = LogReader(listing._replace(segments=(segment,)), until=end - 1, resume=True)
+        for file, batch in reader:
+            if not batch.is_control:
+                continue
+            with contextlib.suppress(DecodeError):  # `verify` and `info` are for what is malformed
+                for raw in iter_records(batch):
+                    decoded = decode_record(raw, control=True)
+                    if decoded.name == LEADER_CHANGE and decoded.data is not None and raw.offset < end:
+                        place = Place(os.path.basename(file), batch.position, batch.epoch, False)
+                        origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
+                        change = Entry(decoded.data, origin)
+        if change is not None:
+            return change
+    return None
+
+
+def snapshots(listing: Listing) -> dict[str, Any]:
+    """``/snapshots``: one leaf a file, under its id ``<end offset>-<epoch>``."""
+    return {snapshot_id(file): ("snapshot", snapshot_facts(file), None) for file in listing.snapshots}
+
+
+def snapshot_id(file: SnapshotFile) -> str:
+    """Kafka's name for it without the leading zeros; a lone file of another name keeps that."""
+    if file.end_offset is None:
+        return file.path.rpartition("/")[2]
+    return f"{file.end_offset}-{file.epoch}"
+
+
+def snapshot_named_by(file: str) -> str:
+    """The id in a snapshot's file name; a name of another form stands for itself."""
+    stem, _, ending = file.rpartition(".")
+    end, _, epoch = stem.partition("-")
+    if ending == "checkpoint" and end.isdigit() and epoch.isdigit():
+        return f"{int(end)}-{int(epoch)}"
+    return file
+
+
+def snapshot_facts(file: SnapshotFile) -> dict[str, Any]:
+    """What the file's name and size say; nothing is read."""
+    path = file.path if file.data is None else None
+    return {"endOffset": file.end_offset, "epoch": file.epoch, "sizeBytes": file.size, "file": path}
+
+
+def segment_facts(segment: Segment) -> dict[str, Any]:
+    """What the file's name and size say; nothing is read."""
+    file = segment.path if segment.data is None else None
+    return {"baseOffset": segment.base_offset, "sizeBytes": segment.size, "file": file}
+
+
+def log(loaded: Loaded, redaction: Redaction) -> dict[str, Any]:
+    """``/log``: offsets, segments, and the records that are not in the image."""
+    listing = loaded.listing
+    names = {
+        str(s.base_offset if s.base_offset is not None else s.path.rpartition("/")[2]): s for s in listing.segments
+    }
+    return {
+        "startOffset": ("offset", log_start(listing), None),
+        "endOffset": ("offset", loaded.log_end_offset, None),
+        "segments": {name: ("segment", segment_facts(segment), None) for name, segment in names.items()},
+        "undecoded": {_key(p): _problem(p, redaction) for p in loaded.problems if p.undecoded is not None},
+        "skipped": {_key(p): _problem(p, redaction) for p in loaded.problems if p.undecoded is None},
+    }
+
+
+def log_start(listing: Listing) -> int | None:
+    """The log's start: inside the first segment kept, when retention moved it there (``leader-epoch-checkpoint``)."""
+    if listing.log_start is not None:
+        return listing.log_start
+    if not listing.segments:
+        return None
+    base = listing.segments[0].base_offset
+    epochs = leader_epochs(listing)
+    return max(base, epochs[0][1]) if base is not None and epochs else base
+
+
+def _key(problem: Problem) -> str:
+    offset = str(problem.origin.offset)
+    return f"snapshot-{offset}" if problem.origin.place.in_snapshot else offset
+
+
+def _problem(problem: Problem, redaction: Redaction) -> tuple[str, dict[str, Any], Any]:
+    origin = problem.origin
+    shown: dict[str, Any] = {"record": origin.record_type, "version": origin.version, "reason": problem.reason}
+    if problem.undecoded is not None:
+        kept = decode_value(problem.undecoded.raw)._replace(data=None, undecoded=problem.undecoded)
+        shown |= redaction.record(kept)
+    return "problem", shown, origin

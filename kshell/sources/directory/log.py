@@ -1,0 +1,166 @@
+"""The log of a directory: verified batches over its segments, in offset order.
+
+Segments are read in pieces and not mapped: a follower may truncate the active one, and touching a mapped page that is
+gone kills the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+from kshell.errors import CorruptDataError, DataError, IncompleteLogError
+from kshell.protocol.batches import Batch
+from kshell.protocol.verify import Chain, LeaderEpochs, Torn, find_batch
+from kshell.protocol.windows import InMemory, Windowed
+from kshell.sources.directory.files import Listing, Segment
+from kshell.sources.directory.ranges import FileWindows
+from kshell.sources.directory.sidecar_files import leader_epochs
+
+Progress = Callable[[int, int, str], None]
+"""(bytes done, bytes in all, what is being read)."""
+
+
+class FileBatch(NamedTuple):
+    """A verified batch and the path of its file."""
+
+    file: str
+    batch: Batch
+
+
+_new_file_batch = partial(tuple.__new__, FileBatch)
+"""One of a pair of them: to call ``FileBatch`` takes longer, and there is one call a batch of a log."""
+
+
+@contextlib.contextmanager
+def opened(segment: Segment, limit: int | None = None) -> Iterator[Windowed]:
+    """The bytes of a segment as they are now, or so many of them.
+
+    Raises FileNotFoundError (list again), SourceError.
+    """
+    if segment.data is not None:
+        yield InMemory(segment.data)
+        return
+    with FileWindows(segment.path, limit=limit) as windows:
+        yield windows
+
+
+class LogReader:
+    """Walks the batches that hold offsets from ``start`` on; collects damage and a torn tail on the way.
+
+    Damage before ``start``, or anywhere with ``resume``, is stepped over at the next whole batch; else the walk ends
+    there, because what follows is no longer known to be a state of the cluster. Nothing is looked at once the offset
+    ``until`` was reached: damage after it is not met.
+    """
+
+    def __init__(
+        self,
+        listing: Listing,
+        start: int = 0,
+        *,
+        until: int | None = None,
+        resume: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        self.path = ""
+        """The segment that is being walked."""
+        self.damage: list[DataError] = []
+        self.torn: tuple[str, Torn] | None = None
+        self._segments = _needed(listing.segments, start)
+        self._start = start
+        self._until = until
+        self._resume = resume
+        self._progress = progress
+        self.notes: list[str] = [*listing.unreadable]
+        """What a user should know of files that are not used."""
+        self._epochs = LeaderEpochs(leader_epochs(listing, self.notes))
+        self._next: int | None = None
+        self._is_over = False
+        """Whether a segment was left before its end."""
+
+    def __iter__(self) -> Iterator[FileBatch]:
+        total = sum(segment.size for segment in self._segments)
+        done = 0
+        until, progress = self._until, self._progress
+        for index, segment in enumerate(self._segments):
+            if self._is_past(segment.base_offset) or not self._joins(segment):
+                return
+            is_last = index == len(self._segments) - 1
+            self.path = path = segment.path
+            for batch in self._segment(segment, is_last):
+                yield _new_file_batch((path, batch))
+                if progress is not None:
+                    progress(done + batch.end, total, path)
+                if until is not None and batch.last_offset >= until:
+                    return
+            done += segment.size
+            if self.damage and not self._continues():
+                return
+
+    def _is_past(self, offset: int | None) -> bool:
+        return self._until is not None and offset is not None and offset > self._until
+
+    def _joins(self, segment: Segment) -> bool:
+        """Whether a segment starts where the one before it ended."""
+        if self._next is None or segment.base_offset in (None, self._next):
+            return True
+        reason = f"the segment starts at offset {segment.base_offset}, {self._next} was to come"
+        self.damage.append(IncompleteLogError(f"{segment.path}: {reason}"))
+        if not self._resume:
+            return False
+        self._next = segment.base_offset
+        return True
+
+    def _continues(self) -> bool:
+        return self._resume or not self._is_over or (self._next is not None and self._next <= self._start)
+
+    def _segment(self, segment: Segment, is_last: bool) -> Iterator[Batch]:
+        self._is_over = False
+        with opened(segment) as source:
+            yield from self._walk(source, segment, 0, is_last=is_last)
+        if self._next is None and not source.size:
+            self._next = segment.base_offset  # an empty one ends where it starts
+
+    def _walk(self, source: Windowed, segment: Segment, start: int, *, is_last: bool) -> Iterator[Batch]:
+        """The good batches from byte ``start`` on; damage is noted and stepped over."""
+        position: int | None = start
+        expected = segment.base_offset if self._next is None else self._next
+        while position is not None:
+            chain = Chain(self._epochs, expected)
+            try:
+                for batch in chain.walk(source, segment.path, position):
+                    self._next = chain.next_offset
+                    yield batch
+                position = None
+                if chain.torn is not None:
+                    position = self._torn(chain.torn, segment, source, is_last)
+            except CorruptDataError as error:
+                self.damage.append(error.with_traceback(None))
+                position = self._step_over(source, error.position)
+            expected = None
+
+    def _torn(self, torn: Torn, segment: Segment, source: Windowed, is_last: bool) -> int | None:
+        if is_last:
+            self.torn = (segment.path, torn)
+            return None
+        self.damage.append(CorruptDataError(segment.path, torn.position, f"{torn.reason}, but another segment follows"))
+        return self._step_over(source, torn.position)
+
+    def _step_over(self, source: Windowed, position: int) -> int | None:
+        """Where to go on after damage, or ``None`` to stop."""
+        found = find_batch(source, position + 1)
+        if found is None or not (self._resume or found.base_offset <= self._start):
+            self._is_over = True
+            return None
+        return found.position
+
+
+def _needed(segments: tuple[Segment, ...], start: int) -> tuple[Segment, ...]:
+    """The segments that may hold offsets from ``start`` on: the last that begins at or before it, and all later."""
+    first = 0
+    for index, segment in enumerate(segments):
+        if segment.base_offset is not None and segment.base_offset <= start:
+            first = index
+    return segments[first:]

@@ -1,0 +1,176 @@
+"""The small text files beside a metadata directory's log and snapshots, and where Kafka keeps its first records.
+
+Anybody may have written them, by hand or in part: what one says is checked before it is used. What is wrong with it is
+a sentence for ``notes``, and the file counts as missing, or the key that is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from kshell.errors import SourceError
+from kshell.sources.directory.files import BOOTSTRAP, META, Listing, Segment, SnapshotFile, is_remote, read_small
+
+_SMALL = 1 << 20
+"""Bytes of a small file at the most; Kafka's have some hundred."""
+EPOCHS, STATE = "leader-epoch-checkpoint", "quorum-state"
+_LARGEST_INT, _LARGEST_LONG = (1 << 31) - 1, (1 << 63) - 1
+_NO_NODE = _NO_EPOCH = -1
+_ADVICE = "copy it from the node again"
+
+Notes = list[str] | None
+
+
+def leader_epochs(listing: Listing, notes: Notes = None) -> list[tuple[int, int]]:
+    """The (epoch, start offset) lines of ``leader-epoch-checkpoint``, rising; empty when the file is missing or wrong.
+
+    Source: ``org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile``: a version, the number of lines,
+    the lines.
+    """
+    path, text = _beside(listing, EPOCHS, notes)
+    if not text:
+        return []
+    lines = text.splitlines()
+    pairs: list[tuple[int, int]] = []
+    fault = _fault_of_head(lines)
+    for number, line in enumerate(lines[2:], 3):
+        words = line.split()
+        epoch, start = (_number(word, _LARGEST_LONG) for word in words) if len(words) == 2 else (None, None)
+        if epoch is None or start is None or epoch > _LARGEST_INT:
+            fault = fault or f"line {number}: not an epoch and an offset"
+        elif pairs and (epoch <= pairs[-1][0] or start < pairs[-1][1]):
+            fault = fault or f"line {number}: epochs and offsets must rise"
+        else:
+            pairs.append((epoch, start))
+    if fault is not None:
+        _note(notes, f"{path}: {fault}: the file is not used; {_ADVICE}")
+        return []
+    return pairs
+
+
+def _fault_of_head(lines: list[str]) -> str | None:
+    if lines[0].strip() != "0":
+        return "line 1: not the version 0"
+    if len(lines) < 2 or _number(lines[1].strip(), _LARGEST_INT) != len(lines) - 2:
+        return f"line 2: not the number of lines that follow ({max(len(lines) - 2, 0)})"
+    return None
+
+
+def quorum_state(listing: Listing, notes: Notes = None) -> dict[str, Any]:
+    """What is right of ``quorum-state``: leaderId, leaderEpoch, clusterId, and currentVoters, each with its voterId.
+
+    Source: ``QuorumStateData.json``.
+    """
+    path, text = _beside(listing, STATE, notes)
+    if not text:
+        return {}
+    import json  # late: only what looks at the quorum needs it
+
+    try:
+        state = json.loads(text)
+    except json.JSONDecodeError as error:
+        _note(notes, f"{path}: line {error.lineno}: not JSON: the file is not used; {_ADVICE}")
+        return {}
+    except (ValueError, RecursionError):  # a number of thousands of digits, brackets in brackets
+        state = None
+    if not isinstance(state, dict):
+        _note(notes, f"{path}: not the JSON object that Kafka writes: the file is not used; {_ADVICE}")
+        return {}
+    checked = {
+        "leaderId": (_is_int(state.get("leaderId"), _NO_NODE), "the id of a node"),
+        "leaderEpoch": (_is_int(state.get("leaderEpoch"), _NO_EPOCH), "an epoch"),
+        "clusterId": (_is_name(state.get("clusterId")), "a name"),
+        "currentVoters": (_are_voters(state.get("currentVoters")), "a list of voters with their ids"),
+    }
+    for key, (is_right, expected) in checked.items():
+        if state.get(key) is not None and not is_right:
+            _note(notes, f"{path}: {key} is not {expected}: it is not used; {_ADVICE}")
+    right = {key: state[key] for key, (is_right, _) in checked.items() if is_right}
+    if "currentVoters" in right:
+        right["currentVoters"] = [{"voterId": voter["voterId"]} for voter in right["currentVoters"]]
+    return right
+
+
+def _is_int(value: object, least: int) -> bool:
+    return type(value) is int and least <= value <= _LARGEST_INT  # True is no number
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and value.isprintable()
+
+
+def _are_voters(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(v, dict) and _is_int(v.get("voterId"), 0) for v in value)
+
+
+def _number(word: str, most: int) -> int | None:
+    """A number that is not negative and not larger than ``most``, if it is one."""
+    if not word.isascii() or not word.isdigit() or len(word) > len(str(most)):
+        return None
+    number = int(word)
+    return number if number <= most else None
+
+
+def meta_properties(listing: Listing, notes: Notes = None) -> dict[str, str]:
+    """``meta.properties`` of the log directory around the metadata directory (or of the directory itself)."""
+    for name in (os.path.join(os.pardir, META), META):
+        path, text = _beside(listing, name, notes, errors="replace")  # comments are the user's
+        lines = text.splitlines()
+        pairs = [line.partition("=") for line in lines if line.strip() and not line.startswith("#")]
+        if pairs:
+            properties = {key.strip(): value.strip() for key, _, value in pairs}
+            stated = properties.get("node.id", properties.get("broker.id"))
+            if stated is not None and node_id(properties) is None:
+                _note(notes, f"{path}: node.id is not the id of a node: it is not used; {_ADVICE}")
+            return properties
+    return {}
+
+
+def node_id(properties: dict[str, str]) -> int | None:
+    """The id of the node that ``meta.properties`` are of, where they say it."""
+    return _number(properties.get("node.id") or properties.get("broker.id") or "", _LARGEST_INT)
+
+
+def bootstrap_file(listing: Listing) -> str | None:
+    """The ``bootstrap.checkpoint`` in the log directory, if there is one."""
+    if listing.directory is None or listing.beside is not None:
+        return None
+    if is_remote(listing.directory):
+        from kshell.sources import remote
+
+        path = f"{listing.directory.rstrip('/').rpartition('/')[0]}/{BOOTSTRAP}"
+        return path if remote.infos([path])[0].is_file else None
+    path = os.path.normpath(os.path.join(listing.directory, os.pardir, BOOTSTRAP))
+    return path if os.path.exists(path) else None
+
+
+def _beside(listing: Listing, name: str, notes: Notes, *, errors: str = "strict") -> tuple[str, str]:
+    """(path, text) of a small file; no text where there is none that can be read."""
+    if listing.beside is not None:
+        return name, listing.beside.get(name, "")
+    path = os.path.join(listing.directory or _folder_of_file(listing), name)
+    if is_remote(path):
+        from kshell.sources import remote
+
+        return path, remote.text(path, _SMALL)
+    path = os.path.normpath(path)
+    try:
+        return path, read_small(path, _SMALL).decode("utf-8", errors)
+    except FileNotFoundError:
+        pass
+    except SourceError as error:
+        _note(notes, f"{error.message}: it is not used; {_ADVICE}")
+    except UnicodeDecodeError as error:
+        _note(notes, f"{path}: byte {error.start}: not text in UTF-8: the file is not used; {_ADVICE}")
+    return path, ""
+
+
+def _note(notes: Notes, sentence: str) -> None:
+    if notes is not None and sentence not in notes:
+        notes.append(sentence)
+
+
+def _folder_of_file(listing: Listing) -> str:
+    lone: tuple[Segment | SnapshotFile, ...] = listing.segments + listing.snapshots
+    return os.path.dirname(lone[0].path) or os.curdir

@@ -1,0 +1,122 @@
+"""One snapshot file: verified as a whole, then indexed.
+
+Snapshots are mapped, not read: Kafka never changes one after renaming it into place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kshell.errors import CorruptDataError, MissingCodecError
+from kshell.metadata.replay import Replayer
+from kshell.protocol.batches import Batch, iter_records
+from kshell.protocol.control import SNAPSHOT_FOOTER, SNAPSHOT_HEADER, control_number, decode_control, holds
+from kshell.protocol.primitives import DecodeError
+from kshell.protocol.verify import Chain, FixedEpoch
+from kshell.protocol.windows import InMemory, Windowed
+from kshell.sources.directory.files import SnapshotFile
+from kshell.sources.directory.log import Progress
+from kshell.sources.directory.ranges import FileWindows
+
+_HEADER_TYPE = 3
+
+
+class SnapshotFacts(NamedTuple):
+    """What is known of a snapshot once it was read: its id, and the time of the last log record it contains."""
+
+    path: str
+    end_offset: int
+    epoch: int
+    timestamp: int
+    records: int
+    note: str | None
+
+
+@contextlib.contextmanager
+def opened(file: SnapshotFile) -> Iterator[Windowed]:
+    """The bytes of a snapshot. Raises FileNotFoundError (list again), SourceError."""
+    if file.data is not None:
+        yield InMemory(file.data)
+        return
+    with FileWindows(file.path, mapped=True) as windows:
+        yield windows
+
+
+class SnapshotReader:
+    """Walks a snapshot's verified batches. Raises CorruptDataError for damage and for a missing header or footer."""
+
+    def __init__(self, file: SnapshotFile, *, progress: Progress | None = None) -> None:
+        self.file = file
+        self.timestamp = -1
+        self.records = 0
+        self._epoch = FixedEpoch(file.epoch)
+        self._progress = progress
+
+    def __iter__(self) -> Iterator[Batch]:
+        with opened(self.file) as source:
+            yield from self._batches(source)
+
+    def _batches(self, source: Windowed) -> Iterator[Batch]:
+        path = self.file.path
+        chain = Chain(self._epoch, 0)
+        last: Batch | None = None
+        for batch in chain.walk(source, path):
+            if last is None:
+                self._header(batch)
+            elif holds(last, SNAPSHOT_FOOTER):
+                raise CorruptDataError(path, batch.position, "a batch follows the snapshot's footer")
+            last = batch
+            self.records += batch.records
+            yield batch
+            if self._progress:
+                self._progress(batch.end, source.size, path)
+        if chain.torn is not None:
+            raise CorruptDataError(path, chain.torn.position, f"the snapshot is cut: {chain.torn.reason}")
+        if last is None or not holds(last, SNAPSHOT_FOOTER):
+            raise CorruptDataError(path, source.size, "the snapshot has no footer: it was not completed")
+
+    def _header(self, batch: Batch) -> None:
+        if not holds(batch, SNAPSHOT_HEADER):
+            raise CorruptDataError(self.file.path, batch.position, "the snapshot does not begin with its header")
+        try:
+            for raw in iter_records(batch):
+                if control_number(raw.key) == _HEADER_TYPE:
+                    self.timestamp = decode_control(raw.key, raw.value)[2]["lastContainedLogTimestamp"]
+        except DecodeError:
+            pass  # a header of a later version: the time stays unknown
+
+    def facts(self) -> SnapshotFacts:
+        """After the walk. A lone file without a name of Kafka's form counts its own records."""
+        end = self.records if self.file.end_offset is None else self.file.end_offset
+        epoch = self._epoch.found if self._epoch.found is not None else 0
+        note = None
+        if self.file.epoch is not None and self.file.epoch != epoch:
+            note = f"{self.file.path}: its name says epoch {self.file.epoch}, its batches epoch {epoch}"
+        return SnapshotFacts(self.file.path, end, epoch, self.timestamp, self.records, note)
+
+
+def load_snapshot(
+    file: SnapshotFile, replayer: Replayer, progress: Progress | None, *, control_only: bool = False
+) -> SnapshotFacts:
+    """Index a snapshot into a replayer; with ``control_only`` only its control records count.
+
+    Raises:
+        DataError: The snapshot is damaged; the replayer is then of no use.
+    """
+    reader = SnapshotReader(file, progress=progress)
+    name = os.path.basename(file.path)
+    for batch in reader:
+        if control_only and not batch.is_control:
+            continue
+        try:
+            replayer.snapshot_batch(batch, name)
+        except (DecodeError, IndexError) as error:
+            raise CorruptDataError(file.path, batch.position, str(error)) from None
+        except MissingCodecError as error:
+            raise error.at(file.path, batch.position) from None
+    facts = reader.facts()
+    replayer.snapshot_end(facts.end_offset, file.epoch if file.epoch is not None else facts.epoch, facts.timestamp)
+    return facts

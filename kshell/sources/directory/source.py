@@ -1,0 +1,299 @@
+"""A metadata directory (or one file of it) as a source: newest whole snapshot, then the log after it.
+
+The directory may belong to a server that is running: files appear, grow and vanish while they are read. What looks like
+damage is believed only when the directory did not change meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import time
+from collections.abc import Iterator
+
+from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, OutOfReachError
+from kshell.metadata.replay import Replayer
+from kshell.protocol.primitives import DecodeError
+from kshell.sources.directory.files import Listing, SnapshotFile, locate, scan
+from kshell.sources.directory.log import FileBatch, LogReader, Progress
+from kshell.sources.directory.sidecar_files import bootstrap_file
+from kshell.sources.directory.snapshot import SnapshotFacts, load_snapshot
+from kshell.sources.source import Loaded, Source
+
+ATTEMPTS = 6
+"""How often a directory is read again that changes while it is read, ``PAUSE`` seconds apart."""
+PAUSE = 0.05
+_POLL = 0.25
+"""Seconds between two looks at a directory that is followed."""
+
+
+class DirectorySource(Source):
+    """Reads ``path``: a metadata directory, a log directory around one, or one ``.log`` or ``.checkpoint`` file."""
+
+    kind = "directory"
+
+    def __init__(self, path: str, *, name: str | None = None) -> None:
+        self.path = locate(path)
+        self.name = name or path
+        self.is_sample = name is not None
+        """The sample's age is nobody's concern."""
+
+    def listing(self, *, whole: bool = False) -> Listing:
+        """The files as they are now."""
+        return scan(self.path)
+
+    def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
+        """As the files grow. What a follower's directory holds past its newest snapshot may yet be taken back."""
+        from kshell.sources.directory.records import BatchWalk  # late: it reads directories
+
+        if start is None:
+            end = self.load().log_end_offset
+            start = 0 if end is None else end
+        while True:
+            walk = BatchWalk(self, start)
+            for found in walk:
+                start = found.batch.last_offset + 1
+                yield found
+            if walk.damage:
+                raise walk.damage[0]
+            yield None
+            time.sleep(_POLL)
+
+    def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
+        """The image at the end of the log, or with every record up to offset ``until``.
+
+        ``from_oldest`` replays as much of the log as there is, instead of starting at the newest snapshot: the same
+        image, but more of its values then know the record that wrote them. Raises SourceError, DataError.
+        """
+        for attempt in range(ATTEMPTS):
+            listing = self.listing()
+            last_try = attempt == ATTEMPTS - 1
+            try:
+                loaded = load_listing(listing, until, progress, from_oldest=from_oldest)
+            except FileNotFoundError as error:
+                if last_try:
+                    raise CorruptDataError(str(error.filename), 0, "the file vanishes again and again") from None
+            except DataError:
+                if last_try or self.listing() == listing:
+                    raise
+            else:
+                if not loaded.damage or last_try or self.listing() == listing:
+                    return loaded
+            time.sleep(PAUSE)
+        raise AssertionError("the last attempt returns or raises")
+
+
+def load_listing(
+    listing: Listing, until: int | None, progress: Progress | None, *, from_oldest: bool = False
+) -> Loaded:
+    """As :meth:`DirectorySource.load`, from what is listed."""
+    with without_collector():
+        return _load(listing, until, progress, from_oldest)
+
+
+@contextlib.contextmanager
+def without_collector() -> Iterator[None]:
+    """Loading makes many objects and no cycles: the collector would only walk them again and again, so it is off."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _load(listing: Listing, until: int | None, progress: Progress | None, from_oldest: bool) -> Loaded:
+    damage: list[DataError] = []
+    candidates = _before_the_log(listing) if from_oldest else listing.snapshots[::-1]
+    replayer, facts = _first_whole_snapshot(candidates, listing, until, progress, damage)
+    start = facts.end_offset if facts else 0
+    joined = _check_start(listing, facts, until, damage)
+    reader = LogReader(listing, start, until=until, progress=progress)
+    end, last_timestamp = _replay_log(reader, replayer, start, until) if joined else (None, -1)
+    if until is not None:
+        _check_end(listing, until, max(end or 0, facts.end_offset if facts else 0), damage + reader.damage)
+    image = replayer.image()
+    loaded = Loaded(
+        image=image,
+        listing=listing,
+        snapshot=facts,
+        log_end_offset=end,
+        last_timestamp=max(last_timestamp, image.provenance.timestamp),
+        problems=replayer.problems,
+        torn=reader.torn,
+        open_transaction=replayer.open_transaction,
+        damage=damage + reader.damage,
+        notes=reader.notes,
+        until=until,
+    )
+    add_notes(loaded)
+    return loaded
+
+
+def before_the_log(
+    listing: Listing, progress: Progress | None, after: int | None = None
+) -> tuple[Replayer, SnapshotFacts | None, list[DataError], bool]:
+    """What all of the log can be replayed on: (the image so far, its snapshot, damage, whether the log joins).
+
+    With ``after``: what only the log that follows a later snapshot can, the oldest one that ends after that offset.
+    Raises DataError.
+    """
+    damage: list[DataError] = []
+    if after is None:
+        empty = tuple(file for file in listing.snapshots if file.end_offset == 0)  # it may name the first voters
+        candidates = _before_the_log(listing) or empty
+    else:
+        candidates = tuple(file for file in listing.snapshots if (file.end_offset or 0) > after)
+    replayer, facts = _first_whole_snapshot(candidates, listing, None, progress, damage)
+    return replayer, facts, damage, _check_start(listing, facts, None, damage)
+
+
+def _before_the_log(listing: Listing) -> tuple[SnapshotFile, ...]:
+    """The snapshots to replay all of the log from, best first: none when it starts at 0, else the oldest it joins."""
+    start = listing.segments[0].base_offset if listing.segments else None
+    if start is not None and start <= listing.unseen:
+        return ()
+    return tuple(file for file in listing.snapshots if not start or (file.end_offset or 0) >= start)
+
+
+def _first_whole_snapshot(
+    candidates: tuple[SnapshotFile, ...],
+    listing: Listing,
+    until: int | None,
+    progress: Progress | None,
+    damage: list[DataError],
+) -> tuple[Replayer, SnapshotFacts | None]:
+    """A replayer that holds the first snapshot that is whole, or an empty one; damaged snapshots are listed."""
+    for file in candidates:
+        if until is not None and file.end_offset is not None and file.end_offset - 1 > until:
+            continue
+        replayer = Replayer(until=until)
+        try:
+            is_bootstrap = listing.directory is not None and file.is_bootstrap
+            facts = load_snapshot(file, replayer, progress, control_only=is_bootstrap)
+            return replayer, facts
+        except CorruptDataError as error:
+            damage.append(error.with_traceback(None))
+    if damage and not listing.segments:
+        raise damage[0]
+    return Replayer(until=until), None
+
+
+def _check_start(listing: Listing, facts: SnapshotFacts | None, until: int | None, damage: list[DataError]) -> bool:
+    """What comes before the log must be in a snapshot; whether the log goes on where the snapshot ends."""
+    empty = facts is None or not facts.end_offset
+    if empty and until is not None and until < _oldest(listing):
+        from kshell.sources.points import reach  # late: few ask for what is gone
+
+        hint = reach(listing) or f"offsets from {_oldest(listing)} on can be shown"
+        raise OutOfReachError(f"offset {until} is before everything that the source still knows", hint=hint)
+    if not listing.segments:
+        return True
+    first = listing.segments[0]
+    base = first.base_offset
+    end = facts.end_offset if facts else 0
+    if listing.directory is None or base is None or base <= max(end, listing.unseen):
+        return True
+    if facts is not None and until == end - 1:
+        return True  # the snapshot is all that is asked for
+    reason = f"{first.path}: the log starts at offset {base}, and no whole snapshot reaches it"
+    if empty or until is not None:
+        hint = "copy the directory's .checkpoint files too; `kshell -d … dump` still prints the records there are"
+        if until is not None:
+            from kshell.sources.points import reach
+
+            hint = reach(listing) or hint
+        older = [error.message for error in damage]
+        raise IncompleteLogError("; ".join([reason, *older]), hint=hint)
+    damage.append(IncompleteLogError(f"{reason} (the newest ends at {end})"))
+    return False
+
+
+def _check_end(listing: Listing, until: int, end: int, damage: list[DataError]) -> None:
+    """Where the log has a gap, what is known before it is not the state in it. Raises IncompleteLogError.
+
+    Damage is another matter: then the last good state is the answer.
+    """
+    if until < end or any(not isinstance(error, IncompleteLogError) for error in damage):
+        return
+    later = [segment.base_offset for segment in listing.segments if (segment.base_offset or 0) > end]
+    later += [] if later else [file.end_offset for file in listing.snapshots if (file.end_offset or 0) > end]
+    following = min((offset for offset in later if offset is not None), default=None)
+    if following is not None:
+        from kshell.sources.points import missing, reach  # late: few ask for what is gone
+
+        raise IncompleteLogError(f"offset {until} cannot be shown: {missing(end, following)}", hint=reach(listing))
+
+
+def _oldest(listing: Listing) -> int:
+    """The first offset whose state can be built: from offset 0 of the log, or at the end of the oldest snapshot."""
+    if listing.segments and (listing.segments[0].base_offset or 0) <= listing.unseen:
+        return 0
+    ends = [file.end_offset for file in listing.snapshots if file.end_offset]
+    return min(ends) - 1 if ends else 0
+
+
+def _replay_log(reader: LogReader, replayer: Replayer, start: int, until: int | None) -> tuple[int | None, int]:
+    """Feeds the log to the replayer; returns the offset after its last record, and the last timestamp."""
+    end: int | None = None
+    timestamp = -1
+    for file, batch in reader:
+        if until is not None and batch.base_offset > until:
+            break
+        try:
+            if batch.last_offset >= start:
+                replayer.log_batch(batch, os.path.basename(file), start)
+                replayer.release()
+        except DecodeError as error:
+            reader.damage.append(CorruptDataError(file, batch.position, str(error)))
+            break
+        except MissingCodecError as error:
+            reader.damage.append(error.at(file, batch.position))
+            break
+        end = (batch.last_offset if until is None else min(batch.last_offset, until)) + 1
+        timestamp = batch.max_timestamp
+    return end, timestamp
+
+
+def add_notes(loaded: Loaded) -> None:
+    """Says in words what a person should know of what was loaded."""
+    notes = loaded.notes
+    if loaded.snapshot and loaded.snapshot.note:
+        notes.append(loaded.snapshot.note)
+    if loaded.torn:
+        path, torn = loaded.torn
+        notes.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while a server writes")
+    if loaded.open_transaction is not None:
+        notes.append(f"the metadata transaction begun at offset {loaded.open_transaction} has not ended: left out")
+    lone = loaded.listing.segments[0] if loaded.listing.directory is None and loaded.listing.segments else None
+    if lone is not None and lone.base_offset:
+        notes.append(f"{lone.path}: a lone segment: what was before offset {lone.base_offset} is not known")
+    is_empty = loaded.snapshot is None or (loaded.listing.directory is not None and not _has_records(loaded.listing))
+    if is_empty and loaded.image.provenance.offset < 0:
+        _note_empty(loaded)
+
+
+def _has_records(listing: Listing) -> bool:
+    return any(segment.size for segment in listing.segments)
+
+
+def _note_empty(loaded: Loaded) -> None:
+    """A directory that kafka-storage has formatted, and no server has run on yet.
+
+    Until 4.3 it wrote the first records into ``bootstrap.checkpoint``, since then into a snapshot of offset 0.
+    """
+    bootstrap = bootstrap_file(loaded.listing) or (loaded.snapshot.path if loaded.snapshot else None)
+    text = "the metadata log is empty"
+    if bootstrap:
+        text += f": no server has written to it yet; what the first one will write is in {bootstrap}"
+    loaded.notes.append(text)
+
+
+def snapshot_named(listing: Listing, name: str) -> SnapshotFile | None:
+    """The snapshot whose id (``<end offset>-<epoch>``, leading zeros optional) is ``name``."""
+    for file in listing.snapshots:
+        if name in (f"{file.end_offset}-{file.epoch}", f"{file.end_offset:020d}-{file.epoch:010d}"):
+            return file
+    return None

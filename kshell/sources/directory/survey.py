@@ -1,0 +1,171 @@
+"""What there is in a directory, counted: segments, snapshots, epochs and records by type. Everything is read once."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from kshell.errors import DataError, SourceError
+from kshell.metadata.records import Decoded
+from kshell.protocol.batches import Batch
+from kshell.protocol.decoder import UNKNOWN_TAGS
+from kshell.protocol.verify import Torn
+from kshell.sources.directory.files import Listing, SnapshotFile
+from kshell.sources.directory.log import FileBatch, Progress
+from kshell.sources.directory.records import BatchWalk, Records
+from kshell.sources.directory.snapshot import SnapshotFacts, SnapshotReader
+from kshell.sources.source import Source
+
+
+@dataclass
+class SegmentSurvey:
+    """One segment as far as it could be read. ``end_offset`` is exclusive; times are epoch milliseconds, -1 if none."""
+
+    file: str
+    base_offset: int
+    end_offset: int = 0
+    batches: int = 0
+    first_timestamp: int = -1
+    last_timestamp: int = -1
+    epochs: list[int] = field(default_factory=list)
+
+    def add(self, batch: Batch) -> None:
+        """Counts a batch."""
+        self.end_offset = batch.last_offset + 1
+        self.batches += 1
+        if self.first_timestamp < 0:
+            self.first_timestamp = batch.base_timestamp
+        self.last_timestamp = max(self.last_timestamp, batch.max_timestamp)
+        if batch.epoch not in self.epochs:
+            self.epochs.append(batch.epoch)
+
+
+@dataclass
+class TypeSurvey:
+    """Records of one type and version: how many, how many of them stayed bytes and why, how many have unknown tags."""
+
+    count: int = 0
+    undecoded: int = 0
+    malformed: int = 0
+    unknown_tags: int = 0
+    first_undecoded: int | None = None
+    reason: str | None = None
+
+    def add(self, offset: int, decoded: Decoded) -> None:
+        """Counts a record."""
+        self.count += 1
+        undecoded = decoded.undecoded
+        if undecoded is not None:
+            self.undecoded += 1
+            self.malformed += undecoded.malformed
+            if self.first_undecoded is None:
+                self.first_undecoded, self.reason = offset, undecoded.reason
+        elif decoded.data is not None and _has_unknown_tags(decoded.data):
+            self.unknown_tags += 1
+
+
+Types = dict[tuple[str, int], TypeSurvey]
+"""(type, version) -> its records."""
+
+
+@dataclass
+class LogSurvey:
+    """The log, read from its first byte to its last."""
+
+    segments: list[SegmentSurvey] = field(default_factory=list)
+    types: Types = field(default_factory=dict)
+    epochs: dict[int, int] = field(default_factory=dict)
+    """Epoch -> offset of its first record."""
+    damage: list[DataError] = field(default_factory=list)
+    torn: tuple[str, Torn] | None = None
+
+    def add_batch(self, found: FileBatch) -> None:
+        """Counts a batch; :meth:`add_record` counts what is in it."""
+        name, batch = os.path.basename(found.file), found.batch
+        if not self.segments or self.segments[-1].file != name:
+            self.segments.append(SegmentSurvey(name, batch.base_offset))
+        self.segments[-1].add(batch)
+        self.epochs.setdefault(batch.epoch, batch.base_offset)
+
+
+@dataclass
+class SnapshotSurvey:
+    """One snapshot. ``facts`` and ``types`` are there when it is whole; ``damage`` says why it is not."""
+
+    file: SnapshotFile
+    facts: SnapshotFacts | None = None
+    types: Types = field(default_factory=dict)
+    damage: DataError | SourceError | None = None
+
+
+class _Noted(BatchWalk):
+    """A walk that leaves a note of every batch."""
+
+    survey: LogSurvey
+
+    def __iter__(self) -> Iterator[FileBatch]:
+        for found in super().__iter__():
+            self.survey.add_batch(found)
+            yield found
+
+
+def survey_log(source: Source, until: int | None = None, progress: Progress | None = None) -> LogSurvey:
+    """Reads and decodes the whole log, up to offset ``until``."""
+    walk = _Noted(source, 0, until, progress)
+    walk.survey = LogSurvey()
+    records = Records(walk, until=until)
+    _count(records, walk.survey.types)
+    walk.survey.damage, walk.survey.torn = records.damage, records.torn
+    return walk.survey
+
+
+def survey_snapshot(
+    listing: Listing, file: SnapshotFile, *, decode: bool, progress: Progress | None = None
+) -> SnapshotSurvey | None:
+    """Verifies a snapshot; with ``decode`` its records are counted as well. ``None``: a running server deleted it."""
+    found = SnapshotSurvey(file)
+    reader = SnapshotReader(file, progress=progress)
+    try:
+        if decode:
+            records = Records(reader)
+            _count(records, found.types)
+            found.damage = records.damage[0] if records.damage else None
+        else:
+            for _ in reader:
+                pass
+        if found.damage is None:
+            found.facts = reader.facts()
+    except FileNotFoundError:
+        return None
+    except (DataError, SourceError) as error:
+        found.damage = error
+    return found
+
+
+def _count(records: Records, types: Types) -> None:
+    counts: Counter[tuple[str, int]] = Counter()
+    simple: set[tuple[str, int]] = set()
+    for offset, _, _, decoded, _, _ in records:
+        key = (decoded.name, decoded.version)
+        counts[key] += 1
+        data = decoded.data
+        if data is not None and key in simple and UNKNOWN_TAGS not in data:
+            continue
+        found = types.setdefault(key, TypeSurvey())
+        found.add(offset, decoded)
+        if decoded.type is not None and not any(field.is_struct for field in decoded.type.schema.fields):
+            simple.add(key)  # nothing nested: one look is enough
+    for key, count in counts.items():
+        types[key].count = count
+
+
+def _has_unknown_tags(value: Any) -> bool:
+    """At any depth."""
+    if isinstance(value, dict):
+        return UNKNOWN_TAGS in value or any(map(_has_unknown_tags, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_unknown_tags, value))
+    return False

@@ -1,0 +1,1 @@
+"""A running quorum as a source: an observer of its log."""

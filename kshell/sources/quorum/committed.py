@@ -1,0 +1,110 @@
+"""What an observer's source holds: a snapshot, the committed log after it, and the image of both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kshell.errors import CorruptDataError, IncompleteLogError, MissingCodecError
+from kshell.metadata.replay import Replayer
+from kshell.protocol.batches import Batch
+from kshell.protocol.primitives import DecodeError
+from kshell.sources.directory.files import Listing, SnapshotFile
+from kshell.sources.directory.log import Progress
+from kshell.sources.directory.snapshot import SnapshotFacts, load_snapshot
+from kshell.sources.directory.source import without_collector
+from kshell.sources.quorum.mirror import Mirror
+from kshell.sources.source import Loaded
+
+
+class Committed:
+    """Grows at its end. ``start`` and ``end`` are offsets of the log that is here (``end`` exclusive).
+
+    Whoever shares it between threads holds a lock; ``end`` alone may be looked at without one. After a DataError of
+    :meth:`apply` the image has a hole: only :meth:`begin` and :meth:`reset` help then.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.reset()
+
+    def reset(self, start: int = 0) -> None:
+        """Forgets everything; the log will go on at offset ``start``."""
+        self.log = Mirror(self._name, start)
+        self._replayer = Replayer()
+        self._facts: SnapshotFacts | None = None
+        self._snapshot: SnapshotFile | None = None
+        self._timestamp = -1
+        self._loaded: Loaded | None = None
+
+    @property
+    def start(self) -> int:
+        """The first offset of the log that is here."""
+        return self.log.start
+
+    @property
+    def end(self) -> int:
+        """The offset after the last record."""
+        return self.log.end
+
+    @property
+    def covered(self) -> int:
+        """The offset up to which (exclusive) the snapshot stands for the log."""
+        return self._facts.end_offset if self._facts is not None else 0
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is more than the image that was published last."""
+        return self._loaded is None or self._loaded.log_end_offset != self.end
+
+    def begin(self, file: SnapshotFile, progress: Progress | None) -> None:
+        """A snapshot replaces everything. Raises DataError, and leaves all as it was, if it is not whole."""
+        replayer = Replayer()
+        with without_collector():
+            facts = load_snapshot(file, replayer, progress, control_only=file.is_bootstrap)
+        self.reset(facts.end_offset)
+        self._replayer, self._facts, self._snapshot, self._timestamp = replayer, facts, file, facts.timestamp
+
+    def apply(self, batches: Sequence[Batch]) -> None:
+        """Batches that were committed after what is here. Raises CorruptDataError, MissingCodecError."""
+        self.log.append(list(batches))
+        for batch in batches:
+            file = f"{batch.base_offset:020d}.log"
+            try:
+                self._replayer.log_batch(batch, file)
+            except DecodeError as error:
+                raise CorruptDataError(f"{self._name}/{file}", batch.position, str(error)) from None
+            except MissingCodecError as error:
+                raise error.at(f"{self._name}/{file}", batch.position) from None
+            self._timestamp = batch.max_timestamp
+        self._replayer.release()
+
+    def prepend(self, older: Mirror) -> None:
+        """The log from before. Raises IncompleteLogError unless it ends where this one starts."""
+        if older.end != self.start:
+            raise IncompleteLogError(f"{self._name}: the leader's log ends at {older.end}, {self.start} was to come")
+        self.log.prepend(older)
+
+    def listing(self, beside: Mapping[str, str], log_start: int) -> Listing:
+        """As a directory's files: ``beside`` are the small ones, ``log_start`` is where the leader's log begins."""
+        snapshots = (self._snapshot,) if self._snapshot is not None else ()
+        unseen = 1 if log_start == 0 else 0  # offset 0 alone is the first LeaderChange, which leaders keep
+        return Listing(self._name, self.log.segments(), snapshots, beside, unseen, log_start)
+
+    def publish(self, beside: Mapping[str, str], log_start: int) -> Loaded:
+        """The image, and how it came to be; the same one again while there is no news."""
+        if self._loaded is not None and not self.has_news:
+            return self._loaded
+        image = self._replayer.image()
+        self._loaded = Loaded(
+            image=image,
+            listing=self.listing(beside, log_start),
+            snapshot=self._facts,
+            log_end_offset=self.end,
+            last_timestamp=max(self._timestamp, image.provenance.timestamp),
+            problems=self._replayer.problems,
+            torn=None,
+            open_transaction=self._replayer.open_transaction,
+            damage=[],
+            notes=[],
+        )
+        return self._loaded

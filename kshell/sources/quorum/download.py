@@ -1,0 +1,254 @@
+"""A snapshot, fetched in pieces from the leader (KIP-630). It is shown only once it is whole and was verified.
+
+How large it is, is what the leader claims; nothing is reserved for that. A small one is kept in memory, a larger one in
+a temporary file without a name, for which there must be room: a million partitions make about 150 MB.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import tempfile
+import time
+from typing import IO
+
+from kshell.client import codes
+from kshell.client.connection import Connection
+from kshell.client.observe import MAX_BYTES, Piece, SnapshotId, fetch_snapshot
+from kshell.errors import ConnectError, NodeError, ProtocolError, ServerError, SourceTimeoutError
+from kshell.protocol.error_codes import UNKNOWN_SERVER_ERROR, error_name
+from kshell.protocol.messages.quorum import FETCH_SNAPSHOT
+from kshell.sources.directory.files import SnapshotFile
+from kshell.sources.directory.log import Progress
+
+_MOST_BYTES = 8 << 30
+"""A claim beyond this is not believed: some fifty million partitions, more than any cluster has."""
+_MOST_IN_MEMORY = 16 << 20
+_SPARE = 256 << 20
+"""Bytes that stay free on the disk: others write there, too."""
+_SMALL_PIECE = 1024
+"""Bytes; Kafka hands out a MiB at a time unless ``controller.quorum.fetch.snapshot.max.bytes`` says otherwise."""
+_MOST_SMALL_PIECES = 1000
+_SLOWEST = 1024
+"""Bytes a second, on the average: slower is no download but a way to keep us."""
+_ROOM = "set TMPDIR to a directory with more room; if no snapshot of this cluster is so large, ask another controller"
+_REAL = "compare with the files *.checkpoint in that controller's metadata.log.dir, or ask another controller"
+
+
+class Downloader:
+    """Keeps what a connection brought before it broke, and goes on from there with the next one."""
+
+    def __init__(self) -> None:
+        self.progress: Progress | None = None
+        self._partial: _Partial | None = None
+
+    def get(
+        self,
+        connection: Connection,
+        leader_epoch: int,
+        snapshot: SnapshotId,
+        cluster_id: str | None,
+        *,
+        timeout: float | None = None,
+    ) -> SnapshotFile | None:
+        """The snapshot's bytes; ``None`` when the leader has deleted it meanwhile.
+
+        Args:
+            connection: to the leader.
+            leader_epoch: the epoch that it leads.
+            snapshot: which one.
+            cluster_id: the cluster that is meant, where it is known.
+            timeout: seconds for each piece; ``request.timeout.ms`` where it is not given.
+
+        Raises:
+            NodeError: among others ProtocolError for pieces that do not fit one another or what was asked for, and
+                NodeError itself for a snapshot that there is no room for.
+        """
+        if self._partial is None or self._partial.snapshot != snapshot:
+            self._forget()
+            self._partial = _Partial(snapshot)
+        partial = self._partial
+        pace = _Pace(connection.timeout if timeout is None else timeout)
+        while not partial.is_whole:
+            try:
+                piece = fetch_snapshot(
+                    connection, leader_epoch, snapshot, partial.position, cluster_id, timeout=timeout
+                )  # fmt: skip
+            except ServerError as error:
+                raise _without_a_reason(error, partial) from None
+            if piece.quorum.error == codes.SNAPSHOT_NOT_FOUND:
+                self._forget()
+                return None
+            if piece.quorum.error == codes.POSITION_OUT_OF_RANGE and partial.position and not partial.begun_again:
+                partial.begin_again()
+                continue
+            _raise_for(piece)
+            try:
+                partial.add(piece, connection.node)
+                pace.check(piece, connection.node)
+            except NodeError:
+                self._forget()
+                connection.close()
+                raise
+            if self.progress is not None:
+                self.progress(partial.position, piece.size, partial.name)
+        try:
+            data = partial.contents(connection.node)
+        finally:
+            self._forget()
+        return SnapshotFile(partial.name, snapshot.end_offset, snapshot.epoch, len(data), 0, data)
+
+    def _forget(self) -> None:
+        partial, self._partial = self._partial, None
+        if partial is not None:
+            partial.drop()
+
+
+def _without_a_reason(error: ServerError, partial: _Partial) -> NodeError:
+    """The error to raise for a refusal of the whole request.
+
+    Kafka cannot write a refused FetchSnapshot (its records are null, up to 4.3 at least): whether the snapshot is gone,
+    the leader another or the position wrong, it answers UNKNOWN_SERVER_ERROR. A Fetch then says what is the matter.
+    """
+    if error.code != UNKNOWN_SERVER_ERROR:
+        return error
+    partial.refused += 1
+    if partial.refused > 1:
+        partial.drop()
+    return ConnectError(error.node, f"does not hand out the snapshot ({error_name(error.code)})", api=error.api)
+
+
+def _raise_for(piece: Piece) -> None:
+    code, node = piece.quorum.error, piece.quorum.node
+    if code in codes.EPOCH_CODES:
+        reason = f"is not the leader now ({error_name(code)})"
+        raise ConnectError(node, reason, api=FETCH_SNAPSHOT.name)
+    if code:
+        raise codes.failure(node, code, FETCH_SNAPSHOT.name)
+
+
+class _Pace:
+    """Whether a download comes to an end: pieces of a byte, or a byte now and then, never would."""
+
+    def __init__(self, window: float) -> None:
+        self._window = window
+        self._began = time.monotonic()
+        self._bytes = 0
+        self._small = 0
+
+    def check(self, piece: Piece, node: str) -> None:
+        """After each piece. Raises ProtocolError, SourceTimeoutError."""
+        self._bytes += len(piece.data)
+        is_last = piece.position + len(piece.data) == piece.size
+        self._small += len(piece.data) < _SMALL_PIECE and not is_last
+        if self._small > _MOST_SMALL_PIECES:
+            reason = f"{self._small} pieces of the snapshot have fewer than {_SMALL_PIECE} bytes each"
+            raise ProtocolError(node, reason, api=FETCH_SNAPSHOT.name, hint=_REAL)
+        took = time.monotonic() - self._began
+        if took > self._window and self._bytes < _SLOWEST * took and not is_last:
+            reason = f"the snapshot comes too slowly: {self._bytes} bytes in {took:.0f} s, of {piece.size}"
+            raise SourceTimeoutError(node, reason, api=FETCH_SNAPSHOT.name)
+
+
+class _Partial:
+    """How far a download is. ``size`` is what the first piece claims for the whole snapshot."""
+
+    def __init__(self, snapshot: SnapshotId) -> None:
+        self.snapshot = snapshot
+        self.size: int | None = None
+        self.position = 0
+        self.begun_again = False
+        self.refused = 0
+        """How often, since the last piece."""
+        self._memory = bytearray()
+        self._file: IO[bytes] | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every byte is here."""
+        return self.size is not None and self.position == self.size
+
+    def begin_again(self) -> None:
+        """Once: a leader that has another file under the same name refuses where we would go on."""
+        self.drop()
+        self.begun_again = True
+
+    def drop(self) -> None:
+        """Gives the bytes up; the next piece is the first."""
+        self.size, self.position, self._memory = None, 0, bytearray()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    @property
+    def name(self) -> str:
+        """Kafka's name for the file."""
+        return f"{self.snapshot.end_offset:020d}-{self.snapshot.epoch:010d}.checkpoint"
+
+    def add(self, piece: Piece, node: str) -> None:
+        """Takes a piece in. Raises ProtocolError for one that does not fit, NodeError where there is no room for it."""
+        fault = self._fault(piece)
+        if fault is not None:
+            raise ProtocolError(node, fault, api=FETCH_SNAPSHOT.name, hint=_REAL)
+        try:
+            if self.size is None:
+                self.size = piece.size
+                if piece.size > _MOST_IN_MEMORY:
+                    self._file = _temporary_file(piece.size, self.name, node)
+            if self._file is not None:
+                self._file.write(piece.data)
+            else:
+                self._memory += piece.data
+        except OSError as error:
+            raise _no_room(self.name, piece.size, node, error.strerror or type(error).__name__) from None
+        self.position, self.refused = self.position + len(piece.data), 0
+
+    def _fault(self, piece: Piece) -> str | None:
+        position, size, data = piece.position, piece.size, piece.data
+        if piece.snapshot != self.snapshot:
+            return f"a piece of snapshot {tuple(piece.snapshot)} came, {tuple(self.snapshot)} was asked for"
+        if position != self.position:
+            return f"a piece from byte {position} on came, {self.position} was asked for"
+        if self.size is not None and size != self.size:
+            return f"the snapshot's size is said to be {size} bytes, and was said to be {self.size}"
+        if not 0 < size <= _MOST_BYTES:
+            return f"the snapshot's size is said to be {size} bytes, and no snapshot has more than {_MOST_BYTES}"
+        if not data or position + len(data) > size:
+            return f"a piece of {len(data)} bytes at byte {position} does not fit {size} bytes"
+        if len(data) > MAX_BYTES:
+            return f"a piece of {len(data)} bytes came, {MAX_BYTES} were asked for"
+        return None
+
+    def contents(self, node: str) -> bytes | mmap.mmap:
+        """All of it, mapped where it is in a file; nobody else can change or shorten that."""
+        if self._file is None:
+            return bytes(self._memory)
+        try:
+            self._file.flush()
+            return mmap.mmap(self._file.fileno(), 0, prot=mmap.PROT_READ)
+        except OSError as error:
+            raise _no_room(self.name, self.position, node, error.strerror or type(error).__name__) from None
+
+
+def _temporary_file(size: int, name: str, node: str) -> IO[bytes]:
+    """A file without a name, where ``size`` bytes have room. Raises NodeError, OSError."""
+    directory = _directory()
+    free = shutil.disk_usage(directory).free
+    if size > free - _SPARE:
+        raise _no_room(name, size, node, f"{directory} has {free} bytes free, of which {_SPARE} are left to others")
+    return tempfile.TemporaryFile(dir=directory)
+
+
+def _directory() -> str:
+    """Where the user wants temporary files, or else on a disk: ``/tmp`` is memory on many machines."""
+    is_chosen = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
+    lasting = "/var/tmp"
+    if not is_chosen and os.access(lasting, os.W_OK | os.X_OK):
+        return lasting
+    return tempfile.gettempdir()
+
+
+def _no_room(name: str, size: int, node: str, reason: str) -> NodeError:
+    message = f"{name} is said to be {size} bytes, and there is no room for it: {reason}"
+    return NodeError(node, message, api=FETCH_SNAPSHOT.name, hint=_ROOM)

@@ -1,0 +1,102 @@
+"""The log as an observer has it: committed batches in memory, as the segments of a directory would be.
+
+What reads a directory's log (verification, replay, ``dump``, points in time) reads this one too.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kshell.protocol.batches import Batch, read_header
+from kshell.sources.directory.files import Segment
+
+_SEGMENT_BYTES = 4 << 20
+"""Chunks are joined up to about this size when somebody wants segments."""
+_SMALL = 1 << 16
+"""A chunk of fewer bytes takes in the next one at once."""
+MOST_BYTES = 1 << 30
+"""What is kept at most; then the oldest goes. Kafka itself keeps 100 MiB of log by default."""
+
+
+class _Chunk(NamedTuple):
+    base: int
+    end: int
+    data: bytes
+
+
+class Mirror:
+    """Grows at its end; ``start`` and ``end`` are offsets (``end`` exclusive). All in it is committed and verified."""
+
+    def __init__(self, name: str, start: int, *, most_bytes: int = MOST_BYTES) -> None:
+        self.name = name
+        self.start = start
+        self._chunks: list[_Chunk] = []
+        self._bytes = 0
+        self._most = most_bytes
+
+    @property
+    def end(self) -> int:
+        """The offset after the last batch."""
+        return self._chunks[-1].end if self._chunks else self.start
+
+    def append(self, batches: list[Batch]) -> None:
+        """Adds batches that follow each other and what is there."""
+        if not batches:
+            return
+        data = b"".join(batch.raw() for batch in batches)
+        self._bytes += len(data)
+        made = _Chunk(batches[0].base_offset, batches[-1].last_offset + 1, data)
+        if self._chunks and len(self._chunks[-1].data) < min(_SMALL, self._most // 16):
+            made = _together([self._chunks.pop(), made])  # a quiet cluster commits two records a second, for weeks
+        self._chunks.append(made)
+        while self._bytes > self._most and len(self._chunks) > 1:
+            self._bytes -= len(self._chunks.pop(0).data)
+            self.start = self._chunks[0].base
+
+    def prepend(self, older: Mirror) -> None:
+        """Takes in the log from before. Its end must be this start."""
+        self._chunks[:0] = older._chunks
+        self._bytes += older._bytes
+        self.start = older.start
+
+    def segments(self) -> tuple[Segment, ...]:
+        """The log as segments in memory."""
+        self._join()
+        return tuple(
+            Segment(f"{self.name}/{chunk.base:020d}.log", chunk.base, len(chunk.data), 0, chunk.data)
+            for chunk in self._chunks
+        )
+
+    def _join(self) -> None:
+        joined: list[_Chunk] = []
+        run: list[_Chunk] = []
+        size = 0
+        for chunk in self._chunks:
+            if run and size + len(chunk.data) > _SEGMENT_BYTES:
+                joined.append(_together(run))
+                run, size = [], 0
+            run.append(chunk)
+            size += len(chunk.data)
+        if run:
+            joined.append(_together(run))
+        self._chunks = joined
+
+    def batches(self, start: int) -> Iterator[Batch]:
+        """The batches with offsets from ``start`` on that are there now."""
+        chunks = self._chunks
+        first = max(bisect_right(chunks, start, key=lambda chunk: chunk.base) - 1, 0)
+        for chunk in chunks[first:]:
+            position = 0
+            while position < len(chunk.data):
+                batch = read_header(chunk.data, position)
+                if batch.last_offset >= start:
+                    yield batch
+                position = batch.end
+
+
+def _together(run: list[_Chunk]) -> _Chunk:
+    if len(run) == 1:
+        return run[0]
+    return _Chunk(run[0].base, run[-1].end, b"".join(chunk.data for chunk in run))

@@ -1,0 +1,65 @@
+"""The newest snapshot of a running quorum: what its leader names to somebody who has nothing yet.
+
+An observer keeps the snapshot that it began with; servers go on to write newer ones, and nothing tells it of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kshell.client.codes import failure
+from kshell.client.leader import find_leader
+from kshell.client.observe import Position, SnapshotId, fetch
+from kshell.metadata.health.check import SnapshotAge
+from kshell.protocol.batches import read_header
+from kshell.protocol.messages.quorum import FETCH
+
+if TYPE_CHECKING:
+    from kshell.sources.quorum.source import QuorumSource
+    from kshell.sources.source import Loaded
+
+_NAMES_IT = 17
+"""Servers with this version of Fetch (3.9) name a snapshot at offset 0 whenever there is one; older ones only where the
+log before it is deleted.
+"""
+
+
+class Newest(NamedTuple):
+    """``snapshot`` is ``None`` where none was named; ``is_known``: whether that means that there is none."""
+
+    snapshot: SnapshotId | None
+    is_known: bool
+
+
+def newest_snapshot(source: QuorumSource) -> Newest:
+    """Asks the leader once. Raises NodeError."""
+    nodes, leader = source.nodes, source.observer.leader
+    if leader is None:  # an election goes on
+        leader = find_leader(nodes, timeout=nodes.settings.api_timeout, known_epoch=source.observer.epoch)
+    connection = nodes.at(leader.address)
+    answer = fetch(connection, Position(leader.epoch), nodes.cluster_id, max_bytes=1)
+    if answer.quorum.error:
+        raise failure(connection.node, answer.quorum.error, FETCH.name)
+    return Newest(answer.snapshot, answer.snapshot is not None or answer.version >= _NAMES_IT)
+
+
+def snapshot_age(source: QuorumSource, loaded: Loaded) -> SnapshotAge | None:
+    """How the log that was fetched stands to it; ``None`` where that is not known. Raises NodeError."""
+    found = newest_snapshot(source)
+    segments = loaded.listing.segments
+    if not found.is_known or not segments or not segments[0].data:
+        return None
+    first = read_header(segments[0].data, 0).base_timestamp
+    size = sum(one.size for one in segments)
+    taken = None if found.snapshot is None else _taken(source, loaded, found.snapshot.end_offset)
+    if found.snapshot is not None and taken is None:
+        return None
+    return SnapshotAge(taken, first, loaded.last_timestamp, size, is_running=True)
+
+
+def _taken(source: QuorumSource, loaded: Loaded, end_offset: int) -> int | None:
+    """The time of the last record in a snapshot: as it says itself, or as the log does."""
+    if loaded.snapshot is not None and loaded.snapshot.end_offset == end_offset:
+        return loaded.snapshot.timestamp
+    last = next(iter(source.batches(end_offset - 1)), None)
+    return None if last is None else last.max_timestamp

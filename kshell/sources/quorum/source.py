@@ -1,0 +1,269 @@
+"""A running quorum as a source: the same tree as on a directory, following every committed change.
+
+An observer keeps a copy of the log's end in memory; images are made of it as they are of a directory's files. One-shot
+commands ask until they have what was committed when they began; the interactive shell follows in a thread.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from kshell.client.address import name_of
+from kshell.client.nodes import CONTROLLER, FIRST_CONTACT, Nodes
+from kshell.client.settings import addresses
+from kshell.errors import CorruptDataError, DataError
+from kshell.protocol.batches import Batch
+from kshell.sources.directory.files import Listing, SnapshotFile
+from kshell.sources.directory.log import FileBatch, Progress
+from kshell.sources.directory.source import load_listing
+from kshell.sources.quorum.committed import Committed
+from kshell.sources.quorum.earlier_log import older_log
+from kshell.sources.quorum.observer import Observer, Step
+from kshell.sources.source import Following, Loaded, Source
+
+if TYPE_CHECKING:
+    from kshell.client.settings import Settings
+
+_WAIT = 0.5
+"""Seconds that a leader may keep a question when there is nothing new."""
+_PAUSE = 0.1
+"""The same, while we wait for what must come: the high watermark after an election."""
+_MOST_RESTARTS = 4
+"""How often all may be begun anew before the end is reached: with a snapshot, after which a newer one may be needed."""
+
+
+class QuorumSource(Source):
+    """Observes the quorum whose controllers ``bootstrap`` lists (``host:port,…``)."""
+
+    kind = "quorum"
+    nodes: Nodes
+
+    def __init__(self, bootstrap: str, settings: Settings) -> None:
+        given = addresses(bootstrap)
+        self.name = ",".join(name_of(*address) for address in given)
+        self.nodes = Nodes(CONTROLLER, given, settings)
+        self.observer = Observer(self.nodes)
+        self._notes: list[str] = []
+        self._held = Committed(self.name)
+        self._changed = threading.Condition(threading.RLock())
+        self._thread: threading.Thread | None = None
+        self._failure: Exception | None = None
+        self._over = threading.Event()
+        self._repairs = 0
+        self._told: Callable[[], None] | None = None
+
+    # --- what a source does --------------------------------------------------------------------------------------
+
+    def listing(self, *, whole: bool = False) -> Listing:
+        """Snapshot and log in memory; with ``whole``, the log from before the snapshot is fetched as well."""
+        self.catch_up()
+        if whole:
+            self._fetch_older()
+        with self._changed:
+            return self._held.listing(self._beside(), self.observer.log_start)
+
+    def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
+        """The image of what is committed now, or of every record up to offset ``until``. Raises KshellError."""
+        if until is not None or from_oldest:
+            self.catch_up(progress)
+            older = from_oldest or (until is not None and until < self._held.covered)
+            return load_listing(self.listing(whole=older), until, progress, from_oldest=from_oldest)
+        self.catch_up(progress)
+        with self._changed:
+            return self._held.publish(self._beside(), self.observer.log_start)
+
+    def refresh(self) -> bool:
+        """Whether records were committed since the last image."""
+        if self._thread is None:
+            self.catch_up()
+        with self._changed:
+            return self._held.has_news
+
+    def quorum(self, loaded: Loaded) -> dict[str, Any]:
+        """``/quorum``, with what the controllers themselves say of voters and observers; they say it of now alone."""
+        if loaded.until is not None:
+            return super().quorum(loaded)
+        from kshell.sources.quorum.facts import quorum
+
+        return quorum(self, loaded)
+
+    def close(self) -> None:
+        """Ends the observer and its thread."""
+        self._over.set()
+        self.observer.close()
+        self.nodes.close()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join(2.0)
+            self.observer.close()  # it may have been connecting
+
+    # --- following -----------------------------------------------------------------------------------------------
+
+    def following(self) -> Following:
+        """Leader, epoch, offset and lag as the observer has them."""
+        observer = self.observer
+        trouble = observer.trouble.reason if observer.trouble is not None else None
+        leader = observer.leader.id if observer.leader is not None else -1
+        end = self._held.end
+        return Following(leader, observer.epoch, end, max(observer.high_watermark - end, 0), trouble)
+
+    def notes(self) -> list[str]:
+        """Of nodes that told less than they could, and of history that was lost."""
+        return [*self.nodes.notes, *self._notes]
+
+    def start(self, changed: Callable[[], None] | None = None) -> None:
+        """Follows in a thread from now on."""
+        self._told = changed
+        if self._thread is None and not self._over.is_set():
+            self._thread = threading.Thread(target=self._follow, name="kshell observer", daemon=True)
+            self._thread.start()
+
+    def catch_up(self, progress: Progress | None = None) -> None:
+        """Until everything is here that was committed when the leader was first asked. Raises NodeError, DataError.
+
+        Whatever a leader does, it ends: every question ends at ``default.api.timeout.ms`` after the last record that
+        came, and all may be begun anew a few times only.
+        """
+        try:
+            self._catch_up(progress)
+        finally:
+            self.observer.deadline = inf
+
+    def _catch_up(self, progress: Progress | None) -> None:
+        self.observer.downloader.progress = progress
+        observer, follows = self.observer, self._thread is not None
+        target = observer.high_watermark if follows else -1
+        restarts = last_restart = observer.restarts
+        end, wait, since = self._held.end, 0.0, time.monotonic()
+        while not 0 <= target <= self._held.end:
+            if time.monotonic() - since >= self.nodes.settings.api_timeout:
+                raise observer.trouble or observer.stalled(self.name, self._held.end)
+            if not follows:
+                observer.deadline = since + self.nodes.settings.api_timeout
+            self.advance(_WAIT if follows else wait)
+            if observer.restarts - restarts > _MOST_RESTARTS:
+                raise observer.unsteady()
+            if progress is not None and observer.trouble is not None:
+                progress(0, 0, f"waiting for a leader: {observer.trouble.message}")
+            if follows or (target < 0 and observer.trouble is None):
+                target = observer.high_watermark
+            wait = _PAUSE
+            if self._held.end > end or observer.restarts != last_restart:
+                end, wait, since, last_restart = self._held.end, 0.0, time.monotonic(), observer.restarts
+
+    def advance(self, wait: float = _WAIT) -> None:
+        """One question to the leader, or a wait for the thread that asks. Raises NodeError after a long silence."""
+        if self._thread is None:
+            self._take(self.observer.step(wait))
+        else:
+            with self._changed:
+                before = self._held.end
+                self._changed.wait_for(lambda: self._held.end != before or self._failure is not None, wait)
+                if self._failure is not None:
+                    raise self._failure
+        self._check_silence()
+
+    def batches(self, start: int) -> list[Batch]:
+        """The committed batches from offset ``start`` on that are here now."""
+        with self._changed:
+            return list(self._held.log.batches(start))
+
+    def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
+        """Every committed batch once, in order, through elections and reconnects. Raises NodeError, DataError."""
+        self.catch_up()
+        position = self._held.end if start is None else start
+        if position < self._held.start:
+            self._fetch_older()
+        while not self._over.is_set():
+            if position < self._held.start:
+                if self._held.start > 1:  # offset 0 alone is the first LeaderChange, which leaders keep
+                    self._notes.append(f"offsets {position} to {self._held.start - 1} are only in a snapshot by now")
+                position = self._held.start
+            for batch in self.batches(position):
+                position = batch.last_offset + 1
+                yield FileBatch(f"{batch.base_offset:020d}.log", batch)
+            yield None
+            self.advance()
+
+    def _follow(self) -> None:
+        while not self._over.is_set():
+            try:
+                self._take(self.observer.step(_WAIT))
+            except Exception as error:
+                if self._over.is_set():
+                    return
+                with self._changed:
+                    self._failure = error
+                    self._changed.notify_all()
+                self._over.wait(1.0)
+
+    def _check_silence(self) -> None:
+        """A quorum that was there is waited for; addresses where nobody ever answered are not, or hardly."""
+        since, trouble = self.observer.silent_since, self.observer.trouble
+        patience = self.nodes.settings.api_timeout
+        if not self.nodes.was_reached:
+            patience = min(patience, FIRST_CONTACT)
+        if since is not None and trouble is not None and time.monotonic() - since > patience:
+            raise trouble
+
+    # --- what came -----------------------------------------------------------------------------------------------
+
+    def _take(self, step: Step) -> None:
+        with self._changed:
+            if step.lost is not None:
+                self._notes.append(f"{self.name}: {step.lost}")
+            try:
+                if step.snapshot is not None:
+                    self._begin(step.snapshot)
+                elif step.lost is not None:
+                    self._held.reset()
+                if step.batches:
+                    self._held.apply(step.batches)
+            except DataError:
+                self._begin_anew()  # what is here has a hole now: nobody may go on from it
+                raise
+            self._failure = None
+            if step != Step():
+                self._changed.notify_all()
+        if self._told is not None:
+            self._told()
+
+    def _begin(self, file: SnapshotFile) -> None:
+        """A snapshot replaces everything. One that is not whole is fetched once more."""
+        try:
+            self._held.begin(file, self.observer.downloader.progress)
+        except CorruptDataError:
+            self._repairs += 1
+            if self._repairs > 1:
+                raise
+            self._begin_anew()
+        else:
+            self._repairs = 0
+
+    def _begin_anew(self) -> None:
+        self.observer.begin_anew()
+        self._held.reset()
+
+    def _beside(self) -> dict[str, str]:
+        """What stands in for the small files of a directory."""
+        leader = self.observer.leader.id if self.observer.leader else -1
+        return {
+            "quorum-state": json.dumps({"leaderId": leader, "leaderEpoch": self.observer.epoch}),
+            "meta.properties": f"cluster.id={self.nodes.cluster_id or 'unknown'}\n",
+        }
+
+    def _fetch_older(self) -> None:
+        """The log from its start up to what is here, as far as the leader still has it."""
+        with self._changed:
+            log, start = self._held.log, max(self.observer.log_start, 1)
+        if log.start <= start:
+            return
+        older = older_log(self.observer, self.nodes, start, log.start)
+        with self._changed:
+            if self._held.log is log:  # else all was begun anew meanwhile
+                self._held.prepend(older)

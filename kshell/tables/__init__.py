@@ -1,0 +1,1 @@
+"""Tables: their declarations, conditions, SQL and export."""

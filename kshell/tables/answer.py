@@ -1,0 +1,35 @@
+"""The answer of a command that shows one table: ``topics``, ``acls`` and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from kshell.engine.result import Row, Rows
+from kshell.metadata.image import Image
+from kshell.tables.declaration import Table, Wanted, image_for
+from kshell.tables.selection import select, wanted
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+Make = Callable[["Session", Image, Wanted], Iterable[Row]]
+
+
+def table_answer(
+    session: Session,
+    args: Any,
+    table: Table,
+    *,
+    make: Make | None = None,
+    people: Callable[[Row], Row] | None = None,
+) -> Rows:
+    """The rows of the table, as far as the line's options (:func:`row_flags`) ask for them.
+
+    ``make`` gives the rows instead of the table's own function, for a command with options of its own. Raises
+    SourceError where the source does not tell the table.
+    """
+    session.remarks[:] = []
+    image = image_for(session, table.name, table.parts)
+    rows = (make or table.rows)(session, image, wanted(table.fields, args))
+    return select(table.fields, rows, args, people=people)

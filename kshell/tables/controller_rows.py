@@ -1,0 +1,74 @@
+"""Rows of the controllers: registrations of the image, and voters that have none (before 3.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kshell.client.address import name_of
+from kshell.errors import AuthorizationError
+from kshell.metadata.image import families
+from kshell.sources.directory import describe
+
+if TYPE_CHECKING:
+    from kshell.client.nodes import Nodes
+    from kshell.engine.session import Session
+
+
+def controller_rows(session: Session) -> list[dict[str, Any]]:
+    """One row a controller, by id; brokers only tell of the quorum. Raises NodeError."""
+    nodes = session.source.nodes
+    rows = _of_quorum(nodes) if nodes is not None and nodes.kind == "broker" else _of_image(session, nodes)
+    return [rows[node_id] for node_id in sorted(rows)]
+
+
+def _of_image(session: Session, nodes: Nodes | None) -> dict[int, dict[str, Any]]:
+    loaded = session.loaded
+    leader = describe.leader_id(loaded)
+    rows: dict[int, dict[str, Any]] = {voter["voterId"]: _voter(voter) for voter in describe.voters(loaded)}
+    if nodes is not None and loaded.until is None:
+        rows |= _asked(session, nodes)
+    if leader is not None and leader >= 0:
+        rows.setdefault(leader, {"listeners": None})
+    plain = families()["controllers"].plain
+    for node_id, entry in session.image["controllers"].items():
+        rows[node_id] = plain(entry.value)
+    for node_id, row in rows.items():
+        known = nodes.known.get(node_id) if nodes is not None and loaded.until is None else None
+        row |= {"id": node_id, "isLeader": node_id == leader, "address": name_of(*known.address) if known else None}
+        if row["address"] is None and row["listeners"]:
+            row["address"] = name_of(row["listeners"][0]["host"], row["listeners"][0]["port"])
+    return rows
+
+
+def _asked(session: Session, nodes: Nodes) -> dict[int, dict[str, Any]]:
+    """What the quorum itself says: below 3.7 neither log nor snapshot need name the voters. Denied: a remark."""
+    try:
+        return _of_quorum(nodes)
+    except AuthorizationError as error:
+        session.remarks.append(f"{error.message}: only registered controllers are shown; {error.hint}")
+        return {}
+
+
+def _voter(voter: Mapping[str, Any]) -> dict[str, Any]:
+    """What a voter's entry in the quorum says; the security protocol of its endpoints it does not."""
+    return {"listeners": _listeners(voter.get("endpoints", ()))}
+
+
+def _listeners(points: Any) -> list[dict[str, Any]] | None:
+    names = ("name", "host", "port")
+    return [{name: point[name] for name in names} | {"securityProtocol": None} for point in points] or None
+
+
+def _of_quorum(nodes: Nodes) -> dict[int, dict[str, Any]]:
+    """Voters, and observers that have endpoints: those of brokers are not told. Raises NodeError."""
+    from kshell.sources.quorum.facts import describe_quorum
+
+    told = describe_quorum(nodes)
+    rows = {}
+    for one in [*told["voters"], *(one for one in told["observers"] if one["endpoints"])]:
+        listeners = _listeners(one["endpoints"])
+        address = name_of(listeners[0]["host"], listeners[0]["port"]) if listeners else None
+        leads = one["id"] == told["leaderId"]
+        rows[one["id"]] = {"id": one["id"], "listeners": listeners, "isLeader": leads, "address": address}
+    return rows

@@ -1,0 +1,160 @@
+"""Tables into files, a format each. A writer gets one table after the other, and says what files it made.
+
+Numbers, text and null are exact in every format, but that CSV escapes what a spreadsheet or a terminal would obey.
+Lists and objects are lists, structs and maps in Parquet and DuckDB, lists and objects in JSON, and JSON text in CSV and
+SQLite.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from kshell.engine.result import Row
+from kshell.extras import require
+from kshell.json_text import to_json
+from kshell.separated_values import csv_line
+from kshell.tables.arrow import batches, create_table, schema
+from kshell.tables.declaration import Table
+
+DATABASE = "kraft"
+"""The name of the one file of a database, without its ending."""
+Write = Callable[[Table, Iterable[Row]], str]
+"""Writes a table, and returns the name of its file."""
+
+
+class Writer(ABC):
+    """Writes tables into the directory ``place``; a context manager that finishes what is open."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def write(self, table: Table, rows: Iterable[Row]) -> str:
+        """Writes one table; the name of its file."""
+
+    def close(self) -> None:  # noqa: B027  # most have nothing open
+        """Finishes a file of several tables."""
+
+    def _file(self, name: str) -> str:
+        return os.path.join(self.place, name)
+
+
+class JsonLines(Writer):
+    """A file a table, an object a line, every field in each."""
+
+    def write(self, table: Table, rows: Iterable[Row]) -> str:
+        name = f"{table.name}.jsonl"
+        names = [field.name for field in table.fields]
+        with open(self._file(name), "w", encoding="utf-8", newline="") as stream:
+            stream.writelines(to_json({one: row.get(one) for one in names}) + "\n" for row in rows)
+        return name
+
+
+class Csv(Writer):
+    """A file a table, a header and a record a row, written as ``-o csv`` writes it."""
+
+    def write(self, table: Table, rows: Iterable[Row]) -> str:
+        name = f"{table.name}.csv"
+        names = [field.name for field in table.fields]
+        with open(self._file(name), "w", encoding="utf-8", newline="") as stream:
+            stream.write(csv_line(names))
+            stream.writelines(csv_line([row.get(one) for one in names]) for row in rows)
+        return name
+
+
+class Parquet(Writer):
+    """A file a table, compressed with zstd."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        self._arrow, self._parquet = require("export --format parquet", "sql", "pyarrow", "pyarrow.parquet")
+
+    def write(self, table: Table, rows: Iterable[Row]) -> str:
+        name = f"{table.name}.parquet"
+        made = schema(self._arrow, table.fields)
+        with self._parquet.ParquetWriter(self._file(name), made, compression="zstd") as writer:
+            for batch in batches(self._arrow, table.fields, rows):
+                writer.write_batch(batch)
+        return name
+
+
+class Sqlite(Writer):
+    """One database. Whole numbers and booleans are INTEGER, others REAL, all else TEXT."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        import sqlite3
+
+        self._name = f"{DATABASE}.sqlite"
+        self._connection = sqlite3.connect(self._file(self._name))
+
+    def write(self, table: Table, rows: Iterable[Row]) -> str:
+        kinds = [_SQLITE.get(field.type, "TEXT") if isinstance(field.type, str) else "TEXT" for field in table.fields]
+        columns = ", ".join(f'"{field.name}" {kind}' for field, kind in zip(table.fields, kinds, strict=True))
+        marks = ", ".join("?" * len(kinds))
+        values = (tuple(_sqlite(row.get(field.name)) for field in table.fields) for row in rows)
+        with self._connection as transaction:
+            transaction.execute(f'CREATE TABLE "{table.name}" ({columns})')
+            transaction.executemany(f'INSERT INTO "{table.name}" VALUES ({marks})', values)
+        return self._name
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class DuckDb(Writer):
+    """One database, with what tables and columns are as their comments."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        duckdb, self._arrow = require("export --format duckdb", "sql", "duckdb", "pyarrow")
+        self._name = f"{DATABASE}.duckdb"
+        self._connection = duckdb.connect(self._file(self._name))
+
+    def write(self, table: Table, rows: Iterable[Row]) -> str:
+        create_table(self._arrow, self._connection, table, batches(self._arrow, table.fields, rows))
+        run = self._connection.execute
+        run(f'COMMENT ON TABLE "{table.name}" IS {_literal(table.summary)}')
+        for field in table.fields:
+            run(f'COMMENT ON COLUMN "{table.name}"."{field.name}" IS {_literal(field.doc)}')
+        return self._name
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+WRITERS: dict[str, type[Writer]] = {
+    "parquet": Parquet, "jsonl": JsonLines, "csv": Csv, "sqlite": Sqlite, "duckdb": DuckDb,
+}  # fmt: skip
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+_SQLITE = {"int16": "INTEGER", "int32": "INTEGER", "int64": "INTEGER", "boolean": "INTEGER", "float64": "REAL"}
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _sqlite(value: Any) -> Any:
+    if value is None or isinstance(value, int | float):
+        return value
+    text = value if isinstance(value, str) else to_json(value)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def counted(rows: Iterable[Row], count: list[int]) -> Iterator[Row]:
+    """The rows, counted in ``count[0]`` as they pass."""
+    for row in rows:
+        count[0] += 1
+        yield row

@@ -1,0 +1,55 @@
+"""The types that leaves have: those that the image's families declare, and those of facts beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kshell.engine.session import Session
+from kshell.errors import UsageError
+from kshell.metadata.image import families
+from kshell.tables.enumeration import Enumeration
+
+_OTHERS = {
+    "provenance": "the last record in the image: offset, epoch, time",
+    "partition": "replicas, ISR, leader and epochs of one partition",
+    "topicName": "a topic's name",
+    "topicId": "a topic's id",
+    "version": "kshell's own version",
+    "quorum": "one fact of the quorum",
+    "voter": "a voter: its id and directory id, its endpoints where the log has them",
+    "snapshot": "a snapshot's file: end offset, epoch, size",
+    "offset": "an offset of the log",
+    "segment": "a segment's file: base offset, size",
+    "problem": "a record that is not in the image, and why",
+    "unavailable": "why a live source cannot say what would be there",
+}
+"""Types of leaves that no family declares, and what they hold."""
+
+
+def leaf_types() -> dict[str, str]:
+    """Every type -> what it holds, by name; a family's leaf stands for the family's name."""
+    declared = {family.leaf: f"an entry below /image/{'/'.join(family.path)}" for family in families().values()}
+    return dict(sorted((declared | _OTHERS).items()))
+
+
+LEAF_TYPE = Enumeration(leaf_types)
+"""The column type of a leaf's type."""
+
+
+def node_type(word: str) -> str:
+    """``d``, ``f``, or a leaf's type. Raises UsageError, which proposes types that exist."""
+    types = leaf_types()
+    if word in ("d", "f") or word in types:
+        return word
+    if word == "directory":
+        return "d"
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, types, n=2)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"d, f, or one of {', '.join(types)}"
+    raise UsageError(f"{word}: no node has that type", hint=hint)
+
+
+def complete_type(session: Session, typed: str) -> Iterable[str]:
+    """The types that begin like what was typed."""
+    return [name for name in ("d", "f", *leaf_types()) if name.startswith(typed)]

@@ -1,0 +1,220 @@
+"""SQL over the tables, in a DuckDB that holds nothing else and may touch nothing else.
+
+The database is in memory, cannot reach files, the network, extensions or Python's variables, and its settings are
+locked before the query is looked at. A table is made only if the query names it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from kshell.errors import CommandError, KshellError, UsageError
+from kshell.extras import require
+from kshell.tables.arrow import batches, create_table
+from kshell.tables.declaration import Table, Wanted, image_for, load_for, tables, told_rows
+from kshell.tables.query_columns import columns_of
+from kshell.tables.where_tokens import ExpressionError
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+_WORD = re.compile(r"\w+")
+_LINE = re.compile(r"LINE \d+: ")
+_SETTINGS = {
+    "enable_external_access": "false",
+    "python_enable_replacements": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "preserve_insertion_order": "true",
+    "TimeZone": "'UTC'",
+}
+_READ_ONLY = ("SELECT", "EXPLAIN")
+_ROWS = 1000
+_LOOK = 0.1
+"""Seconds between two looks at whether DuckDB has an answer."""
+
+
+def query(session: Session, text: str) -> tuple[tuple[str, ...], Iterator[dict[str, Any]]]:
+    """(the names of the columns, the rows, made while they are read) of one SELECT.
+
+    Raises UsageError for anything else, CommandError with DuckDB's words, SourceError where a table is not told.
+    """
+    duckdb, arrow = require("sql", "sql", "duckdb", "pyarrow")
+    connection = duckdb.connect(":memory:")
+    try:
+        _lock(connection)
+        statement = _statement(duckdb, connection, text)
+        wanted = named(text)
+        read = _read(duckdb, arrow, text, wanted)
+        load_for(session, [table for table in wanted if table.name in read])
+        for table in wanted:
+            create_table(arrow, connection, table, _batches(session, arrow, table, read))
+        found = _waited(connection, lambda: _reader(connection, statement))
+    except duckdb.Error as error:
+        connection.close()
+        raise _failed(duckdb, error, text) from None
+    except BaseException:
+        connection.close()
+        raise
+    return unique(found.schema.names), _rows(duckdb, connection, found, text)
+
+
+def named(text: str) -> list[Table]:
+    """The tables whose names are words of the query."""
+    words = {word.lower() for word in _WORD.findall(text)}
+    every = tables()
+    if words & {"show", "describe", "information_schema", "duckdb_tables", "duckdb_columns"}:
+        return list(every.values())
+    return [table for name, table in every.items() if name in words]
+
+
+def _read(duckdb: Any, arrow: Any, text: str, wanted: Sequence[Table]) -> Mapping[str, Wanted]:
+    """What the query reads of which tables: asked of a database whose tables are empty."""
+    if not wanted:
+        return {}
+    with duckdb.connect(":memory:") as connection:
+        _set(connection)
+        for table in wanted:
+            create_table(arrow, connection, table, ())
+        return columns_of(duckdb, connection, text, wanted)
+
+
+def _lock(connection: Any) -> None:
+    _set(connection)
+    connection.execute("SET lock_configuration = true")
+
+
+def _set(connection: Any) -> None:
+    for name, value in _SETTINGS.items():
+        connection.execute(f"SET {name} = {value}")
+
+
+def _statement(duckdb: Any, connection: Any, text: str) -> Any:
+    statements = connection.extract_statements(text)
+    if len(statements) != 1:
+        raise UsageError(f"sql: one statement is needed, not {len(statements)}", hint='sql "SELECT … FROM partitions"')
+    kind = statements[0].type.name
+    if kind not in _READ_ONLY:
+        raise UsageError(f"sql: {kind} changes something, or is not for here: only SELECT is", hint="`man sql`")
+    return statements[0]
+
+
+def _batches(session: Session, arrow: Any, table: Table, read: Mapping[str, Wanted]) -> Iterable[Any]:
+    """A table's rows as Arrow's batches; none of a table that is not read, and null in columns that are not."""
+    if table.name not in read:
+        return ()
+    wanted = read[table.name]
+    rows = table.rows(session, image_for(session, table.name, table.parts), wanted)
+    return batches(arrow, table.fields, told_rows(session, table, rows), wanted)
+
+
+def _rows(duckdb: Any, connection: Any, found: Any, text: str) -> Iterator[dict[str, Any]]:
+    """By way of Arrow: DuckDB's own rows need one more package for times with a zone."""
+    stream = iter(found)
+    try:
+        while (batch := _waited(connection, lambda: next(stream, None))) is not None:
+            names = unique(batch.schema.names)
+            for values in zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True):
+                yield dict(zip(names, map(plain, values), strict=True))
+    except duckdb.Error as error:
+        raise _failed(duckdb, error, text) from None
+    finally:
+        connection.close()
+
+
+def _waited(connection: Any, work: Callable[[], Any]) -> Any:
+    """What the work gives, done beside the main thread: in DuckDB's own code neither Ctrl-C nor a deadline is heard."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1, "kshell sql") as pool:
+        future = pool.submit(work)
+        try:
+            while not future.done():
+                with contextlib.suppress(TimeoutError):
+                    future.result(_LOOK)
+            return future.result()
+        except BaseException:
+            if not future.done():
+                connection.interrupt()
+            raise
+
+
+def _reader(connection: Any, statement: Any) -> Any:
+    """The result as a stream of record batches; the method's name changed with DuckDB 1.4."""
+    import warnings
+
+    found = connection.execute(statement)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that this makes a copy of the rows
+        reader = getattr(found, "to_arrow_reader", None) or found.fetch_record_batch
+        return reader(_ROWS)
+
+
+def _failed(duckdb: Any, error: Exception, text: str) -> KshellError:
+    """DuckDB's first line and its advice; where it points at the query, so does the error."""
+    message, *rest = str(error).strip().splitlines()
+    advice = next((line for line in rest if line.startswith(("Did you mean", "Candidate"))), "")
+    hint = "; ".join(filter(None, (advice, f"tables: {', '.join(tables())}")))
+    if not isinstance(error, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException):
+        return CommandError(f"sql: {message}", hint=hint)
+    at = _place(rest, text)
+    if at is None:
+        return UsageError(f"sql: {message}", hint=hint)
+    return ExpressionError(f"sql: {message}", text, at, hint=hint)
+
+
+def _place(lines: list[str], text: str) -> int | None:
+    """Where in the query DuckDB's caret points: ``LINE 1: …`` and the line below it."""
+    for shown, mark in pairwise(lines):
+        found = _LINE.match(shown)
+        if found is not None and set(mark.strip()) == {"^"}:
+            around, column = shown[found.end() :], mark.index("^") - found.end()
+            part = around.removesuffix("...")
+            if part.startswith("..."):
+                part, column = part[3:], column - 3
+            start = text.find(part)
+            return start + column if start >= 0 and "\n" not in text else None
+    return None
+
+
+def unique(names: list[str]) -> tuple[str, ...]:
+    """The names of columns, those that come twice with a number: rows are objects."""
+    out: list[str] = []
+    for name in names:
+        made, number = name, 2
+        while made in out:
+            made, number = f"{name}_{number}", number + 1
+        out.append(made)
+    return tuple(out)
+
+
+def plain(value: Any) -> Any:
+    """A value of DuckDB's as one that JSON knows: whole decimals are exact integers, times ISO-8601 in UTC."""
+    import datetime
+    import decimal
+
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, decimal.Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, datetime.datetime):
+        moment = value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
+        return moment.isoformat(timespec="milliseconds") + "Z"
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if hasattr(value, "nanoseconds"):  # an interval: months have no length
+        return {name: getattr(value, name) for name in ("months", "days", "nanoseconds")}
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).hex()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return str(value)

@@ -1,0 +1,116 @@
+"""The tables ``acls``, ``quotas``, ``users`` and ``tokens``: who may do what, and how much of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from kshell.engine.result import Row
+from kshell.metadata.families.acls import OPERATIONS, PATTERN_TYPES, PERMISSION_TYPES, RESOURCE_TYPES
+from kshell.metadata.families.quotas import Entity, entity_segment
+from kshell.metadata.families.scram import MECHANISMS
+from kshell.metadata.image import Image, families
+from kshell.metadata.names import entity_name, sort_key
+from kshell.metadata.partial import known
+from kshell.metadata.values import NEWER_ENUM
+from kshell.protocol.primitives import Uuid
+from kshell.tables.declaration import Field, Table, Wanted, table
+from kshell.tables.enumeration import Enumeration
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+_RESOURCE_TYPE = Enumeration(RESOURCE_TYPES.values(), NEWER_ENUM)
+_PATTERN_TYPE = Enumeration(PATTERN_TYPES.values(), NEWER_ENUM)
+_OPERATION = Enumeration(OPERATIONS.values(), NEWER_ENUM)
+_PERMISSION_TYPE = Enumeration(PERMISSION_TYPES.values(), NEWER_ENUM)
+_MECHANISM = Enumeration(MECHANISMS.values(), NEWER_ENUM)
+
+_ACL_FIELDS = (
+    Field("id", "string", "the entry's id, a UUID as Kafka writes it; null from brokers", spare=True),
+    Field("resourceType", _RESOURCE_TYPE, "TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, USER"),
+    Field("resourceName", "string", "the resource's name or prefix; * for all"),
+    Field("patternType", _PATTERN_TYPE, "LITERAL or PREFIXED"),
+    Field("principal", "string", "whom it is about; User:* for everybody"),
+    Field("host", "string", "from where; * for anywhere"),
+    Field("operation", _OPERATION, "READ, WRITE, …, ALL"),
+    Field("permissionType", _PERMISSION_TYPE, "ALLOW or DENY"),
+)
+_ACL_ORDER = ("resourceType", "resourceName", "patternType", "principal", "operation", "id")
+_QUOTA_FIELDS = (
+    Field(
+        "user",
+        "string",
+        "the user's name, <default> for the default user (a user of that name: %3Cdefault>); null if it has no user",
+    ),
+    Field("clientId", "string", "the client id, likewise"),
+    Field("ip", "string", "the address, likewise"),
+    Field("key", "string", "what is limited: producer_byte_rate, …"),
+    Field("value", "float64", "the limit"),
+    Field("entity", {"*": "string"}, "the entity as Kafka has it: type -> name, null for the default", True),
+    Field("name", "string", "the entity's name in the tree, below /image/clientQuotas", True),
+)
+_USER_FIELDS = (
+    Field("name", "string", "the user's name"),
+    Field("mechanism", _MECHANISM, "SCRAM-SHA-256 or SCRAM-SHA-512"),
+    Field("iterations", "int32", "iterations of the hash"),
+)
+_TOKEN_FIELDS = (
+    Field("tokenId", "string", "the token's id"),
+    Field("owner", "string", "the principal that it speaks for"),
+    Field("tokenRequester", "string", "the principal that asked for it", True),
+    Field("renewers", ["string"], "other principals that may renew it"),
+    Field("issueTimestamp", "int64", "when it was made, in epoch milliseconds", True),
+    Field("expiryTimestamp", "int64", "when it ends unless it is renewed, in epoch milliseconds"),
+    Field("maxTimestamp", "int64", "when it ends at the latest, in epoch milliseconds"),
+)
+
+
+def acl_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+    """One row an entry, by resource, principal and id."""
+    plain = families()["acls"].plain
+    rows = []
+    for key, entry in image["acls"].items():
+        acl_id = str(key) if isinstance(key, Uuid) else None  # brokers tell no ids
+        rows.append({"id": acl_id, **plain(entry.value)})
+    yield from sorted(rows, key=lambda row: [row[name] or "" for name in _ACL_ORDER])
+
+
+def quota_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+    """One row a limit, by entity as the tree names it."""
+    quotas = image["clientQuotas"]
+    for entity in sorted(quotas, key=lambda one: sort_key(entity_segment(one))):
+        of = _parts(entity)
+        for key, entry in sorted(quotas[entity].items()):
+            yield {**of, "key": key, "value": entry.value, "entity": dict(entity), "name": entity_segment(entity)}
+
+
+def _parts(entity: Entity) -> dict[str, Any]:
+    named = {kind: entity_name(name) for kind, name in entity}
+    return {"user": named.get("user"), "clientId": named.get("client-id"), "ip": named.get("ip")}
+
+
+def user_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+    """One row a credential, by user and mechanism. Nothing in it is secret."""
+    found = [
+        (name, mechanism, entry.value.iterations)
+        for mechanism, users in image["scram"].items()
+        for name, entry in users.items()
+    ]
+    for name, mechanism, iterations in sorted(found, key=lambda one: (sort_key(one[0]), one[1])):
+        yield {"name": name, "mechanism": mechanism, "iterations": known(iterations)}
+
+
+def token_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+    """One row a token, by the end of its life."""
+    plain = families()["delegationToken"].plain
+    rows = [plain(entry.value) for entry in image["delegationToken"].values()]
+    yield from sorted(rows, key=lambda row: (row["expiryTimestamp"], row["tokenId"]))
+
+
+ACLS_TABLE = table(Table("acls", "the access control entries", _ACL_FIELDS, acl_rows, ("acls",)))
+QUOTAS_TABLE = table(
+    Table("quotas", "the limits of users, clients and addresses", _QUOTA_FIELDS, quota_rows, ("clientQuotas",))
+)
+USERS_TABLE = table(Table("users", "the users with SCRAM credentials", _USER_FIELDS, user_rows, ("scram",)))
+TOKENS_TABLE = table(Table("tokens", "the delegation tokens", _TOKEN_FIELDS, token_rows, ("delegationToken",)))

@@ -1,0 +1,134 @@
+"""The tables ``brokers``, ``controllers``, ``configs``, ``features`` and ``provenance``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kshell.engine.result import Row
+from kshell.metadata.families.configs import RESOURCE_TYPES
+from kshell.metadata.image import Image, families
+from kshell.metadata.partial import known
+from kshell.metadata.values import NEWER_ENUM, SECURITY_PROTOCOLS
+from kshell.sources.brokers.config_entries import NEWER_SOURCE, SOURCES, TYPES, UNKNOWN
+from kshell.tables.controller_rows import controller_rows
+from kshell.tables.declaration import Field, Table, Wanted, table
+from kshell.tables.enumeration import Enumeration
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+_PROTOCOL = Enumeration(SECURITY_PROTOCOLS.values(), NEWER_ENUM)
+_LISTENERS = [{"name": "string", "host": "string", "port": "int32", "securityProtocol": _PROTOCOL}]
+_CONFIG_RESOURCE = Enumeration(RESOURCE_TYPES.values(), NEWER_ENUM)
+_CONFIG_SOURCE = Enumeration((*SOURCES.values(), UNKNOWN), NEWER_SOURCE)
+_FEATURES = {"*": {"min": "int16", "max": "int16"}}
+
+BROKER_FIELDS = (
+    Field("id", "int32", "the broker's id"),
+    Field("epoch", "int64", "the epoch of its registration"),
+    Field("fenced", "boolean", "whether it is shut out: it sends no heartbeats, or is not ready yet"),
+    Field("inControlledShutdown", "boolean", "whether it is handing over what it leads"),
+    Field("rack", "string", "its rack"),
+    Field("listeners", _LISTENERS, "where it can be reached"),
+    Field("incarnationId", "string", "another with every start", True),
+    Field("supportedFeatures", _FEATURES, "levels that it supports, by feature", True),
+    Field("directories", ["string"], "ids of its log directories", True),
+    Field("cordonedDirectories", ["string"], "those that get no new replicas; null before 4.3", True),
+    Field("isMigratingZkBroker", "boolean", "whether it still runs with ZooKeeper", True),
+)
+CONTROLLER_FIELDS = (
+    Field("id", "int32", "the controller's id"),
+    Field("listeners", _LISTENERS, "where it can be reached; null where that is not known"),
+    Field("isLeader", "boolean", "whether it is the active controller"),
+    Field("incarnationId", "string", "another with every start; null where it is not registered", True),
+    Field("zkMigrationReady", "boolean", "whether it can migrate from ZooKeeper", True),
+    Field("supportedFeatures", _FEATURES, "levels that it supports, by feature", True),
+    Field("address", "string", "where kshell would connect", True),
+)
+CONFIG_FIELDS = (
+    Field(
+        "resourceType",
+        _CONFIG_RESOURCE,
+        "TOPIC, BROKER, BROKER_LOGGER, GROUP, CLIENT_METRICS",
+    ),
+    Field("resourceName", "string", "its name; empty for the default of all brokers"),
+    Field("name", "string", "the config's name"),
+    Field("value", "string", "its value; [redacted] if it is secret"),
+    Field("source", _CONFIG_SOURCE, "where it is set, in Kafka's words: DYNAMIC_TOPIC_CONFIG, …"),
+    Field("isSensitive", "boolean", "whether it is a password; null if nobody knows", True),
+    Field("isReadOnly", "boolean", "whether only a restart changes it; null if no node was asked", True),
+    Field(
+        "synonyms",
+        [{"name": "string", "value": "string", "source": _CONFIG_SOURCE}],
+        "what counts where it is not set; null if no node was asked",
+        True,
+    ),
+    Field("type", Enumeration((*TYPES.values(), UNKNOWN)), "the type of its value, in Kafka's words"),
+    Field("documentation", "string", "what the node says of it; null if none was asked", True),
+)
+_FEATURE_FIELDS = (
+    Field("name", "string", "the feature"),
+    Field("level", "int16", "its finalized level"),
+)
+_PROVENANCE_FIELDS = (
+    Field("offset", "int64", "the last record in the image; null if the source has no log"),
+    Field("epoch", "int32", "its leader epoch"),
+    Field("time", "string", "its time, ISO-8601 in UTC"),
+    Field("timeMs", "int64", "the same in epoch milliseconds"),
+    Field("metadataVersion", "string", "the finalized metadata.version by name"),
+)
+
+
+def broker_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+    """One row a registration, by id."""
+    plain = families()["brokers"].plain
+    for _, entry in sorted(image["brokers"].items()):
+        broker = {name: known(value) for name, value in plain(entry.value).items()}
+        yield broker | {"listeners": [{name: known(v) for name, v in one.items()} for one in broker["listeners"]]}
+
+
+def _controllers(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+    yield from controller_rows(session)
+
+
+def config_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+    """One row a key that is set, by resource and key, as the log holds them."""
+    from kshell.tables.config_rows import rows_of_log
+
+    return rows_of_log(image["configs"], sorted(image["configs"]), session.redaction)
+
+
+def feature_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+    """One row a finalized feature, by name."""
+    for name, entry in sorted(image["features"].items()):
+        yield {"name": name, "level": known(entry.value)}
+
+
+def provenance_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+    """One row: which state of the metadata this is."""
+    from kshell.metadata.metadata_version import FEATURE, version_name
+    from kshell.tree.image import iso
+
+    at, level = image.provenance, image["features"].get(FEATURE)
+    told = at.offset >= 0
+    yield {
+        "offset": at.offset if told else None,
+        "epoch": at.epoch if told else None,
+        "time": iso(at.timestamp) if told else None,
+        "timeMs": at.timestamp if told else None,
+        "metadataVersion": version_name(level.value) if level is not None else None,
+    }
+
+
+BROKERS_TABLE = table(Table("brokers", "the registrations of brokers", BROKER_FIELDS, broker_rows, ("brokers",)))
+CONTROLLERS_TABLE = table(Table("controllers", "the controllers", CONTROLLER_FIELDS, _controllers, ()))
+CONFIGS_TABLE = table(
+    Table("configs", "what is set, as the log holds it", CONFIG_FIELDS, config_rows, ("configs", "topics", "brokers"))
+)
+FEATURES_TABLE = table(Table("features", "the finalized features", _FEATURE_FIELDS, feature_rows, ("brokers",)))
+PROVENANCE_TABLE = table(
+    Table(
+        "provenance", "which state of the metadata this is: one row", _PROVENANCE_FIELDS, provenance_rows, ("brokers",)
+    )
+)

@@ -1,0 +1,256 @@
+"""The tables ``topics`` and ``partitions``. Rows are made while they are read: a large cluster has a million."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.engine.result import Row
+from kshell.metadata.families.topics import NAMES, TOPICS
+from kshell.metadata.image import Image
+from kshell.metadata.min_isr import MinIsr
+from kshell.metadata.names import sort_key
+from kshell.metadata.partial import is_untold, known
+from kshell.metadata.partition_state import (
+    OFFLINE,
+    PROBLEMS,
+    STATES,
+    UNDECODED,
+    UNDER_MIN_ISR,
+    UNDER_REPLICATED,
+    Verdicts,
+    is_reassigning,
+    problems,
+    replication_factor,
+    state,
+)
+from kshell.metadata.partitions import RECOVERY_STATES, Partition, Topic
+from kshell.tables.declaration import Field, Table, Wanted, table
+from kshell.tables.enumeration import Enumeration
+from kshell.tables.selection import asked_for
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+    from kshell.tables.where import Predicate
+
+_OF_PARTITIONS = frozenset(("replicationFactor", "underReplicated", "offline", "underMinIsr", "reassigning"))
+"""Fields of a topic for which its partitions must be decoded."""
+
+_TOPIC_FIELDS = (
+    Field("name", "string", "the topic's name"),
+    Field("topicId", "string", "its id, a UUID as Kafka writes it", spare=True),
+    Field("partitions", "int32", "how many partitions it has"),
+    Field("replicationFactor", "int16", "replicas of its first partition, without those that are being added"),
+    Field("underReplicated", "int32", "partitions whose ISR is smaller than their replication factor"),
+    Field("offline", "int32", "partitions without a leader"),
+    Field("configs", {"*": "string"}, "what is set at the topic itself: key -> value", spare=True),
+    Field("minIsr", "int32", "min.insync.replicas, the topic's or the brokers'; null where the log has neither", True),
+    Field("underMinIsr", "int32", "partitions that lack a leader, or in-sync replicas to reach minIsr", True),
+    Field("reassigning", "int32", "partitions to which replicas are being added, or from which removed", True),
+)
+
+_STATE = Enumeration(STATES)
+_PROBLEM = Enumeration(PROBLEMS)
+_RECOVERY = Enumeration(RECOVERY_STATES.values())
+_PARTITION_FIELDS = (
+    Field("topic", "string", "the topic's name"),
+    Field("topicId", "string", "the topic's id", spare=True),
+    Field("partition", "int32", "the partition's number"),
+    Field("leader", "int32", "the broker that leads; -1 for none"),
+    Field("leaderEpoch", "int32", "rises with every new leader", spare=True),
+    Field("partitionEpoch", "int32", "rises with every change", spare=True),
+    Field("replicas", ["int32"], "brokers that are to have it, the preferred leader first"),
+    Field("isr", ["int32"], "those in sync"),
+    Field("elr", ["int32"], "those outside the ISR that may lead without loss (KIP-966)"),
+    Field("lastKnownElr", ["int32"], "those in the ISR or ELR before they had an unclean shutdown", spare=True),
+    Field("addingReplicas", ["int32"], "replicas that a reassignment adds", spare=True),
+    Field("removingReplicas", ["int32"], "replicas that a reassignment removes", spare=True),
+    Field("state", _STATE, "online, or the worst of offline, under-min-isr, under-replicated; undecoded"),
+    Field("problems", [_PROBLEM], "all of them, and at-min-isr, unclean, reassigning, non-preferred", True),
+    Field("minIsr", "int32", "min.insync.replicas: the topic's, the leader's, or the brokers'; null if unknown", True),
+    Field(
+        "leaderRecoveryState",
+        _RECOVERY,
+        "RECOVERED, or RECOVERING after an unclean election",
+        True,
+    ),
+    Field("directories", ["string"], "for each replica, the id of the log directory that it is in", True),
+)
+
+
+def by_name(image: Image) -> Iterator[Topic]:
+    """The topics, sorted as Kafka sorts their names."""
+    topics, names = image[TOPICS], image[NAMES]
+    for name in sorted(names, key=sort_key):
+        yield topics[names[name]]
+
+
+def topic_rows(session: Session, image: Image, wanted: Wanted, min_isr: MinIsr | None = None) -> Iterator[Row]:
+    """One row a topic; partitions are decoded only where a field needs them."""
+    least = min_isr or MinIsr(image)
+    verdicts = Verdicts(_counted, least)
+    deep = wanted is None or not _OF_PARTITIONS.isdisjoint(wanted)
+    count = wanted is None or "partitions" in wanted
+    configs, shown = image["configs"], session.redaction.config
+    for topic in by_name(image):
+        name = topic.name
+        row: dict[str, Any] = {"name": name, "topicId": str(topic.id), "minIsr": least.of(name)}
+        if deep:
+            row |= _counts(topic, verdicts)
+        elif count:
+            row["partitions"] = topic.count()
+        own = sorted(configs.get(("TOPIC", name), {}).items())
+        row["configs"] = {key: shown("TOPIC", key, entry.value) for key, entry in own}
+        yield row
+
+
+_COUNTED = {UNDER_REPLICATED: "underReplicated", OFFLINE: "offline", UNDER_MIN_ISR: "underMinIsr"}
+"""Problems of partitions -> the fields of a topic that count them."""
+
+
+class _Counted(NamedTuple):
+    """What a partition adds to its topic's row: one to each of the ``fields``."""
+
+    fields: tuple[str, ...]
+    factor: int
+
+
+def _counted(value: Partition, min_isr: int | None) -> _Counted:
+    fields = [_COUNTED[problem] for problem in problems(value, min_isr) if problem in _COUNTED]
+    return _Counted((*fields, *(("reassigning",) if is_reassigning(value) else ())), replication_factor(value))
+
+
+def _counts(topic: Topic, verdicts: Verdicts[_Counted]) -> dict[str, Any]:
+    counts = {"underReplicated": 0, "offline": 0, "underMinIsr": 0, "reassigning": 0}
+    factor = None
+    name = topic.name
+    known = verdicts.of_topic(name)
+    partitions = topic.scan()
+    for _, value in partitions:
+        verdict = known.get(id(value))
+        if verdict is None:
+            if not isinstance(value, Partition):
+                continue
+            verdict = verdicts.add(name, value)
+        fields, replicas = verdict[0]
+        if factor is None:
+            factor = replicas
+        for field in fields:
+            counts[field] += 1
+    return {"partitions": len(partitions), "replicationFactor": factor, **counts}
+
+
+class _Shown(NamedTuple):
+    """What the rows of all partitions with one value have in common."""
+
+    fields: dict[str, Any]
+    lists: tuple[str, ...]
+    """Those of the fields that are lists."""
+    asked: dict[str, Any]
+    """Those that the condition on rows asks for."""
+
+
+def partition_rows(
+    session: Session,
+    image: Image,
+    wanted: Wanted,
+    min_isr: MinIsr | None = None,
+    only: Collection[str] = (),
+    where: Predicate | None = None,
+) -> Iterator[Row]:
+    """One row a partition, by topic and number; decoded only where a field needs it.
+
+    Args:
+        only: Only those that have any of these problems.
+        where: Rows that do not fulfil it may be left out. One that asks only for what many partitions have in common is
+            answered once for them, and their rows are not even made.
+    """
+    least = min_isr or MinIsr(image)
+    facts = [(field, make) for field, make in _FACTS.items() if wanted is None or field in wanted]
+    judged = bool(only) or wanted is None or not _JUDGED.isdisjoint(wanted)
+    asked = frozenset() if where is None else asked_for(_PARTITION_FIELDS, where)
+    of_topics = where if asked and asked <= _OF_TOPICS else None
+    of_values = where if asked and asked.isdisjoint(_OF_ROWS) else None
+    of_rows = where if asked and of_topics is None and of_values is None else None
+
+    def shown(value: Partition, enough: int | None) -> _Shown | None:
+        """``None`` for a value of which there are to be no rows."""
+        fields: dict[str, Any] = {}
+        if judged:
+            found = problems(value, enough)
+            if only and not any(one in only for one in found):
+                return None
+            fields = {"state": state(found), "problems": found, "minIsr": enough}
+        for field, make in facts:
+            fields[field] = make(value)
+        if of_values is not None and not of_values(fields):
+            return None
+        lists = tuple(field for field, one in fields.items() if type(one) is list)
+        return _Shown(fields, lists, {field: one for field, one in fields.items() if field in asked})
+
+    verdicts = Verdicts(shown, least)
+    for topic in by_name(image):
+        name, topic_id = topic.name, str(topic.id)
+        if not (facts or judged):
+            for number in topic.numbers():
+                yield {"topic": name, "topicId": topic_id, "partition": number}
+            continue
+        known = verdicts.of_topic(name)
+        partitions = topic.scan()  # of every topic: what turns out not to be decodable is reported
+        if of_topics is not None and not of_topics({"topic": name, "topicId": topic_id}):
+            continue
+        for number, value in partitions:
+            verdict = known.get(id(value))
+            if verdict is None:
+                if not isinstance(value, Partition):
+                    if not only:
+                        yield {"topic": name, "topicId": topic_id, "partition": number, "state": UNDECODED}
+                    continue
+                verdict = verdicts.add(name, value)
+            if verdict[0] is None:
+                continue
+            fields, lists, tested = verdict[0]
+            if of_rows is not None and not of_rows({"topic": name, "topicId": topic_id, "partition": number, **tested}):
+                continue
+            row = {"topic": name, "topicId": topic_id, "partition": number, **fields}
+            for field in lists:
+                row[field] = row[field][:]  # a row's lists are its own
+            yield row
+
+
+def _listed(values: Iterable[Any], convert: Any = None) -> list[Any] | None:
+    if is_untold(values):
+        return None
+    return list(values) if convert is None else list(map(convert, values))
+
+
+_FACTS: dict[str, Callable[[Partition], Any]] = {
+    "leader": lambda value: known(value.leader),
+    "leaderEpoch": lambda value: value.leader_epoch,
+    "partitionEpoch": lambda value: known(value.partition_epoch),
+    "replicas": lambda value: list(value.replicas),
+    "isr": lambda value: list(value.isr),
+    "elr": lambda value: _listed(value.elr),
+    "lastKnownElr": lambda value: _listed(value.last_known_elr),
+    "addingReplicas": lambda value: _listed(value.adding_replicas),
+    "removingReplicas": lambda value: _listed(value.removing_replicas),
+    "leaderRecoveryState": lambda value: known(value.leader_recovery_state),
+    "directories": lambda value: _listed(value.directories, str),
+}
+"""Fields of a partition that its record has."""
+_JUDGED = frozenset(("state", "problems", "minIsr"))
+"""Those for which it is held against min.insync.replicas."""
+_OF_TOPICS = frozenset(("topic", "topicId"))
+_OF_ROWS = _OF_TOPICS | {"partition"}
+"""Fields that a partition's value does not have."""
+
+TOPICS_TABLE = table(Table("topics", "the topics", _TOPIC_FIELDS, topic_rows, ("topics", "configs", "brokers")))
+PARTITIONS_TABLE = table(
+    Table(
+        "partitions",
+        "the partitions of all topics",
+        _PARTITION_FIELDS,
+        partition_rows,
+        ("topics", "configs", "brokers"),
+    )
+)

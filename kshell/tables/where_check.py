@@ -1,0 +1,308 @@
+"""Nodes of a ``--where`` expression into one function of a row: kinds are checked here, once, and not for each row.
+
+A function gets a *scope*: the row, and before it the elements of the lists that ``any`` and ``all`` stand in, the
+innermost first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kshell.tables.where_bound import bounded
+from kshell.tables.where_kinds import ANY, BOOLEAN, NUMBER, OTHERS, STRING, Kind, kind_of_value
+from kshell.tables.where_parser import Binary, Function, Items, Junction, Literal, Negation, Node, Path
+from kshell.tables.where_pattern import pattern
+from kshell.tables.where_tokens import NUMBER_TEXT, ExpressionError
+from kshell.tables.where_values import (
+    COMPARE,
+    Step,
+    contains,
+    field_or,
+    follow,
+    getter,
+    keys_at,
+    length,
+    names_of,
+    place_of,
+)
+
+Scope = tuple[Any, ...]
+Get = Callable[[Scope], Any]
+Test = Callable[[Scope], bool]
+_NAMED = 12
+"""Fields that a hint lists."""
+
+
+class Value(NamedTuple):
+    """A checked node: the kind of what it gives, the function that gives it, and a constant's value."""
+
+    kind: Kind
+    get: Get
+    constant: Any = None
+
+
+class Checker:
+    """Checks the nodes of one expression. ``row`` is the kind of the rows: an object, or anything."""
+
+    def __init__(self, text: str, row: Kind) -> None:
+        self.text = text
+        self.kinds: tuple[Kind, ...] = (row,)
+
+    def fault(self, message: str, node: Node, hint: str | None = None) -> ExpressionError:
+        return ExpressionError(message, self.text, node.at, hint=hint)
+
+    def said(self, node: Node) -> str:
+        """The node as it was written."""
+        return self.text[node.at : node.end]
+
+    # --- conditions --------------------------------------------------------------------------------------------------
+
+    def condition(self, node: Node) -> Test:
+        """A node that must be true or false. Raises ExpressionError."""
+        if isinstance(node, Junction):
+            return self._junction(node)
+        if isinstance(node, Negation):
+            part = self.condition(node.part)
+            return lambda scope: not part(scope)
+        if isinstance(node, Binary):
+            return self._binary(node)
+        if isinstance(node, Function) and node.body is not None:
+            return self._quantified(node, node.body)
+        value = self.value(node)
+        if not value.kind.may_be("boolean"):
+            hint = f"compare it, for example: {self.said(node)} == …" if isinstance(node, Path | Function) else None
+            raise self.fault(f"{self.said(node)} is {value.kind.said}, not a condition", node, hint)
+        get = value.get
+        return lambda scope: get(scope) is True
+
+    def _junction(self, node: Junction) -> Test:
+        parts = [self.condition(part) for part in node.parts]
+        every = node.word == "and"
+
+        def test(scope: Scope) -> bool:
+            # The first part that decides ends it.
+            return all(part(scope) for part in parts) if every else any(part(scope) for part in parts)
+
+        return test
+
+    def _binary(self, node: Binary) -> Test:
+        if node.operator in ("~", "!~"):
+            return self._match(node)
+        if node.operator == "in":
+            return self._membership(node)
+        left = self.value(node.left)
+        right = self.value(node.right, beside=left.kind, of=node.left)
+        self._comparable(node, left.kind, right.kind)
+        if node.operator in ("==", "!="):
+            self._check_possible(node.left, left.kind, node.right, right)
+            self._check_possible(node.right, right.kind, node.left, left)
+        compare, one, other = COMPARE[node.operator], left.get, right.get
+        return lambda scope: compare(one(scope), other(scope))
+
+    def _check_possible(self, field: Node, kind: Kind, node: Node, value: Value) -> None:
+        """A constant that the field can never have would make a condition that never, or always, holds.
+
+        Raises ExpressionError with what may be meant.
+        """
+        refusal = None if value.constant is None else kind.refusal(value.constant)
+        if refusal is not None:
+            raise self.fault(f"no value of {self.said(field)} is {self.said(node)}", node, refusal)
+
+    def _comparable(self, node: Binary, left: Kind, right: Kind) -> None:
+        if not (left.may_be(right.name) or right.may_be(left.name)):
+            raise self.fault(
+                f"{self.said(node.left)} is {left.said}, and {self.said(node.right)} is {right.said}:"
+                " they cannot be compared",
+                node.right,
+                self._quotes(node.right, left) or self._quotes(node.left, right),
+            )
+        if node.operator in ("==", "!="):
+            return
+        for part, kind in ((node.left, left), (node.right, right)):
+            if not kind.may_be("number", "string"):
+                hint = f"len({self.said(part)}) counts" if kind.name == "list" else "== and != compare such values"
+                raise self.fault(f"{self.said(part)} is {kind.said}, which has no order", part, hint)
+
+    def _quotes(self, node: Node, wanted: Kind) -> str | None:
+        """A hint where quotes make the difference: versions and config values look like numbers, and are text."""
+        if not isinstance(node, Literal) or isinstance(node.value, bool):
+            return None
+        if wanted.name == "string" and isinstance(node.value, int | float):
+            return f"text that looks like a number stands in quotes: '{self.said(node)}'"
+        is_number = isinstance(node.value, str) and NUMBER_TEXT.fullmatch(node.value)
+        return f"a number stands without quotes: {node.value}" if wanted.name == "number" and is_number else None
+
+    def _match(self, node: Binary) -> Test:
+        left = self.value(node.left)
+        if not left.kind.may_be("string"):
+            raise self.fault(f"{self.said(node.left)} is {left.kind.said}: ~ searches in text", node.left)
+        compiled = pattern(node.right, self.text)
+        search, values = bounded(compiled), left.kind.values
+        if values is not None and not values.any(search):
+            what = f"no value of {self.said(node.left)} matches {compiled.pattern}"
+            raise ExpressionError(what, self.text, node.right.at, hint=f"values: {', '.join(values.values)}")
+        get, wanted = left.get, node.operator == "~"
+
+        def test(scope: Scope) -> bool:
+            text = get(scope)
+            return (isinstance(text, str) and search(text) is not None) == wanted
+
+        return test
+
+    def _membership(self, node: Binary) -> Test:
+        if isinstance(node.right, Items):
+            left = self.value(node.left)
+            right = self.items(node.right, left.kind, of=node.left)
+            if not (left.kind.may_be(right.kind.element.name) or right.kind.element.may_be()):
+                raise self._never_in(node, left.kind, right.kind.element, node.right)
+        else:
+            right = self.value(node.right)
+            if not right.kind.may_be("list", "object", "string"):
+                raise self.fault(f"{self.said(node.right)} is {right.kind.said}, which holds nothing", node.right)
+            inside = {"list": right.kind.element, "object": STRING, "string": STRING}
+            element = inside.get(right.kind.name, ANY)
+            left = self.value(node.left, beside=element)
+            if not (left.kind.may_be(element.name) or element.may_be()):
+                raise self._never_in(node, left.kind, element, node.left)
+            self._check_part(node, left, right)
+            self._check_possible(node.right, element, node.left, left)
+        one, other = left.get, right.get
+        return lambda scope: contains(other(scope), one(scope))
+
+    def _check_part(self, node: Binary, left: Value, right: Value) -> None:
+        """A part of a text: one of the two is a constant, and of the other the values are known."""
+        if right.kind.values is not None and isinstance(left.constant, str):
+            part, values, field = left.constant, right.kind.values, node.right
+            if not values.any(lambda text: part in text):
+                message = f"no value of {self.said(field)} has {self.said(node.left)} in it"
+                raise self.fault(message, node.left, values.proposal(part))
+        if left.kind.values is not None and isinstance(right.constant, str):
+            whole, values = right.constant, left.kind.values
+            if not values.any(lambda text: text in whole):
+                message = f"no value of {self.said(node.left)} is in {self.said(node.right)}"
+                raise self.fault(message, node.right, values.proposal(whole))
+
+    def _never_in(self, node: Binary, left: Kind, element: Kind, at: Node) -> ExpressionError:
+        what = f"{self.said(node.left)} is {left.said}"
+        return self.fault(f"{what}, and what {self.said(node.right)} holds is {element.said}", at)
+
+    def _quantified(self, node: Function, body: Node) -> Test:
+        argument = self.value(node.argument)
+        if not argument.kind.may_be("list"):
+            raise self.fault(f"{self.said(node.argument)} is {argument.kind.said}, not a list", node.argument)
+        outer, self.kinds = self.kinds, (argument.kind.element, *self.kinds)
+        test = self.condition(body)
+        self.kinds = outer
+        get, every = argument.get, node.name == "all"
+
+        def quantified(scope: Scope) -> bool:
+            found = get(scope)
+            if not isinstance(found, list | tuple):
+                return False
+            results = (test((element, *scope)) for element in found)
+            return all(results) if every else any(results)
+
+        return quantified
+
+    # --- values ------------------------------------------------------------------------------------------------------
+
+    def value(self, node: Node, beside: Kind | None = None, of: Node | None = None) -> Value:
+        """A node that gives a value. ``beside`` is the kind of what it is compared with, the node ``of``: a word may be
+        text then.
+        """
+        if isinstance(node, Literal):
+            constant = node.value
+            return Value(kind_of_value(constant), lambda scope: constant, constant)
+        if isinstance(node, Path):
+            return self._path(node, beside)
+        if isinstance(node, Items):
+            return self.items(node, beside.element if beside is not None and beside.name == "list" else ANY, of=of)
+        if isinstance(node, Function) and node.body is None:
+            return self._length(node)
+        return Value(BOOLEAN, self.condition(node))
+
+    def items(self, node: Items, beside: Kind, of: Node | None = None) -> Value:
+        """A list that is written out, of values that are compared with such a kind, that of the field ``of``."""
+        found = [self.value(item, beside=beside) for item in node.items]
+        kinds = {value.kind.name: value.kind for value in found if value.kind.name != "null"}
+        for item, value in zip(node.items, found, strict=True):
+            if not beside.may_be(value.kind.name) and not value.kind.may_be():
+                message = f"{self.said(item)} is {value.kind.said}, and {beside.said} is needed"
+                raise self.fault(message, item, self._quotes(item, beside))
+            if of is not None:
+                self._check_possible(of, beside, item, value)
+        element = next(iter(kinds.values())) if len(kinds) == 1 else ANY
+        getters = [value.get for value in found]
+        return Value(Kind("list", of=element), lambda scope: [get(scope) for get in getters])
+
+    def _length(self, node: Function) -> Value:
+        argument = self.value(node.argument)
+        if not argument.kind.may_be("list", "object", "string"):
+            raise self.fault(f"{self.said(node.argument)} is {argument.kind.said}, which has no length", node.argument)
+        get = argument.get
+        return Value(NUMBER, lambda scope: length(get(scope)))
+
+    # --- fields ------------------------------------------------------------------------------------------------------
+
+    def _path(self, node: Path, beside: Kind | None) -> Value:
+        names = names_of(node.steps)
+        if names[0] == "it":
+            return Value(self._below(node, self.kinds[0], names, 1), lambda scope: follow(scope[0], names[1:]))
+        text = self._as_text(node, beside)
+        for depth, kind in enumerate(self.kinds):
+            if _has(kind, names):
+                return Value(self._below(node, kind, names, 0), getter(depth, names))
+            if kind.is_open:
+                # Only each row can tell where the name belongs, and whether it is a field at all.
+                return Value(ANY, lambda scope: field_or(scope, names, text))
+        if text is None:
+            raise self._unknown(node, names)
+        return Value(STRING, lambda scope: text, text)
+
+    def _as_text(self, node: Path, beside: Kind | None) -> str | None:
+        """The word as text without quotes, where text belongs."""
+        if len(node.steps) > 1 or beside is None or not beside.may_be("string"):
+            return None
+        return str(node.steps[0])
+
+    def _below(self, node: Path, kind: Kind, names: tuple[Step, ...], at: int) -> Kind:
+        """The kind of a field below a kind. Raises ExpressionError where there can be none."""
+        while at < len(names) and not kind.may_be():
+            if kind.name == "object":
+                fields = kind.fields or {OTHERS: ANY}
+                found = next(((key, end) for key, end in keys_at(names, at) if key in fields), None)
+                if found is None and not kind.is_open:
+                    raise self._no_field(node, ".".join(map(_word, names[: at + 1])), kind)
+                if found is None and not isinstance(names[at], tuple):
+                    return ANY  # among dots, nobody can tell where the key ends
+                kind, at = (fields[found[0]], found[1]) if found else (fields[OTHERS], at + 1)
+            elif kind.name == "list" and place_of(names[at]) is not None:
+                kind, at = kind.element, at + 1
+            else:
+                whole = ".".join(map(_word, names[:at]))
+                hint = f"any({whole}, …) and all({whole}, …) look into it" if kind.name == "list" else None
+                raise self.fault(f"{whole} is {kind.said}: it has no {_word(names[at])}", node, hint)
+        return ANY if kind.may_be() else kind
+
+    def _no_field(self, node: Path, name: str, kind: Kind) -> ExpressionError:
+        import difflib  # late: only mistakes need it
+
+        known = kind.named()
+        close = difflib.get_close_matches(name.rpartition(".")[2], known, n=2)
+        listed = ", ".join(known[:_NAMED]) + (", …" if len(known) > _NAMED else "")
+        hint = f"did you mean {' or '.join(close)}? " if close else ""
+        return self.fault(f"there is no field {name}", node, f"{hint}fields: {listed or 'none'}")
+
+    def _unknown(self, node: Path, names: tuple[Step, ...]) -> ExpressionError:
+        kind = next(kind for kind in self.kinds if kind.name == "object")
+        return self._no_field(node, _word(names[0]), kind)
+
+
+def _has(kind: Kind, names: tuple[Step, ...]) -> bool:
+    """Whether an object has a field of that name, said by name."""
+    return kind.name == "object" and any(key in (kind.fields or {}) and key != OTHERS for key, _ in keys_at(names, 0))
+
+
+def _word(name: Step) -> str:
+    return name[0] if isinstance(name, tuple) else str(name)

@@ -1,0 +1,134 @@
+"""Kinds of fields in ``--where``: what a command declares of its rows, or what rows that are there show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Union
+
+from kshell.tables.enumeration import Enumeration
+
+FieldType = Union["Kind", type, list[Any], Mapping[str, Any]]
+"""How a command says what a field holds: ``int``, ``float``, ``str``, ``bool``; ``object`` for anything; ``[int]`` for
+a list; ``{"host": str}`` for an object with those fields, where ``"*"`` stands for any other; ``list`` and ``dict`` for
+lists and objects of anything. Every field may be null."""
+
+OTHERS = "*"
+"""The field of an object's kind that stands for all that are not named."""
+
+
+class Kind(NamedTuple):
+    """``name``: any, null, boolean, number, string, list (``of`` its elements) or object (``fields``).
+
+    ``values`` are those that a string can have, ``bits`` the size of a whole number, where that is declared.
+    """
+
+    name: str
+    of: Kind | None = None
+    fields: Mapping[str, Kind] | None = None
+    values: Enumeration | None = None
+    bits: int | None = None
+
+    def refusal(self, value: Any) -> str | None:
+        """A hint why a constant is none of the values that this kind can have; ``None`` if it may be one.
+
+        A value of another kind is not judged here.
+        """
+        if self.values is not None and isinstance(value, str):
+            return None if self.values.has(value) else self.values.proposal(value)
+        if self.bits is None or isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        limit = 1 << (self.bits - 1)
+        if value == int(value) and -limit <= value < limit:
+            return None
+        return f"it is a whole number from {-limit} to {limit - 1}"
+
+    def may_be(self, *names: str) -> bool:
+        """Whether a value of this kind can be of one of those."""
+        return self.name in ("any", "null", *names)
+
+    @property
+    def said(self) -> str:
+        """For people: ``a number``."""
+        article = "an" if self.name[0] in "aeiou" else "a"
+        return {"any": "anything", "null": "null"}.get(self.name, f"{article} {self.name}")
+
+    @property
+    def element(self) -> Kind:
+        """Of a list: the kind of its elements."""
+        return self.of or ANY
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there may be fields below it that nobody named."""
+        return self.may_be() or (self.name == "object" and (self.fields is None or OTHERS in self.fields))
+
+    def named(self) -> list[str]:
+        """The fields of an object that have names."""
+        return [name for name in self.fields or () if name != OTHERS]
+
+
+ANY = Kind("any")
+NULL = Kind("null")
+BOOLEAN = Kind("boolean")
+NUMBER = Kind("number")
+STRING = Kind("string")
+_PLAIN = {int: NUMBER, float: NUMBER, str: STRING, bool: BOOLEAN, list: Kind("list"), dict: Kind("object")}
+
+
+def kind_of(declared: FieldType) -> Kind:
+    """The kind behind a command's declaration."""
+    if isinstance(declared, Kind):
+        return declared
+    if isinstance(declared, Mapping):
+        return Kind("object", fields={name: kind_of(below) for name, below in declared.items()})
+    if isinstance(declared, list):
+        return Kind("list", of=kind_of(declared[0]))
+    return _PLAIN.get(declared, ANY)
+
+
+def kind_of_value(value: Any) -> Kind:
+    """The kind that a plain value has. Objects stay open: the next row's may have other keys."""
+    if value is None:
+        return NULL
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, int | float):
+        return NUMBER
+    if isinstance(value, str):
+        return STRING
+    if isinstance(value, Mapping):
+        fields = {str(name): kind_of_value(below) for name, below in value.items()}
+        return Kind("object", fields={**fields, OTHERS: ANY})
+    return Kind("list", of=_joined(map(kind_of_value, value)))
+
+
+def _joined(kinds: Iterable[Kind]) -> Kind:
+    found = NULL
+    for kind in kinds:
+        found = _join(found, kind)
+    return found
+
+
+def _join(one: Kind, other: Kind) -> Kind:
+    """The kind that covers both; null is no kind of its own."""
+    if one == other or other is NULL:
+        return one
+    if one is NULL:
+        return other
+    if one.name != other.name or one.name == "any":
+        return ANY
+    if one.name == "list":
+        return Kind("list", of=_join(one.element, other.element))
+    if one.name != "object" or one.fields is None or other.fields is None:
+        return Kind(one.name)
+    names = dict.fromkeys((*one.fields, *other.fields))
+    return Kind("object", fields={n: _join(one.fields.get(n, NULL), other.fields.get(n, NULL)) for n in names})
+
+
+def fields_of(rows: Iterable[Mapping[str, Any]], names: Iterable[str] = ()) -> dict[str, Kind]:
+    """The fields that rows have, ``names`` in any case; what is of several kinds, or always null, may be anything."""
+    found: dict[str, Kind] = dict.fromkeys(names, NULL)
+    for row in rows:
+        for name, value in row.items():
+            found[name] = _join(found.get(name, NULL), kind_of_value(value))
+    return {name: ANY if kind is NULL else kind for name, kind in found.items()}

@@ -1,0 +1,253 @@
+"""A ``--where`` expression as nodes. Nothing is known of fields here, only of the grammar.
+
+::
+
+    condition  = all-of { "or" all-of }
+    all-of     = one { "and" one }
+    one        = "not" one | value [ comparison ]
+    comparison = ("==" | "=" | "!=" | "<" | "<=" | ">" | ">=" | ["not"] "in") value | ("~" | "!~") text
+    value      = number | text | true | false | null | "[" [ value { "," value } ] "]" | field
+               | "len" "(" value ")" | ("any" | "all") "(" value "," condition ")" | "(" condition ")"
+    field      = name { "." name | "[" (text | number) "]" }
+    text       = '…' | "…" | a word
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kshell.tables.where_tokens import CONSTANTS, ExpressionError, Token, tokens
+
+DEEPEST = 40
+"""Parentheses and the like within one another."""
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+FUNCTIONS = ("len", "any", "all")
+
+
+class Literal(NamedTuple):
+    """A number, a text in quotes, true, false or null."""
+
+    value: Any
+    at: int
+    end: int
+
+
+class Path(NamedTuple):
+    """A field: steps that are dotted names (``str``), keys in brackets (``(str,)``) or places in a list (``int``).
+
+    With a single step it may turn out to be text without quotes.
+    """
+
+    steps: tuple[str | tuple[str] | int, ...]
+    at: int
+    end: int
+
+
+class Items(NamedTuple):
+    """A list that is written out."""
+
+    items: list[Node]
+    at: int
+    end: int
+
+
+class Binary(NamedTuple):
+    """A comparison, ``in``, ``~`` or ``!~``; ``right`` of the last two is the token that holds the pattern."""
+
+    operator: str
+    left: Node
+    right: Any
+    at: int
+    end: int
+
+
+class Negation(NamedTuple):
+    """``not``."""
+
+    part: Node
+    at: int
+    end: int
+
+
+class Junction(NamedTuple):
+    """``and`` or ``or`` of several."""
+
+    word: str
+    parts: list[Node]
+    at: int
+    end: int
+
+
+class Function(NamedTuple):
+    """``len(LIST)``, ``any(LIST, CONDITION)``, ``all(LIST, CONDITION)``."""
+
+    name: str
+    argument: Node
+    body: Node | None
+    at: int
+    end: int
+
+
+Node = Literal | Path | Items | Binary | Negation | Junction | Function
+
+
+def parse(text: str) -> Node:
+    """The expression as a node. Raises ExpressionError with the column of the fault."""
+    return _Parser(text).whole()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = tokens(text)
+        self.at = 0
+        self.depth = 0
+
+    @property
+    def next(self) -> Token:
+        return self.tokens[self.at]
+
+    def take(self) -> Token:
+        token = self.next
+        if token.kind != "end":
+            self.at += 1
+        return token
+
+    def is_next(self, *values: str) -> bool:
+        """Whether a mark or keyword comes; text in quotes is neither."""
+        return self.next.kind in ("mark", "keyword") and self.next.value in values
+
+    def fault(self, message: str, token: Token, hint: str | None = None) -> ExpressionError:
+        return ExpressionError(message, self.text, token.at, hint=hint)
+
+    def expect(self, mark: str, after: str) -> Token:
+        if not self.is_next(mark):
+            raise self.fault(f"{mark} is missing {after}", self.next)
+        return self.take()
+
+    def whole(self) -> Node:
+        if self.next.kind == "end":
+            raise self.fault("there is no condition", self.next, hint="for example: partitions > 3")
+        node = self.condition()
+        if self.next.kind != "end":
+            hint = None
+            if self.is_next(*COMPARISONS):
+                hint = "one comparison at a time: 1 < partitions and partitions < 9"
+            raise self.fault("nothing more is expected here but and, or", self.next, hint)
+        return node
+
+    def condition(self) -> Node:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self.fault(f"more than {DEEPEST} conditions within one another", self.next)
+        node = self.joined("or")
+        self.depth -= 1
+        return node
+
+    def joined(self, word: str) -> Node:
+        parts = [self.part(word)]
+        while self.is_next(word):
+            self.take()
+            parts.append(self.part(word))
+        return parts[0] if len(parts) == 1 else Junction(word, parts, parts[0].at, parts[-1].end)
+
+    def part(self, word: str) -> Node:
+        return self.joined("and") if word == "or" else self.one()
+
+    def one(self) -> Node:
+        if not self.is_next("not"):
+            return self.comparison()
+        # A pair of them is none: any number may stand in a row.
+        begin, negated = self.next.at, False
+        while self.is_next("not"):
+            self.take()
+            negated = not negated
+        part = self.comparison()
+        return Negation(part if negated else Negation(part, begin, part.end), begin, part.end)
+
+    def comparison(self) -> Node:
+        left = self.value()
+        if self.is_next(*COMPARISONS):
+            operator = str(self.take().value)
+            right = self.value()
+            return Binary(operator, left, right, left.at, right.end)
+        if self.is_next("~", "!~"):
+            operator = str(self.take().value)
+            token = self.take()
+            if token.kind not in ("string", "word"):
+                raise self.fault("a regular expression is missing", token, hint="in quotes: name ~ '^orders'")
+            return Binary(operator, left, token, left.at, token.end)
+        return self.membership(left)
+
+    def membership(self, left: Node) -> Node:
+        negated = self.is_next("not")
+        if negated:
+            self.take()
+        elif not self.is_next("in"):
+            return left
+        self.expect("in", "after not")
+        right = self.value()
+        node = Binary("in", left, right, left.at, right.end)
+        return Negation(node, left.at, right.end) if negated else node
+
+    def value(self) -> Node:
+        token = self.take()
+        if token.kind in ("number", "string"):
+            return Literal(token.value, token.at, token.end)
+        if token.kind == "keyword" and token.value in CONSTANTS:
+            return Literal(CONSTANTS[token.value], token.at, token.end)
+        if token.kind == "word":
+            return self.function(token) if token.value in FUNCTIONS and self.is_next("(") else self.path(token)
+        if token.kind == "mark" and token.value == "(":
+            node = self.condition()
+            self.expect(")", "after the condition")
+            return node
+        if token.kind == "mark" and token.value == "[":
+            return self.items(token)
+        raise self.fault("a field or a value is missing", token)
+
+    def items(self, opening: Token) -> Node:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self.fault(f"more than {DEEPEST} lists within one another", opening)
+        found: list[Node] = []
+        while not self.is_next("]"):
+            if found:
+                self.expect(",", "between values, or ] after them")
+            found.append(self.value())
+        self.depth -= 1
+        return Items(found, opening.at, self.take().end)
+
+    def function(self, name: Token) -> Node:
+        self.take()
+        argument = self.value()
+        body = None
+        if name.value != "len":
+            self.expect(",", f"between the list and the condition of {name.value}")
+            body = self.condition()
+        end = self.expect(")", f"after {name.value}(…").end
+        return Function(name.value, argument, body, name.at, end)
+
+    def path(self, first: Token) -> Node:
+        """What follows without a blank belongs to the field: ``supportedFeatures["metadata.version"].max``."""
+        steps: list[str | tuple[str] | int] = [first.value]
+        end = first.end
+        while self.next.at == end and (self.is_next("[") or self.goes_on()):
+            if self.next.kind == "word":
+                steps.append(self.take().value[1:])
+                end = self.tokens[self.at - 1].end
+                continue
+            self.take()
+            key = self.take()
+            if key.kind == "string":
+                steps.append((key.value,))
+            elif key.kind == "number" and isinstance(key.value, int):
+                steps.append(key.value)
+            else:
+                raise self.fault("a key in quotes or a whole number is missing", key)
+            end = self.expect("]", "after the key").end
+        return Path(tuple(steps), first.at, end)
+
+    def goes_on(self) -> bool:
+        word = self.next.value
+        return self.next.kind == "word" and len(word) > 1 and word[0] == "."
