@@ -1,4 +1,7 @@
-"""Pictures of answers. A picture is one module here, which declares its ``PICTURE``; matplotlib draws them.
+"""Pictures of answers, drawn by matplotlib.
+
+A picture is one decorated function in a module of :mod:`kshell.plots.pictures`. The other modules are what they are
+drawn with: bars side by side (``panels``), bars over time (``strips``), states over time (``intervals``), one theme.
 
 An answer has the picture whose columns it has: whatever command, or SQL, gave them. Where several fit, it is the one
 that needs the most columns.
@@ -14,24 +17,25 @@ from kshell.discovery import module_names
 from kshell.engine.result import Column, Report, Result, Row, Rows
 from kshell.errors import UsageError
 from kshell.extras import require
-from kshell.plots.base.look import own_settings
-from kshell.plots.base.picture import Picture, nothing_to_draw
-from kshell.plots.base.plot import Plot
+from kshell.plots.picture import DECLARED, NothingToDraw, Picture, Plot
+from kshell.plots.theme import own_settings
 
-__all__ = ["Picture", "Plot", "draw", "draw_rows", "picture_of", "pictures"]
+__all__ = ["Picture", "Plot", "declared_pictures", "draw", "draw_rows", "picture_of"]
 
 
 @cache
-def pictures() -> tuple[Picture, ...]:
+def declared_pictures() -> tuple[Picture, ...]:
     """Every picture that there is, those that need the most columns first."""
-    found: list[Picture] = [importlib.import_module(f"{__name__}.{name}").PICTURE for name in module_names(__path__)]
-    return tuple(sorted(found, key=lambda picture: (-len(picture.needs), picture.name)))
+    package = importlib.import_module(f"{__name__}.pictures")
+    for name in module_names(package.__path__):
+        importlib.import_module(f"{package.__name__}.{name}")
+    return tuple(sorted(DECLARED.values(), key=lambda picture: (-len(picture.needs), picture.name)))
 
 
 def picture_of(answer: Result) -> Picture | None:
     """The picture that an answer has, or ``None``. Loads no plotting library."""
-    found = _found(answer)
-    return found[0] if found else None
+    match = _match(answer)
+    return match[0] if match else None
 
 
 def draw(answer: Result) -> Plot:
@@ -39,17 +43,20 @@ def draw(answer: Result) -> Plot:
 
     Raises UsageError: it has no picture, there is nothing in it to draw, matplotlib is not installed.
     """
-    found = _found(answer)
-    if found is None:
-        commands = dict.fromkeys(command for picture in pictures() for command in picture.commands)
+    match = _match(answer)
+    if match is None:
+        commands = dict.fromkeys(command for picture in declared_pictures() for command in picture.commands)
         raise UsageError("there is no picture of this answer", hint=f"these have one: {', '.join(commands)}")
-    picture, part = found
+    picture, part = match
     rows = _rows(part)
-    if not rows:
-        raise nothing_to_draw(picture.name, "the answer has no rows")
-    require("plot", "notebook", "matplotlib")
-    with own_settings():
-        return Plot(*picture.draw(rows))
+    try:
+        if not rows:
+            raise NothingToDraw("the answer has no rows")
+        require("plot", "notebook", "matplotlib")
+        with own_settings():
+            return Plot(*picture.draw(rows))
+    except NothingToDraw as nothing:
+        raise UsageError(f"nothing to draw for {picture.name}: {nothing}", hint=nothing.hint) from None
 
 
 def draw_rows(rows: Sequence[Row]) -> Plot:
@@ -57,11 +64,11 @@ def draw_rows(rows: Sequence[Row]) -> Plot:
     return draw(Rows(tuple(map(Column, rows[0] if rows else ())), rows))
 
 
-def _found(answer: Result) -> tuple[Picture, Rows | Mapping[str, object]] | None:
+def _match(answer: Result) -> tuple[Picture, Rows | Mapping[str, object]] | None:
     """The picture, and the part of the answer that it shows."""
     for part in _parts(answer):
         names = {column.name for column in part.columns} if isinstance(part, Rows) else set(part)
-        for picture in pictures():
+        for picture in declared_pictures():
             if names.issuperset(picture.needs) and (not picture.any_of or not names.isdisjoint(picture.any_of)):
                 return picture, part
     return None

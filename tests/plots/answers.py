@@ -11,7 +11,7 @@ import pytest
 from kshell.engine.execution import prepare
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section
 from kshell.engine.session import Session
-from kshell.plots.base.plot import Plot
+from kshell.plots.picture import Plot
 from kshell.sources.directory.source import DirectorySource
 
 pytest.importorskip("matplotlib")

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from kshell.errors import UsageError
-from kshell.plots import draw
-from kshell.plots.base import look, panels
-from kshell.plots.base.plot import Plot
+from kshell.plots import draw, panels, theme
+from kshell.plots.picture import Plot
 from tests.plots.answers import answer, figure, quorum, replica, rows, texts
 
 SKEW = "broker rack fenced leaders replicas outOfSync leaderSkew replicaSkew"
@@ -145,4 +144,4 @@ def test_the_part_in_trouble_is_hatched() -> None:
     plot = draw(rows(SKEW, (1, None, False, 9, 10, 4, 1.0, 1.0)))
     bars: list[Any] = list(figure(plot).axes[1].patches)
     (hatch,) = [bar for bar in bars if bar.get_hatch()]
-    assert (hatch.get_x(), hatch.get_width(), hatch.get_hatch()) == (6, 4, look.TROUBLE_HATCH)
+    assert (hatch.get_x(), hatch.get_width(), hatch.get_hatch()) == (6, 4, theme.TROUBLE_HATCH)

@@ -10,8 +10,8 @@ import pytest
 from kshell.engine.result import Row
 from kshell.errors import UsageError
 from kshell.plots import draw_rows
-from kshell.plots.availability import percent
-from kshell.plots.base.plot import Plot
+from kshell.plots.picture import Plot
+from kshell.plots.pictures.availability import percent
 from tests.plots.answers import HOSTILE, NOW, figure, texts
 
 DAY = 86_400_000

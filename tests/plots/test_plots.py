@@ -11,8 +11,8 @@ from kshell.engine.registry import commands
 from kshell.engine.result import Column, Result, Rows
 from kshell.errors import UsageError
 from kshell.extras import install_command
-from kshell.plots import draw, picture_of, pictures
-from kshell.plots.base.picture import Picture
+from kshell.plots import declared_pictures, draw, picture_of
+from kshell.plots.picture import Picture
 from tests.plots.answers import HOSTILE, answer, figure, quorum, replica, rows, stretches, texts
 
 
@@ -49,11 +49,11 @@ def test_others_have_none(line: str) -> None:
 
 
 def test_every_command_that_is_named_exists() -> None:
-    names = {name.split()[0] for picture in pictures() for name in picture.commands}
+    names = {name.split()[0] for picture in declared_pictures() for name in picture.commands}
     assert names <= {command.name for command in commands()}
 
 
-@pytest.mark.parametrize("picture", pictures(), ids=lambda picture: str(picture.name))
+@pytest.mark.parametrize("picture", declared_pictures(), ids=lambda picture: str(picture.name))
 def test_no_rows_is_an_error(picture: Picture) -> None:
     empty = Rows(tuple(map(Column, (*picture.needs, *picture.any_of[:1]))), [])
     with pytest.raises(UsageError, match=f"nothing to draw for {picture.name}: the answer has no rows"):

@@ -8,7 +8,7 @@ import pytest
 
 from kshell.errors import UsageError
 from kshell.plots import draw
-from kshell.plots.base.plot import Plot
+from kshell.plots.picture import Plot
 from tests.plots.answers import NOW, answer, figure, rows, texts
 
 RECORD = "offset timestampMs type data"

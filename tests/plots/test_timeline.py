@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from kshell.errors import UsageError
-from kshell.plots import draw
-from kshell.plots.base import look
-from kshell.plots.base.plot import Plot
+from kshell.plots import draw, theme
+from kshell.plots.picture import Plot
 from tests.plots.answers import STRETCH, answer, figure, rows, stretches, texts
 
 
@@ -39,8 +38,8 @@ def test_time_without_a_leader_fills_its_lane_in_a_colour_of_its_own() -> None:
     assert (top, bottom) == (led_top, led_bottom)
     collections = {one.get_gid(): one for one in figure(plot).axes[0].collections}
     assert np.allclose(collections["no leader"].get_facecolor()[0][:3], [0xD5 / 255, 0x5E / 255, 0])
-    assert collections["hatch of no leader"].get_hatch() == look.TROUBLE_HATCH
-    assert look.TROUBLE not in look.SERIES
+    assert collections["hatch of no leader"].get_hatch() == theme.TROUBLE_HATCH
+    assert theme.TROUBLE not in theme.SERIES
 
 
 def test_a_moment_without_a_leader_can_be_seen_and_has_a_cross() -> None:

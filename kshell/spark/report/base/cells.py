@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kshell.plots.availability import percent
-from kshell.plots.base.moments import lasting, moment
+from kshell.plots.pictures.availability import percent
+from kshell.plots.times import lasting, moment
 from kshell.render.cells import cell
 
 NUMBERS = frozenset(("count", "ratio", "share", "lasting"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kshell.plots.availability import percent
+from kshell.plots.pictures.availability import percent
 from kshell.spark.report.base.asking import in_cluster, of, some
 from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
 

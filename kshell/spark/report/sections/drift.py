@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kshell.engine.result import Row
-from kshell.plots.base.look import counted
+from kshell.plots.theme import counted
 from kshell.spark.report.base.asking import in_cluster, of, some
 from kshell.spark.report.base.told import Answers, Attention, Column, Scope, Section, Table, Told
 

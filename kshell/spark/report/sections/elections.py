@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kshell.plots.base.look import counted
-from kshell.plots.base.moments import moment
+from kshell.plots.theme import counted
+from kshell.plots.times import moment
 from kshell.spark.report.base.asking import daily, daily_note, in_cluster, of, some
 from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kshell.plots.base.look import counted
-from kshell.plots.base.moments import lasting
+from kshell.plots.theme import counted
+from kshell.plots.times import lasting
 from kshell.spark.report.base.asking import in_cluster, of, some
 from kshell.spark.report.base.told import Answers, Column, Drawing, Scope, Section, Table, Told
 

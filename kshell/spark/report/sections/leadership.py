@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kshell.plots.availability import percent
-from kshell.plots.base.look import counted
+from kshell.plots.pictures.availability import percent
+from kshell.plots.theme import counted
 from kshell.spark.report.base.asking import daily, daily_note, in_cluster, of, some
 from kshell.spark.report.base.told import Answers, Column, Drawing, Scope, Section, Table, Told
 

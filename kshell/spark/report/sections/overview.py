@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kshell.engine.result import Row
-from kshell.plots.base.look import counted
+from kshell.plots.theme import counted
 from kshell.spark.report.base.asking import in_cluster, of, some
 from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
 

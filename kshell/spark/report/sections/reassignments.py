@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kshell.engine.result import Row
-from kshell.plots.base.look import counted
-from kshell.plots.base.moments import lasting
+from kshell.plots.theme import counted
+from kshell.plots.times import lasting
 from kshell.spark.report.base.asking import in_cluster, of, some
 from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
 

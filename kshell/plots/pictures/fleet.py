@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from kshell.engine.result import Row
-from kshell.plots.base import look, panels
-from kshell.plots.base.picture import Drawn, Picture, number
+from kshell.plots import panels, theme
+from kshell.plots.picture import Drawn, number, picture
 
 _PANELS = (
-    ("brokers", "brokers", look.SKY),
-    ("partitions", "partitions", look.BLUE),
-    ("underReplicated", "under-replicated", look.ORANGE),
-    ("offline", "offline", look.TROUBLE),
+    ("brokers", "brokers", theme.SKY),
+    ("partitions", "partitions", theme.BLUE),
+    ("underReplicated", "under-replicated", theme.ORANGE),
+    ("offline", "offline", theme.TROUBLE),
 )
 
 
+@picture("clusters", needs=("clusterId", *(name for name, _, _ in _PANELS)))
 def draw(rows: list[Row]) -> Drawn:
-    """A row a cluster."""
+    """One row per cluster."""
     bad = [tuple(_count(row, name) for name, _, _ in reversed(_PANELS)) for row in rows]
     kept = [rows[place] for place in panels.worst(len(rows), bad)]
     title = "Clusters"
-    facts = [look.counted(len(rows), "cluster")]
+    facts = [theme.counted(len(rows), "cluster")]
     facts += [f"{int(sum(_count(row, name) for row in rows)):,} {words}" for name, words, _ in _PANELS[1:]]
     note = f"{len(kept)} of {len(rows):,} clusters: those with the most trouble, then the largest"
     drawn = []
@@ -34,11 +35,3 @@ def draw(rows: list[Row]) -> Drawn:
 
 def _count(row: Row, name: str) -> float:
     return number(row[name]) or 0
-
-
-PICTURE = Picture(
-    name="clusters",
-    commands=(),
-    needs=("clusterId", *(name for name, _, _ in _PANELS)),
-    draw=draw,
-)

@@ -1,4 +1,4 @@
-"""How much there was a day, a line a thing: what strips show of rows with a column ``day``."""
+"""How much there was per day, one line per thing: pictures of the pipeline's tables that have a column ``day``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from kshell.engine.result import Row
-from kshell.plots.base import look, moments, panels, strips
-from kshell.plots.base.picture import Drawn, Picture, nothing_to_draw, number
+from kshell.plots import panels, strips, theme, times
+from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 
 MOST = 20
 """Lines."""
@@ -30,38 +30,37 @@ class Daily(NamedTuple):
     many: str
     things: str
     name: Callable[[Row], str]
-    color: str = look.BLUE
+    color: str = theme.BLUE
     hatch: str = ""
     is_level: bool = False
 
 
-def picture(
+def _daily_picture(
     title: str,
     value: str,
     words: tuple[str, str],
     column: str,
     *,
     name: str = "{}",
-    color: str = look.BLUE,
+    color: str = theme.BLUE,
     hatch: str = "",
     is_level: bool = False,
-) -> Picture:
-    """The picture of rows that have a day and ``column``, or a day and a cluster: a line for each value of that.
+) -> None:
+    """Declare the picture of rows that have a day and ``column``, or a day and a cluster.
 
-    ``value``, ``words``, ``color``, ``hatch``, ``is_level``: as of :class:`Daily`; ``name``: a line's name, but for
-    clusters.
+    Args:
+        column: each value of it is a line of the picture; without it, each cluster is.
+        words: singular and plural of what is counted.
+        name: how a line is named, clusters excepted.
     """
 
-    def drawn(rows: list[Row]) -> Drawn:
+    @picture(title[0].lower() + title[1:], needs=("day", value), any_of=(column, "clusterId"))
+    def draw_days(rows: list[Row]) -> Drawn:
         is_own = column in rows[0]
         key, form, things = (column, name, f"{column}s") if is_own else ("clusterId", "{}", "clusters")
         return draw(
             Daily(title, value, *words, things, lambda row: form.format(row[key]), color, hatch, is_level), rows
         )
-
-    return Picture(
-        name=title[0].lower() + title[1:], commands=(), needs=("day", value), any_of=(column, "clusterId"), draw=drawn
-    )
 
 
 class _Counted(NamedTuple):
@@ -77,21 +76,21 @@ class _Counted(NamedTuple):
 
 
 def draw(kind: Daily, rows: Sequence[Row]) -> Drawn:
-    """A row a day and thing. Raises UsageError where no row has a day, or nothing happened."""
+    """One row per day and thing. Raises UsageError where no row has a day, or nothing happened."""
     counted = _counted(kind, rows)
     totals = {name: counted.total(name, kind) for name in counted.lines}
     if not any(totals.values()):
-        raise nothing_to_draw(kind.title, f"no {kind.many}")
+        raise NothingToDraw(f"no {kind.many}")
     kept = _kept(totals)
     facts = _facts(kind, counted, totals)
     notes = [f"{len(kept)} of {len(totals):,} {kind.things}: those with the most"] if len(kept) < len(totals) else []
-    notes += [f"{look.counted(counted.undated, 'row')} without a day left out"] if counted.undated else []
+    notes += [f"{theme.counted(counted.undated, 'row')} without a day left out"] if counted.undated else []
     drawn = [
         strips.Strip(name, bins, _numbers(kind, bins, totals[name]), kind.color, kind.hatch)
         for name, bins in counted.lines.items()
         if name in kept
     ]
-    stretch = moments.lasting(counted.clock.step)
+    stretch = times.lasting(counted.clock.step)
     what = f"{kind.many}, the most in {stretch}" if kind.is_level else f"{kind.many} in {stretch}"
     scale = f"a bar: {what}; its height grows as the square root, alike in all lines"
     if len({start for bins in counted.lines.values() for start in bins}) == 1:
@@ -113,9 +112,9 @@ def _counted(kind: Daily, rows: Sequence[Row]) -> _Counted:
     days = [(day_ms(row["day"]), row) for row in rows]
     known = [(at, row) for at, row in days if at is not None]
     if not known:
-        raise nothing_to_draw(kind.title, "no row has a day")
+        raise NothingToDraw("no row has a day")
     first, last = min(at for at, _ in known), max(at for at, _ in known)
-    step = max(moments.step_of(last + DAY_MS - first, _BINS), DAY_MS)
+    step = max(times.step_of(last + DAY_MS - first, _BINS), DAY_MS)
     lines: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for at, row in known:
         value, start = number(row[kind.value]) or 0, first + (at - first) // step * step
@@ -139,28 +138,49 @@ def _kept(totals: Mapping[str, float]) -> frozenset[str]:
 
 
 def _numbers(kind: Daily, bars: Mapping[int, float], total: float) -> list[str]:
-    peak = look.compact(max(bars.values()))
-    return [f"{total:.2f}"] if kind.is_level else [look.compact(total), peak]
+    peak = theme.compact(max(bars.values()))
+    return [f"{total:.2f}"] if kind.is_level else [theme.compact(total), peak]
 
 
 def _facts(kind: Daily, counted: _Counted, totals: Mapping[str, float]) -> list[str]:
     clock = counted.clock
     name, top, start = max(
         ((name, value, start) for name, bins in counted.lines.items() for start, value in bins.items()),
-        key=lambda one: (one[1], -one[2]),
+        key=lambda bar: (bar[1], -bar[2]),
     )
     # A stretch of several days is named by its first one.
-    when = f"{'on' if clock.step == DAY_MS else f'in the {moments.lasting(clock.step)} from'} {_day(start)}"
+    when = f"{'on' if clock.step == DAY_MS else f'in the {times.lasting(clock.step)} from'} {_day(start)}"
     if kind.is_level:
-        return [_days(clock), f"most: {look.said(name, 40)}, {top:.2f} {when}"]
-    busiest = f"most at once: {look.said(name, 40)}, {look.counted(int(top), kind.one, kind.many)} {when}"
-    return [look.counted(int(sum(totals.values())), kind.one, kind.many), _days(clock), busiest]
+        return [_days(clock), f"most: {theme.said(name, 40)}, {top:.2f} {when}"]
+    busiest = f"most at once: {theme.said(name, 40)}, {theme.counted(int(top), kind.one, kind.many)} {when}"
+    return [theme.counted(int(sum(totals.values())), kind.one, kind.many), _days(clock), busiest]
 
 
 def _day(milliseconds: int) -> str:
-    return moments.moment(milliseconds)[:10]
+    return times.moment(milliseconds)[:10]
 
 
 def _days(clock: strips.Clock) -> str:
     first, last = _day(clock.start), _day(clock.end - DAY_MS)
     return f"{first} UTC" if first == last else f"{first} to {last} UTC"
+
+
+_daily_picture("Changes a day", "changes", ("change", "changes"), "kind")  # access_audit, config_changes
+_daily_picture(
+    "Changes of leader a day", "gained", ("change of leader", "changes of leader"), "broker", name="to broker {}"
+)  # leadership
+_daily_picture(
+    "Unclean elections a day",
+    "elections",
+    ("unclean election", "unclean elections"),
+    "topic",
+    color=theme.TROUBLE,
+    hatch=theme.TROUBLE_HATCH,
+)  # unclean_elections
+_daily_picture(
+    "Busiest broker, to the mean", "mostToMean", ("of the mean", "times the mean"), "measure", is_level=True
+)  # skew
+_daily_picture(
+    "Fencings a day", "fencings", ("fencing", "fencings"), "broker", name="broker {}", color=theme.ORANGE
+)  # broker_states
+_daily_picture("Records a day", "records", ("record", "records"), "type")  # metadata_growth

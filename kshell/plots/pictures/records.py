@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kshell.engine.result import Row
-from kshell.plots.base import look, moments, panels, strips
-from kshell.plots.base.picture import Drawn, Picture, nothing_to_draw, number
+from kshell.plots import panels, strips, theme, times
+from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 
 MOST = 14
 """Types that have a line of their own."""
@@ -29,15 +29,18 @@ class _Counted(NamedTuple):
         """Records, their type, and when."""
         return max(
             ((count, name, -at) for name, bins in self.types.items() for at, count in bins.items()),
-            key=lambda one: (one[0], one[2]),
+            key=lambda bar: (bar[0], bar[2]),
         )
 
 
+@picture(
+    "records by type over time", needs=("offset", "timestampMs", "type", "data"), commands=("log", "dump", "follow")
+)
 def draw(rows: list[Row]) -> Drawn:
-    """A row a record. Records that all have one time are only counted by type. Raises UsageError without any time."""
+    """One row per record. Records that all have one time are only counted by type. Raises UsageError without any time."""
     timed = [(time, str(row["type"])) for row in rows if (time := number(row["timestampMs"])) is not None and time >= 0]
     if not timed:
-        raise nothing_to_draw(PICTURE.name, "no record has a time")
+        raise NothingToDraw("no record has a time")
     totals = Counter(name for _, name in timed)
     begin, end = min(timed)[0], max(timed)[0]
     if begin == end:
@@ -46,27 +49,28 @@ def draw(rows: list[Row]) -> Drawn:
 
 
 def _counted(timed: list[tuple[float, str]], totals: Counter[str], begin: int, end: int, rows: int) -> _Counted:
-    step = moments.step_of(end - begin, _BINS)
-    frequent = [name for name, _ in sorted(totals.items(), key=lambda one: (-one[1], one[0]))]
+    step = times.step_of(end - begin, _BINS)
+    frequent = [name for name, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))]
     kept = {name: name for name in (frequent if len(frequent) <= MOST else frequent[: MOST - 1])}
     rest = f"{len(frequent) - len(kept)} other types"
     bins: dict[str, Counter[int]] = defaultdict(Counter)
     for time, name in timed:
         bins[kept.get(name, rest)][int(time) // step * step] += 1
     order = [*kept, *([rest] if rest in bins else [])]
-    return _Counted({name: bins[name] for name in order}, step, begin // step * step, end // step * step + step,
-                    rows - len(timed))  # fmt: skip
+    return _Counted(
+        {name: bins[name] for name in order}, step, begin // step * step, end // step * step + step, rows - len(timed)
+    )
 
 
 def _over_time(counted: _Counted, totals: Counter[str], rows: int) -> Drawn:
-    title, stretch = "Records by type over time", moments.lasting(counted.step)
+    title, stretch = "Records by type over time", times.lasting(counted.step)
     count, name, at = counted.tallest
     facts = [
-        f"{look.counted(rows, 'record')} of {look.counted(len(totals), 'type')}",
-        moments.between(counted.start, counted.end),
+        f"{theme.counted(rows, 'record')} of {theme.counted(len(totals), 'type')}",
+        times.between(counted.start, counted.end),
     ]
-    busiest = f"busiest: {count:,} {look.said(name, 40)} in {stretch}, at {moments.moment(-at)}"
-    note = f"{look.counted(counted.untimed, 'record')} without a time left out" if counted.untimed else ""
+    busiest = f"busiest: {count:,} {theme.said(name, 40)} in {stretch}, at {times.moment(-at)}"
+    note = f"{theme.counted(counted.untimed, 'record')} without a time left out" if counted.untimed else ""
     scale = f"a bar: records in {stretch}; its height grows as their square root, alike in all lines"
     lines = [
         strips.Strip(name, bins, (f"{sum(bins.values()):,}", f"{max(bins.values()):,}"))
@@ -78,32 +82,24 @@ def _over_time(counted: _Counted, totals: Counter[str], rows: int) -> Drawn:
     )
     figure = strips.draw(heading, lines, clock, ("records", "peak"), scale)
     first = list(counted.types.items())[:3]
-    common = ", ".join(f"{sum(bins.values()):,} {look.said(name, 40)}" for name, bins in first)
+    common = ", ".join(f"{sum(bins.values()):,} {theme.said(name, 40)}" for name, bins in first)
     return Drawn(figure, f"{title}. {'; '.join(facts)}. Most frequent: {common}. {busiest[0].upper()}{busiest[1:]}.")
 
 
 def _at_once(totals: Counter[str], at: float, rows: int) -> Drawn:
     """Of a snapshot, or of one record: there is no rate."""
     title = "Records by type"
-    ordered = sorted(totals.items(), key=lambda one: (-one[1], one[0]))[: panels.MOST]
+    ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))[: panels.MOST]
     facts = [
-        f"{look.counted(rows, 'record')} of {look.counted(len(totals), 'type')}",
-        f"all at {moments.moment(at)} UTC",
+        f"{theme.counted(rows, 'record')} of {theme.counted(len(totals), 'type')}",
+        f"all at {times.moment(at)} UTC",
     ]
     note = f"the {len(ordered)} most frequent types" if len(ordered) < len(totals) else ""
     bars = [panels.Bar(count) for _, count in ordered]
     figure = panels.draw(
         panels.Heading(title, facts, note),
         [name for name, _ in ordered],
-        [panels.Panel("", "records", bars, look.BLUE)],
+        [panels.Panel("", "records", bars, theme.BLUE)],
     )
-    common = ", ".join(f"{count:,} {look.said(name, 40)}" for name, count in ordered[:3])
+    common = ", ".join(f"{count:,} {theme.said(name, 40)}" for name, count in ordered[:3])
     return Drawn(figure, f"{title}. {'; '.join(facts)}. Most frequent: {common}.")
-
-
-PICTURE = Picture(
-    name="records by type over time",
-    commands=("log", "dump", "follow"),
-    needs=("offset", "timestampMs", "type", "data"),
-    draw=draw,
-)

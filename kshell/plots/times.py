@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kshell.plots.base import look
+from kshell.plots import theme
 from kshell.tree.image import iso
 
 if TYPE_CHECKING:
@@ -13,12 +13,20 @@ if TYPE_CHECKING:
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 STEPS = (
-    1, 2, 5, 10, 20, 50, 100, 200, 500,
+    1,
+    2,
+    5,
+    10,
+    20,
+    50,
+    100,
+    200,
+    500,
     *(count * _SECOND for count in (1, 2, 5, 10, 15, 30)),
     *(count * _MINUTE for count in (1, 2, 5, 10, 15, 30)),
     *(count * _HOUR for count in (1, 2, 3, 6, 12)),
     *(count * _DAY for count in (1, 2, 7, 14, 28, 91, 182, 364, 1820, 3640)),
-)  # fmt: skip
+)
 """Milliseconds: lengths of time in which people count."""
 
 
@@ -63,16 +71,16 @@ def time_axis(axes: Axes, start: float, end: float, width: float) -> None:
     step = step_of(end - start, max(2, int(width // 90)))
     first, last = moment(start), moment(end)
     one_day = " " in first and " " in last and first.split(" ")[0] == last.split(" ")[0]
-    left = axes.get_position().x0 * look.WIDTH
+    left = axes.get_position().x0 * theme.WIDTH
     ticks = []
     for tick in _ticks(start, end, step):
         words = _tick(tick, step, one_day)
-        at, half = left + (tick - start) / (end - start) * width, look.width_of(words, look.TINY) / 2
-        if half < at < look.WIDTH - half:
+        at, half = left + (tick - start) / (end - start) * width, theme.width_of(words, theme.TINY) / 2
+        if half < at < theme.WIDTH - half:
             ticks.append((tick, words))
     axes.set_xticks([tick for tick, _ in ticks], [words for _, words in ticks], parse_math=False)
     axes.set_xlabel(
-        f"time in UTC, {first.split(' ')[0]}" if one_day else "time in UTC", parse_math=False, size=look.TINY
+        f"time in UTC, {first.split(' ')[0]}" if one_day else "time in UTC", parse_math=False, size=theme.TINY
     )
 
 

@@ -1,16 +1,82 @@
-"""A finished picture: to look at in a notebook, to put into a page, to save."""
+"""What a picture declares, and a finished one: to look at in a notebook, to put into a page, to save.
+
+Nothing here loads the plotting library before something is drawn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from kshell.engine.result import Row
 from kshell.errors import CommandError, UsageError
-from kshell.plots.base.look import own_settings
+from kshell.plots.theme import own_settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+class Drawn(NamedTuple):
+    """A figure, and what it shows in a few sentences for who does not see it (names in it escaped)."""
+
+    figure: Figure
+    alt: str
+
+
+class Picture(NamedTuple):
+    """A declared picture, made with :func:`picture`.
+
+    Attributes:
+        needs: columns that an answer must have.
+        any_of: of these, an answer must have one.
+        commands: examples of commands whose answers have it, for a message.
+        draw: gets at least one row; raises :class:`NothingToDraw`.
+    """
+
+    name: str
+    draw: Callable[[list[Row]], Drawn]
+    needs: tuple[str, ...]
+    any_of: tuple[str, ...]
+    commands: tuple[str, ...]
+
+
+class NothingToDraw(Exception):
+    """The rows hold nothing that a picture could show."""
+
+    def __init__(self, reason: str, hint: str | None = None) -> None:
+        super().__init__(reason)
+        self.hint = hint
+
+
+DECLARED: dict[str, Picture] = {}
+"""Every picture whose module was imported, by name; :func:`kshell.plots.declared_pictures` imports them all."""
+
+_Draw = TypeVar("_Draw", bound=Callable[[list[Row]], Drawn])
+
+
+def picture(
+    name: str, *, needs: tuple[str, ...], any_of: tuple[str, ...] = (), commands: tuple[str, ...] = ()
+) -> Callable[[_Draw], _Draw]:
+    """Declare the decorated function as the way to draw a picture. See :class:`Picture`."""
+
+    def declare(draw: _Draw) -> _Draw:
+        DECLARED[name] = Picture(name, draw, needs, any_of, commands)
+        return draw
+
+    return declare
+
+
+def number(value: Any) -> float | None:
+    """A value of a row as a number; ``None`` for what is none."""
+    if value is None or isinstance(value, (bool, str)):
+        return None
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if abs(found) < float("inf") else None  # NaN fails that, too
+
 
 _SCALE = 2
 """Pixels of the PNG for each one of the page: screens of today have two."""

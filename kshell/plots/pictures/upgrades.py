@@ -1,22 +1,23 @@
-"""Which level features had over time, a lane a feature, or a cluster: the pipeline's ``upgrades``."""
+"""Which level features had over time, one lane per feature or cluster: the pipeline's ``upgrades``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kshell.engine.result import Row
-from kshell.plots.base import look, moments, panels, stretches
-from kshell.plots.base.picture import Drawn, Picture, nothing_to_draw, number
-from kshell.plots.base.stretches import Lane, Stretch, Style
+from kshell.plots import intervals, panels, theme, times
+from kshell.plots.intervals import Lane, Stretch, Style
+from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 
-_COLORS = (look.BLUE, look.SKY, look.GREEN, look.ORANGE, look.PURPLE, look.YELLOW)
+_COLORS = (theme.BLUE, theme.SKY, theme.GREEN, theme.ORANGE, theme.PURPLE, theme.YELLOW)
 
 
+@picture("feature levels over time", needs=("clusterId", "feature", "offset", "ms", "change", "newLevel"))
 def draw(rows: list[Row]) -> Drawn:
-    """A row a change. ``lastMs``, where rows have it, is how far what is known of the cluster goes."""
+    """One row per change. ``lastMs``, where rows have it, is how far what is known of the cluster goes."""
     known = [(row, at) for row in rows if (at := number(row["ms"])) is not None]
     if not known:
-        raise nothing_to_draw(PICTURE.name, "no row has a time")
+        raise NothingToDraw("no row has a time")
     last = max([at for _, at in known] + [end for row, _ in known if (end := number(row.get("lastMs"))) is not None])
     by_cluster = len({row["clusterId"] for row, _ in known}) > 1
     lanes: dict[str, list[tuple[Row, float]]] = {}
@@ -25,15 +26,18 @@ def draw(rows: list[Row]) -> Drawn:
         lanes.setdefault(f"{row['clusterId']}{feature}" if by_cluster else str(row["feature"]), []).append((row, at))
     names = sorted(lanes)
     kept = [names[at] for at in panels.worst(len(names), [(float(len(lanes[name])),) for name in names])]
-    kept = kept[: stretches.MOST]
+    kept = kept[: intervals.MOST]
     levels = sorted({_words(row) for name in kept for row, _ in lanes[name]}, key=_order)
     drawn = [Lane(name, _stretches(lanes[name], levels)) for name in kept]
     changes = sum(row["change"] not in ("found", "first") for row, _ in known)
-    facts = [f"{look.counted(len(lanes), 'cluster' if by_cluster else 'feature')}",
-             look.counted(changes, "change"), moments.between(known[0][1], last)]  # fmt: skip
+    facts = [
+        f"{theme.counted(len(lanes), 'cluster' if by_cluster else 'feature')}",
+        theme.counted(changes, "change"),
+        times.between(known[0][1], last),
+    ]
     note = f"{len(kept)} of {len(lanes):,}: those that changed most often" if len(kept) < len(lanes) else ""
     title = "Feature levels over time"
-    figure = stretches.draw(panels.Heading(title, facts, note), drawn, last)
+    figure = intervals.draw(panels.Heading(title, facts, note), drawn, last)
     return Drawn(figure, f"{title}. {'; '.join(facts)}.")
 
 
@@ -52,11 +56,3 @@ def _words(row: Row) -> str:
 
 def _order(words: str) -> tuple[int, str]:
     return (int(words), "") if words.isdigit() else (1 << 31, words)
-
-
-PICTURE = Picture(
-    name="feature levels over time",
-    commands=(),
-    needs=("clusterId", "feature", "offset", "ms", "change", "newLevel"),
-    draw=draw,
-)

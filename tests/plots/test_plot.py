@@ -11,7 +11,7 @@ import pytest
 
 from kshell.errors import CommandError, UsageError
 from kshell.plots import draw
-from kshell.plots.base.plot import Plot
+from kshell.plots.picture import Plot
 from tests.plots.answers import answer, rows
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.plots.base import look
+from kshell.plots import theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,23 +68,23 @@ def draw(heading: Heading, names: Sequence[str], panels: Sequence[Panel], *, ali
     ``alike``: all axes are the same, so that bars of different panels can be compared.
     """
     head = _HEAD + (_LINE_HEAD if any(panel.line for panel in panels) else 0)
-    figure, top = look.page(heading.title, heading.facts, head + _PITCH * len(names) + _FOOT, heading.note)
-    labels = [look.shown(name, 48) for name in names]
-    widest = max(map(look.width_of, labels), default=0.0)
+    figure, top = theme.page(heading.title, heading.facts, head + _PITCH * len(names) + _FOOT, heading.note)
+    labels = [theme.shown(name, 48) for name in names]
+    widest = max(map(theme.width_of, labels), default=0.0)
     label = min(max(widest, _LEAST_LABEL), _MOST_LABEL)
-    left = look.MARGIN + label + 10
-    width = (look.WIDTH - look.MARGIN - left - _GAP * (len(panels) - 1)) / len(panels)
+    left = theme.MARGIN + label + 10
+    width = (theme.WIDTH - theme.MARGIN - left - _GAP * (len(panels) - 1)) / len(panels)
     for place, words in enumerate(labels):
         middle = top + head + _PITCH * (place + 0.5)
-        look.write(figure, left - 10, middle, look.fitting(words, label, tail=look.TAIL), ha="right")
+        theme.write(figure, left - 10, middle, theme.fitting(words, label, tail=theme.TAIL), ha="right")
     reaches = [_reach(panel, width) for panel in panels]
     for place, panel in enumerate(panels):
         at = left + place * (width + _GAP)
-        size = look.SMALL if look.width_of(panel.title, weight="bold") <= width else look.TINY
-        said = look.fitting(panel.title, width + _GAP / 2, size, "bold")
-        look.write(figure, at, top + 10, said, size=size, weight="bold")
+        size = theme.SMALL if theme.width_of(panel.title, weight="bold") <= width else theme.TINY
+        said = theme.fitting(panel.title, width + _GAP / 2, size, "bold")
+        theme.write(figure, at, top + 10, said, size=size, weight="bold")
         scale = _Scale(max(reaches) if alike else reaches[place], width)
-        _panel(look.axes_at(figure, at, top + head, width, _PITCH * len(names)), panel, scale)
+        _panel(theme.axes_at(figure, at, top + head, width, _PITCH * len(names)), panel, scale)
     return figure
 
 
@@ -94,8 +94,8 @@ def _panel(axes: Axes, panel: Panel, scale: _Scale) -> None:
     axes.set_xlim(0, scale.reach)
     axes.set_ylim(len(panel.bars), 0)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=max(2, int(scale.width // 90)), integer=True, min_n_ticks=1))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: look.compact(value)))
-    axes.set_xlabel(panel.unit, size=look.TINY, parse_math=False)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: theme.compact(value)))
+    axes.set_xlabel(panel.unit, size=theme.TINY, parse_math=False)
     words = [_words(bar) for bar in panel.bars]
     if panel.line is not None:
         _line(axes, panel, words, scale)
@@ -109,14 +109,14 @@ def _reach(panel: Panel, width: float) -> float:
     ends = [bar.value or 0 for bar in panel.bars]
     reach = max([*ends, (panel.line[1] if panel.line else 0) * 1.05]) * 1.02 or 1.0
     for value, bar in zip(ends, panel.bars, strict=True):
-        room = width - look.width_of(_words(bar), look.TINY) - 2 * _BESIDE
+        room = width - theme.width_of(_words(bar), theme.TINY) - 2 * _BESIDE
         if room > width * 0.2:
             reach = max(reach, value * width / room)
     return reach
 
 
 def _words(bar: Bar) -> str:
-    number = "unknown" if bar.value is None else look.compact(bar.value)
+    number = "unknown" if bar.value is None else theme.compact(bar.value)
     return f"{number} {bar.more}".rstrip()
 
 
@@ -127,23 +127,30 @@ def _length(bar: Bar, scale: _Scale) -> float:
 
 def _bars(axes: Axes, panel: Panel, scale: _Scale) -> None:
     drawn = [(place + 0.5, _length(bar, scale), bar) for place, bar in enumerate(panel.bars) if bar.value]
-    outline: dict[str, Any] = {"height": _BAR, "edgecolor": look.INK, "linewidth": 0.8}
+    outline: dict[str, Any] = {"height": _BAR, "edgecolor": theme.INK, "linewidth": 0.8}
     axes.barh([at for at, _, _ in drawn], [value for _, value, _ in drawn], color=panel.color, zorder=2, **outline)
     least = scale.reach * _THINNEST / scale.width
     bad = [(at, value, min(max(bar.trouble, least), value)) for at, value, bar in drawn if bar.trouble]
     places, parts = [at for at, _, _ in bad], [part for _, _, part in bad]
     starts = [value - part for _, value, part in bad]
-    axes.barh(places, parts, left=starts, color=look.TROUBLE, zorder=3, **outline)
-    hatched = look.hatched(look.TROUBLE, look.TROUBLE_HATCH)
+    axes.barh(places, parts, left=starts, color=theme.TROUBLE, zorder=3, **outline)
+    hatched = theme.hatched(theme.TROUBLE, theme.TROUBLE_HATCH)
     axes.barh(places, parts, left=starts, height=_BAR, zorder=3.5, **hatched)
 
 
 def _number(axes: Axes, at: tuple[float, float], words: str, scale: _Scale) -> None:
     room = scale.width - scale.pixels(at[0]) - _BESIDE
     axes.annotate(
-        look.fitting(words, max(room, 40), look.TINY), at, (_BESIDE * 0.72, 0), size=look.TINY,
-        textcoords="offset points", va="center_baseline", color=look.INK, parse_math=False, zorder=5,
-    )  # fmt: skip
+        theme.fitting(words, max(room, 40), theme.TINY),
+        at,
+        (_BESIDE * 0.72, 0),
+        size=theme.TINY,
+        textcoords="offset points",
+        va="center_baseline",
+        color=theme.INK,
+        parse_math=False,
+        zorder=5,
+    )
 
 
 def _line(axes: Axes, panel: Panel, words: Sequence[str], scale: _Scale) -> None:
@@ -153,20 +160,28 @@ def _line(axes: Axes, panel: Panel, words: Sequence[str], scale: _Scale) -> None
     at = scale.pixels(value)
     for place, (bar, said) in enumerate(zip(panel.bars, words, strict=True)):
         end = scale.pixels(_length(bar, scale))
-        if not end < at < end + look.width_of(said, look.TINY) + 2 * _BESIDE:
+        if not end < at < end + theme.width_of(said, theme.TINY) + 2 * _BESIDE:
             axes.plot(
-                [value, value], [place, place + 1], color=look.INK, linewidth=1.4, zorder=4, linestyle=(0, (3, 2))
+                [value, value], [place, place + 1], color=theme.INK, linewidth=1.4, zorder=4, linestyle=(0, (3, 2))
             )
-    said = f"{what}: {look.compact(value)}"
-    half = look.width_of(said, look.TINY) / 2 + 2
+    said = f"{what}: {theme.compact(value)}"
+    half = theme.width_of(said, theme.TINY) / 2 + 2
     axes.annotate(
-        said, (min(max(at, half), scale.width - half) / scale.width, 1), (0, 3), xycoords="axes fraction",
-        textcoords="offset points", size=look.TINY, ha="center", va="bottom", color=look.INK, parse_math=False,
-    )  # fmt: skip
+        said,
+        (min(max(at, half), scale.width - half) / scale.width, 1),
+        (0, 3),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        size=theme.TINY,
+        ha="center",
+        va="bottom",
+        color=theme.INK,
+        parse_math=False,
+    )
 
 
 def worst(count: int, badness: Sequence[tuple[float, ...]]) -> list[int]:
     """Which rows are drawn, in their own order: all, or the :data:`MOST` that are worst."""
     if count <= MOST:
         return list(range(count))
-    return sorted(sorted(range(count), key=lambda place: (tuple(-one for one in badness[place]), place))[:MOST])
+    return sorted(sorted(range(count), key=lambda place: (tuple(-value for value in badness[place]), place))[:MOST])

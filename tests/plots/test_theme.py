@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kshell.plots.base import look
+from kshell.plots import theme
 from tests.plots.answers import HOSTILE
 
 # Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency" (2009),
@@ -56,7 +56,7 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("sight", SIGHT)
 def test_colours_differ_for_everybody(sight: str) -> None:
-    seen = {color: lab(np.array(SIGHT[sight]) @ linear(color)) for color in (*look.SERIES, look.TROUBLE)}
+    seen = {color: lab(np.array(SIGHT[sight]) @ linear(color)) for color in (*theme.SERIES, theme.TROUBLE)}
     for one, other in itertools.combinations(seen, 2):
         assert np.linalg.norm(seen[one] - seen[other]) > 11, (one, other)
 
@@ -64,45 +64,45 @@ def test_colours_differ_for_everybody(sight: str) -> None:
 @pytest.mark.parametrize("page", ["#FFFFFF", "#111111"])
 def test_ink_can_be_read_on_both_pages(page: str) -> None:
     # 4.5 on one of them means less than 4.2 on the other.
-    assert contrast(look.INK, page) >= 4.3
+    assert contrast(theme.INK, page) >= 4.3
 
 
-@pytest.mark.parametrize("color", [*look.SERIES, look.TROUBLE])
+@pytest.mark.parametrize("color", [*theme.SERIES, theme.TROUBLE])
 def test_words_on_colours_can_be_read(color: str) -> None:
-    assert contrast(look.on(color), color) >= 4.5
+    assert contrast(theme.on(color), color) >= 4.5
 
 
 def test_names_that_fit() -> None:
-    assert look.shown("orders-0") == "orders-0"
-    assert look.said("a" * 200 + "-17", 20).endswith("-17")
-    assert len(look.said("a" * 200, 20)) == 20
-    assert look.said(HOSTILE, 500) == "\\x1b[31m$\\frac{1$\\n\\u202e<img src=x onerror=alert(1)>\U0001f986 \u673a"
-    assert look.shown("\u673a\U0001f986\xe9\u03b1", 500) == "\\u673a\\U0001f986\xe9\u03b1"
+    assert theme.shown("orders-0") == "orders-0"
+    assert theme.said("a" * 200 + "-17", 20).endswith("-17")
+    assert len(theme.said("a" * 200, 20)) == 20
+    assert theme.said(HOSTILE, 500) == "\\x1b[31m$\\frac{1$\\n\\u202e<img src=x onerror=alert(1)>\U0001f986 \u673a"
+    assert theme.shown("\u673a\U0001f986\xe9\u03b1", 500) == "\\u673a\\U0001f986\xe9\u03b1"
 
 
-@pytest.mark.parametrize("tail", [0, look.TAIL])
+@pytest.mark.parametrize("tail", [0, theme.TAIL])
 def test_words_are_cut_where_there_is_no_room(tail: float) -> None:
     words = "a-very-long-topic-name-that-goes-on-and-on-and-on-17"
-    cut = look.fitting(words, 120, tail=tail)
-    assert look.width_of(cut) <= 120 < look.width_of(words)
+    cut = theme.fitting(words, 120, tail=tail)
+    assert theme.width_of(cut) <= 120 < theme.width_of(words)
     assert "…" in cut
     assert cut.endswith("17") == bool(tail)
-    assert look.fitting(words, 1000, tail=tail) == words
+    assert theme.fitting(words, 1000, tail=tail) == words
 
 
 def test_widths_are_what_is_drawn() -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    with look.own_settings():
-        figure, _ = look.page("title", [], 100)
-        look.write(figure, 10, 10, "PARTITION_CHANGE_RECORD and more", weight="bold")
+    with theme.own_settings():
+        figure, _ = theme.page("title", [], 100)
+        theme.write(figure, 10, 10, "PARTITION_CHANGE_RECORD and more", weight="bold")
         canvas: Any = FigureCanvasAgg(figure)
         drawn = figure.texts[-1].get_window_extent(canvas.get_renderer()).width
-    told = look.width_of("PARTITION_CHANGE_RECORD and more", weight="bold")
+    told = theme.width_of("PARTITION_CHANGE_RECORD and more", weight="bold")
     assert drawn <= told <= drawn * 1.1
 
 
 def test_numbers() -> None:
-    assert [look.compact(value) for value in (0, 1, 1.5, 18.0004, 1234567.8)] == ["0", "1", "1.5", "18", "1,234,568"]
-    assert look.counted(1, "change of leader", "changes of leader") == "1 change of leader"
-    assert look.counted(2000, "partition") == "2,000 partitions"
+    assert [theme.compact(value) for value in (0, 1, 1.5, 18.0004, 1234567.8)] == ["0", "1", "1.5", "18", "1,234,568"]
+    assert theme.counted(1, "change of leader", "changes of leader") == "1 change of leader"
+    assert theme.counted(2000, "partition") == "2,000 partitions"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.plots.base import look, moments
+from kshell.plots import theme, times
 from tests.plots.answers import NOW
 
 
@@ -16,20 +16,20 @@ from tests.plots.answers import NOW
      (259_200_000, "3 days")],
 )  # fmt: skip
 def test_lengths(length: int, said: str) -> None:
-    assert moments.lasting(length) == said
+    assert times.lasting(length) == said
 
 
 def test_between() -> None:
-    assert moments.between(NOW, NOW + 1500) == "2027-01-15 08:00:00.000 to 08:00:01.500 UTC"
-    assert moments.between(NOW, NOW + 86_400_000) == "2027-01-15 08:00:00.000 to 2027-01-16 08:00:00.000 UTC"
-    assert moments.between(NOW, NOW) == "2027-01-15 08:00:00.000 UTC"
+    assert times.between(NOW, NOW + 1500) == "2027-01-15 08:00:00.000 to 08:00:01.500 UTC"
+    assert times.between(NOW, NOW + 86_400_000) == "2027-01-15 08:00:00.000 to 2027-01-16 08:00:00.000 UTC"
+    assert times.between(NOW, NOW) == "2027-01-15 08:00:00.000 UTC"
 
 
 @given(st.floats(1, 2**63), st.integers(2, 500))
 def test_steps(length: float, most: int) -> None:
-    step = moments.step_of(length, most)
+    step = times.step_of(length, most)
     assert length / step <= most
-    shorter = [one for one in moments.STEPS if one < step]
+    shorter = [one for one in times.STEPS if one < step]
     assert not shorter or length / shorter[-1] > most
 
 
@@ -44,10 +44,10 @@ def test_steps(length: float, most: int) -> None:
     ],
 )
 def test_ticks_are_round_and_have_their_date(length: int, labels: list[str], axis: str) -> None:
-    with look.own_settings():
-        figure, top = look.page("title", [], 100)
-        axes = look.axes_at(figure, 100, top, 700, 50)
-        moments.time_axis(axes, NOW, NOW + length, 700)
+    with theme.own_settings():
+        figure, top = theme.page("title", [], 100)
+        axes = theme.axes_at(figure, 100, top, 700, 50)
+        times.time_axis(axes, NOW, NOW + length, 700)
     found = [label.get_text() for label in axes.get_xticklabels()]
     assert set(labels) <= set(found)
     assert 2 <= len(found) <= 8

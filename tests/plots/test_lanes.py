@@ -7,8 +7,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.plots.base import lanes
-from kshell.plots.base.lanes import NOBODY, Lane, Span
+from kshell.plots.pictures import timeline
+from kshell.plots.pictures.timeline import NOBODY, Lane, Span
 from tests.plots.answers import NOW, STRETCH, rows, stretches
 
 HELD = st.lists(
@@ -17,7 +17,7 @@ HELD = st.lists(
 
 
 def lane_of(held: list[tuple[int, int, int]]) -> tuple[Lane, float, float]:
-    found, start, last = lanes.of(list(rows(STRETCH, *stretches("a", 0, *held))))
+    found, start, last = timeline.lanes_of(list(rows(STRETCH, *stretches("a", 0, *held))))
     return found[0], start, last
 
 
@@ -61,7 +61,7 @@ def test_a_share_is_never_more_than_all() -> None:
 def test_several_are_counted() -> None:
     lost = [lane_of([(10, 1, 3), (0, NOBODY, 0)])[0] for _ in range(3)]
     back = [lane_of([(10, 1, 3), (5, NOBODY, 0), (0, 1, 3)])[0] for _ in range(2)]
-    assert lanes.facts([*lost, *back], NOW + 15) == [
+    assert timeline.facts_about([*lost, *back], NOW + 15) == [
         "3 partitions have no leader at the end",
         "2 partitions had none for a while",
         "the longest without: a-0, 5 ms",

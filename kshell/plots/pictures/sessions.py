@@ -1,35 +1,36 @@
-"""What each broker was over time, a lane a broker: the pipeline's ``broker_states``."""
+"""What each broker was over time, one lane per broker: the pipeline's ``broker_states``."""
 
 from __future__ import annotations
 
 from kshell.engine.result import Row
-from kshell.plots.base import look, moments, panels, stretches
-from kshell.plots.base.picture import Drawn, Picture, nothing_to_draw, number
-from kshell.plots.base.stretches import Lane, Stretch, Style
+from kshell.plots import intervals, panels, theme, times
+from kshell.plots.intervals import Lane, Stretch, Style
+from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 
 _STYLES = {
-    "unfenced": Style("unfenced", look.BLUE, "", 2),
-    "registered": Style("registered, not yet unfenced", look.SKY, "....", 3),
-    "controlled-shutdown": Style("controlled shutdown", look.YELLOW, "\\\\\\\\", 4),
-    "unregistered": Style("unregistered", look.INK, "", 2),
-    "fenced": Style("fenced", look.TROUBLE, look.TROUBLE_HATCH, 5),
+    "unfenced": Style("unfenced", theme.BLUE, "", 2),
+    "registered": Style("registered, not yet unfenced", theme.SKY, "....", 3),
+    "controlled-shutdown": Style("controlled shutdown", theme.YELLOW, "\\\\\\\\", 4),
+    "unregistered": Style("unregistered", theme.INK, "", 2),
+    "fenced": Style("fenced", theme.TROUBLE, theme.TROUBLE_HATCH, 5),
 }
-_OTHER = Style("another state", look.PURPLE)
+_OTHER = Style("another state", theme.PURPLE)
 
 
+@picture("brokers over time", needs=("broker", "state", "fromMs", "toMs"))
 def draw(rows: list[Row]) -> Drawn:
-    """A row a stretch of time. Raises UsageError where none has a time."""
+    """One row per stretch of time. Raises UsageError where none has a time."""
     found: dict[str, list[tuple[Row, float, float | None]]] = {}
     for row in rows:
         start = number(row["fromMs"])
         if start is not None:
             found.setdefault(_name(row), []).append((row, start, number(row["toMs"])))
     if not found:
-        raise nothing_to_draw(PICTURE.name, "no row says when it begins")
+        raise NothingToDraw("no row says when it begins")
     last = max(_end(*one) for told in found.values() for one in told)
     bad = [(_fenced(told), float(len(told))) for told in found.values()]
     names = list(found)
-    kept = [names[place] for place in panels.worst(len(names), bad)][: stretches.MOST]
+    kept = [names[place] for place in panels.worst(len(names), bad)][: intervals.MOST]
     lanes = [
         Lane(name, [Stretch(start, end, _STYLES.get(str(row["state"]), _OTHER)) for row, start, end in told])
         for name, told in found.items()
@@ -38,7 +39,7 @@ def draw(rows: list[Row]) -> Drawn:
     facts = _facts(found, last)
     note = f"{len(kept)} of {len(names):,} brokers: those longest fenced" if len(kept) < len(names) else ""
     title = "Brokers over time"
-    figure = stretches.draw(panels.Heading(title, facts, note), lanes, last, "state:")
+    figure = intervals.draw(panels.Heading(title, facts, note), lanes, last, "state:")
     return Drawn(figure, f"{title}. {'; '.join(facts)}.")
 
 
@@ -56,22 +57,14 @@ def _fenced(told: list[tuple[Row, float, float | None]]) -> float:
 
 def _facts(found: dict[str, list[tuple[Row, float, float | None]]], last: float) -> list[str]:
     start = min(start for told in found.values() for _, start, _ in told)
-    facts = [look.counted(len(found), "broker"), moments.between(start, last)]
+    facts = [theme.counted(len(found), "broker"), times.between(start, last)]
     now = [name for name, told in found.items() if told[-1][0]["state"] == "fenced"]
-    times = sum(row["state"] == "fenced" for told in found.values() for row, _, _ in told)
-    if times:
-        facts.append(f"fenced {look.counted(times, 'time')}")
+    fencings = sum(row["state"] == "fenced" for told in found.values() for row, _, _ in told)
+    if fencings:
+        facts.append(f"fenced {theme.counted(fencings, 'time')}")
         name = max(found, key=lambda name: _fenced(found[name]))
-        facts.append(f"longest: {name}, {moments.lasting(_fenced(found[name]))} in all")
+        facts.append(f"longest: {name}, {times.lasting(_fenced(found[name]))} in all")
     facts.append(
         f"fenced at the end: {', '.join(now[:5])}{'…' if len(now) > 5 else ''}" if now else "none fenced at the end"
     )
     return facts
-
-
-PICTURE = Picture(
-    name="brokers over time",
-    commands=(),
-    needs=("broker", "state", "fromMs", "toMs"),
-    draw=draw,
-)

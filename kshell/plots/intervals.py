@@ -1,12 +1,12 @@
-"""States over time, a lane a thing (a broker, a feature, a partition): bars with a colour, a hatch and a word."""
+"""States over time, one lane per thing (a broker, a feature, a partition): bars with a colour, a hatch and a word."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.plots.base import look, moments
-from kshell.plots.base.panels import Heading
+from kshell.plots import theme, times
+from kshell.plots.panels import Heading
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,24 +54,24 @@ class Lane(NamedTuple):
 def draw(heading: Heading, lanes: Sequence[Lane], last: float, legend: str = "") -> Figure:
     """``last``: the time of the last record (epoch milliseconds); ``legend``: the words before the keys, if any."""
     head = _HEAD if legend else 8
-    figure, top = look.page(heading.title, heading.facts, head + _PITCH * len(lanes) + _FOOT, heading.note)
+    figure, top = theme.page(heading.title, heading.facts, head + _PITCH * len(lanes) + _FOOT, heading.note)
     if legend:
-        styles = dict.fromkeys(one.style for lane in lanes for one in lane.stretches)
-        look.legend(figure, look.MARGIN, top + 10, legend, [look.Key(*style[:3]) for style in styles], "")
-    labels = [look.fitting(look.shown(lane.name, 48), _LABEL, tail=look.TAIL) for lane in lanes]
-    left = look.MARGIN + max(map(look.width_of, labels)) + 10
+        styles = dict.fromkeys(stretch.style for lane in lanes for stretch in lane.stretches)
+        theme.legend(figure, theme.MARGIN, top + 10, legend, [theme.Key(*style[:3]) for style in styles], "")
+    labels = [theme.fitting(theme.shown(lane.name, 48), _LABEL, tail=theme.TAIL) for lane in lanes]
+    left = theme.MARGIN + max(map(theme.width_of, labels)) + 10
     for place, label in enumerate(labels):
-        look.write(figure, left - 10, top + head + _PITCH * (place + 0.5), label, ha="right")
-    start = min((one.start for lane in lanes for one in lane.stretches), default=last)
-    lasts = any(one.end is None for lane in lanes for one in lane.stretches)
+        theme.write(figure, left - 10, top + head + _PITCH * (place + 0.5), label, ha="right")
+    start = min((stretch.start for lane in lanes for stretch in lane.stretches), default=last)
+    lasts = any(stretch.end is None for lane in lanes for stretch in lane.stretches)
     end = last + (max((last - start) * _REST, 1.0) if lasts else 0.0)
-    width = look.WIDTH - look.MARGIN - left
-    axes = look.axes_at(figure, left, top + head, width, _PITCH * len(lanes))
+    width = theme.WIDTH - theme.MARGIN - left
+    axes = theme.axes_at(figure, left, top + head, width, _PITCH * len(lanes))
     axes.set_ylim(len(lanes), 0)
-    moments.time_axis(axes, start, max(end, start + 1.0), width)
+    times.time_axis(axes, start, max(end, start + 1.0), width)
     _fill(axes, lanes, end, width)
     if lasts:
-        axes.axvline(last, color=look.INK, linewidth=1, linestyle=(0, (1, 2)), zorder=8)
+        axes.axvline(last, color=theme.INK, linewidth=1, linestyle=(0, (1, 2)), zorder=8)
     return figure
 
 
@@ -81,32 +81,40 @@ def _fill(axes: Axes, lanes: Sequence[Lane], end: float, width: float) -> None:
     shapes: dict[Style, list[Box]] = {}
     for place, lane in enumerate(lanes):
         top, bottom = place + (1 - _BAND) / 2, place + (1 + _BAND) / 2
-        axes.axhline(bottom, color=look.INK, linewidth=0.4, alpha=0.5, zorder=1)
+        axes.axhline(bottom, color=theme.INK, linewidth=0.4, alpha=0.5, zorder=1)
         for one in lane.stretches:
             until = end if one.end is None else one.end
             until = max(until, one.start + _NARROW * pixel)
             shapes.setdefault(one.style, []).append((one.start, top, until, bottom))
             _word(axes, one, (one.start, until), (place + 0.5, pixel))
     for style, found in shapes.items():
-        look_of = {"facecolor": style.color, "edgecolor": look.INK, "linewidth": 0.6}
+        look_of = {"facecolor": style.color, "edgecolor": theme.INK, "linewidth": 0.6}
         fill_boxes(axes, found, style.words, **look_of, zorder=style.level)
         wide = [box for box in found if (box[2] - box[0]) / pixel >= _HATCHED]
         if style.hatch and wide:
-            over = look.hatched(style.color, style.hatch)
+            over = theme.hatched(style.color, style.hatch)
             fill_boxes(axes, wide, f"hatch of {style.words}", **over, zorder=style.level + 0.5)
 
 
 def _word(axes: Axes, one: Stretch, held: tuple[float, float], at: tuple[float, float]) -> None:
     start, end = held
     middle, pixel = at
-    words = look.shown(one.words, 40)
-    if not words or look.width_of(words, look.TINY) + 6 > (end - start) / pixel:
+    words = theme.shown(one.words, 40)
+    if not words or theme.width_of(words, theme.TINY) + 6 > (end - start) / pixel:
         return
     back = {"facecolor": one.style.color, "edgecolor": "none", "pad": 1.0} if one.style.hatch else None
     axes.text(
-        (start + end) / 2, middle, words, size=look.TINY, color=look.on(one.style.color), bbox=back, ha="center",
-        va="center", parse_math=False, zorder=7,
-    )  # fmt: skip
+        (start + end) / 2,
+        middle,
+        words,
+        size=theme.TINY,
+        color=theme.on(one.style.color),
+        bbox=back,
+        ha="center",
+        va="center",
+        parse_math=False,
+        zorder=7,
+    )
 
 
 def fill_boxes(axes: Axes, found: Sequence[Box], name: str, **style: Any) -> None:

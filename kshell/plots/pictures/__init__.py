@@ -1,0 +1,1 @@
+"""One module per subject: each declares its ``PICTURES``, and :func:`kshell.plots.pictures` finds it."""

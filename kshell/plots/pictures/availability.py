@@ -1,0 +1,128 @@
+"""How available topics, brokers or clusters were, by month: the pipeline's ``availability``.
+
+A table that is seen at a glance: a box per thing and month, with its number and a colour for how bad it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kshell.engine.result import Row
+from kshell.plots import panels, theme
+from kshell.plots.picture import Drawn, NothingToDraw, number, picture
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MONTHS = 12
+_KEYS = (
+    (0.9999, None),
+    (0.999, theme.Key("below 99.99 %", theme.YELLOW)),
+    (0.99, theme.Key("below 99.9 %", theme.ORANGE)),
+    (0.0, theme.Key("below 99 %", theme.TROUBLE)),
+)
+"""From which share on a box has which colour."""
+
+
+@picture("time with a leader, by month", needs=("month", "scope", "name", "availability"))
+def draw(rows: list[Row]) -> Drawn:
+    """One row per month and thing; the last twelve months. Raises UsageError where nothing is known."""
+    known = [(row, share) for row in rows if (share := number(row["availability"])) is not None]
+    if not known:
+        raise NothingToDraw("no time is covered")
+    months = sorted({str(row["month"]) for row, _ in known})[-_MONTHS:]
+    shares: dict[str, dict[str, float]] = {}
+    for row, share in known:
+        if str(row["month"]) in months:
+            shares.setdefault(_name(row), {})[str(row["month"])] = share
+    names = list(shares)
+    bad = [tuple(1 - share for share in sorted(shares[name].values())[:1]) for name in names]
+    kept = [names[place] for place in panels.worst(len(names), bad)]
+    cells = [[_share_cell(shares[name].get(month)) for month in months] for name in kept]
+    facts, title = _facts(shares), "Time with a leader, by month"
+    note = f"{len(kept)} of {len(names):,}: those with the worst month" if len(kept) < len(names) else ""
+    figure = _grid(panels.Heading(title, facts, note), kept, months, cells, "")
+    return Drawn(figure, f"{title}. {'; '.join(facts)}.")
+
+
+def _name(row: Row) -> str:
+    return f"{row['scope']} {row['name']}"
+
+
+def _share_cell(share: float | None) -> Cell | None:
+    if share is None:
+        return None
+    return Cell(percent(share), next(key for least, key in _KEYS if share >= least))
+
+
+def percent(share: float) -> str:
+    """``99.98 %``; what is not all of it is never rounded to 100."""
+    return f"{share * 100:.0f} %" if share in (0, 1) else f"{min(int(share * 1e5) / 1e3, 99.999):.3f} %"
+
+
+def _facts(shares: dict[str, dict[str, float]]) -> list[str]:
+    worst, name, month = min((share, name, month) for name, held in shares.items() for month, share in held.items())
+    if worst == 1:
+        return ["no partition was ever without a leader"]
+    return [f"worst: {theme.said(name, 48)}, {percent(worst)} in {month}"]
+
+
+_PITCH, _HEAD, _FOOT = 27, 50, 12
+_LABEL = 300.0
+_WIDEST = 110.0
+"""Pixels of a box."""
+_GAP = 3
+
+
+class Cell(NamedTuple):
+    """``key`` is ``None`` for what is as it should be: words on the page alone."""
+
+    words: str
+    key: theme.Key | None = None
+
+
+def _grid(
+    heading: panels.Heading,
+    names: Sequence[str],
+    columns: Sequence[str],
+    cells: Sequence[Sequence[Cell | None]],
+    legend: str,
+) -> Figure:
+    """``cells``: one row per name, in it one cell per column (``None``: nothing is known)."""
+    figure, top = theme.page(heading.title, heading.facts, _HEAD + _PITCH * len(names) + _FOOT, heading.note)
+    keys = sorted({cell.key for row in cells for cell in row if cell and cell.key})
+    if keys:
+        theme.legend(figure, theme.MARGIN, top + 10, legend, keys, "")
+    labels = [theme.fitting(theme.shown(name, 48), _LABEL, tail=theme.TAIL) for name in names]
+    left = theme.MARGIN + max(map(theme.width_of, labels)) + 12
+    width = min(_WIDEST, (theme.WIDTH - theme.MARGIN - left) / len(columns))
+    for place, column in enumerate(columns):
+        words = theme.fitting(theme.shown(column), width - _GAP, theme.TINY)
+        theme.write(
+            figure, left + width * (place + 0.5), top + _HEAD - 12, words, size=theme.TINY, ha="center", weight="bold"
+        )
+    for line, (label, row) in enumerate(zip(labels, cells, strict=True)):
+        middle = top + _HEAD + _PITCH * (line + 0.5)
+        theme.write(figure, left - 12, middle, label, ha="right")
+        for place, cell in enumerate(row):
+            if cell is not None:
+                _cell(figure, cell, (left + width * place, middle), width - _GAP)
+    return figure
+
+
+def _cell(figure: Figure, cell: Cell, at: tuple[float, float], width: float) -> None:
+    """``at``: its left and its middle, in pixels from the top left."""
+    from matplotlib.patches import Rectangle
+
+    left, middle = at
+    whole = figure.get_size_inches()[1] * figure.dpi
+    if cell.key is not None:
+        height = _PITCH - _GAP
+        place, size = (left / theme.WIDTH, 1 - (middle + height / 2) / whole), (width / theme.WIDTH, height / whole)
+        box = Rectangle(place, *size, facecolor=cell.key.color, edgecolor=theme.INK, linewidth=0.6)
+        box.set_transform(figure.transFigure)
+        figure.add_artist(box)
+    color = theme.INK if cell.key is None else theme.on(cell.key.color)
+    words = theme.fitting(cell.words, width - 4, theme.TINY)
+    theme.write(figure, left + width / 2, middle, words, size=theme.TINY, ha="center", color=color)

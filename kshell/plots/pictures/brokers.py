@@ -1,0 +1,151 @@
+"""Leaders and replicas per broker or rack, against an even share: ``skew``, ``skew --rack`` and ``brokers --load``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kshell.engine.result import Row
+from kshell.plots import panels, theme
+from kshell.plots.picture import Drawn, number, picture
+
+
+@picture(
+    "leaders and replicas by broker",
+    needs=("leaders", "replicas"),
+    commands=("skew", "brokers --load"),
+    any_of=("broker", "id"),
+)
+def draw_brokers(rows: list[Row]) -> Drawn:
+    """One row per broker."""
+    chosen = panels.worst(len(rows), _badness(rows))
+    kept = [rows[place] for place in chosen]
+    title = "Leaders and replicas by broker"
+    facts = [*_most_and_least(rows, "leads", _name), *_trouble(rows)]
+    note = (
+        f"{len(kept)} of {len(rows):,} brokers: those that are furthest from an even share of leaders"
+        if len(kept) < len(rows)
+        else ""
+    )
+    figure = panels.draw(panels.Heading(title, facts, note), [_label(row) for row in kept], _load_panels(kept, rows))
+    return Drawn(figure, f"{title}. {theme.counted(len(rows), 'broker')}. {_sums(rows)} {'; '.join(facts)}.")
+
+
+def _badness(rows: list[Row]) -> list[tuple[float, ...]]:
+    """How far each is from the mean."""
+    counts = [number(row["leaders"]) or 0 for row in rows]
+    mean = sum(counts) / len(counts)
+    return [(abs(count - mean), number(row.get("outOfSync")) or 0) for count, row in zip(counts, rows, strict=True)]
+
+
+def _id(row: Row) -> Any:
+    return row["broker"] if "broker" in row else row["id"]
+
+
+def _name(row: Row) -> str:
+    return f"broker {theme.said(_id(row), 24)}"
+
+
+def _label(row: Row) -> str:
+    rack, fenced = row.get("rack"), row.get("fenced", False)
+    state = "fenced" if fenced else "not registered" if fenced is None else ""
+    return " · ".join(filter(None, (str(_id(row)), None if rack is None else theme.said(rack, 20), state)))
+
+
+def _trouble(rows: list[Row]) -> list[str]:
+    fenced = [_name(row) for row in rows if row.get("fenced")]
+    if not fenced:
+        return []
+    return [f"{fenced[0]} is fenced" if len(fenced) == 1 else f"{len(fenced)} brokers are fenced"]
+
+
+@picture("leaders and replicas by rack", needs=("rack", "leaders", "replicas", "soleRack"), commands=("skew --rack",))
+def draw_racks(rows: list[Row]) -> Drawn:
+    """One row per rack."""
+    chosen = panels.worst(len(rows), [(number(row["soleRack"]) or 0, number(row["replicas"]) or 0) for row in rows])
+    kept = [rows[place] for place in chosen]
+    title = "Leaders and replicas by rack"
+    alone = sum(number(row["soleRack"]) or 0 for row in rows)
+    facts = [*_most_and_least(rows, "leads", _rack_name), _sole_rack_fact(alone)]
+    note = (
+        f"{len(kept)} of {len(rows):,} racks: those with the most that is nowhere else, then the fullest"
+        if len(kept) < len(rows)
+        else ""
+    )
+    drawn = _load_panels(kept, rows)
+    if alone:
+        bars = [panels.Bar(value, value or 0) for value in (number(row["soleRack"]) for row in kept)]
+        drawn.append(panels.Panel("in no other rack", "partitions", bars, theme.TROUBLE))
+    figure = panels.draw(panels.Heading(title, facts, note), [_rack_label(row) for row in kept], drawn)
+    return Drawn(figure, f"{title}. {theme.counted(len(rows), 'rack')}. {_sums(rows)} {'; '.join(facts)}.")
+
+
+def _sole_rack_fact(count: float) -> str:
+    if not count:
+        return "no partition with several replicas has all of them in one rack"
+    has, its = ("has", "its") if count == 1 else ("have", "their")
+    return f"{theme.counted(int(count), 'partition')} {has} all {its} replicas in one rack"
+
+
+def _rack_name(row: Row) -> str:
+    return "(no rack)" if row["rack"] is None else theme.said(row["rack"], 24)
+
+
+def _rack_label(row: Row) -> str:
+    brokers = number(row.get("brokers"))
+    name = "(no rack)" if row["rack"] is None else theme.said(row["rack"], 24)
+    return name if brokers is None else f"{name} · {theme.counted(int(brokers), 'broker')}"
+
+
+def _load_panels(kept: Sequence[Row], rows: Sequence[Row]) -> list[panels.Panel]:
+    """Panels of the rows that are drawn; what they are compared with comes from all ``rows``."""
+    leaders = [panels.Bar(number(row["leaders"])) for row in kept]
+    replicas = [_replicas(row) for row in kept]
+    active = [row for row in rows if row.get("fenced", False) is False]
+    registered = [row for row in rows if row.get("fenced", False) is not None]
+    return [
+        panels.Panel("leads", "partitions", leaders, theme.BLUE, _share(rows, active, "leaders", "leaderSkew")),
+        panels.Panel("holds", "replicas", replicas, theme.SKY, _share(rows, registered, "replicas", "replicaSkew")),
+    ]
+
+
+def _replicas(row: Row) -> panels.Bar:
+    lost = number(row.get("outOfSync")) or 0
+    return panels.Bar(number(row["replicas"]), lost, f"· {lost:,.0f} out of sync" if lost else "")
+
+
+def _share(rows: Sequence[Row], sharing: Sequence[Row], name: str, skew: str) -> tuple[str, float] | None:
+    """The even share, as the skews tell it; without them the mean, as rows may have been left out of the answer.
+
+    A rack's share goes by its brokers: where it differs from row to row, there is no one line.
+    """
+    if skew not in rows[0]:
+        counts = [number(row[name]) or 0 for row in sharing]
+        return ("mean", sum(counts) / len(counts)) if len(counts) > 1 and "soleRack" not in rows[0] else None
+    told = [(number(row[name]), number(row[skew])) for row in rows]
+    shares = [count / by for count, by in told if count and by]
+    # Skews are rounded to three places.
+    if not shares or max(shares) - min(shares) > 0.02 * max(shares):
+        return None
+    return "even share", sum(shares) / len(shares)
+
+
+def _most_and_least(rows: Sequence[Row], verb: str, name: Callable[[Row], str]) -> list[str]:
+    """Who leads the most, and the least of those that may lead."""
+    able = [row for row in rows if row.get("fenced", False) is False and row.get("leaderSkew", 0) is not None]
+    counts = [(number(row["leaders"]) or 0, row) for row in able]
+    if not counts:
+        return []
+    most, least = max(counts, key=lambda pair: pair[0]), min(counts, key=lambda pair: pair[0])
+    if most[0] == least[0]:
+        return [f"all lead {most[0]:,.0f}"] if len(counts) > 1 else [f"{name(most[1])} {verb} {most[0]:,.0f}"]
+    return [f"{name(most[1])} {verb} the most, {most[0]:,.0f}", f"{name(least[1])} the least, {least[0]:,.0f}"]
+
+
+def _sums(rows: Sequence[Row]) -> str:
+    """All together, as a sentence."""
+    leaders, replicas, lost = (
+        int(sum(number(row.get(name)) or 0 for row in rows)) for name in ("leaders", "replicas", "outOfSync")
+    )
+    gone = f", {lost:,} of them out of sync" if lost else ""
+    return f"{theme.counted(leaders, 'partition')} led, {theme.counted(replicas, 'replica')}{gone}."

@@ -1,0 +1,86 @@
+"""How far voters and observers are behind the quorum's leader: ``quorum``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kshell.engine.result import Row
+from kshell.plots import panels, theme
+from kshell.plots.picture import Drawn, NothingToDraw, number, picture
+
+
+class _Replica(NamedTuple):
+    """``behind`` is in seconds since it was last caught up, by the leader's clock. ``None``: nobody told."""
+
+    id: str
+    role: str
+    lag: float | None
+    behind: float | None
+
+
+@picture(
+    "lag of the quorum", needs=("leaderId", "leaderEpoch", "highWatermark", "voters", "observers"), commands=("quorum",)
+)
+def draw(rows: list[Row]) -> Drawn:
+    """One row: the quorum. Raises UsageError when no lag is known."""
+    replicas = _replicas(rows[0])
+    if not any(replica.lag is not None for replica in replicas):
+        raise NothingToDraw("no lag is known: only a running quorum tells it", "open the quorum (-q) and ask again")
+    bad = [(-1.0 if replica.role == "observer" else 0.0, replica.lag or 0) for replica in replicas]
+    kept = [replicas[place] for place in panels.worst(len(replicas), bad)]
+    title = "Lag of the metadata quorum"
+    facts = _facts(rows[0], replicas)
+    note = (
+        f"{len(kept)} of {len(replicas):,} replicas: the voters, and the observers that lag the most"
+        if len(kept) < len(replicas)
+        else ""
+    )
+    drawn = [
+        panels.Panel("behind the leader's log", "offsets", [panels.Bar(replica.lag) for replica in kept], theme.BLUE)
+    ]
+    if any(replica.behind is not None for replica in kept):
+        bars = [panels.Bar(replica.behind, more="" if replica.behind is None else "s ago") for replica in kept]
+        drawn.append(panels.Panel("last caught up", "seconds before the leader answered", bars, theme.SKY))
+    figure = panels.draw(
+        panels.Heading(title, facts, note), [f"{replica.id} · {replica.role}" for replica in kept], drawn
+    )
+    return Drawn(figure, f"{title}. {'; '.join(facts)}.")
+
+
+def _replicas(quorum: Row) -> list[_Replica]:
+    leader = quorum["leaderId"]
+    voters, observers = _listed(quorum["voters"]), _listed(quorum["observers"])
+    now = next((number(node.get("lastFetchTimestamp")) for node in voters if node.get("id") == leader), None)
+    if now is None:
+        times = (number(node.get("lastFetchTimestamp")) for node in (*voters, *observers))
+        now = max((time for time in times if time is not None), default=None)
+    members = [_replica(node, "leader" if node.get("id") == leader else "voter", now) for node in voters]
+    return [*members, *(_replica(node, "observer", now) for node in observers)]
+
+
+def _listed(replicas: Any) -> list[Mapping[str, Any]]:
+    """By id, as the command lists them; brokers do not tell observers."""
+    listed: Iterable[Any] = replicas or ()
+    known = [node for node in listed if isinstance(node, Mapping)]
+    return sorted(known, key=lambda node: number(node.get("id")) or 0)
+
+
+def _replica(node: Mapping[str, Any], role: str, now: float | None) -> _Replica:
+    caught = number(node.get("lastCaughtUpTimestamp"))
+    behind = None if caught is None or now is None else max(0.0, now - caught) / 1000
+    return _Replica(theme.said(node.get("id"), 12), role, number(node.get("lag")), behind)
+
+
+def _facts(quorum: Row, replicas: list[_Replica]) -> list[str]:
+    found = [f"node {theme.said(quorum['leaderId'], 12)} leads in epoch {theme.said(quorum['leaderEpoch'], 12)}"]
+    high = number(quorum["highWatermark"])
+    if high is not None:
+        found.append(f"high watermark {high:,.0f}")
+    slowest = max(replicas, key=lambda replica: replica.lag or 0)
+    if not slowest.lag:
+        found.append("nobody lags")
+    else:
+        found.append(f"{slowest.role} {slowest.id} lags the most, by {theme.counted(int(slowest.lag), 'offset')}")
+    silent = [one for replica in replicas if replica.lag is None]
+    return [*found, f"the lag of {len(silent)} is unknown"] if silent else found
