@@ -1,4 +1,4 @@
-"""Bars over time, one line per thing (a record type, a broker, a cluster), all on one scale, with numbers at the right."""
+"""Bars over time on one scale, one line per thing (a record type, a broker), with numbers at the right."""
 
 from __future__ import annotations
 

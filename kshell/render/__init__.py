@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from kshell.engine.result import Result
 from kshell.errors import UsageError
-from kshell.render.look import Look, Renderer, Renderers
+from kshell.render.options import Renderer, Renderers, RenderOptions
 
 MODULES = {
     "text": "text",
@@ -58,7 +58,7 @@ def render(
     if result.for_people is not None and MODULES.get(fmt) == "text":
         result = result.for_people
     function = _function(renderers(fmt), type(result))
-    return function(result, Look(header=header, width=width, color=color, wide=fmt == "wide", limit=limit))
+    return function(result, RenderOptions(header=header, width=width, color=color, wide=fmt == "wide", limit=limit))
 
 
 def _function(functions: Renderers, kind: type[Result]) -> Renderer:

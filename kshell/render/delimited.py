@@ -7,7 +7,7 @@ from typing import Any
 
 from kshell.engine.result import Nothing, Report, Result, Row, Rows, Text, Tree, Value
 from kshell.render import plain
-from kshell.render.look import Look, Renderer, Renderers, nothing
+from kshell.render.options import Renderer, Renderers, RenderOptions, nothing
 from kshell.separated_values import csv_line, tsv_line
 
 Line = Callable[[Sequence[Any]], str]
@@ -29,9 +29,9 @@ def _table(result: Result) -> tuple[tuple[str, ...], Iterable[Row]]:
 
 
 def _renderer(line: Line) -> Renderer:
-    def function(result: Result, look: Look) -> Iterator[str]:
+    def function(result: Result, options: RenderOptions) -> Iterator[str]:
         names, rows = _table(result)
-        if look.header:
+        if options.header:
             yield line(names)
         for row in rows:
             yield line([row.get(name) for name in names])

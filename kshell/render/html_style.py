@@ -45,7 +45,7 @@ TONES = {
     "removed": Tone("\N{MINUS SIGN} ", f"{_BADGE}background-color:rgba({_RED},0.3)", f"rgba({_RED},0.12)"),
     "changed": Tone("~ ", f"{_BADGE}background-color:rgba({_AMBER},0.3)", ""),
 }
-"""A row's tone -> its look."""
+"""A row's tone -> its options."""
 
 _PIECE = "text-decoration:none;padding:0 0.25em;border-radius:0.2em;background-color:"
 OLD, NEW = f"{_PIECE}rgba({_RED},0.22)", f"{_PIECE}rgba({_GREEN},0.22)"
@@ -54,8 +54,8 @@ OLD, NEW = f"{_PIECE}rgba({_RED},0.22)", f"{_PIECE}rgba({_GREEN},0.22)"
 
 def badge(tone: str, word: str = "") -> str:
     """A tone's word with its sign, or another (escaped) word in its place."""
-    look = TONES[tone]
-    return f'<span style="{look.style}">{look.sign}{word or tone}</span>'
+    options = TONES[tone]
+    return f'<span style="{options.style}">{options.sign}{word or tone}</span>'
 
 
 def dim(markup: str) -> str:

@@ -10,7 +10,7 @@ from kshell.errors import KshellError
 from kshell.json_text import to_json
 from kshell.render import plain
 from kshell.render.color import highlight
-from kshell.render.look import Look, Renderer, Renderers, nothing
+from kshell.render.options import Renderer, Renderers, RenderOptions, nothing
 
 _INDENT = 2
 
@@ -70,9 +70,9 @@ def _lines(rows: Rows) -> Iterator[str]:
 
 
 def _colored(make: Callable[[Any], Iterator[str]]) -> Renderer:
-    def function(result: Result, look: Look) -> Iterator[str]:
+    def function(result: Result, options: RenderOptions) -> Iterator[str]:
         chunks = make(result)
-        return highlight(chunks, "json") if look.color else chunks
+        return highlight(chunks, "json") if options.color else chunks
 
     return function
 

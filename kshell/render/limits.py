@@ -1,4 +1,4 @@
-"""As much of an answer as a page shows at once (``Look.limit``), and the words that say what was left out."""
+"""As much of an answer as a page shows at once (``RenderOptions.limit``), and the words that say what was left out."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Shown:
         return ".df has them all" + (", --where and --limit choose" if self._rows.order is not None else "")
 
 
-# --- trees -----------------------------------------------------------------------------------------------------------
+# --- trees ----------------------------------------------------------------------------------------------------------
 
 
 def cut(roots: list[Branch], limit: int | None) -> tuple[list[Branch], str]:

@@ -11,12 +11,12 @@ from kshell.engine.result import Branch, Nothing, Report, Row, Rows, Text, Tree,
 from kshell.render import plain
 from kshell.render.cells import cell
 from kshell.render.limits import Shown, cut
-from kshell.render.look import Look, Renderers, nothing
+from kshell.render.options import Renderers, RenderOptions, nothing
 
 _STEP = "  "
 
 
-def text(result: Text, look: Look) -> Iterator[str]:
+def text(result: Text, options: RenderOptions) -> Iterator[str]:
     """Markdown as it is; other words in a fence that nothing in them can close."""
     lines = [escape.terminal(line) for line in result.text.removesuffix("\n").split("\n")]
     fence = "" if result.markdown else "`" * max([3, *(len(run) + 1 for run in re.findall("`+", result.text))])
@@ -25,51 +25,51 @@ def text(result: Text, look: Look) -> Iterator[str]:
     yield from (line + "\n" for line in ([fence, *lines, fence] if fence else lines))
 
 
-def value(result: Value, look: Look) -> Iterator[str]:
+def value(result: Value, options: RenderOptions) -> Iterator[str]:
     """An object's fields, or the path and its value, as a table."""
     if isinstance(result.value, Mapping) and result.value:
-        return _fields(result.value, look)
-    return _table(("path", "value"), [{"path": result.path, "value": result.value}], look)
+        return _fields(result.value, options)
+    return _table(("path", "value"), [{"path": result.path, "value": result.value}], options)
 
 
-def rows(result: Rows, look: Look) -> Iterator[str]:
+def rows(result: Rows, options: RenderOptions) -> Iterator[str]:
     """A table of all columns."""
-    shown = Shown(result, look.limit)
-    yield from _table(plain.columns(result), shown, look)
-    yield from _note(shown.note, look)
+    shown = Shown(result, options.limit)
+    yield from _table(plain.columns(result), shown, options)
+    yield from _note(shown.note, options)
 
 
-def tree(result: Tree, look: Look) -> Iterator[str]:
+def tree(result: Tree, options: RenderOptions) -> Iterator[str]:
     """Nested lists."""
-    roots, left_out = cut(plain.trees(result.root), look.limit)
+    roots, left_out = cut(plain.trees(result.root), options.limit)
     for root in roots:
         yield from _branch(root, "", result.values)
-    yield from _note(left_out, look)
+    yield from _note(left_out, options)
 
 
-def report(result: Report, look: Look) -> Iterator[str]:
+def report(result: Report, options: RenderOptions) -> Iterator[str]:
     """A heading and a table for each section."""
     between = ""
     for section in result.sections:
         if between or section.title:
             yield between + (f"## {escape.markdown(section.title)}\n\n" if section.title else "")
-        yield from rows(section.body, look) if isinstance(section.body, Rows) else _fields(section.body, look)
+        yield from rows(section.body, options) if isinstance(section.body, Rows) else _fields(section.body, options)
         between = "\n"
 
 
-def _note(text: str, look: Look) -> Iterator[str]:
+def _note(text: str, options: RenderOptions) -> Iterator[str]:
     """What a limit left out."""
-    if text and look.limit is not None:
+    if text and options.limit is not None:
         yield f"\n{escape.markdown(text)}\n"
 
 
-def _fields(item: Mapping[str, Any], look: Look) -> Iterator[str]:
-    return _table(("key", "value"), ({"key": str(key), "value": below} for key, below in item.items()), look)
+def _fields(item: Mapping[str, Any], options: RenderOptions) -> Iterator[str]:
+    return _table(("key", "value"), ({"key": str(key), "value": below} for key, below in item.items()), options)
 
 
-def _table(names: Sequence[str], body: Iterable[Row], look: Look) -> Iterator[str]:
+def _table(names: Sequence[str], body: Iterable[Row], options: RenderOptions) -> Iterator[str]:
     """Markdown knows no table without a header line: without ``header`` it is there, and empty."""
-    yield _line(escape.markdown(name) if look.header else "" for name in names)
+    yield _line(escape.markdown(name) if options.header else "" for name in names)
     yield _line("---" for _ in names)
     for row in body:
         yield _line(_cell(row.get(name)) for name in names)

@@ -167,7 +167,7 @@ def while_read(stream: IO[str]) -> Iterator[None]:
         yield
 
 
-# --- a file ----------------------------------------------------------------------------------------------------------
+# --- a file ---------------------------------------------------------------------------------------------------------
 
 
 def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Iterable[str], live: bool) -> None:
@@ -196,7 +196,7 @@ def _to_file(chunks: Iterator[str], target: str, *, append: bool, forbidden: Ite
             stream.close()
 
 
-# --- a program -------------------------------------------------------------------------------------------------------
+# --- a program ------------------------------------------------------------------------------------------------------
 
 
 def _to_program(chunks: Iterator[str], program: str, out: TextIO, *, live: bool) -> int:
@@ -260,7 +260,7 @@ def _inheritable(out: TextIO) -> Iterator[Any]:
         yield out
 
 
-# --- errors ----------------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------------------------
 
 
 def describe_error(error: KshellError, *, color: bool = False, line: str | None = None) -> str:

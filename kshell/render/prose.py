@@ -14,7 +14,7 @@ from itertools import zip_longest
 from kshell import escape
 from kshell.render.cells import blanks, cells
 from kshell.render.color import paint
-from kshell.render.look import Look
+from kshell.render.options import RenderOptions
 
 _WIDEST = 100
 """Columns of the longest line that is pleasant to read."""
@@ -108,13 +108,13 @@ def table_rows(lines: list[str]) -> list[list[str]]:
     return [[cell.replace("\\|", "|") for cell in row] for row in rows]
 
 
-# --- a terminal ------------------------------------------------------------------------------------------------------
+# --- a terminal -----------------------------------------------------------------------------------------------------
 
 Word = list[tuple[str, str]]
 """What stands between two blanks: its (text, style) parts."""
 
 
-def to_terminal(text: str, look: Look) -> Iterator[str]:
+def to_terminal(text: str, options: RenderOptions) -> Iterator[str]:
     """Lines without marks, broken to the width; code keeps its backticks where there is no colour to tell it by."""
     before = ""
     for block in blocks(text):
@@ -122,19 +122,21 @@ def to_terminal(text: str, look: Look) -> Iterator[str]:
             yield "\n"
         before = block.kind
         if block.kind == "code":
-            yield from ("    " + paint(escape.terminal(line), "code", look.color) + "\n" for line in block.lines)
+            yield from ("    " + paint(escape.terminal(line), "code", options.color) + "\n" for line in block.lines)
         elif block.kind == "table":
-            yield from _terminal_table(table_rows(block.lines), look)
+            yield from _terminal_table(table_rows(block.lines), options)
         elif block.kind == "heading":
-            yield paint(" ".join(_unstyled(word) for word in _words(block.words, look)), "bold", look.color) + "\n"
+            yield (
+                paint(" ".join(_unstyled(word) for word in _words(block.words, options)), "bold", options.color) + "\n"
+            )
         else:
-            yield from _wrapped(block, look)
+            yield from _wrapped(block, options)
 
 
-def _words(text: str, look: Look) -> list[Word]:
+def _words(text: str, options: RenderOptions) -> list[Word]:
     words: list[Word] = [[]]
     for kind, part, address in spans(text):
-        shown = f"`{part}`" if kind == "code" and not look.color else part
+        shown = f"`{part}`" if kind == "code" and not options.color else part
         shown += f" ({address})" if address and address != part else ""
         for number, piece in enumerate(re.split(r"\s+", shown)):
             if number:
@@ -148,30 +150,30 @@ def _unstyled(word: Word) -> str:
     return "".join(part for part, _ in word)
 
 
-def _wrapped(block: Block, look: Look) -> Iterator[str]:
+def _wrapped(block: Block, options: RenderOptions) -> Iterator[str]:
     hanging = " " * len(block.lead)
-    widest = _WIDEST if look.width is None else min(look.width, _WIDEST)
+    widest = _WIDEST if options.width is None else min(options.width, _WIDEST)
     line, used = block.lead, len(block.lead)
-    for word in _words(block.words, look):
+    for word in _words(block.words, options):
         size = sum(cells(part) for part, _ in word)
         if used > len(hanging) and used + 1 + size > widest:
             yield line + "\n"
             line, used = hanging, len(hanging)
         gap = " " if used > len(hanging) else ""
-        line += gap + "".join(paint(part, style, look.color) for part, style in word)
+        line += gap + "".join(paint(part, style, options.color) for part, style in word)
         used += len(gap) + size
     yield line + "\n"
 
 
-def _terminal_table(rows: list[list[str]], look: Look) -> Iterator[str]:
-    plain = [[" ".join(_unstyled(word) for word in _words(cell, look)) for cell in row] for row in rows]
+def _terminal_table(rows: list[list[str]], options: RenderOptions) -> Iterator[str]:
+    plain = [[" ".join(_unstyled(word) for word in _words(cell, options)) for cell in row] for row in rows]
     widths = [max(map(cells, column)) for column in zip_longest(*plain, fillvalue="")]
     for number, row in enumerate(plain):
         line = "  ".join(cell + blanks(cell, width) for cell, width in zip(row, widths, strict=False)).rstrip()
-        yield paint(line, "bold" if number == 0 else "", look.color) + "\n"
+        yield paint(line, "bold" if number == 0 else "", options.color) + "\n"
 
 
-# --- a page ----------------------------------------------------------------------------------------------------------
+# --- a page ---------------------------------------------------------------------------------------------------------
 
 
 def to_html(text: str, highest: int = 1) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from kshell.engine.result import Row
 from kshell.render.cells import GAP, blanks, cell, cells, clip
 from kshell.render.color import paint, style_of
-from kshell.render.look import Look
+from kshell.render.options import RenderOptions
 
 SEEN_FIRST = 1000
 """Rows that are read before the first is printed: they decide the widths; wider values further down stand out."""
@@ -36,33 +36,33 @@ class _Column(NamedTuple):
 def table(
     rows: Iterable[Row],
     names: Sequence[str],
-    look: Look,
+    options: RenderOptions,
     *,
     header: bool | None = None,
     seen_first: int = SEEN_FIRST,
     spare: Collection[str] = (),
 ) -> Iterator[str]:
-    """A header line (unless ``header``, or else the look, says no) and a line a row. ``names`` are keys of the rows.
+    """A header line (unless ``header``, or else the options, says no) and a line a row. ``names`` are keys of the rows.
 
     Those that are ``spare``, too, are left out, the last ones first, until the table fits.
     """
     rest = iter(rows)
     first = list(islice(rest, seen_first))
-    layout = _layout(first, names, look, spare)
-    if look.header if header is None else header:
-        yield _line([(column.name, "bold") for column in layout], layout, look)
+    layout = _layout(first, names, options, spare)
+    if options.header if header is None else header:
+        yield _line([(column.name, "bold") for column in layout], layout, options)
     for row in chain(first, rest):
         values = [row.get(column.name) for column in layout]
-        yield _line([(cell(value), style_of(value)) for value in values], layout, look)
+        yield _line([(cell(value), style_of(value)) for value in values], layout, options)
 
 
-def _layout(rows: list[Row], names: Sequence[str], look: Look, spare: Collection[str]) -> list[_Column]:
+def _layout(rows: list[Row], names: Sequence[str], options: RenderOptions, spare: Collection[str]) -> list[_Column]:
     layout = []
     for name in names:
         values = [row.get(name) for row in rows]
         width = max([cells(name), *(cells(cell(value)) for value in values)])
         layout.append(_Column(name, width, _is_numeric(values), None))
-    room = None if look.wide or look.width is None else look.width
+    room = None if options.wide or options.width is None else options.width
     if room is None or not layout:
         return layout
     flexible = {name for name in names if _may_be_cut(name, [row.get(name) for row in rows])}
@@ -120,16 +120,16 @@ def _shrink(layout: list[_Column], flexible: set[str], room: int) -> list[_Colum
     return cut(NARROWEST, None)
 
 
-def _line(texts: list[tuple[str, str]], layout: list[_Column], look: Look) -> str:
+def _line(texts: list[tuple[str, str]], layout: list[_Column], options: RenderOptions) -> str:
     limited = [column.limit is not None for column in layout]
-    if any(limited) and _length(texts, layout) > (look.width or 0):
+    if any(limited) and _length(texts, layout) > (options.width or 0):
         texts = [
             (clip(text, max(column.limit, column.width)) if column.limit is not None else text, style)
             for (text, style), column in zip(texts, layout, strict=True)
         ]
     out = []
     for number, ((text, style), column) in enumerate(zip(texts, layout, strict=True), 1):
-        missing, shown = blanks(text, column.width), paint(text, style, look.color)
+        missing, shown = blanks(text, column.width), paint(text, style, options.color)
         # No blanks at a line's end: they would wrap on a narrow terminal.
         out.append(missing + shown if column.right else shown if number == len(layout) else shown + missing)
     return GAP.join(out) + "\n"

@@ -1,4 +1,4 @@
-"""``text`` and ``wide``: for people at a terminal, and for the lines that other programs read."""
+"""``text`` and ``wide``: for users at a terminal, and for the lines that other programs read."""
 
 from __future__ import annotations
 
@@ -8,90 +8,145 @@ from typing import Any
 
 from kshell import escape
 from kshell.engine.result import Branch, Drawing, Nothing, Report, Row, Rows, Text, Tree, Value
-from kshell.render.cells import GAP, cell, cells
+from kshell.render.cells import GAP, blanks, cell, cells, is_scalar
 from kshell.render.color import paint, style_of
-from kshell.render.look import Look, Renderers, nothing
-from kshell.render.objects import INDENT, object_lines, value_lines
+from kshell.render.options import Renderers, RenderOptions, nothing
+
+# --- objects: aligned ``key  value`` lines; nested ones indented, lists of objects as tables --------------------------
 
 
-def text(result: Text, look: Look) -> Iterator[str]:
+INDENT = "  "
+_SHORT = 3
+"""A nested object of so many scalars stays on one line: ``metadata.version  min=1, max=29``."""
+
+
+def value_lines(value: Any, options: RenderOptions) -> Iterator[str]:
+    """Any value: an object or a list of objects over several lines, everything else on one."""
+    if isinstance(value, Mapping) and value:
+        yield from object_lines(value, options)
+    elif _is_nested(value, depth=0):
+        yield from _list_lines(value, options)
+    else:
+        yield paint(cell(value, ", "), style_of(value), options.color) + "\n"
+
+
+def object_lines(value: Mapping[str, Any], options: RenderOptions, depth: int = 0) -> Iterator[str]:
+    """``key  value`` lines, the values of one object aligned."""
+    inline = [cells(escape.terminal(str(key))) for key, item in value.items() if not _is_nested(item, depth)]
+    width = max(inline, default=0)
+    for key, item in value.items():
+        name = escape.terminal(str(key))
+        if not _is_nested(item, depth):
+            shown = paint(cell(item, ", "), style_of(item), options.color)
+            yield f"{paint(name, 'bold', options.color)}{blanks(name, width)}  {shown}\n"
+            continue
+        yield paint(name, "bold", options.color) + "\n"
+        lines = object_lines(item, options, depth + 1) if isinstance(item, Mapping) else _list_lines(item, options)
+        yield from (INDENT + line for line in lines)
+
+
+def _is_nested(value: Any, depth: int) -> bool:
+    if is_scalar(value) or not value:
+        return False
+    if isinstance(value, Mapping):
+        return not (depth > 0 and len(value) <= _SHORT and all(map(is_scalar, value.values())))
+    return not all(map(is_scalar, value))
+
+
+def _list_lines(value: list[Any], options: RenderOptions) -> Iterator[str]:
+    """A list of objects as a table of all their keys; any other list one element a line."""
+    if all(isinstance(item, Mapping) and item for item in value):
+        names = list(dict.fromkeys(str(key) for item in value for key in item))
+        if all(name.isprintable() for name in names):
+            from kshell.render.table import table  # late: few values are lists of objects
+
+            # Whoever looks at one thing wants all of it: only tables of many things are cut to fit.
+            yield from table(value, names, options._replace(width=None), header=True)
+            return
+    yield from (cell(item, ", ") + "\n" for item in value)
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def text(result: Text, options: RenderOptions) -> Iterator[str]:
     """The words; Markdown loses its marks and is broken to the terminal's width; a drawing is drawn to it."""
     if isinstance(result, Drawing):
-        yield from _drawing(result, look)
+        yield from _drawing(result, options)
     elif result.markdown:
         from kshell.render.prose import to_terminal
 
-        yield from to_terminal(result.text, look)
+        yield from to_terminal(result.text, options)
     elif result.text:
         yield from (escape.terminal(line) + "\n" for line in result.text.removesuffix("\n").split("\n"))
 
 
-def _drawing(result: Drawing, look: Look) -> Iterator[str]:
+def _drawing(result: Drawing, options: RenderOptions) -> Iterator[str]:
     """80 columns where there is no terminal."""
-    for parts in result.draw(look.width or 80):
-        yield "".join(paint(escape.terminal(part), style_of(part), look.color) for part in parts).rstrip() + "\n"
+    for parts in result.draw(options.width or 80):
+        yield "".join(paint(escape.terminal(part), style_of(part), options.color) for part in parts).rstrip() + "\n"
 
 
-def value(result: Value, look: Look) -> Iterator[str]:
+def value(result: Value, options: RenderOptions) -> Iterator[str]:
     """A string as it is, an empty one as an empty line; ``-`` for null; an object as aligned lines."""
-    return iter(["\n"]) if result.value == "" else value_lines(result.value, look)
+    return iter(["\n"]) if result.value == "" else value_lines(result.value, options)
 
 
-# --- rows ------------------------------------------------------------------------------------------------------------
+# --- rows -----------------------------------------------------------------------------------------------------------
 
 
-def rows(result: Rows, look: Look) -> Iterator[str]:
+def rows(result: Rows, options: RenderOptions) -> Iterator[str]:
     """By style; a block with a heading for every run of rows with the same ``group``."""
     if result.group is None:
-        yield from _block(result, iter(result), look)
+        yield from _block(result, iter(result), options)
         return
     group, between = result.group, ""
     for key, block in groupby(result, key=lambda row: row.get(group)):
-        heading = "" if key in (None, "") else paint(cell(key), "bold", look.color) + ":\n"
+        heading = "" if key in (None, "") else paint(cell(key), "bold", options.color) + ":\n"
         if between or heading:
             yield between + heading
-        yield from _block(result, block, look)
+        yield from _block(result, block, options)
         between = "\n"
 
 
-def _block(result: Rows, block: Iterator[Row], look: Look) -> Iterator[str]:
+def _block(result: Rows, block: Iterator[Row], options: RenderOptions) -> Iterator[str]:
     if result.style == "values":
-        return _values(block, look)
-    if result.style == "lines" and not look.wide:
+        return _values(block, options)
+    if result.style == "lines" and not options.wide:
         line, column = result.line, result.line_column
         return (_as_line(row.get(column) if line is None else line(row)) for row in block)
-    if result.style == "names" and not look.wide:
-        if look.width is None or result.one_per_line or result.live:
-            return (_name(row, look)[1] + "\n" for row in block)
-        return _in_columns([_name(row, look) for row in block], look.width)
+    if result.style == "names" and not options.wide:
+        if options.width is None or result.one_per_line or result.live:
+            return (_name(row, options)[1] + "\n" for row in block)
+        return _in_columns([_name(row, options) for row in block], options.width)
     from kshell.render.table import SEEN_FIRST, table
 
-    columns = [column for column in result.columns if look.wide or not column.wide]
+    columns = [column for column in result.columns if options.wide or not column.wide]
     spare = {column.name for column in columns if column.spare}
     names = [column.name for column in columns]
-    return table(block, names, look, seen_first=1 if result.live else SEEN_FIRST, spare=spare)
+    return table(block, names, options, seen_first=1 if result.live else SEEN_FIRST, spare=spare)
 
 
 def _as_line(line: Any) -> str:
     return (escape.terminal(line) if isinstance(line, str) else cell(line)) + "\n"
 
 
-def _values(block: Iterator[Row], look: Look) -> Iterator[str]:
+def _values(block: Iterator[Row], options: RenderOptions) -> Iterator[str]:
     """Each row's value below its path."""
     between = ""
     for row in block:
-        yield f"{between}{paint(escape.terminal(row['path']), 'bold', look.color)}:\n"
-        yield from value(Value(row["path"], "", row["value"]), look)
+        yield f"{between}{paint(escape.terminal(row['path']), 'bold', options.color)}:\n"
+        yield from value(Value(row["path"], "", row["value"]), options)
         between = "\n"
 
 
-def _name(row: Row, look: Look) -> tuple[int, str]:
+def _name(row: Row, options: RenderOptions) -> tuple[int, str]:
     """(width, name). Directories are marked for eyes only: at a pipe the names alone can be used as they are."""
     name = cell(row.get("name"))
     if row.get("type") != "directory":
         return cells(name), name
-    mark = "" if look.width is None else "/"
-    return cells(name) + len(mark), paint(name, "directory", look.color) + mark
+    mark = "" if options.width is None else "/"
+    return cells(name) + len(mark), paint(name, "directory", options.color) + mark
 
 
 def _in_columns(names: list[tuple[int, str]], width: int) -> Iterator[str]:
@@ -123,49 +178,49 @@ def _grid(sizes: list[int], width: int) -> tuple[int, list[int]]:
     raise AssertionError("one column always fits")
 
 
-# --- trees and reports -----------------------------------------------------------------------------------------------
+# --- trees and reports ----------------------------------------------------------------------------------------------
 
 
-def tree(result: Tree, look: Look) -> Iterator[str]:
+def tree(result: Tree, options: RenderOptions) -> Iterator[str]:
     """Branches drawn as ``tree`` does; with values, an object's keys stand below its name."""
     from kshell.render.plain import trees
 
     for root in trees(result.root):
-        yield from _branch(root, "", "", result.values, look)
+        yield from _branch(root, "", "", result.values, options)
 
 
-def _branch(branch: Branch, lead: str, below: str, values: bool, look: Look) -> Iterator[str]:
+def _branch(branch: Branch, lead: str, below: str, values: bool, options: RenderOptions) -> Iterator[str]:
     """``lead`` is drawn before the branch's own line, ``below`` before every line further down."""
     name = escape.terminal(branch.name)
     if branch.children is None and not branch.left_out:
-        yield from _leaf(name, branch.value, lead, below, look) if values else [f"{lead}{name}\n"]
+        yield from _leaf(name, branch.value, lead, below, options) if values else [f"{lead}{name}\n"]
         return
-    yield f"{lead}{paint(name, 'directory', look.color)}\n"
+    yield f"{lead}{paint(name, 'directory', options.color)}\n"
     children = branch.children or []
     for number, child in enumerate(children, 1):
         last = number == len(children) and not branch.left_out
         yield from _branch(
-            child, below + ("└── " if last else "├── "), below + ("    " if last else "│   "), values, look
+            child, below + ("└── " if last else "├── "), below + ("    " if last else "│   "), values, options
         )
     if branch.left_out:
-        yield f"{below}└── {paint(f'… {branch.left_out} more', 'dim', look.color)}\n"
+        yield f"{below}└── {paint(f'… {branch.left_out} more', 'dim', options.color)}\n"
 
 
-def _leaf(name: str, value: Any, lead: str, below: str, look: Look) -> Iterator[str]:
+def _leaf(name: str, value: Any, lead: str, below: str, options: RenderOptions) -> Iterator[str]:
     if not isinstance(value, Mapping) or not value:
-        yield f"{lead}{name}  {paint(cell(value, ', '), style_of(value), look.color)}\n"
+        yield f"{lead}{name}  {paint(cell(value, ', '), style_of(value), options.color)}\n"
         return
     yield f"{lead}{name}\n"
-    yield from (below + line for line in object_lines(value, look))
+    yield from (below + line for line in object_lines(value, options))
 
 
-def report(result: Report, look: Look) -> Iterator[str]:
+def report(result: Report, options: RenderOptions) -> Iterator[str]:
     """Sections with their titles, what they hold indented, an empty line between them."""
     between = ""
     for section in result.sections:
-        title = paint(escape.terminal(section.title), style_of(section.title) or "bold", look.color)
+        title = paint(escape.terminal(section.title), style_of(section.title) or "bold", options.color)
         indent = INDENT if title else ""
-        below = look._replace(width=None if look.width is None else look.width - len(indent))
+        below = options._replace(width=None if options.width is None else options.width - len(indent))
         if between or title:
             yield between + (title + "\n" if title else "")
         lines = rows(section.body, below) if isinstance(section.body, Rows) else object_lines(section.body, below)

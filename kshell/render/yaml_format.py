@@ -11,7 +11,7 @@ from kshell import escape
 from kshell.engine.result import Nothing, Report, Result, Rows, Text, Tree, Value
 from kshell.render import plain
 from kshell.render.color import highlight
-from kshell.render.look import Look, Renderers, nothing
+from kshell.render.options import Renderers, RenderOptions, nothing
 
 _AT_ONCE = 100
 """Rows given to the dumper together: starting it costs more than a row."""
@@ -71,9 +71,9 @@ def _list(result: Rows) -> Iterator[str]:
         some = list(islice(items, at_once))
 
 
-def _render(result: Result, look: Look) -> Iterator[str]:
+def _render(result: Result, options: RenderOptions) -> Iterator[str]:
     chunks = _list(result) if isinstance(result, Rows) else _whole(result)
-    return highlight(chunks, "yaml") if look.color else chunks
+    return highlight(chunks, "yaml") if options.color else chunks
 
 
 FORMATS: dict[str, Renderers] = {

@@ -82,5 +82,5 @@ def _facts(quorum: Row, replicas: list[_Replica]) -> list[str]:
         found.append("nobody lags")
     else:
         found.append(f"{slowest.role} {slowest.id} lags the most, by {theme.counted(int(slowest.lag), 'offset')}")
-    silent = [one for replica in replicas if replica.lag is None]
+    silent = [replica for replica in replicas if replica.lag is None]
     return [*found, f"the lag of {len(silent)} is unknown"] if silent else found

@@ -37,7 +37,7 @@ class _Counted(NamedTuple):
     "records by type over time", needs=("offset", "timestampMs", "type", "data"), commands=("log", "dump", "follow")
 )
 def draw(rows: list[Row]) -> Drawn:
-    """One row per record. Records that all have one time are only counted by type. Raises UsageError without any time."""
+    """One row per record; records that all have one time are only counted by type."""
     timed = [(time, str(row["type"])) for row in rows if (time := number(row["timestampMs"])) is not None and time >= 0]
     if not timed:
         raise NothingToDraw("no record has a time")

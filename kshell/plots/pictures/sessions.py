@@ -27,7 +27,7 @@ def draw(rows: list[Row]) -> Drawn:
             found.setdefault(_name(row), []).append((row, start, number(row["toMs"])))
     if not found:
         raise NothingToDraw("no row says when it begins")
-    last = max(_end(*one) for told in found.values() for one in told)
+    last = max(_end(*state) for told in found.values() for state in told)
     bad = [(_fenced(told), float(len(told))) for told in found.values()]
     names = list(found)
     kept = [names[place] for place in panels.worst(len(names), bad)][: intervals.MOST]

@@ -21,8 +21,8 @@ def draw(rows: list[Row]) -> Drawn:
     last = max([at for _, at in known] + [end for row, _ in known if (end := number(row.get("lastMs"))) is not None])
     by_cluster = len({row["clusterId"] for row, _ in known}) > 1
     lanes: dict[str, list[tuple[Row, float]]] = {}
-    for row, at in sorted(known, key=lambda one: (one[1], number(one[0]["offset"]) or 0)):
-        feature = f" · {row['feature']}" if len({one["feature"] for one, _ in known}) > 1 else ""
+    for row, at in sorted(known, key=lambda change: (change[1], number(change[0]["offset"]) or 0)):
+        feature = f" · {row['feature']}" if len({change["feature"] for change, _ in known}) > 1 else ""
         lanes.setdefault(f"{row['clusterId']}{feature}" if by_cluster else str(row["feature"]), []).append((row, at))
     names = sorted(lanes)
     kept = [names[at] for at in panels.worst(len(names), [(float(len(lanes[name])),) for name in names])]
