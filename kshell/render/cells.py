@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from kshell import escape
@@ -49,16 +48,9 @@ def cells(text: str) -> int:
     """The columns that an escaped text takes on a terminal: East Asian wide characters take two, marks none."""
     if text.isascii():
         return len(text)
-    return sum(map(_char_cells, text))
+    from wcwidth import wcswidth  # late: most names are ASCII
 
-
-@lru_cache(4096)
-def _char_cells(char: str) -> int:
-    import unicodedata  # late: most names are ASCII
-
-    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    return max(0, wcswidth(text))
 
 
 def blanks(text: str, width: int) -> str:
@@ -70,10 +62,7 @@ def clip(text: str, width: int) -> str:
     """The text, or as much of it as leaves room for ``…`` within a width."""
     if cells(text) <= width:
         return text
-    used, end = 0, 0
-    for char in text:
-        used += _char_cells(char)
-        if used > width - 1:
-            break
-        end += 1
+    end = min(len(text), width)
+    while end and cells(text[:end]) > width - 1:
+        end -= 1
     return text[:end] + ELLIPSIS

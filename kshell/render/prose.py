@@ -1,15 +1,19 @@
-"""The part of Markdown that ``help`` and ``man`` are written in, for terminals and pages.
+"""The Markdown that ``help`` and ``man`` are written in, for terminals and pages: parsed by markdown-it.
 
 Headings, paragraphs, lists, fenced and indented code, tables; inside a line ``**bold**``, `` `code` `` and links.
-Anything else is words.
+Anything else stays text, HTML included.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import zip_longest
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
 
 from kshell import escape
 from kshell.render.cells import blanks, cells
@@ -18,94 +22,81 @@ from kshell.render.options import RenderOptions
 
 _WIDEST = 100
 """Columns of the longest line that is pleasant to read."""
-_ITEM = re.compile(r"(\s*)([-*]|\d+\.)\s+(.*)", re.DOTALL)
-_SPAN = re.compile(r"`([^`]+)`|\*\*(.+?)\*\*|\[([^\]]+)\]\(([^)\s]+)\)", re.DOTALL)
+_RULES = ("heading", "list", "fence", "code", "table", "backticks", "emphasis", "link", "escape")
 
 
-@dataclass(frozen=True)
-class Block:
-    """``kind``: heading (``level`` 1 to 6), paragraph, item (``lead``: its indentation and mark), code or table."""
+class Span(NamedTuple):
+    """Part of a line. ``kind``: ``""``, ``code``, ``bold`` or ``link``; ``address``: where a link leads."""
 
     kind: str
-    lines: list[str]
+    text: str
+    address: str = ""
+
+
+class Block(NamedTuple):
+    """``kind``: heading (``level`` 1 to 6), paragraph, item (``lead``: its indentation and mark), code or table.
+
+    ``rows``: of a table its cells, the header first; of code its lines; of everything else one cell.
+    """
+
+    kind: str
+    rows: Sequence[Sequence[Sequence[Span]]]
     level: int = 0
     lead: str = ""
 
     @property
-    def words(self) -> str:
-        return " ".join(line.strip() for line in self.lines)
+    def spans(self) -> Sequence[Span]:
+        """All of a block that is one cell."""
+        return self.rows[0][0]
 
 
-Span = tuple[str, str, str]
-"""(kind: ``""``, ``code``, ``bold`` or ``link``; text; the link's address)."""
+@cache
+def _parser() -> MarkdownIt:
+    return MarkdownIt("zero").enable(_RULES)
 
 
 def blocks(text: str) -> Iterator[Block]:
     """The blocks of a text, in order."""
-    lines = text.split("\n")
-    at = 0
-    while at < len(lines):
-        end, block = _block(lines, at)
-        if block is not None:
-            yield block
-        at = end
+    for node in SyntaxTreeNode(_parser().parse(text)).children:
+        yield from _blocks(node)
 
 
-def _block(lines: list[str], at: int) -> tuple[int, Block | None]:
-    """The block that starts at a line, if one does, and the line after it."""
-    line = lines[at]
-    if not line.strip():
-        return at + 1, None
-    if line.startswith("```"):
-        end = next((n for n in range(at + 1, len(lines)) if lines[n].startswith("```")), len(lines))
-        return end + 1, Block("code", lines[at + 1 : end])
-    if match := re.match(r"(#{1,6})\s+(.*)", line):
-        return at + 1, Block("heading", [match[2]], level=len(match[1]))
-    if line.startswith("    "):
-        end = _while(lines, at, lambda one: one.startswith("    "))
-        return end, Block("code", [one[4:] for one in lines[at:end]])
-    if line.startswith("|"):
-        end = _while(lines, at, lambda one: one.startswith("|"))
-        return end, Block("table", lines[at:end])
-    end = _while(lines, at + 1, _goes_on)
-    if item := _ITEM.match(line):
-        return end, Block("item", [item[3], *lines[at + 1 : end]], lead=f"{item[1]}{item[2]} ")
-    return end, Block("paragraph", lines[at:end])
+def _blocks(node: SyntaxTreeNode, indent: str = "") -> Iterator[Block]:
+    if node.type in ("fence", "code_block"):
+        yield Block("code", [[[Span("code", line)]] for line in node.content.removesuffix("\n").split("\n")])
+    elif node.type == "table":
+        yield Block(
+            "table", [[_spans(cell) for cell in row.children] for section in node.children for row in section.children]
+        )
+    elif node.type == "heading":
+        yield Block("heading", [[_spans(node)]], level=int(node.tag[1]))
+    elif node.type == "paragraph":
+        yield Block("paragraph", [[_spans(node)]])
+    else:
+        for item in node.children:
+            lead = f"{indent}{item.info}{item.markup} "
+            for block in (block for child in item.children for block in _blocks(child, indent + "  ")):
+                yield block._replace(kind="item", lead=lead) if block.kind == "paragraph" else block
+                lead = " " * len(lead)
 
 
-def _while(lines: list[str], at: int, holds: Callable[[str], bool]) -> int:
-    while at < len(lines) and holds(lines[at]):
-        at += 1
-    return at
+def _spans(node: SyntaxTreeNode) -> list[Span]:
+    """The parts of a block that is one line of text."""
+    return [_span(part) for inline in node.children for part in inline.children]
 
 
-def _goes_on(line: str) -> bool:
-    """Whether a line continues the paragraph or item above it."""
-    return bool(line.strip()) and not line.startswith(("```", "#", "|")) and _ITEM.match(line) is None
-
-
-def spans(text: str) -> Iterator[Span]:
-    """A line's parts."""
-    at = 0
-    for match in _SPAN.finditer(text):
-        if match.start() > at:
-            yield "", text[at : match.start()], ""
-        at = match.end()
-        if match[1]:
-            yield "code", match[1], ""
-        elif match[2]:
-            yield "bold", match[2], ""
-        else:
-            yield "link", match[3], match[4]
-    if at < len(text):
-        yield "", text[at:], ""
-
-
-def table_rows(lines: list[str]) -> list[list[str]]:
-    """A table's cells, the header first, without the line of dashes."""
-    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))] for line in lines]
-    rows = [row for row in rows if not all(re.fullmatch(":?-+:?", cell) for cell in row)]
-    return [[cell.replace("\\|", "|") for cell in row] for row in rows]
+def _span(part: SyntaxTreeNode) -> Span:
+    """What stands inside bold or a link is text."""
+    inside = "".join(_span(child).text for child in part.children)
+    if part.type == "strong":
+        return Span("bold", inside)
+    if part.type == "link":
+        return Span("link", inside, str(part.attrs["href"]))
+    if part.type == "em":
+        return Span("", f"{part.markup}{inside}{part.markup}")
+    if part.type == "softbreak":
+        return Span("", " ")
+    return Span("code" if part.type == "code_inline" else "", part.content)
 
 
 # --- a terminal -----------------------------------------------------------------------------------------------------
@@ -122,20 +113,19 @@ def to_terminal(text: str, options: RenderOptions) -> Iterator[str]:
             yield "\n"
         before = block.kind
         if block.kind == "code":
-            yield from ("    " + paint(escape.terminal(line), "code", options.color) + "\n" for line in block.lines)
+            for [[line]] in block.rows:
+                yield "    " + paint(escape.terminal(line.text), "code", options.color) + "\n"
         elif block.kind == "table":
-            yield from _terminal_table(table_rows(block.lines), options)
+            yield from _terminal_table(block, options)
         elif block.kind == "heading":
-            yield (
-                paint(" ".join(_unstyled(word) for word in _words(block.words, options)), "bold", options.color) + "\n"
-            )
+            yield paint(_unstyled(block.spans, options), "bold", options.color) + "\n"
         else:
             yield from _wrapped(block, options)
 
 
-def _words(text: str, options: RenderOptions) -> list[Word]:
+def _words(spans: Sequence[Span], options: RenderOptions) -> list[Word]:
     words: list[Word] = [[]]
-    for kind, part, address in spans(text):
+    for kind, part, address in spans:
         shown = f"`{part}`" if kind == "code" and not options.color else part
         shown += f" ({address})" if address and address != part else ""
         for number, piece in enumerate(re.split(r"\s+", shown)):
@@ -146,15 +136,15 @@ def _words(text: str, options: RenderOptions) -> list[Word]:
     return [word for word in words if word]
 
 
-def _unstyled(word: Word) -> str:
-    return "".join(part for part, _ in word)
+def _unstyled(spans: Sequence[Span], options: RenderOptions) -> str:
+    return " ".join("".join(part for part, _ in word) for word in _words(spans, options))
 
 
 def _wrapped(block: Block, options: RenderOptions) -> Iterator[str]:
     hanging = " " * len(block.lead)
     widest = _WIDEST if options.width is None else min(options.width, _WIDEST)
     line, used = block.lead, len(block.lead)
-    for word in _words(block.words, options):
+    for word in _words(block.spans, options):
         size = sum(cells(part) for part, _ in word)
         if used > len(hanging) and used + 1 + size > widest:
             yield line + "\n"
@@ -165,8 +155,8 @@ def _wrapped(block: Block, options: RenderOptions) -> Iterator[str]:
     yield line + "\n"
 
 
-def _terminal_table(rows: list[list[str]], options: RenderOptions) -> Iterator[str]:
-    plain = [[" ".join(_unstyled(word) for word in _words(cell, options)) for cell in row] for row in rows]
+def _terminal_table(block: Block, options: RenderOptions) -> Iterator[str]:
+    plain = [[_unstyled(cell, options) for cell in row] for row in block.rows]
     widths = [max(map(cells, column)) for column in zip_longest(*plain, fillvalue="")]
     for number, row in enumerate(plain):
         line = "  ".join(cell + blanks(cell, width) for cell, width in zip(row, widths, strict=False)).rstrip()
@@ -183,21 +173,19 @@ def to_html(text: str, highest: int = 1) -> Iterator[str]:
     """
     for block in blocks(text):
         if block.kind == "code":
-            yield "<pre>" + "\n".join(map(escape.html, block.lines)) + "</pre>\n"
+            yield "<pre>" + "\n".join(escape.html(line.text) for [[line]] in block.rows) + "</pre>\n"
         elif block.kind == "table":
-            yield from _html_table(table_rows(block.lines))
+            yield from _html_table(block)
         elif block.kind == "heading":
             level = min(block.level + highest - 1, 6)
-            yield f"<h{level}>{_inline(block.words)}</h{level}>\n"
-        elif block.kind == "item":
-            yield f"<p>{escape.html(block.lead)}{_inline(block.words)}</p>\n"
+            yield f"<h{level}>{_inline(block.spans)}</h{level}>\n"
         else:
-            yield f"<p>{_inline(block.words)}</p>\n"
+            yield f"<p>{escape.html(block.lead)}{_inline(block.spans)}</p>\n"
 
 
-def _inline(text: str) -> str:
+def _inline(spans: Sequence[Span]) -> str:
     out = []
-    for kind, part, address in spans(text):
+    for kind, part, address in spans:
         shown = escape.html(part)
         if kind == "link" and address.startswith(("https://", "http://")):
             shown = f'<a href="{escape.html(address)}">{shown}</a>'
@@ -208,9 +196,9 @@ def _inline(text: str) -> str:
     return "".join(out)
 
 
-def _html_table(rows: list[list[str]]) -> Iterator[str]:
+def _html_table(block: Block) -> Iterator[str]:
     yield "<table>\n"
-    for number, row in enumerate(rows):
+    for number, row in enumerate(block.rows):
         tag = "th" if number == 0 else "td"
         yield f"<tr>{''.join(f'<{tag}>{_inline(cell)}</{tag}>' for cell in row)}</tr>\n"
     yield "</table>\n"

@@ -26,7 +26,7 @@ def test_markdown() -> None:
     )
     assert printed(Text(source, markdown=True), "html") == (
         "<h5>ls</h5>\n"
-        '<p>A <b>b</b> <code>c&lt;</code> <a href="https://a.example/?x=&quot;y&quot;">d</a> e</p>\n'
+        '<p>A <b>b</b> <code>c&lt;</code> <a href="https://a.example/?x=%22y%22">d</a> [e](javascript:f)</p>\n'
         "<p>- one</p>\n"
         "<pre>a\nb</pre>\n"
         "<table>\n<tr><th>a</th></tr>\n<tr><td>b</td></tr>\n</table>\n"
