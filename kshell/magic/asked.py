@@ -6,8 +6,7 @@ import keyword
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kshell.engine.language import Line, Word, parse_line
-from kshell.engine.scan import Kind, scan
+from kshell.engine.language import Kind, Line, Word, parse_line, scan
 from kshell.errors import UsageError
 from kshell.magic.interpolate import Evaluate, interpolate
 from kshell.magic.words import Split, split
