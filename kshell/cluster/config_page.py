@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.config_entities import ask
 from kshell.engine.result import Report, Result, Section, Text
-from kshell.errors import CommandError, NodeError
+from kshell.errors import CommandError, NodeError, did_you_mean
 from kshell.metadata.config_types import NEWEST, TABLE, known_types
 from kshell.sources.brokers.config_entries import DEFAULT, UNKNOWN, Entry
 from kshell.tables.config_check import known_key, valid_values
@@ -107,10 +107,7 @@ def _resources(session: Session, nodes: Nodes) -> Iterator[Resource]:
 
 
 def _near(name: str) -> str | None:
-    import difflib  # late: only mistakes need it
-
-    close = difflib.get_close_matches(name, [key for kind in TABLE for key in known_types(kind)], n=3)
-    return f"did you mean {' or '.join(dict.fromkeys(close))}?" if close else None
+    return did_you_mean(name, [key for kind in TABLE for key in known_types(kind)], limit=3)
 
 
 def _page(facts: Mapping[str, Any]) -> str:

@@ -268,7 +268,7 @@ def _guarded(name: str) -> str:
     return f"./{name}" if name.startswith("-") or name == "~" else name
 
 
-def _named(place: Place, found: list[tuple[str, str, str]], total: int | None = None) -> Completions:
+def _named(place: Insertion, found: list[tuple[str, str, str]], total: int | None = None) -> Completions:
     offered = tuple(
         Candidate(place.written(name + mark, whole=not mark), name + mark, meta) for name, mark, meta in found
     )

@@ -12,9 +12,9 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from kshell.engine.arguments import SHAPING
 from kshell.engine.completion import Candidate, Completions, complete
 from kshell.engine.declaration import Command, Flag
-from kshell.engine.result import Nothing
 from kshell.engine.language import Kind, Token
 from kshell.engine.language import words as words_in
+from kshell.engine.result import Nothing
 from kshell.engine.session import Session
 from kshell.magic.words import CONNECT_FLAGS, OPTIONS
 from kshell.sources.choose import NoSource

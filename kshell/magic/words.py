@@ -11,7 +11,7 @@ from kshell.engine.arguments import SHAPING, flags_of
 from kshell.engine.declaration import Flag
 from kshell.engine.language import Word
 from kshell.engine.source_flags import PROPERTIES, SOURCES
-from kshell.errors import UsageError
+from kshell.errors import UsageError, did_you_mean
 
 OPTIONS = (
     Flag(("--context",), "run on the session of that name, else on that context of the configuration", "NAME"),
@@ -108,10 +108,7 @@ class _Splitter:
     def _lead(self, word: Word) -> None:
         name = word.text.partition("=")[0]
         if name not in _LEADING and word.text[:2] != "-o":
-            import difflib  # late: only mistakes need it
-
-            close = difflib.get_close_matches(name, [*_OWN, *_LEADING], n=2)
-            hint = f"did you mean {' or '.join(close)}?" if close else "%kafka --help lists the options"
+            hint = did_you_mean(name, [*_OWN, *_LEADING], "%kafka --help lists the options")
             raise UsageError(f"there is no option {name}", column=word.column, hint=hint)
         self._keep(word, self._shaping, _LEADING)
 

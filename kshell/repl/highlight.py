@@ -10,8 +10,8 @@ from prompt_toolkit.lexers import Lexer
 
 from kshell.engine import registry
 from kshell.engine.completion import State, resolve
-from kshell.engine.levels import node_at
 from kshell.engine.language import Kind, Token, scan
+from kshell.engine.levels import node_at
 from kshell.engine.session import Session
 from kshell.repl.terminal import masked
 from kshell.tree.globs import is_glob

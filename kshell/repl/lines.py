@@ -10,8 +10,8 @@ from typing import TextIO, cast
 
 from kshell.engine.completion import resolve
 from kshell.engine.execution import prepare
-from kshell.engine.result import Exit
 from kshell.engine.language import words as words_in
+from kshell.engine.result import Exit
 from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, DeadlineError, KshellError
 from kshell.escape import terminal as clean
