@@ -27,7 +27,6 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 
 def page(session: Session, name: str) -> Result:
     """An object for each type of resource that has the config. Raises CommandError where none has."""
-    session.remarks[:] = []
     told = dict(_told(session, name))
     found = {kind: _facts(kind, name, told.get(kind)) for kind in KINDS if kind in told or known_key(kind, name)}
     if not found:

@@ -52,7 +52,6 @@ def run(session: Session, args: Any) -> Result:
     # As super.users has them: several with a semicolon between them.
     listed = [one.strip() for text in args.super_user or () for one in text.split(";")]
     supers = [principal(one) for one in listed if one]
-    session.remarks[:] = []
     image = session.image
     untold = image[MISSING].get(("acls",))
     if untold is not None:

@@ -43,7 +43,6 @@ _USABLE = {True: "yes", False: "no", None: "unknown"}
 
 def run(session: Session, args: Any) -> Result:
     """A row a feature. Raises UsageError for a feature that is not known, NodeError when no node answers."""
-    session.remarks[:] = []
     wanted = _wanted(args.feature)
     from kshell.client.compatibility import check
     from kshell.cluster.members import live_nodes

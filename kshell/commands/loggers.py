@@ -48,7 +48,6 @@ _ROOT = "root"
 
 def run(session: Session, args: Any) -> Result:
     """Lists, or changes one logger after asking. Raises NodeError, UsageError; CommandError when the answer is no."""
-    session.remarks[:] = []
     node_id, level = _checked(args)
     from kshell.cluster.members import live_nodes
 
