@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.execution import Call, prepare_line
+from kshell.engine.front_end import time_limit
 from kshell.engine.result import Exit, Frames, Many, Nothing, Rows, Text, Value
 from kshell.engine.result import Result as Answer
 from kshell.engine.session import Session
-from kshell.errors import EXIT_INTERRUPTED, CommandError, DeadlineError, Interrupted, UsageError
+from kshell.errors import EXIT_INTERRUPTED, CommandError, Interrupted, UsageError
 from kshell.magic import live
 from kshell.magic.asked import Asked, asked, check_name, taken, typed_line
 from kshell.magic.display import show
@@ -19,7 +20,6 @@ from kshell.magic.errors import short, tell
 from kshell.magic.help import USAGE
 from kshell.magic.sessions import Sessions
 from kshell.magic.words import Split
-from kshell.render.answer import deadline
 from kshell.render.output import emit
 from kshell.result import Result
 from kshell.tree.image import iso
@@ -169,10 +169,8 @@ class Notebook:
     def _answered(self, name: str, call: Call, *, quiet: bool) -> Result:
         """Runs a command. What goes to a file or a program goes there; what has no end is shown while it comes."""
         try:
-            with deadline(call.shape.timeout):
+            with time_limit(call):
                 result = self._result(name, call, call.run(), quiet=quiet)
-        except DeadlineError as error:
-            raise call.session.why(error) from None
         except Exit:
             raise UsageError("exit: a cell ends by itself", hint="%kafka --close closes the session") from None
         finally:
