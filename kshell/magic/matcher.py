@@ -16,7 +16,7 @@ from kshell.engine.language import Kind, Token
 from kshell.engine.language import words as words_in
 from kshell.engine.result import Nothing
 from kshell.engine.session import Session
-from kshell.magic.words import CONNECT_FLAGS, OPTIONS
+from kshell.magic.lines import CONNECT_FLAGS, OPTIONS
 from kshell.sources.choose import NoSource
 
 if TYPE_CHECKING:

@@ -14,12 +14,10 @@ from kshell.engine.result import Result as Answer
 from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED, CommandError, Interrupted, UsageError
 from kshell.magic import live
-from kshell.magic.asked import Asked, asked, check_name, taken, typed_line
-from kshell.magic.display import show
-from kshell.magic.errors import short, tell
+from kshell.magic.display import short, show, tell
 from kshell.magic.help import USAGE
+from kshell.magic.lines import Asked, Split, asked, check_name, taken, typed_line
 from kshell.magic.sessions import Sessions
-from kshell.magic.words import Split
 from kshell.render.output import emit
 from kshell.result import Result
 from kshell.tree.image import iso

@@ -11,8 +11,8 @@ from kshell.engine.result import Result as Answer
 from kshell.errors import EXIT_OK
 from kshell.json_text import to_json
 from kshell.render import plain, render
+from kshell.result.frames import fields, row_names
 from kshell.result.held import held
-from kshell.result.types import fields, row_names
 
 if TYPE_CHECKING:
     from kshell.engine.execution import Call
