@@ -125,7 +125,7 @@ class _Splitter:
         self._flags = {name: flag for flag in flags for name in flag.names}
 
 
-class Asked(NamedTuple):
+class CellLine(NamedTuple):
     """A line as it was understood. ``quiet``: it ends with ``;``, and is not shown."""
 
     split: Split
@@ -134,7 +134,7 @@ class Asked(NamedTuple):
     is_comment: bool = False
 
 
-def asked(text: str, evaluate: Evaluate | None) -> Asked:
+def parse_cell_line(text: str, evaluate: Evaluate | None) -> CellLine:
     """The line, taken apart. ``evaluate`` gives the value of an expression in ``{{…}}``; without it those stay as they
     are. Raises UsageError.
     """
@@ -142,7 +142,7 @@ def asked(text: str, evaluate: Evaluate | None) -> Asked:
     if evaluate is not None and not any(word.text == "--no-interp" for word in _words_of(text)):
         text = interpolate(text, evaluate)
     line = parse_line(text)
-    return Asked(split(line.words), line, quiet, is_comment=bool(text.strip()) and not line.words)
+    return CellLine(split(line.words), line, quiet, is_comment=bool(text.strip()) and not line.words)
 
 
 def check_name(name: str) -> None:
@@ -172,7 +172,7 @@ def typed_line(text: str) -> str | None:
     return None if "{{" in text else text
 
 
-def taken(shaping: Sequence[Word], name: str) -> tuple[str | None, list[Word]]:
+def take_option(shaping: Sequence[Word], name: str) -> tuple[str | None, list[Word]]:
     """(the value of an option, ``None`` if it has none; the other words)."""
     value: str | None = None
     others: list[Word] = []
