@@ -15,12 +15,13 @@ from kshell.engine import registry
 from kshell.engine.arguments import SHAPING, parse_options
 from kshell.engine.declaration import Flag
 from kshell.engine.execution import Call, prepare, prepare_words
+from kshell.engine.front_end import Engine
 from kshell.engine.result import Exit, Text
 from kshell.engine.session import Session
 from kshell.engine.source_flags import PROPERTIES, SOURCES, given_sources
-from kshell.errors import EXIT_CODES, EXIT_INTERRUPTED, EXIT_OK, CommandError, DeadlineError, KshellError, UsageError
+from kshell.errors import EXIT_CODES, EXIT_INTERRUPTED, EXIT_OK, CommandError, KshellError, UsageError
 from kshell.escape import terminal as escape_terminal
-from kshell.render.answer import answer, deadline
+from kshell.render.answer import answer
 from kshell.render.color import use_color
 from kshell.render.output import OutputClosed, describe_error, emit
 from kshell.render.question import asker
@@ -40,7 +41,7 @@ _OPTIONS = (
     Flag(("--version",), "print the version"),
     Flag(("-h", "--help"), "print this help"),
 )
-_SAY_AT_MOST = 10
+_TOLD_AT_MOST = 10
 _STDIN = "-"
 
 
@@ -136,18 +137,16 @@ def _needs_none(command: list[str]) -> bool:
 
 
 class Runner:
-    """Runs commands one after another on one session, and says once what is wrong with the data."""
+    """Runs commands one after another on one session; the front end of one-shot commands and of scripts."""
 
     def __init__(self, session: Session, progress: Progress | None) -> None:
         self.session = session
         self._progress = progress
-        self._said: set[str] = set()
-        session.announce = lambda: self._say(session)
-        session.ask = asker(progress.clear if progress is not None else lambda: None)
+        self._engine = Engine(session, self, asker(self.finish))
 
     def words(self, words: list[str]) -> int:
         """One command in words that the operating system's shell has split."""
-        return self._run(prepare_words(self.session, words))
+        return self._engine.run(prepare_words(self.session, words))
 
     def lines(self, lines: Iterable[str], *, live: bool = False) -> int:
         """Lines of the command language; the first that does not end with 0 is the last, unless told to keep going.
@@ -167,30 +166,26 @@ class Runner:
     def _line(self, line: str) -> int:
         try:
             call = prepare(self.session, line)
-            return EXIT_OK if call is None else self._run(call)
+            return EXIT_OK if call is None else self._engine.run(call)
         except KshellError as error:
             complain(error, line)
             return error.exit_code
 
-    def _run(self, call: Call) -> int:
-        try:
-            with deadline(call.shape.timeout):
-                return answer(call, complain)
-        except DeadlineError as error:
-            raise call.session.why(error) from None
-        finally:
-            if self._progress is not None:
-                self._progress.clear()
-            self._say(call.session)
+    def answer(self, call: Call) -> int:
+        """Print the call's answer."""
+        return answer(call, complain)
 
-    def _say(self, session: Session) -> None:
-        for label, sentences in (("error", session.problems()), ("note", session.notes())):
-            new = [sentence for sentence in sentences if sentence not in self._said]
-            self._said.update(new)
-            for sentence in new[:_SAY_AT_MOST]:
-                print(f"kshell: {label}: {escape_terminal(sentence)}", file=sys.stderr)
-            if len(new) > _SAY_AT_MOST:
-                print(f"kshell: {label}: … and {len(new) - _SAY_AT_MOST} more: `info` lists them", file=sys.stderr)
+    def finish(self) -> None:
+        """Take the progress line away."""
+        if self._progress is not None:
+            self._progress.clear()
+
+    def tell(self, label: str, sentences: list[str]) -> None:
+        """Print sentences on standard error; of many, the first ones and how many more there are."""
+        for sentence in sentences[:_TOLD_AT_MOST]:
+            print(f"kshell: {label}: {escape_terminal(sentence)}", file=sys.stderr)
+        if len(sentences) > _TOLD_AT_MOST:
+            print(f"kshell: {label}: … and {len(sentences) - _TOLD_AT_MOST} more: `info` lists them", file=sys.stderr)
 
 
 def _given_lines(options: SimpleNamespace) -> Iterator[str]:

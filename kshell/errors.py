@@ -38,7 +38,7 @@ they may be secret.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 EXIT_OK = 0
@@ -57,6 +57,29 @@ EXIT_CODES: tuple[tuple[int, str], ...] = (
     (EXIT_INTERRUPTED, "interrupted"),
 )
 """Code -> what it means. README, ``--help``, ``help exit-codes``, ``man`` and the reference print these sentences."""
+
+
+def did_you_mean(
+    word: str,
+    names: Iterable[str],
+    otherwise: str | None = None,
+    *,
+    limit: int = 2,
+    write: Callable[[str], str] = str,
+) -> str | None:
+    """The hint for a name that does not exist.
+
+    Args:
+        word: what was typed.
+        names: the names that exist.
+        otherwise: the hint where no name is spelled like the word.
+        limit: names that are proposed at most.
+        write: how a name is written in the hint.
+    """
+    from difflib import get_close_matches  # late: only mistakes need it
+
+    matches = dict.fromkeys(get_close_matches(word, names, limit))
+    return f"did you mean {' or '.join(map(write, matches))}?" if matches else otherwise
 
 
 class KshellError(Exception):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kshell import errors
-from kshell.errors import CorruptDataError, KshellError, MissingCodecError, ServerError, UsageError
+from kshell.errors import CorruptDataError, KshellError, MissingCodecError, ServerError, UsageError, did_you_mean
 
 for _module in ("kshell.tables.where_tokens", "kshell.sources.choose", "kshell.spark.java"):
     importlib.import_module(_module)  # those that stand elsewhere
@@ -64,3 +64,11 @@ def test_what_is_carried_is_what_was_given() -> None:
     assert pickle.loads(pickle.dumps(UsageError("what", column=3))).column == 3
     placed = pickle.loads(pickle.dumps(MissingCodecError("no zstd", hint="install").at("a.log", 7)))
     assert (str(placed), placed.hint) == ("a.log: byte 7: no zstd", "install")
+
+
+def test_a_misspelled_name_is_answered_with_the_nearest_ones_and_an_odd_one_with_what_there_is() -> None:
+    names = ["topics", "topic", "brokers"]
+    assert did_you_mean("topcs", names) == "did you mean topics or topic?"
+    assert did_you_mean("topcs", names, limit=1, write="@{}".format) == "did you mean @topics?"
+    assert did_you_mean("xyzzy", names, "`help` lists them") == "`help` lists them"
+    assert did_you_mean("xyzzy", names) is None

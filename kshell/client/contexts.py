@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kshell import own_files
-from kshell.errors import CommandError, UsageError
+from kshell.errors import CommandError, UsageError, did_you_mean
 
 DIRECTORY, CONTROLLERS, SERVERS = "directory", "bootstrap_controllers", "bootstrap_servers"
 """The kinds of sources that a context may name; one without a kind leaves that to its properties file."""
@@ -45,10 +45,7 @@ class Contexts:
     def get(self, name: str) -> Context:
         """The context of that name. Raises UsageError, which proposes names that exist."""
         if name not in self.named:
-            import difflib
-
-            close = difflib.get_close_matches(name, self.named, n=2)
-            raise UsageError(f"{name}: no such context", hint=f"did you mean {' or '.join(close)}?" if close else _HINT)
+            raise UsageError(f"{name}: no such context", hint=did_you_mean(name, self.named, _HINT))
         return self.named[name]
 
     def add(self, context: Context) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.config_entities import ask
 from kshell.engine.result import Report, Result, Section, Text
-from kshell.errors import CommandError, NodeError
+from kshell.errors import CommandError, NodeError, did_you_mean
 from kshell.metadata.config_types import NEWEST, TABLE, known_types
 from kshell.sources.brokers.config_entries import DEFAULT, UNKNOWN, Entry
 from kshell.tables.config_check import known_key, valid_values
@@ -27,7 +27,6 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 
 def page(session: Session, name: str) -> Result:
     """An object for each type of resource that has the config. Raises CommandError where none has."""
-    session.remarks[:] = []
     told = dict(_told(session, name))
     found = {kind: _facts(kind, name, told.get(kind)) for kind in KINDS if kind in told or known_key(kind, name)}
     if not found:
@@ -107,10 +106,7 @@ def _resources(session: Session, nodes: Nodes) -> Iterator[Resource]:
 
 
 def _near(name: str) -> str | None:
-    import difflib  # late: only mistakes need it
-
-    close = difflib.get_close_matches(name, [key for kind in TABLE for key in known_types(kind)], n=3)
-    return f"did you mean {' or '.join(dict.fromkeys(close))}?" if close else None
+    return did_you_mean(name, [key for kind in TABLE for key in known_types(kind)], limit=3)
 
 
 def _page(facts: Mapping[str, Any]) -> str:

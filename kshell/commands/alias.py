@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Any
 
@@ -10,7 +9,7 @@ from kshell.engine.declaration import Arg, Command, Example
 from kshell.engine.language import parse_line, quote
 from kshell.engine.result import Nothing, Result, Rows, typed
 from kshell.engine.session import Session
-from kshell.errors import CommandError, UsageError
+from kshell.errors import CommandError, UsageError, did_you_mean
 
 _NAME = re.compile(r"[\w.+-][\w.+:@-]*\Z")
 
@@ -35,8 +34,7 @@ def run(session: Session, args: Any) -> Result:
 
 def _shown(session: Session, name: str | None) -> Rows:
     if name is not None and name not in session.aliases:
-        close = difflib.get_close_matches(name, session.aliases, n=2)
-        raise CommandError(f"{name}: no such alias", hint=f"did you mean {' or '.join(close)}?" if close else None)
+        raise CommandError(f"{name}: no such alias", hint=did_you_mean(name, session.aliases))
     rows = [{"name": one, "line": line} for one, line in sorted(session.aliases.items()) if name is None or one == name]
     return Rows(columns=typed("name:string line:string"), rows=rows)
 

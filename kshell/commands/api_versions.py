@@ -32,7 +32,6 @@ def run(session: Session, args: Any) -> Result:
     """A row for every API that some node offers. Raises NodeError when no node answers."""
     if args.node is not None and args.all:
         raise UsageError("api-versions: --node asks one node, --all every one: give one of them")
-    session.remarks[:] = []
     from kshell.client.compatibility import shared
     from kshell.cluster.members import live_nodes
     from kshell.cluster.node_versions import survey

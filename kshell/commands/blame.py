@@ -35,7 +35,7 @@ def run(session: Session, args: Any) -> Result:
     if place[:1] != HOME:
         raise UsageError(f"{join(place)}: blame knows what is below {join(HOME)}", hint="`log` knows of the quorum")
     blame, damage = _blame(session)
-    session.remarks[:] = [error.message for error in damage]
+    session.remarks += [error.message for error in damage]
     leaf = blame.leaf(place)
     if leaf is not None:
         rows = list(filter(args.where, blame.fields(place, leaf)))

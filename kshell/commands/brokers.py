@@ -45,7 +45,6 @@ _OF_CLUSTER = ("lowestSoftwareVersion", "highestSoftwareVersion")
 
 def run(session: Session, args: Any) -> Result:
     """Registrations as the source has them; with ``--software`` every broker is asked itself."""
-    session.remarks[:] = []
     image = image_for(session, "brokers", ("brokers", "topics") if args.load else ("brokers",))
     unasked = dict.fromkeys((field.name for field in _SOFTWARE), None) | {"softwareSource": "unknown"}
     rows: list[dict[str, Any]] = [{**row, **unasked} for row in broker_rows(session, image, None)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Arg, Command, Example, Flag
 from kshell.engine.result import Report, Result, Section
-from kshell.errors import EXIT_FINDING, EXIT_OK, SourceError, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, SourceError, UsageError, did_you_mean
 from kshell.metadata.authorizer import (
     ACL,
     DEFAULT,
@@ -52,7 +52,6 @@ def run(session: Session, args: Any) -> Result:
     # As super.users has them: several with a semicolon between them.
     listed = [one.strip() for text in args.super_user or () for one in text.split(";")]
     supers = [principal(one) for one in listed if one]
-    session.remarks[:] = []
     image = session.image
     untold = image[MISSING].get(("acls",))
     if untold is not None:
@@ -148,10 +147,7 @@ def principal(text: str) -> str:
 def _operation(text: str) -> str:
     name = text.upper().replace("-", "_")
     if name not in _ABLE:
-        import difflib  # late: only mistakes need it
-
-        close = difflib.get_close_matches(name, _ABLE, n=2)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"operations: {', '.join(_ABLE)}"
+        hint = did_you_mean(name, _ABLE, f"operations: {', '.join(_ABLE)}")
         raise UsageError(f"{text} is no operation", hint=hint)
     return name
 

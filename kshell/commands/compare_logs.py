@@ -69,7 +69,6 @@ _PARTING = tuple(Column(name) for name in ("copy", "offset", "epoch", "type", "d
 
 def run(session: Session, args: Any) -> Result:
     """A row a copy. Exit code 1 unless all are of one history, 4 for damage. Raises UsageError, SourceError."""
-    session.remarks[:] = []
     if len(args.copy) < 2:
         raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
     from kshell.cluster.copy_snapshots import Snapshots, compare_snapshots

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.engine.declaration import Arg, Command, Example
 from kshell.engine.predicates import code_of
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
-from kshell.errors import EXIT_OK, UsageError
+from kshell.errors import EXIT_OK, UsageError, did_you_mean
 from kshell.protocol.apis import api_name
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
@@ -43,7 +43,6 @@ _USABLE = {True: "yes", False: "no", None: "unknown"}
 
 def run(session: Session, args: Any) -> Result:
     """A row a feature. Raises UsageError for a feature that is not known, NodeError when no node answers."""
-    session.remarks[:] = []
     wanted = _wanted(args.feature)
     from kshell.client.compatibility import check
     from kshell.cluster.members import live_nodes
@@ -67,10 +66,7 @@ def _wanted(word: str | None) -> list[Feature]:
         return list(features().values())
     found = find(word)
     if not found:
-        import difflib  # late: only mistakes need it
-
-        close = difflib.get_close_matches(word.lower(), [*features(), *_kips()], n=2)
-        hint = f"did you mean {' or '.join(close)}?" if close else "`compat` without a name lists all features"
+        hint = did_you_mean(word.lower(), [*features(), *_kips()], "`compat` without a name lists all features")
         raise UsageError(f"compat: {word} is no feature or KIP that is known", hint=hint)
     return found
 

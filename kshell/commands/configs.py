@@ -28,7 +28,6 @@ _BY_TABLES = "judged by what Kafka 3.3 to 4.4 define"
 
 def run(session: Session, args: Any) -> Result:
     """Rows of the entities, or of everything that the log holds; or what there is to say of values."""
-    session.remarks[:] = []
     if args.overridden and args.effective:
         raise UsageError("configs: --overridden and --effective exclude each other")
     if args.entity[:1] == [_CHECK]:
@@ -72,7 +71,7 @@ def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[s
         if has_log:
             rows += rows_of_log(session.image["configs"], [described.resource], session.redaction, type=UNKNOWN)
     if failures and len(failures) == len(resources) and not rows and not has_log:
-        session.remarks[:] = []
+        session.remarks.clear()  # the failure says it
         raise failures[0]
     if not rows and not failures:
         session.remarks.append("nothing is set there: --effective shows what is in force")

@@ -147,7 +147,7 @@ def _remark(session: Session, old: Session, new: Session, place: Segments) -> No
     if old.source is new.source and new.source.has_log:
         older, newer = sorted((old, new), key=lambda one: one.image.provenance.offset)
         said += sentences(slips_between(older, newer), place)
-    session.remarks[:] = said
+    session.remarks += said
 
 
 def _line(row: Row) -> str:

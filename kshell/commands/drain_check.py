@@ -45,7 +45,6 @@ _FIELDS = (
 
 def run(session: Session, args: Any) -> Result:
     """A row a partition at risk; exit code 1 when there is one. Raises CommandError for a broker nobody knows."""
-    session.remarks[:] = []
     image = image_for(session, "drain-check", ("topics", "brokers", "configs"))
     leaving = frozenset(map(_broker_id, args.broker))
     least = min_isr_of(session, image, args)

@@ -23,7 +23,6 @@ _COLUMNS = typed("table:string rows:int64 file:string")
 
 def run(session: Session, args: Any) -> Result:
     """A row a table. Raises CommandError where the directory may not be written, UsageError without its extra."""
-    session.remarks[:] = []
     from kshell.tables.export import WRITERS
 
     if args.format is None:

@@ -61,7 +61,6 @@ _POSSIBLE = {True: "yes", False: "no", None: "unknown"}
 
 def run(session: Session, args: Any) -> Result:
     """Finalized features, a verdict on a change, or the table of levels. Raises UsageError, KshellError."""
-    session.remarks[:] = []
     if args.what not in (None, "map"):
         raise UsageError(f"features: {args.what}: not known", hint="features map lists the levels of all releases")
     changes = [bool(args.can_upgrade), bool(args.can_downgrade), args.what is not None]

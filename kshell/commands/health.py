@@ -35,7 +35,6 @@ _SHOWN = 5
 
 def run(session: Session, args: Any) -> Result:
     """A row a finding. The exit code counts those from ``--fail-on`` up that were chosen. Raises KshellError."""
-    session.remarks[:] = []
     found = examine(state_of(session, min_isr_of(session, session.image, args)), session.progress)
     rows = [row_of(one) for one in found.findings]
     counts = LEVELS[: LEVELS.index(args.fail_on) + 1]

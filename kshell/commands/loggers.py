@@ -10,7 +10,7 @@ from kshell.commands.api_versions import complete_node
 from kshell.engine.arguments import count
 from kshell.engine.declaration import Arg, Command, Example, Flag
 from kshell.engine.result import Result, Rows, typed
-from kshell.errors import CommandError, UsageError
+from kshell.errors import CommandError, UsageError, did_you_mean
 from kshell.metadata.values import NEWER_ENUM
 from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
@@ -48,7 +48,6 @@ _ROOT = "root"
 
 def run(session: Session, args: Any) -> Result:
     """Lists, or changes one logger after asking. Raises NodeError, UsageError; CommandError when the answer is no."""
-    session.remarks[:] = []
     node_id, level = _checked(args)
     from kshell.cluster.members import live_nodes
 
@@ -140,10 +139,7 @@ def _level_of(known: Iterable[Logger], name: str, member: Member) -> str | None:
     levels = {logger.name: logger.level for logger in known}
     if name in levels:
         return levels[name]
-    import difflib  # late: only mistakes need it
-
-    close = difflib.get_close_matches(name, levels, n=2)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"`loggers {member.name}` lists those there are"
+    hint = did_you_mean(name, levels, f"`loggers {member.name}` lists those there are")
     raise CommandError(f"loggers: {member.title} has no logger {name}", hint=hint)
 
 

@@ -32,7 +32,6 @@ _FIELDS = (
 
 def run(session: Session, args: Any) -> Result:
     """A row a command; as text, a script to read, edit and run."""
-    session.remarks[:] = []
     from kshell.cluster.restore import RESTORED, Tools, steps
     from kshell.engine.shell_words import quote
 

@@ -35,7 +35,6 @@ def run(session: Session, args: Any) -> Result:
         return _watched(session, args)
     if args.interval is not None:
         raise UsageError("quorum: -n is for --watch", hint="quorum --watch -n 1")
-    session.remarks[:] = []
     nodes = session.source.nodes
     told = _of_log(session) if nodes is None or session.until is not None else _of_nodes(nodes)
     result = Report([Section("", "", told)])

@@ -38,7 +38,6 @@ _FIELDS = (
 
 def run(session: Session, args: Any) -> Result:
     """A row a registration; with ``--stale`` the stale ones."""
-    session.remarks[:] = []
     image = image_for(session, "registrations", ("brokers", "topics"))
     rows: Any = [*_brokers(image), *_controllers(session, image)]
     if args.stale:

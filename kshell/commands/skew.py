@@ -57,7 +57,6 @@ class _Place:
 
 def run(session: Session, args: Any) -> Result:
     """A row a broker or a rack; people also see how far the fullest is from the mean."""
-    session.remarks[:] = []
     image = image_for(session, "skew", ("topics", "brokers"))
     places = _places(image, by_rack=args.rack)
     alone = _sole_racks(image) if args.rack else Counter[str | None]()

@@ -66,6 +66,8 @@ def _line(session: Session, line: str, place: str, *, keep_going: bool) -> Itera
         yield Part(None, None, error)
         return
     yield Part(call, result)
+    if session.announce is not None:
+        session.announce()  # the next line forgets what this one leaves to say
 
 
 COMMAND = Command(

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 def run(session: Session, args: Any) -> Result:
     """The rows of one SELECT. Raises UsageError for anything else, CommandError with DuckDB's words."""
-    session.remarks[:] = []
     from kshell.tables.query import query
 
     names, rows = query(session, args.query)

@@ -33,7 +33,6 @@ _MOST = 8
 
 def run(session: Session, args: Any) -> Result:
     """Ids, versions, quorum, counts, and findings of ``health`` from warning up, by kind. Raises KshellError."""
-    session.remarks[:] = []
     state = state_of(session, min_isr_of(session, session.image, args))
     found = examine(state, session.progress)
     sections = [

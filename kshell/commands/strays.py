@@ -44,7 +44,6 @@ _FIELDS = (
 
 def run(session: Session, args: Any) -> Result:
     """A row a finding; exit code 1 when there is one. Raises CommandError for a file that tells nothing."""
-    session.remarks[:] = []
     if args.log_dirs is None:
         raise UsageError(
             "strays: --log-dirs FILE is missing",

@@ -35,7 +35,6 @@ Told = tuple[str, int, Partitions]
 
 def run(session: Session, args: Any) -> Result:
     """A row a stretch of time in which leader, ISR and replicas stayed; for people, a plot. Raises KshellError."""
-    session.remarks[:] = []
     if args.all and args.target is not None:
         raise UsageError(
             "timeline: --all, or one topic or partition; not both", hint="`help timeline` shows how it is used"

@@ -38,7 +38,6 @@ _TONES = frozenset(("leader-lost", "unclean-election", "deleted"))
 
 def run(session: Session, args: Any) -> Result:
     """Events, state, the replicas' brokers, and a sentence. Raises KshellError."""
-    session.remarks[:] = []
     then = until(session, args.until)
     story = story_of(then, "why")
     topic, number = one_partition(then, story, args.partition)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kshell.engine.declaration import Command, Flag
-from kshell.errors import UsageError
+from kshell.errors import UsageError, did_you_mean
 
 FORMATS = ("text", "wide", "json", "jsonl", "yaml", "csv", "tsv", "markdown", "html")
 COLORS = ("auto", "always", "never")
@@ -196,15 +196,12 @@ class _Reader:
             raise self._fault(f"{name}: {word!r} is none of {', '.join(flag.choices)}")
         return value
 
-    def _fault(self, message: str, hint: str = "") -> UsageError:
+    def _fault(self, message: str, hint: str | None = None) -> UsageError:
         return UsageError(f"{self._owner}: {message}" if self._owner else message, hint=hint or self._hint)
 
     def _unknown(self, name: str, where: str = "") -> UsageError:
-        import difflib  # late: only mistakes need it
-
         name = name.partition("=")[0]
-        close = difflib.get_close_matches(name, self._flags, n=2)
-        return self._fault(f"there is no option {name}{where}", f"did you mean {' or '.join(close)}?" if close else "")
+        return self._fault(f"there is no option {name}{where}", did_you_mean(name, self._flags))
 
 
 def _is_number(word: str) -> bool:

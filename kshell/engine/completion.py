@@ -13,9 +13,8 @@ from types import MappingProxyType
 from kshell.engine import registry
 from kshell.engine.arguments import flags_of, is_negative
 from kshell.engine.declaration import Arg, Command, Complete, Flag
-from kshell.engine.language import parse_line
+from kshell.engine.language import Insertion, Kind, Token, parse_line, scan
 from kshell.engine.levels import level_at, top_names
-from kshell.engine.scan import Kind, Part, Place, scan
 from kshell.engine.session import Session
 from kshell.errors import KshellError
 from kshell.tree.globs import is_glob
@@ -58,7 +57,7 @@ def complete(session: Session, before: str, more: Mapping[str, Command] = Mappin
         return _offer(word, 0, _commands(session, word.text, more))
     command = resolve(session, earlier, more)
     while command is not None and (line := _line_in(*command)):
-        command = resolve(session, [Part(Kind.WORD, 0, 0, text) for text in line])
+        command = resolve(session, [Token(Kind.WORD, 0, 0, text) for text in line])
     if command is None:
         return Completions(len(before))
     return _arguments(session, command[0], command[1], word)
@@ -74,12 +73,12 @@ def _line_in(command: Command, words: list[str]) -> list[str]:
     return []
 
 
-def _under_cursor(before: str) -> tuple[Part, list[Part], Kind]:
+def _under_cursor(before: str) -> tuple[Token, list[Token], Kind]:
     """The word that is being typed (perhaps empty), the words before it, and what kind of word it is."""
-    parts = scan(before)
-    words = [part for part in parts if part.kind is Kind.WORD]
-    last = parts[-1] if parts else None
-    empty = Part(Kind.WORD, len(before), len(before))
+    tokens = scan(before)
+    words = [token for token in tokens if token.kind is Kind.WORD]
+    last = tokens[-1] if tokens else None
+    empty = Token(Kind.WORD, len(before), len(before))
     if last is None:
         return empty, [], Kind.WORD
     if last.kind is Kind.WORD:
@@ -92,10 +91,10 @@ def _under_cursor(before: str) -> tuple[Part, list[Part], Kind]:
 
 
 def resolve(
-    session: Session, words: list[Part], more: Mapping[str, Command] = MappingProxyType({})
+    session: Session, words: list[Token], more: Mapping[str, Command] = MappingProxyType({})
 ) -> tuple[Command, list[str]] | None:
     """The command that the line's words name, through aliases, and the words after its name."""
-    name, rest, seen = words[0].text, [part.text for part in words[1:]], set[str]()
+    name, rest, seen = words[0].text, [token.text for token in words[1:]], set[str]()
     while not words[0].quoted and name in session.aliases and name not in seen:
         seen.add(name)
         try:
@@ -113,9 +112,9 @@ def resolve(
 # --- candidates ------------------------------------------------------------------------------------------------------
 
 
-def _offer(word: Part, cut: int, found: Iterable[Candidate]) -> Completions:
+def _offer(word: Token, cut: int, found: Iterable[Candidate]) -> Completions:
     """Candidates for the literal text of ``word`` from ``cut`` on, each a whole word."""
-    place = Place(word, cut)
+    place = Insertion(word, cut)
     offered = [Candidate(place.written(one.text, whole=True), one.display, one.meta) for one in found]
     return Completions(place.start, tuple(offered[:LIMIT]), len(offered))
 
@@ -129,7 +128,7 @@ def _commands(session: Session, typed: str, more: Mapping[str, Command] = Mappin
     return [Candidate(name, name, found[name]) for name in sorted(found) if name.startswith(typed)]
 
 
-def _arguments(session: Session, command: Command, words: list[str], word: Part) -> Completions:
+def _arguments(session: Session, command: Command, words: list[str], word: Token) -> Completions:
     state = State(command, words)
     ready = session.is_loaded or not command.needs_source
     if state.pending is not None:
@@ -241,11 +240,11 @@ def _asked(session: Session, ask: Complete, typed: str, ready: bool) -> list[Can
 # --- paths and files -------------------------------------------------------------------------------------------------
 
 
-def _paths(session: Session, word: Part) -> Completions:
+def _paths(session: Session, word: Token) -> Completions:
     """The names at the level of the tree that the cursor is in."""
     cut = word.text.rfind("/") + 1
     head, tail = word.text[:cut], word.text[cut:]
-    place = Place(word, cut)
+    place = Insertion(word, cut)
     if is_glob(word.pattern):
         return Completions(place.start)
     if tail == ".." or word.text == "~":
@@ -269,14 +268,14 @@ def _guarded(name: str) -> str:
     return f"./{name}" if name.startswith("-") or name == "~" else name
 
 
-def _named(place: Place, found: list[tuple[str, str, str]], total: int | None = None) -> Completions:
+def _named(place: Insertion, found: list[tuple[str, str, str]], total: int | None = None) -> Completions:
     offered = tuple(
         Candidate(place.written(name + mark, whole=not mark), name + mark, meta) for name, mark, meta in found
     )
     return Completions(place.start, offered, len(offered) if total is None else total)
 
 
-def _files(word: Part) -> Completions:
+def _files(word: Token) -> Completions:
     """Names in a directory of this machine."""
     cut = word.text.rfind("/") + 1
     head, tail = word.text[:cut], word.text[cut:]
@@ -289,4 +288,4 @@ def _files(word: Part) -> Completions:
             ]
     except (OSError, ValueError):
         found = []
-    return _named(Place(word, cut), sorted(found)[:LIMIT], len(found))
+    return _named(Insertion(word, cut), sorted(found)[:LIMIT], len(found))

@@ -46,7 +46,8 @@ class Call(NamedTuple):
     line: Line
 
     def run(self) -> Result:
-        """Runs the command. Raises KshellError."""
+        """Runs the command. The remarks that the command before it left are forgotten. Raises KshellError."""
+        self.session.remarks.clear()
         if getattr(self.arguments, "help", False):
             return registry.get("help").run(self.session, parse(registry.get("help"), [self.command.name]))
         return self.command.run(self.session, self.arguments)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kshell.engine import registry, usage
 from kshell.engine.conditions import CONDITIONS
-from kshell.errors import UsageError
+from kshell.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -26,10 +26,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 def unknown(word: str) -> UsageError:
     """The error for a word that is neither a command nor a subject; it proposes some of both."""
-    import difflib  # late: only mistakes need it
-
-    close = difflib.get_close_matches(word, (*registry.names(), *PAGES), n=2)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"`help` lists the commands; also {', '.join(PAGES)}"
+    hint = did_you_mean(word, (*registry.names(), *PAGES), f"`help` lists the commands; also {', '.join(PAGES)}")
     return UsageError(f"{word}: no such command", hint=hint)
 
 

@@ -7,14 +7,53 @@
 
 Quotes are a POSIX shell's: single quotes keep everything, double quotes let a backslash escape ``"`` and ``\\``, a bare
 backslash takes the meaning from what follows. Everything after an unquoted ``|`` is one command line for ``sh -c``.
+
+:func:`scan` is the only reader of this grammar. It never complains, so completion and highlighting can use it on a line
+that is still being typed; :func:`parse_line` raises for what such a line must not have when it is run.
 """
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple
 
 from kshell.errors import UsageError
 from kshell.tree.globs import escape
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    WORD = "word"
+    PIPE = "|"
+    PROGRAM = "program"
+    REDIRECTION = ">"
+    TARGET = "target"
+    EXCESS = "excess"
+    """After the file of a redirection, where only a comment may stand."""
+    COMMENT = "comment"
+
+
+class Token(NamedTuple):
+    """A piece of a line, ``line[start:end]``.
+
+    Attributes:
+        text: its literal meaning, without quotes and backslashes.
+        pattern: the same with quoted characters escaped, so that only unquoted ones are a glob's.
+        columns: for each character of ``text``, where it begins in the line.
+        open: the quote that is not closed, or a backslash with nothing behind it, or empty.
+        last_mark: the column of the last quote mark; -1 without one.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    text: str = ""
+    pattern: str = ""
+    columns: tuple[int, ...] = ()
+    open: str = ""
+    last_mark: int = -1
+    quoted: bool = False
 
 
 class Word(NamedTuple):
@@ -35,101 +74,179 @@ class Line(NamedTuple):
     program: str | None = None
 
 
+def scan(line: str) -> list[Token]:
+    """The tokens of a line, in order; blanks are left out."""
+    tokens: list[Token] = []
+    kind = Kind.WORD
+    at = _after_blanks(line, 0)
+    while at < len(line):
+        char = line[at]
+        if char == "#":
+            tokens.append(_rest(line, at, Kind.COMMENT))
+        elif char == "|" and kind is Kind.WORD:
+            tokens.append(Token(Kind.PIPE, at, at + 1, char))
+            program = _after_blanks(line, at + 1)
+            if program < len(line):
+                tokens.append(_rest(line, program, Kind.PROGRAM))
+        elif char == ">" and kind is Kind.WORD:
+            mark = ">>" if line.startswith(">>", at) else ">"
+            tokens.append(Token(Kind.REDIRECTION, at, at + len(mark), mark))
+            kind = Kind.TARGET
+        elif char in "|>":
+            tokens.append(Token(Kind.EXCESS, at, at + 1, char))
+        else:
+            tokens.append(_WordReader(line, at).token(kind))
+            kind = Kind.EXCESS if kind is Kind.TARGET else kind
+        at = _after_blanks(line, tokens[-1].end)
+    return tokens
+
+
+def words(line: str) -> list[Token]:
+    """The tokens that are words."""
+    return [token for token in scan(line) if token.kind is Kind.WORD]
+
+
 def parse_line(text: str) -> Line:
-    """Raises UsageError with the column of the fault."""
-    return _Reader(text).line()
+    """A line that is to be run. Raises UsageError with the column of the fault."""
+    words: list[Word] = []
+    tokens = iter(scan(text))
+    for token in tokens:
+        if token.kind is Kind.WORD:
+            _check_closed(token)
+            words.append(Word(token.text, token.pattern, token.start, token.quoted))
+        elif token.kind is Kind.PIPE:
+            program = next(tokens, None)
+            if not words:
+                raise UsageError("there is no command before the pipe", column=token.start)
+            if program is None:
+                raise UsageError("there is no program after the pipe", column=token.start)
+            return Line(words, program=program.text)
+        elif token.kind is Kind.REDIRECTION:
+            target, rest = next(tokens, None), next(tokens, None)
+            if not words:
+                raise UsageError("there is no command before the redirection", column=token.start)
+            if target is None or target.kind is not Kind.TARGET:
+                raise UsageError("there is no file after the redirection", column=token.start)
+            _check_closed(target)
+            if rest is not None and rest.kind is not Kind.COMMENT:
+                raise UsageError("only a comment may follow the file", column=rest.start)
+            return Line(words, target=target.text, append=token.text == ">>")
+    return Line(words)
 
 
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.words: list[Word] = []
+def _check_closed(token: Token) -> None:
+    if token.open == "\\":
+        raise UsageError("nothing follows the backslash", column=token.end - 1)
+    if token.open:
+        raise UsageError(f"the quote {token.open} is not closed", column=token.last_mark)
 
-    def line(self) -> Line:
-        while self._skip_blanks():
-            char = self.text[self.at]
-            if char == "#":
-                break
-            if char == "|":
-                return self._piped()
-            if char == ">":
-                return self._redirected()
-            self.words.append(self._word())
-        return Line(self.words)
 
-    def _skip_blanks(self) -> bool:
-        while self.at < len(self.text) and self.text[self.at].isspace():
-            self.at += 1
-        return self.at < len(self.text)
+def _after_blanks(line: str, at: int) -> int:
+    while at < len(line) and line[at].isspace():
+        at += 1
+    return at
 
-    def _piped(self) -> Line:
-        program = self.text[self.at + 1 :].strip()
-        if not self.words:
-            raise UsageError("there is no command before the pipe", column=self.at)
-        if not program:
-            raise UsageError("there is no program after the pipe", column=self.at)
-        return Line(self.words, program=program)
 
-    def _redirected(self) -> Line:
-        column = self.at
-        append = self.text.startswith(">>", self.at)
-        self.at += 2 if append else 1
-        if not self.words:
-            raise UsageError("there is no command before the redirection", column=column)
-        if not self._skip_blanks() or self.text[self.at] in "#|>":
-            raise UsageError("there is no file after the redirection", column=column)
-        target = self._word().text
-        if self._skip_blanks() and self.text[self.at] != "#":
-            raise UsageError("only a comment may follow the file", column=self.at)
-        return Line(self.words, target=target, append=append)
+def _rest(line: str, at: int, kind: Kind) -> Token:
+    return Token(kind, at, len(line), line[at:].rstrip())
 
-    def _word(self) -> Word:
-        start = self.at
-        text: list[str] = []
-        pattern: list[str] = []
+
+class _WordReader:
+    """Reads one word, from ``at`` on."""
+
+    def __init__(self, line: str, at: int) -> None:
+        self._line = line
+        self._start = self._at = at
+        self._text: list[str] = []
+        self._pattern: list[str] = []
+        self._columns: list[int] = []
+        self._open = ""
+        self._last_mark = -1
+
+    def token(self, kind: Kind) -> Token:
         quoted = False
-        while self.at < len(self.text):
-            char = self.text[self.at]
+        while self._at < len(self._line):
+            char = self._line[self._at]
             if char.isspace() or char in "|>":
                 break
             if char in "'\"":
                 quoted = True
-                inner = self._quoted(char)
-                text.append(inner)
-                pattern.append(escape(inner))
+                self._quotation(char)
             elif char == "\\":
                 quoted = True
-                literal = self.text[self.at + 1 : self.at + 2]
-                if not literal:
-                    raise UsageError("nothing follows the backslash", column=self.at)
-                self.at += 2
-                text.append(literal)
-                pattern.append(escape(literal))
+                if self._at + 1 < len(self._line):
+                    self._add(self._line[self._at + 1], escape(self._line[self._at + 1]), width=2)
+                else:
+                    self._open = char
+                    self._at += 1
             else:
-                self.at += 1
-                text.append(char)
-                pattern.append(char)
-        return Word("".join(text), "".join(pattern), start, quoted)
+                self._add(char, char)
+        text, pattern = "".join(self._text), "".join(self._pattern)
+        columns = tuple(self._columns)
+        return Token(kind, self._start, self._at, text, pattern, columns, self._open, self._last_mark, quoted)
 
-    def _quoted(self, mark: str) -> str:
-        start = self.at
-        self.at += 1
-        out: list[str] = []
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            self.at += 1
+    def _add(self, char: str, pattern: str, *, width: int = 1) -> None:
+        """``width``: columns that the character takes; two where a backslash stands before it."""
+        self._text.append(char)
+        self._pattern.append(pattern)
+        self._columns.append(self._at)
+        self._at += width
+
+    def _quotation(self, mark: str) -> None:
+        self._last_mark = self._at
+        self._at += 1
+        while self._at < len(self._line):
+            char = self._line[self._at]
             if char == mark:
-                return "".join(out)
-            if char == "\\" and mark == '"' and self.text[self.at : self.at + 1] in ('"', "\\"):
-                char = self.text[self.at]
-                self.at += 1
-            out.append(char)
-        raise UsageError(f"the quote {mark} is not closed", column=start)
+                self._last_mark = self._at
+                self._at += 1
+                return
+            escaped = self._line[self._at + 1 : self._at + 2]
+            if char == "\\" and mark == '"' and escaped in ('"', "\\"):
+                self._add(escaped, escape(escaped), width=2)
+            else:
+                self._add(char, escape(char))
+        self._open = mark
+
+
+_SPECIAL = frozenset("'\"\\|>#*?[]{}")
 
 
 def quote(word: str) -> str:
     """The word as it must be typed to mean itself."""
-    if word and not any(char.isspace() or char in "'\"\\|>#*?[]{}" for char in word):
+    if word and not any(char.isspace() or char in _SPECIAL for char in word):
         return word
     return "'" + word.replace("'", "'\\''") + "'"
+
+
+class Insertion:
+    """Where completion replaces the end of a word, and how the new text must be written to mean itself there.
+
+    What was typed stays unchanged, and an open quote stays open, unless a quote mark stands in what is replaced: then
+    the whole word is written again.
+    """
+
+    def __init__(self, word: Token, cut: int) -> None:
+        """``cut`` is where in ``word.text`` the replaced text begins."""
+        end = word.end - (word.open == "\\")
+        self.start = word.columns[cut] if cut < len(word.columns) else end
+        self._quote = word.open.strip("\\")
+        self._opening = self._before = ""
+        if word.last_mark >= self.start:
+            self.start, self._before, self._opening = word.start, word.text[:cut], self._quote
+        elif self._quote == '"' and cut and word.text[cut - 1] == "\\" and self.start - word.columns[cut - 1] == 1:
+            # A single backslash would escape what is written behind it, so it is written again as well.
+            self.start, self._before = word.columns[cut - 1], "\\"
+
+    def written(self, text: str, *, whole: bool) -> str:
+        """``text`` as it must be typed; ``whole`` when the word ends with it."""
+        return self._opening + _inside(self._before + text, self._quote) + (self._quote if whole else "")
+
+
+def _inside(text: str, mark: str) -> str:
+    """The text as it must be typed inside an open quote, or outside of any."""
+    if mark == "'":
+        return text.replace("'", "'\\''")
+    if mark:
+        return text.replace("\\", "\\\\").replace('"', '\\"')
+    return "".join(f"\\{char}" if char in _SPECIAL or char.isspace() else char for char in text)

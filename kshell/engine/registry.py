@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kshell.discovery import module_names
 from kshell.engine.declaration import Command
-from kshell.errors import UsageError
+from kshell.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -26,10 +26,7 @@ def names() -> tuple[str, ...]:
 def get(name: str) -> Command:
     """The command, imported now. Raises UsageError, which proposes names that exist."""
     if name not in names():
-        import difflib  # late: only mistakes need it
-
-        close = difflib.get_close_matches(name, names(), n=2)
-        hint = f"did you mean {' or '.join(close)}?" if close else "`help` lists the commands"
+        hint = did_you_mean(name, names(), "`help` lists the commands")
         raise UsageError(f"{name}: no such command", hint=hint)
     command: Command = importlib.import_module(f"{_PACKAGE}.{name.replace('-', '_')}").COMMAND
     return command

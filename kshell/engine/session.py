@@ -57,7 +57,7 @@ class Session(Journey):
         self.ask: Callable[[str], bool] | None = None
         """Asks the person who is there a question that is answered with yes or no; ``None`` where nobody is."""
         self.remarks: list[str] = []
-        """What the last command that read the source by itself (``dump``) leaves to say to a person."""
+        """Notes about the answer of the last command; :meth:`kshell.engine.execution.Call.run` empties the list."""
 
     @property
     def image(self) -> Image:

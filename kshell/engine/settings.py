@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.arguments import COLORS, FORMATS, count, seconds
-from kshell.errors import UsageError
+from kshell.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -78,10 +78,7 @@ def setting(name: str) -> Setting:
     """The setting of that name. Raises UsageError, which proposes names that exist."""
     found = SETTINGS.get(name)
     if found is None:
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, SETTINGS, n=2)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"settings: {', '.join(SETTINGS)}"
+        hint = did_you_mean(name, SETTINGS, f"settings: {', '.join(SETTINGS)}")
         raise UsageError(f"set: there is no setting {name}", hint=hint)
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Flag
-from kshell.errors import UsageError
+from kshell.errors import UsageError, did_you_mean
 from kshell.metadata.records import decode_value, record_types
 from kshell.protocol.batches import RawRecord
 from kshell.protocol.control import CONTROL_TYPES, control_name
@@ -37,11 +37,12 @@ def record_type(word: str) -> str:
             return candidate
     if RECORD_TYPE.has(name):
         return name
-    from difflib import get_close_matches
-
-    within = [known for known in names if name in known]
-    close = within[:3] or get_close_matches(name, names, n=2) or get_close_matches(f"{name}_RECORD", names, n=2)
-    hint = f"did you mean {' or '.join(close)}?" if close else "`help dump` says where the types are listed"
+    listed = "`help dump` says where the types are listed"
+    within = [known for known in names if name in known][:3]
+    if within:
+        hint: str | None = f"did you mean {' or '.join(within)}?"
+    else:
+        hint = did_you_mean(name, names) or did_you_mean(f"{name}_RECORD", names, listed)
     raise UsageError(f"{word}: no record has that type", hint=hint)
 
 

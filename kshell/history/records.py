@@ -183,7 +183,6 @@ def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, in
 
 def conclude(session: Session, records: Records, result: Result) -> None:
     """After the last record: what a person should know, and damage. Raises DataError for that."""
-    session.remarks[:] = []
     session.remarks += records.notes
     if records.torn is not None:
         path, torn = records.torn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.errors import CommandError
+from kshell.errors import CommandError, did_you_mean
 from kshell.history.story import Story
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.names import decode_name
@@ -84,11 +84,9 @@ def _nothing(story: Story, text: str, found: list[Target]) -> CommandError:
                 "which of its partitions?" if one.partition is None else f"{one.topic} has no partition of that number"
             )
             return CommandError(f"{text}: {reason}", hint=f"there is {there}")
-    import difflib  # late: only mistakes need it
-
     topics = [one.topic for one in _split(text)]
-    close = difflib.get_close_matches(topics[-1], story.names(), n=3)
-    hint = f"did you mean {', '.join(close)}?" if close else "`topics` lists them; a partition is written TOPIC-NUMBER"
+    listed = "`topics` lists them; a partition is written TOPIC-NUMBER"
+    hint = did_you_mean(topics[-1], story.names(), listed, limit=3)
     return CommandError(f"{text}: no such topic or partition, now or in the log", hint=hint)
 
 

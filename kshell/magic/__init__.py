@@ -12,7 +12,7 @@ _ATTRIBUTE = "_kshell_notebook"
 
 def load(ip: InteractiveShell) -> None:
     """Registers the magics, completion in their lines, and how results show themselves. Sessions outlive a reload."""
-    from kshell.magic.errors import install
+    from kshell.magic.display import install
     from kshell.magic.magics import KafkaMagics
     from kshell.magic.matcher import matcher
     from kshell.magic.notebook import Notebook
@@ -33,7 +33,7 @@ def load(ip: InteractiveShell) -> None:
 
 def unload(ip: InteractiveShell) -> None:
     """Takes back what :func:`load` did; sessions stay open until the kernel ends."""
-    from kshell.magic.errors import remove
+    from kshell.magic.display import remove
     from kshell.result import Result
 
     notebook = getattr(ip, _ATTRIBUTE, None)

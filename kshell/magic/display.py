@@ -1,12 +1,20 @@
-"""What stands below a cell: the one place that talks to IPython's displays."""
+"""What stands below a cell: answers, progress and errors. The one place that talks to IPython's displays."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from IPython.display import DisplayHandle, display
 
+from kshell import escape
+from kshell.errors import Interrupted, KshellError
+from kshell.escape import terminal
+from kshell.render.faults import own_fault
+from kshell.render.output import describe_error
+from kshell.render.progress import Pace
 from kshell.result import Result
 from kshell.result.shown import bundle
 
@@ -49,3 +57,73 @@ class Drawing:
         if self._handle is not None:
             self._handle.update({"text/plain": "", "text/html": ""}, raw=True)
         self._handle = None
+
+
+_EVERY = 0.2
+
+
+class CellProgress:
+    """Callable as the sources' ``Progress``; ``clear`` ends it."""
+
+    def __init__(self) -> None:
+        self._pace = Pace(_EVERY)
+        self._place = Drawing()
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        if not self._pace.is_due():
+            return
+        name = terminal(os.path.basename(what))
+        line = f"{min(done / total, 1.0):4.0%} of {total / 1e6:.1f} MB  {name}" if total else name
+        self._place.draw({"text/plain": line})
+
+    def clear(self) -> None:
+        """Takes the line away; the next work starts anew."""
+        self._place.clear()
+        self._pace.end()
+
+
+_HOOK = "_render_traceback_"
+"""The name by which IPython asks an exception for its own looks."""
+
+
+def short(error: BaseException, line: str | None = None, place: str = "") -> KshellError:
+    """The error as a KshellError that shows itself in a few lines: ``line`` with a caret where it knows the column.
+
+    What nobody foresaw becomes one as well: its text, and the values in its traceback, may be of records.
+    """
+    made = _typed(error)
+    said = describe_error(made, line=line)
+    head = f"{type(made).__name__}: {f'{place}: ' if place else ''}"
+    made.args = (escape.terminal(made.message),)  # str() of it: a notebook saves that as well
+    made.__dict__[_HOOK] = partial(list, (head + said).split("\n"))
+    return made
+
+
+def rendered(error: KshellError) -> list[str]:
+    """What IPython shows of one that no line of ours raised (``x.plot()``)."""
+    lines: list[str] = short(error).__dict__[_HOOK]()
+    return lines
+
+
+def install() -> None:
+    """From now on our errors show themselves so, wherever they come from."""
+    setattr(KshellError, _HOOK, rendered)
+
+
+def remove() -> None:
+    """Takes that back."""
+    if _HOOK in KshellError.__dict__:
+        delattr(KshellError, _HOOK)
+
+
+def _typed(error: BaseException) -> KshellError:
+    if isinstance(error, KshellError):
+        return error
+    if isinstance(error, KeyboardInterrupt):
+        return Interrupted("interrupted")
+    return own_fault(error)
+
+
+def tell(error: KshellError) -> None:
+    """Shows an error that does not end the cell."""
+    put({"text/plain": "\n".join(error.__dict__[_HOOK]())})

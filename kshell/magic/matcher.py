@@ -12,11 +12,11 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from kshell.engine.arguments import SHAPING
 from kshell.engine.completion import Candidate, Completions, complete
 from kshell.engine.declaration import Command, Flag
+from kshell.engine.language import Kind, Token
+from kshell.engine.language import words as words_in
 from kshell.engine.result import Nothing
-from kshell.engine.scan import Kind, Part
-from kshell.engine.scan import words as words_in
 from kshell.engine.session import Session
-from kshell.magic.words import CONNECT_FLAGS, OPTIONS
+from kshell.magic.lines import CONNECT_FLAGS, OPTIONS
 from kshell.sources.choose import NoSource
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _is_header(context: CompletionContext) -> bool:
 
 def _complete(notebook: Notebook, text: str, more: dict[str, Command], *, in_header: bool) -> Completions:
     words = words_in(text)
-    typed = words[-1] if words and words[-1].end == len(text) else Part(Kind.WORD, len(text), len(text))
+    typed = words[-1] if words and words[-1].end == len(text) else Token(Kind.WORD, len(text), len(text))
     own = _own_of([word for word in words if word is not typed])
     session = notebook.sessions.opened(own.session) or Session(NoSource())
     if own.pending is not None:
@@ -113,14 +113,14 @@ class _Own:
     """What of a line is the magic's: its words, an option that waits for its value, the session that is named."""
 
     def __init__(self) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[Token] = []
         self.pending: Flag | None = None
         self.session: str | None = None
         self.closes = False
         self.has_command = False
 
 
-def _own_of(words: list[Part]) -> _Own:
+def _own_of(words: list[Token]) -> _Own:
     own = _Own()
     for word in words:
         flag = _OWN.get(word.text.partition("=")[0])
@@ -152,7 +152,7 @@ def _names(flags: Iterable[Flag]) -> list[str]:
     return [flag.names[-1] for flag in flags]
 
 
-def _offered(typed: Part, texts: Iterable[str]) -> Completions:
+def _offered(typed: Token, texts: Iterable[str]) -> Completions:
     found = tuple(Candidate(text, text) for text in texts if text.startswith(typed.text))
     return Completions(typed.start, found, len(found))
 

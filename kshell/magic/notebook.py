@@ -8,18 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.execution import Call, prepare_line
+from kshell.engine.front_end import time_limit
 from kshell.engine.result import Exit, Frames, Many, Nothing, Rows, Text, Value
 from kshell.engine.result import Result as Answer
 from kshell.engine.session import Session
-from kshell.errors import EXIT_INTERRUPTED, CommandError, DeadlineError, Interrupted, UsageError
+from kshell.errors import EXIT_INTERRUPTED, CommandError, Interrupted, UsageError
 from kshell.magic import live
-from kshell.magic.asked import Asked, asked, check_name, taken, typed_line
-from kshell.magic.display import show
-from kshell.magic.errors import short, tell
+from kshell.magic.display import short, show, tell
 from kshell.magic.help import USAGE
+from kshell.magic.lines import CellLine, Split, check_name, parse_cell_line, take_option, typed_line
 from kshell.magic.sessions import Sessions
-from kshell.magic.words import Split
-from kshell.render.answer import deadline
 from kshell.render.output import emit
 from kshell.result import Result
 from kshell.tree.image import iso
@@ -60,7 +58,7 @@ class Notebook:
     def line(self, text: str, local: Names | None = None) -> Result:
         """Runs the line of ``%kafka``. Raises KshellError, shown in a few lines."""
         try:
-            return self._run(self._asked(text, local))
+            return self._run(self._parse(text, local))
         except (Exception, KeyboardInterrupt) as error:
             raise short(error, typed_line(text)) from None
 
@@ -81,7 +79,7 @@ class Notebook:
 
     def _options(self, header: str, local: Names | None) -> Split:
         """What the line of ``%%kafka`` itself says. Raises UsageError."""
-        found = self._asked(header, local).split
+        found = self._parse(header, local).split
         own = found.own
         if found.command or own.list or own.close or own.help:
             raise UsageError("%%kafka takes options only", hint="the commands stand below it, one a line")
@@ -111,57 +109,57 @@ class Notebook:
 
     def _cell_line(self, text: str, options: Split, local: Names | None) -> Result | None:
         """Runs one line of a cell and shows what it gives; ``None`` for an empty one. Raises what goes wrong."""
-        asked = self._asked(text, local, interp=not options.own.no_interp)
-        own = asked.split.own
-        if not asked.line.words:
+        parsed = self._parse(text, local, interp=not options.own.no_interp)
+        own = parsed.split.own
+        if not parsed.line.words:
             return None
         own.context = own.context or options.own.context
-        point, leading = taken(options.shaping, "--as-of")
-        result = self._run(asked._replace(split=asked.split._replace(shaping=leading + asked.split.shaping)), point)
+        point, leading = take_option(options.shaping, "--as-of")
+        result = self._run(parsed._replace(split=parsed.split._replace(shaping=leading + parsed.split.shaping)), point)
         if options.own.into:
             self.silence(result)
         self.show(result)
         return result
 
-    def _asked(self, text: str, local: Names | None, *, interp: bool = True) -> Asked:
-        return asked(text, (lambda expression: self._evaluate(expression, local)) if interp else None)
+    def _parse(self, text: str, local: Names | None, *, interp: bool = True) -> CellLine:
+        return parse_cell_line(text, (lambda expression: self._evaluate(expression, local)) if interp else None)
 
     def _evaluate(self, expression: str, local: Names | None) -> Any:
         return eval(expression, self._ip.user_global_ns, {**self._ip.user_ns, **(local or {})})
 
     # --- one of them -------------------------------------------------------------------------------------------------
 
-    def _run(self, asked: Asked, point: str | None = None) -> Result:
+    def _run(self, parsed: CellLine, point: str | None = None) -> Result:
         """Runs a line. ``point`` is the moment that it is asked for, unless it says one itself."""
-        own, words = asked.split.own, asked.split.command
+        own, words = parsed.split.own, parsed.split.command
         if own.into:
             check_name(own.into)
-        result = self._own(asked)
+        result = self._own(parsed)
         if result is None:
             name, session = self.sessions.get(own.context)
             session.refresh()
-            command = [*words[:1], *asked.split.shaping, *words[1:]]
-            call = prepare_line(session, asked.line._replace(words=command), point=point)
-            result = self._answered(name, call, quiet=asked.quiet or bool(own.into))
+            command = [*words[:1], *parsed.split.shaping, *words[1:]]
+            call = prepare_line(session, parsed.line._replace(words=command), point=point)
+            result = self._answered(name, call, quiet=parsed.quiet or bool(own.into))
         if own.into:
             self._keep(own.into, result)
-        return self.silence(result) if asked.quiet or own.into else result
+        return self.silence(result) if parsed.quiet or own.into else result
 
-    def _own(self, asked: Asked) -> Result | None:
+    def _own(self, parsed: CellLine) -> Result | None:
         """What the magic does itself; ``None`` where a command is asked for. Raises KshellError."""
-        own, words = asked.split.own, asked.split.command
+        own, words = parsed.split.own, parsed.split.command
         if own.list:
             return Result(self.sessions.rows())
         if own.close:
             self.sessions.close(words[0].text if words else None)
             return Result(Nothing())
-        if own.help or (not words and not asked.is_comment):
+        if own.help or (not words and not parsed.is_comment):
             return Result(Text(USAGE, markdown=True))
         if not words:
             return Result(Nothing())
         if words[0].text != "connect" or words[0].quoted:
             return None
-        session, output = self.sessions.connect([*words[1:], *asked.split.shaping])
+        session, output = self.sessions.connect([*words[1:], *parsed.split.shaping])
         self._said = {(name, said) for name, said in self._said if name != self.sessions.current}
         notes = self._news(str(self.sessions.current), session)
         return Result(_connected(session), notes=notes, output=output, exit_code=session.exit_code())
@@ -169,10 +167,8 @@ class Notebook:
     def _answered(self, name: str, call: Call, *, quiet: bool) -> Result:
         """Runs a command. What goes to a file or a program goes there; what has no end is shown while it comes."""
         try:
-            with deadline(call.shape.timeout):
+            with time_limit(call):
                 result = self._result(name, call, call.run(), quiet=quiet)
-        except DeadlineError as error:
-            raise call.session.why(error) from None
         except Exit:
             raise UsageError("exit: a cell ends by itself", hint="%kafka --close closes the session") from None
         finally:

@@ -8,14 +8,14 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 
 from kshell.engine.arguments import parse_options
+from kshell.engine.front_end import deadline
 from kshell.engine.language import Word
 from kshell.engine.result import Column, Rows
 from kshell.engine.session import Session
 from kshell.engine.source_flags import given_sources
 from kshell.errors import UsageError
-from kshell.magic.progress import CellProgress
-from kshell.magic.words import CONNECT_FLAGS
-from kshell.render.answer import deadline
+from kshell.magic.display import CellProgress
+from kshell.magic.lines import CONNECT_FLAGS
 from kshell.sources.choose import CONTEXT, DEMO, NO_SOURCE, Choice, NoSource, choose, open_source
 
 _COLUMNS = (

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Callable, Iterator
-from typing import NoReturn, TextIO
+from collections.abc import Callable
+from typing import TextIO
 
 from kshell.engine.execution import Call
 from kshell.engine.result import Frames, Many, Nothing, Result, Rows
-from kshell.errors import EXIT_OK, DeadlineError, KshellError
+from kshell.errors import EXIT_OK, KshellError
 from kshell.render.color import use_color
 from kshell.render.output import emit
 
@@ -76,24 +75,3 @@ def terminal_width(out: TextIO) -> int | None:
     import shutil
 
     return shutil.get_terminal_size().columns
-
-
-@contextlib.contextmanager
-def deadline(seconds: float | None) -> Iterator[None]:
-    """Ends what runs inside after ``seconds`` with a DeadlineError; ``None`` waits for ever."""
-    if seconds is None:
-        yield
-        return
-    import signal
-    from types import FrameType
-
-    def expired(number: int, frame: FrameType | None) -> NoReturn:
-        raise DeadlineError(f"gave up after {seconds:g} s", hint="--timeout sets how long a command may take")
-
-    before = signal.signal(signal.SIGALRM, expired)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

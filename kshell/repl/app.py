@@ -105,7 +105,7 @@ class Repl:
     def _tell_of_rest(self, count: int) -> None:
         """Says how many of several pasted lines Ctrl-C has left out; an error leaves none out."""
         if count:
-            self._lines.tell(f"kshell: {count} more {'line was' if count == 1 else 'lines were'} not run", "hint")
+            self._lines.write(f"kshell: {count} more {'line was' if count == 1 else 'lines were'} not run", "hint")
 
     def _remember(self, line: str) -> None:
         if not line[0].isspace():
@@ -117,11 +117,11 @@ class Repl:
         name = clean(self._session.source.name)
         # With little room, the name matters more than the keys.
         keys = keys if room >= min(width_of(name), 20) else ""
-        self._lines.tell(title + (shortened(name, room) if keys else name) + keys, "hint")
+        self._lines.write(title + (shortened(name, room) if keys else name) + keys, "hint")
         if self._history.note is not None:
-            self._lines.tell(f"kshell: note: {clean(self._history.note)}", "hint")
+            self._lines.write(f"kshell: note: {clean(self._history.note)}", "hint")
         if self._loader.is_done(_HEAD_START):
-            self._lines.say(self._session)
+            self._lines.announce()
             if self._loader.error is not None:
                 self._lines.complain(self._loader.error)
 

@@ -10,8 +10,8 @@ from prompt_toolkit.lexers import Lexer
 
 from kshell.engine import registry
 from kshell.engine.completion import State, resolve
+from kshell.engine.language import Kind, Token, scan
 from kshell.engine.levels import node_at
-from kshell.engine.scan import Kind, Part, scan
 from kshell.engine.session import Session
 from kshell.repl.terminal import masked
 from kshell.tree.globs import is_glob
@@ -49,19 +49,19 @@ class LineLexer(Lexer):
         """The line in fragments, one character for one character; what a terminal would interpret is masked."""
         out: StyleAndTextTuples = []
         at = 0
-        for part, style in self._styles(scan(line)):
-            out.append(("", masked(line[at : part.start])))
-            out.append((style, masked(line[part.start : part.end])))
-            at = part.end
+        for token, style in self._styles(scan(line)):
+            out.append(("", masked(line[at : token.start])))
+            out.append((style, masked(line[token.start : token.end])))
+            at = token.end
         out.append(("", masked(line[at:])))
         return [fragment for fragment in out if fragment[1]]
 
-    def _styles(self, parts: list[Part]) -> list[tuple[Part, str]]:
-        words = [part for part in parts if part.kind is Kind.WORD]
+    def _styles(self, tokens: list[Token]) -> list[tuple[Token, str]]:
+        words = [token for token in tokens if token.kind is Kind.WORD]
         styles = dict(zip(map(id, words), self._words(words), strict=True))
-        return [(part, styles.get(id(part)) or _PLAIN.get(part.kind, "")) for part in parts]
+        return [(token, styles.get(id(token)) or _PLAIN.get(token.kind, "")) for token in tokens]
 
-    def _words(self, words: list[Part]) -> list[str]:
+    def _words(self, words: list[Token]) -> list[str]:
         if not words:
             return []
         found = resolve(self._session, words)
@@ -80,7 +80,7 @@ class LineLexer(Lexer):
     def _names(self) -> list[str]:
         return [*registry.names(), *self._session.aliases]
 
-    def _argument(self, state: State, word: Part, *, is_last: bool) -> str:
+    def _argument(self, state: State, word: Token, *, is_last: bool) -> str:
         if state.pending is not None:
             return _quoted(word)
         if word.text.startswith("-") and not state.ended and word.text != "-":
@@ -92,7 +92,7 @@ class LineLexer(Lexer):
             return "class:path"
         return _quoted(word)
 
-    def _exists(self, word: Part) -> bool:
+    def _exists(self, word: Token) -> bool:
         if is_glob(word.pattern) or not self._session.is_loaded:
             return False
         try:
@@ -101,7 +101,7 @@ class LineLexer(Lexer):
             return False
 
 
-def _quoted(word: Part) -> str:
+def _quoted(word: Token) -> str:
     if word.open:
         return "class:string.open"
     return "class:string" if word.quoted else "class:argument"

@@ -9,13 +9,14 @@ import traceback
 from typing import TextIO, cast
 
 from kshell.engine.completion import resolve
-from kshell.engine.execution import prepare
+from kshell.engine.execution import Call, prepare
+from kshell.engine.front_end import Engine
+from kshell.engine.language import words as words_in
 from kshell.engine.result import Exit
-from kshell.engine.scan import words as words_in
 from kshell.engine.session import Session
-from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, DeadlineError, KshellError
+from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KshellError
 from kshell.escape import terminal as clean
-from kshell.render.answer import answer, deadline
+from kshell.render.answer import answer
 from kshell.render.color import paint, use_color
 from kshell.render.output import OutputClosed, describe_error
 from kshell.render.question import asker
@@ -31,10 +32,9 @@ class Lines:
         self._session = session
         self._loader = loader
         self._meter = meter
-        self._said: set[str] = set()
+        self._screen: Screen | None = None
+        self._engine = Engine(session, self, asker(meter.clear))
         self.status = EXIT_OK
-        session.announce = lambda: self.say(session)
-        session.ask = asker(meter.clear)
 
     def run(self, line: str) -> None:
         """Runs one line. Raises Exit when it asks to leave, or nobody reads the answers any more."""
@@ -47,7 +47,7 @@ class Lines:
             self.status = EXIT_OK
         except KeyboardInterrupt:
             self._meter.clear()
-            self.tell("\ninterrupted" if sys.stderr.isatty() else "interrupted", "hint")
+            self.write("\ninterrupted" if sys.stderr.isatty() else "interrupted", "hint")
             self.status = EXIT_INTERRUPTED
         except OutputClosed:
             raise Exit(EXIT_OK) from None
@@ -56,7 +56,7 @@ class Lines:
         except Exception:
             # A fault of ours must not take the shell away from somebody who needs it.
             self._meter.clear()
-            self.tell(f"{traceback.format_exc()}kshell: this is a fault of kshell, please report it", "error")
+            self.write(f"{traceback.format_exc()}kshell: this is a fault of kshell, please report it", "error")
             self.status = EXIT_USAGE
         finally:
             self._meter.clear()
@@ -69,15 +69,18 @@ class Lines:
         call = prepare(self._session, line)
         if call is None:
             return self.status
-        screen = Screen(sys.stdout, paging=self._pages(), before=self._meter.clear)
-        try:
-            with deadline(call.shape.timeout):
-                return answer(call, self.complain, stdout=cast("TextIO", screen))
-        except DeadlineError as error:
-            raise call.session.why(error) from None
-        finally:
-            screen.finish()
-            self.say(call.session)
+        return self._engine.run(call)
+
+    def answer(self, call: Call) -> int:
+        """Print the call's answer, page by page where it is long."""
+        self._screen = Screen(sys.stdout, paging=self._pages(), before=self._meter.clear)
+        return answer(call, self.complain, stdout=cast("TextIO", self._screen))
+
+    def finish(self) -> None:
+        """End paging."""
+        if self._screen is not None:
+            self._screen.finish()
+            self._screen = None
 
     def _needs_data(self, line: str) -> bool:
         words = words_in(line)
@@ -93,15 +96,16 @@ class Lines:
     def complain(self, error: KshellError, line: str | None = None) -> None:
         """Tells what went wrong, and what to do about it."""
         self._meter.clear()
-        self.tell(describe_error(error, line=line, color=self.colored()))
+        self.write(describe_error(error, line=line, color=self.colored()))
 
-    def say(self, session: Session) -> None:
-        """What is wrong with the data, and what one should know of it: each once."""
-        for label, style, sentences in (("error", "error", session.problems()), ("note", "hint", session.notes())):
-            for sentence in sentences:
-                if sentence not in self._said:
-                    self._said.add(sentence)
-                    self.tell(f"kshell: {label}: {clean(sentence)}", style)
+    def announce(self) -> None:
+        """Tell what is wrong with the data, and what one should know of it, if that was not told yet."""
+        self._engine.announce(self._session)
+
+    def tell(self, label: str, sentences: list[str]) -> None:
+        """Print sentences about the data."""
+        for sentence in sentences:
+            self.write(f"kshell: {label}: {clean(sentence)}", "error" if label == "error" else "hint")
 
     def echo(self, line: str) -> None:
         """Show one of several pasted lines behind the prompt that it would have had; its answer or error comes next."""
@@ -110,7 +114,7 @@ class Lines:
         sys.stderr.write("".join(paint(part[1], "hint", self.colored()) for part in fragments) + clean(line) + "\n")
         sys.stderr.flush()
 
-    def tell(self, text: str, style: str = "") -> None:
+    def write(self, text: str, style: str = "") -> None:
         """Words for a person; already harmless on a terminal."""
         sys.stderr.write(paint(text, style, self.colored()) + "\n")
         sys.stderr.flush()

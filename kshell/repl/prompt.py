@@ -17,11 +17,9 @@ from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.search import accept_search
 
 from kshell.engine.session import Session
-from kshell.repl.completer import ShellCompleter
+from kshell.repl.completion import Ghost, ShellCompleter, Tab
 from kshell.repl.highlight import LineLexer
 from kshell.repl.history import ShellHistory
-from kshell.repl.suggest import Ghost
-from kshell.repl.tab import Tab
 from kshell.repl.terminal import STYLE, clean, shortened, width_of
 from kshell.repl.toolbar import Toolbar
 

@@ -11,8 +11,8 @@ from kshell.engine.result import Result as Answer
 from kshell.errors import EXIT_OK
 from kshell.json_text import to_json
 from kshell.render import plain, render
-from kshell.result.held import held
-from kshell.result.types import fields, row_names
+from kshell.result.frames import fields, row_names
+from kshell.result.materialized import materialized
 
 if TYPE_CHECKING:
     from kshell.engine.execution import Call
@@ -39,7 +39,7 @@ class Result:
         parts: Sequence[Result] = (),
         exit_code: int = EXIT_OK,
     ) -> None:
-        self.answer = held(answer)
+        self.answer = materialized(answer)
         """What the renderers take."""
         self.exit_code: int = max(answer.exit_code, exit_code, *(part.exit_code for part in parts), EXIT_OK)
         """The command's own: 1 for a predicate's finding; 4 where the data is damaged."""
@@ -200,7 +200,7 @@ class Result:
         return "".join(render(self.answer, "text"))
 
     def __getstate__(self) -> dict[str, Any]:
-        from kshell.result.held import portable
+        from kshell.result.materialized import portable
 
         return {**self.__dict__, "answer": portable(self.answer)}
 

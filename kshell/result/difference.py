@@ -1,16 +1,78 @@
-"""The difference between two results, as a result."""
+"""The difference between two results, as a result: rows matched by their key, or counted where they have none."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.diff import diff_rows
-from kshell.engine.result import Rows, Text
+from kshell.engine.result import Row, Rows, Text
 from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError
-from kshell.result.changes import changes
+from kshell.history.diff import ADDED, CHANGED, REMOVED
 
 if TYPE_CHECKING:
     from kshell.result import Result
+
+
+Key = tuple[str, ...]
+_IDENTITY = ("partition", "name", "id", "path", "resourceName")
+"""Columns that say which thing a row is about: few rows may be told apart by less, and would be taken for another."""
+
+
+def changes(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Rows as those of ``diff``: path (the key), type ``row``, change, fields, old, new; in the order of ``new``.
+
+    The key is the shortest run of leading columns that no two rows of a side share; without one (a log in which a
+    line comes twice) rows are only counted: what there is more of is added, what there is less of removed.
+    """
+    width = _key_width(old, new, names)
+    if width is None:
+        yield from _counted(old, new)
+        return
+    before = {_key(row, names[:width]): row for row in old}
+    after = {_key(row, names[:width]): row for row in new}
+    for key, row in after.items():
+        if key not in before:
+            yield _change(" ".join(key), ADDED, [], None, row)
+        elif fields := [name for name in names if row.get(name) != before[key].get(name)]:
+            yield _change(" ".join(key), CHANGED, fields, before[key], row)
+    for key, row in before.items():
+        if key not in after:
+            yield _change(" ".join(key), REMOVED, [], row, None)
+
+
+def _key_width(old: Sequence[Row], new: Sequence[Row], names: Sequence[str]) -> int | None:
+    least = max((place for place, name in enumerate(names, 1) if name in _IDENTITY), default=1)
+    for width in range(least, len(names) + 1):
+        if all(len({_key(row, names[:width]) for row in rows}) == len(rows) for rows in (old, new)):
+            return width
+    return None
+
+
+def _counted(old: Sequence[Row], new: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    before, after = Counter(map(_text, old)), Counter(map(_text, new))
+    for text, count in (after - before).items():
+        yield from [_change(text, ADDED, [], None, json.loads(text))] * count
+    for text, count in (before - after).items():
+        yield from [_change(text, REMOVED, [], json.loads(text), None)] * count
+
+
+def _key(row: Row, names: Sequence[str]) -> Key:
+    return tuple(value if isinstance(value := row.get(name), str) else _text(value) for name in names)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=dict, sort_keys=True)
+
+
+def _change(path: str, change: str, fields: list[str], old: Any, new: Any) -> dict[str, Any]:
+    return {"path": path, "type": "row", "change": change, "fields": fields, "old": _plain(old), "new": _plain(new)}
+
+
+def _plain(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if row is None else dict(row)
 
 
 def difference(old: Result, new: Result) -> Result:

@@ -14,17 +14,75 @@ json      string, the value as JSON    …                      String       str
 ========= ============================ ====================== ============ ============================
 
 A null is null in all of them, and an integer never becomes a float for its sake.
+
+A column has the type that its command declares, else the one that its values show.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kshell.engine.result import Row
+from kshell.engine.result import Column, Row
 from kshell.extras import require
 from kshell.tables import arrow as arrow_tables
-from kshell.tables.declaration import Field
+from kshell.tables.declaration import Field, Type
+
+ANY = "json"
+_LIST_OF_NOTHING: Type = [ANY]
+"""An empty list, which may be one of anything."""
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
+
+def fields(columns: Iterable[Column], rows: Sequence[Row]) -> list[Field]:
+    """A field for each column. One whose type nobody declares gets one that holds every value of it."""
+    return [
+        Field(column.name, column.type if column.type is not None else _type(row.get(column.name) for row in rows), "")
+        for column in columns
+    ]
+
+
+def _type(values: Iterable[Any]) -> Type:
+    """The type of all these values. Columns that are always null, or of several kinds, are JSON."""
+    found: Type | None = None
+    for value in values:
+        if value is not None:
+            found = _joined(found, _type_of(value))
+            if found == ANY:
+                break
+    return ANY if found in (None, _LIST_OF_NOTHING) else found
+
+
+def _type_of(value: Any) -> Type:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "int64" if _LEAST <= value <= _MOST else ANY
+    if isinstance(value, float):
+        return "float64"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, Mapping):
+        return ANY  # the next row's may have other keys
+    if not value:
+        return _LIST_OF_NOTHING
+    element = _type(value)
+    return [element] if isinstance(element, str) and element != ANY else ANY
+
+
+def _joined(one: Type | None, other: Type) -> Type:
+    """What holds both. Numbers stay exact: an integer beside a float is no float."""
+    if one is None or one == other:
+        return other
+    if isinstance(one, list) and isinstance(other, list) and _LIST_OF_NOTHING in (one, other):
+        return one if other == _LIST_OF_NOTHING else other
+    return ANY
+
+
+def row_names(rows: Sequence[Row]) -> Iterator[str]:
+    """The keys of rows in the order in which they first come up."""
+    return iter(dict.fromkeys(name for row in rows for name in row))
+
 
 _EXTRA = "notebook"
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kshell import own_files
-from kshell.errors import UsageError
+from kshell.errors import UsageError, did_you_mean
 from kshell.sources.directory.sidecar_files import meta_properties
 from kshell.sources.source import Source
 
@@ -55,10 +55,7 @@ class Marks:
         """The mark of that name. Raises UsageError, which proposes names that exist."""
         named = {mark.name: mark for mark in self.all()}
         if name not in named:
-            import difflib
-
-            close = difflib.get_close_matches(name, named, n=2)
-            hint = f"did you mean {' or '.join(f'@{one}' for one in close)}?" if close else _HINT
+            hint = did_you_mean(name, named, _HINT, write="@{}".format)
             raise UsageError(f"@{name}: no such mark", hint=hint)
         return named[name]
 

@@ -12,9 +12,10 @@ from typing import NoReturn
 
 from kshell.engine.arguments import parse_options
 from kshell.engine.declaration import Flag
+from kshell.engine.front_end import deadline
 from kshell.engine.result import Result, Text
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, KshellError
-from kshell.render.answer import deadline, terminal_width
+from kshell.render.answer import terminal_width
 from kshell.render.color import use_color
 from kshell.render.output import OutputClosed, describe_error, emit
 from kshell.spark import verbs

@@ -29,7 +29,6 @@ def table_answer(
     ``make`` gives the rows instead of the table's own function, for a command with options of its own. Raises
     SourceError where the source does not tell the table.
     """
-    session.remarks[:] = []
     image = image_for(session, table.name, table.parts)
     rows = (make or table.rows)(session, image, wanted(table.fields, args))
     return select(table.fields, rows, args, people=people)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from kshell.errors import did_you_mean
+
 _CODES = range(-128, 1024)
 """Numbers of values that this kshell does not know, where a pattern is tried on them."""
 _NUMBER = "{}"
@@ -58,10 +60,8 @@ class Enumeration(str):
         folded = {_folded(value): value for value in self.values}
         if _folded(text) in folded:
             return f"did you mean {folded[_folded(text)]}?"
-        import difflib  # late: only mistakes need it
-
-        close = [folded[name] for name in difflib.get_close_matches(_folded(text), folded, n=2)]
-        return f"did you mean {' or '.join(close)}?" if close else f"values: {', '.join(self.values)}"
+        values = f"values: {', '.join(self.values)}"
+        return did_you_mean(_folded(text), folded, write=folded.__getitem__) or values
 
 
 def _folded(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kshell.engine.session import Session
-from kshell.errors import UsageError
+from kshell.errors import UsageError, did_you_mean
 from kshell.metadata.image import families
 from kshell.tables.enumeration import Enumeration
 
@@ -43,10 +43,7 @@ def node_type(word: str) -> str:
         return word
     if word == "directory":
         return "d"
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, types, n=2)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"d, f, or one of {', '.join(types)}"
+    hint = did_you_mean(word, types, f"d, f, or one of {', '.join(types)}")
     raise UsageError(f"{word}: no node has that type", hint=hint)
 
 

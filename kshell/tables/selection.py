@@ -16,7 +16,7 @@ from kshell.engine.arguments import count
 from kshell.engine.declaration import CONDITION, Flag
 from kshell.engine.predicates import FAIL_IF_ANY, answers_by_rows
 from kshell.engine.result import Row, Rows
-from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError
+from kshell.errors import EXIT_FINDING, EXIT_OK, UsageError, did_you_mean
 from kshell.tables.declaration import Field, Wanted, columns, where_type
 
 if TYPE_CHECKING:
@@ -224,10 +224,7 @@ def _named(name: str, names: list[str]) -> str:
     alike = [one for one in names if one.lower() == name.lower()]
     if len(alike) == 1:
         return alike[0]
-    import difflib  # late: only mistakes need it
-
-    close = difflib.get_close_matches(name, names, n=2)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"fields: {', '.join(names)}"
+    hint = did_you_mean(name, names, f"fields: {', '.join(names)}")
     raise UsageError(f"there is no field {name}" if name else "a field's name is missing", hint=hint)
 
 

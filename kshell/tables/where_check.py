@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from kshell.errors import did_you_mean
 from kshell.tables.where_bound import bounded
 from kshell.tables.where_kinds import ANY, BOOLEAN, NUMBER, OTHERS, STRING, Kind, kind_of_value
 from kshell.tables.where_parser import Binary, Function, Items, Junction, Literal, Negation, Node, Path
@@ -286,13 +287,10 @@ class Checker:
         return ANY if kind.may_be() else kind
 
     def _no_field(self, node: Path, name: str, kind: Kind) -> ExpressionError:
-        import difflib  # late: only mistakes need it
-
         known = kind.named()
-        close = difflib.get_close_matches(name.rpartition(".")[2], known, n=2)
         listed = ", ".join(known[:_NAMED]) + (", …" if len(known) > _NAMED else "")
-        hint = f"did you mean {' or '.join(close)}? " if close else ""
-        return self.fault(f"there is no field {name}", node, f"{hint}fields: {listed or 'none'}")
+        hints = did_you_mean(name.rpartition(".")[2], known), f"fields: {listed or 'none'}"
+        return self.fault(f"there is no field {name}", node, " ".join(filter(None, hints)))
 
     def _unknown(self, node: Path, names: tuple[Step, ...]) -> ExpressionError:
         kind = next(kind for kind in self.kinds if kind.name == "object")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kshell.errors import NoSuchPathError, NotADirectoryNodeError
+from kshell.errors import NoSuchPathError, NotADirectoryNodeError, did_you_mean
 from kshell.tree.node import Directory, Node
 
 Segments = tuple[str, ...]
@@ -57,10 +57,7 @@ def resolve(root: Directory, segments: Segments) -> Node:
 
 
 def _near(node: Directory, segment: str) -> str | None:
-    import difflib
-
     names = node.segments()
     if len(names) > 20_000:
         names = [name for name in names if name[:1] == segment[:1]][:20_000]
-    close = difflib.get_close_matches(segment, names, n=3)
-    return f"did you mean {' or '.join(close)}?" if close else None
+    return did_you_mean(segment, names, limit=3)

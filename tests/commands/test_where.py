@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kshell.engine.conditions import CONDITIONS
+from kshell.engine.front_end import deadline
 from kshell.errors import EXIT_USAGE, CommandError, UsageError
-from kshell.render.answer import deadline
 from kshell.tables import where_bound, where_parser
 from kshell.tables.where import ExpressionError, compile_where, complete_where
 from kshell.tables.where_kinds import FieldType, fields_of

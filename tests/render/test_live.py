@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 import yaml
 
+from kshell.engine.front_end import deadline
 from kshell.engine.result import Column, Row, Rows
 from kshell.errors import DeadlineError, SourceError
 from kshell.render import render
-from kshell.render.answer import deadline
 from kshell.render.output import OutputClosed, emit
 
 FORMATS = ("text", "wide", "json", "jsonl", "yaml", "csv", "tsv", "markdown", "html")

@@ -92,7 +92,7 @@ def test_difference_says_which_fields(session: kshell.api.Session) -> None:
 
 
 def test_a_key_is_as_short_as_tells_rows_apart() -> None:
-    from kshell.result.changes import changes
+    from kshell.result.difference import changes
 
     old = [{"topic": "a", "partition": 0, "leader": 1}, {"topic": "a", "partition": 1, "leader": 1}]
     new = [{"topic": "a", "partition": 0, "leader": 2}, {"topic": "b", "partition": 0, "leader": 1}]
@@ -101,7 +101,7 @@ def test_a_key_is_as_short_as_tells_rows_apart() -> None:
 
 
 def test_rows_that_come_twice_are_counted() -> None:
-    from kshell.result.changes import changes
+    from kshell.result.difference import changes
 
     found = list(changes([{"a": 1}, {"a": 1}, {"a": 2}], [{"a": 1}, {"a": 3}], ["a"]))
     assert sorted((row["change"], row["path"]) for row in found) == [

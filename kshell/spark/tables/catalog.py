@@ -6,7 +6,7 @@ import importlib
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.errors import UsageError
+from kshell.errors import UsageError, did_you_mean
 from kshell.spark import schemas
 from kshell.tables.declaration import Field
 
@@ -63,10 +63,7 @@ def table(name: str) -> TableSpec:
     """The table of that name. Raises UsageError, which proposes names that exist."""
     found = tables().get(name)
     if found is None:
-        import difflib  # late: only mistakes need it
-
-        close = difflib.get_close_matches(name, tables(), n=2)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(tables())}"
+        hint = did_you_mean(name, tables(), f"there are {', '.join(tables())}")
         raise UsageError(f"{name}: no such table", hint=hint)
     return found
 

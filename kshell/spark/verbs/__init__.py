@@ -12,7 +12,7 @@ from kshell.discovery import module_names
 from kshell.engine.arguments import SHAPING, parse
 from kshell.engine.declaration import Arg, Command, Example, Flag
 from kshell.engine.result import Result
-from kshell.errors import UsageError
+from kshell.errors import UsageError, did_you_mean
 
 _ANSWERS = ("output", "color", "no_header", "timeout")
 """The shell's shaping options that every verb has, too."""
@@ -83,10 +83,7 @@ def names() -> tuple[str, ...]:
 def get(name: str) -> Verb:
     """The verb, imported now. Raises UsageError, which proposes names that exist."""
     if name not in names():
-        import difflib  # late: only mistakes need it
-
-        close = difflib.get_close_matches(name, names(), n=2)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(names())}"
+        hint = did_you_mean(name, names(), f"there are {', '.join(names())}")
         raise UsageError(f"{name}: no such verb", hint=hint)
     verb: Verb = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").VERB
     return verb

@@ -1,17 +1,19 @@
-"""What of a magic's line is the magic's own, and what is the command's."""
+"""A line of a cell, taken apart: ``{{…}}`` replaced, a ``;`` at its end understood, the magic's options set apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import keyword
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import NamedTuple
 
 from kshell.engine import registry
 from kshell.engine.arguments import SHAPING, flags_of
 from kshell.engine.declaration import Flag
-from kshell.engine.language import Word
+from kshell.engine.language import Kind, Line, Word, parse_line, scan
 from kshell.engine.source_flags import PROPERTIES, SOURCES
-from kshell.errors import UsageError
+from kshell.errors import UsageError, did_you_mean
+from kshell.magic.interpolate import Evaluate, interpolate
 
 OPTIONS = (
     Flag(("--context",), "run on the session of that name, else on that context of the configuration", "NAME"),
@@ -108,10 +110,7 @@ class _Splitter:
     def _lead(self, word: Word) -> None:
         name = word.text.partition("=")[0]
         if name not in _LEADING and word.text[:2] != "-o":
-            import difflib  # late: only mistakes need it
-
-            close = difflib.get_close_matches(name, [*_OWN, *_LEADING], n=2)
-            hint = f"did you mean {' or '.join(close)}?" if close else "%kafka --help lists the options"
+            hint = did_you_mean(name, [*_OWN, *_LEADING], "%kafka --help lists the options")
             raise UsageError(f"there is no option {name}", column=word.column, hint=hint)
         self._keep(word, self._shaping, _LEADING)
 
@@ -124,3 +123,65 @@ class _Splitter:
         else:
             flags = []  # an alias, or a mistake: the shell says which
         self._flags = {name: flag for flag in flags for name in flag.names}
+
+
+class CellLine(NamedTuple):
+    """A line as it was understood. ``quiet``: it ends with ``;``, and is not shown."""
+
+    split: Split
+    line: Line
+    quiet: bool
+    is_comment: bool = False
+
+
+def parse_cell_line(text: str, evaluate: Evaluate | None) -> CellLine:
+    """The line, taken apart. ``evaluate`` gives the value of an expression in ``{{…}}``; without it those stay as they
+    are. Raises UsageError.
+    """
+    text, quiet = _without_semicolon(text)
+    if evaluate is not None and not any(word.text == "--no-interp" for word in _words_of(text)):
+        text = interpolate(text, evaluate)
+    line = parse_line(text)
+    return CellLine(split(line.words), line, quiet, is_comment=bool(text.strip()) and not line.words)
+
+
+def check_name(name: str) -> None:
+    """Raises UsageError for what no variable can be called."""
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise UsageError(f"--into {name}: no Python name", hint="letters, digits and _, as a variable has them")
+
+
+def _words_of(text: str) -> list[Word]:
+    try:
+        return parse_line(text).words
+    except UsageError:
+        return []  # said by the parse that counts
+
+
+def _without_semicolon(text: str) -> tuple[str, bool]:
+    """IPython's way to say that an answer is not to be shown; the shell knows no such character."""
+    stripped = text.rstrip()
+    if not stripped.endswith(";") or stripped.endswith("\\;"):
+        return text, False
+    last = scan(stripped)[-1]
+    return (text, False) if last.kind is Kind.COMMENT or last.open else (stripped[:-1], True)
+
+
+def typed_line(text: str) -> str | None:
+    """The line in which an error's column is shown; none where it was another one by then."""
+    return None if "{{" in text else text
+
+
+def take_option(shaping: Sequence[Word], name: str) -> tuple[str | None, list[Word]]:
+    """(the value of an option, ``None`` if it has none; the other words)."""
+    value: str | None = None
+    others: list[Word] = []
+    words = iter(shaping)
+    for word in words:
+        if word.text == name and (following := next(words, None)) is not None:
+            value = following.text
+        elif word.text.startswith(f"{name}="):
+            value = word.text.partition("=")[2]
+        else:
+            others.append(word)
+    return value, others

@@ -13,14 +13,14 @@ _LINE = "\0line"
 """Key of a row's line once it is made; no column can have that name."""
 
 
-def held(answer: Result) -> Result:
+def materialized(answer: Result) -> Result:
     """The answer with its rows read. Raises what reading them raises."""
     if isinstance(answer, Many):
         return Many((), answer.keep_going, exit_code=answer.exit_code)  # each part is a result of its own
     for rows in _rows_of(answer):
         rows.rows = list(rows.rows)
     if answer.for_people is not None:
-        held(answer.for_people)
+        materialized(answer.for_people)
     return answer
 
 

@@ -1,4 +1,4 @@
-"""The lenient scanner and the strict parser read the same language."""
+"""The tokens of a line, what may be run of them, and what completion writes into them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.engine.language import parse_line
-from kshell.engine.scan import Kind, Part, Place, scan
+from kshell.engine.language import Insertion, Kind, Token, parse_line, scan
 from kshell.errors import UsageError
 
 LINES = st.text(alphabet="ab/ '\"\\|>#*[{\t-", max_size=24)
 
 
-def of(kind: Kind, parts: list[Part]) -> list[Part]:
-    return [part for part in parts if part.kind is kind]
+def of(kind: Kind, tokens: list[Token]) -> list[Token]:
+    return [token for token in tokens if token.kind is kind]
 
 
 @given(LINES)
@@ -23,22 +22,22 @@ def test_what_the_parser_accepts_is_scanned_alike(text: str) -> None:
         line = parse_line(text)
     except UsageError:
         return
-    parts = scan(text)
+    tokens = scan(text)
     words = [(w.text, w.pattern, w.column, w.quoted) for w in line.words]
-    assert [(p.text, p.pattern, p.start, p.quoted) for p in of(Kind.WORD, parts)] == words
-    assert [p.text for p in of(Kind.TARGET, parts)] == ([line.target] if line.target is not None else [])
-    assert [p.text for p in of(Kind.PROGRAM, parts)] == ([line.program] if line.program is not None else [])
-    assert not of(Kind.EXCESS, parts)
-    assert not any(part.open for part in parts)
+    assert [(p.text, p.pattern, p.start, p.quoted) for p in of(Kind.WORD, tokens)] == words
+    assert [p.text for p in of(Kind.TARGET, tokens)] == ([line.target] if line.target is not None else [])
+    assert [p.text for p in of(Kind.PROGRAM, tokens)] == ([line.program] if line.program is not None else [])
+    assert not of(Kind.EXCESS, tokens)
+    assert not any(token.open for token in tokens)
 
 
 @given(LINES)
-def test_parts_cover_the_line_in_order(text: str) -> None:
+def test_tokens_cover_the_line_in_order(text: str) -> None:
     at = 0
-    for part in scan(text):
-        assert text[at : part.start].strip() == ""
-        assert part.start < part.end
-        at = part.end
+    for token in scan(text):
+        assert text[at : token.start].strip() == ""
+        assert token.start < token.end
+        at = token.end
     assert text[at:].strip() == ""
 
 
@@ -49,7 +48,7 @@ def test_a_replacement_means_itself(text: str, new: str, whole: bool, data: st.D
     if word.kind is not Kind.WORD or word.end != len(line):
         return
     cut = data.draw(st.integers(0, len(word.text)))
-    place = Place(word, cut)
+    place = Insertion(word, cut)
     written = line[: place.start] + place.written(new, whole=whole)
     if not whole and word.open.strip("\\"):
         written += word.open

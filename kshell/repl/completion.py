@@ -1,0 +1,120 @@
+"""Completion at the prompt: the menu, the Tab key, and ghost text. The candidates come from the engine.
+
+Everything here may look into the image, and so runs in threads of its own: typing never waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
+
+from prompt_toolkit.auto_suggest import AutoSuggest, Suggestion
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.key_binding import KeyPressEvent
+
+from kshell.engine.completion import Completions, complete
+from kshell.engine.session import Session
+from kshell.repl.terminal import clean
+
+
+class ShellCompleter(Completer):
+    """Runs in a thread of its own (``complete_in_thread``), so that typing never waits for it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.left_out = 0
+        """How many candidates the last answer left out."""
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        found = quietly(self._session, document.text_before_cursor)
+        self.left_out = found.total - len(found.candidates)
+        length = len(document.text_before_cursor)
+        for one in found.candidates:
+            yield Completion(
+                one.text, start_position=found.start - length, display=clean(one.display), display_meta=clean(one.meta)
+            )
+
+
+def quietly(session: Session, before: str) -> Completions:
+    """Completions, or none: whatever goes wrong with the data, the prompt stays usable. The command will say it."""
+    try:
+        return complete(session, before)
+    except Exception:
+        return Completions(len(before))
+
+
+_PATIENCE = 0.08
+"""Seconds; a key press that takes longer feels slow."""
+
+
+class Tab:
+    """A key binding's handler."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tab")
+
+    def __call__(self, event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.complete_state is not None:
+            buffer.complete_next()
+            return
+        before = buffer.document.text_before_cursor
+        try:
+            found = self._thread.submit(quietly, self._session, before).result(_PATIENCE)
+        except TimeoutError:
+            found = None
+        if found is None or not _insert(buffer, before, found):
+            buffer.start_completion(insert_common_part=True)
+
+
+def _insert(buffer: Buffer, before: str, found: Completions) -> bool:
+    """Types the part that all candidates share; whether that leaves nothing to choose."""
+    shared = _shared([candidate.text for candidate in found.candidates])
+    typed = before[found.start :]
+    complete = found.total == 1
+    if found.total == len(found.candidates) and (complete or (shared.startswith(typed) and shared != typed)):
+        buffer.delete_before_cursor(len(typed))
+        buffer.insert_text(shared)
+        return complete
+    return False
+
+
+def _shared(words: list[str]) -> str:
+    """The longest beginning of all words: that of the two that are farthest apart in their order."""
+    if not words:
+        return ""
+    first, last = min(words), max(words)
+    same = next((at for at, char in enumerate(first) if last[at : at + 1] != char), len(first))
+    return first[:same]
+
+
+class Ghost(AutoSuggest):
+    """Wrap it in prompt_toolkit's ThreadedAutoSuggest: it may look into the image."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get_suggestion(self, buffer: Buffer, document: Document) -> Suggestion | None:
+        text = document.text
+        if not text.strip() or "\n" in text or not document.is_cursor_at_the_end:
+            return None
+        ghost = from_history(buffer.history.get_strings(), text) or self._only_completion(text)
+        # What a terminal would interpret is never shown, and so never offered.
+        return Suggestion(ghost) if ghost and clean(ghost) == ghost else None
+
+    def _only_completion(self, text: str) -> str:
+        if text[-1].isspace():
+            return ""
+        found = quietly(self._session, text)
+        typed = text[found.start :]
+        if found.total != 1 or not found.candidates[0].text.startswith(typed):
+            return ""
+        return found.candidates[0].text[len(typed) :]
+
+
+def from_history(lines: list[str], text: str) -> str:
+    """What followed ``text`` in the newest of the lines that start with it; ``lines`` has the oldest first."""
+    return next((line[len(text) :] for line in reversed(lines) if line.startswith(text) and line != text), "")
