@@ -322,6 +322,8 @@ def pipeline() -> str:
     for name, one in made.items():
         rows = "".join(f"| `{field.name}` | `{tables.said(field.type)}` | {field.doc} |\n" for field in one.fields)
         summary = f"{one.summary[:1].upper()}{one.summary[1:]}"
+        expect = ", ".join(f"`{expectation.name}`" for expectation in one.expect)
+        rows += f"\nExpectations: {expect}.\n" if expect else ""
         parts.append(f"### {name}\n\n{one.layer}: {summary}.\n\n| column | type | |\n| --- | --- | --- |\n{rows}")
     return "\n".join(parts)
 

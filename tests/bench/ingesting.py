@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tests.bench.harness import ROOT
 
 if TYPE_CHECKING:
+    from kshell.spark.reconcile import ReconciledLog
     from kshell.spark.tables.warehouse import Warehouse
-    from kshell.spark.truth import Truth
 
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
@@ -95,7 +95,7 @@ def _main(cpus: Sequence[int], out: str, sources: Sequence[str]) -> None:
             shutil.rmtree(out)
 
 
-def take(warehouse: Warehouse, truths: Sequence[Truth], parallelism: int) -> None:
+def take(warehouse: Warehouse, truths: Sequence[ReconciledLog], parallelism: int) -> None:
     """What is new into ``bronze/records``, as a step that commits: as a run does it, without the other tables."""
     from kshell.spark.steps import ingest
     from kshell.spark.steps.novelty import fresh_of
@@ -108,7 +108,7 @@ def take(warehouse: Warehouse, truths: Sequence[Truth], parallelism: int) -> Non
         warehouse.begin([one.cluster_id for one in fresh])
         slices = [piece for one in fresh for piece in one.truth.slices]
         ingest.append(warehouse, slices, parallelism)
-        warehouse.commit({one.cluster_id: ClusterState(one.truth.reached._asdict(), None, 0) for one in fresh})
+        warehouse.commit({one.cluster_id: ClusterState(one.truth.checkpoint._asdict(), None, 0) for one in fresh})
 
 
 def _family() -> Iterator[int]:

@@ -129,7 +129,7 @@ def test_a_pipelines_plan_of_sparse_files_costs_what_is_in_them(tmp_path: Path) 
     program = f"""
 from kshell.spark.files.pack import plans
 from kshell.spark.files.scan import find
-from kshell.spark.files.verdict import file_row
+from kshell.spark.files.read import file_row
 from tests.server.guarded import peak_memory
 for plan in plans(find([{str(tmp_path)!r}])[0], "all", 1 << 20):
     print(file_row(plan)["records"])

@@ -17,7 +17,7 @@ from kshell.render import render
 from kshell.sources.directory.files import METADATA_DIRECTORY, scan
 from kshell.sources.directory.sidecar_files import leader_epochs, meta_properties, node_id, quorum_state
 from kshell.sources.directory.source import DirectorySource
-from kshell.spark.truth.stated import Stated, stated
+from kshell.spark.reconcile.report import newest_quorum_state
 from tests.builders import FIXTURES, batch, control_batch, leader_change, value, write_log
 from tests.commands.shell import opened, run, sections
 from tests.hostile.measured import check, measured
@@ -98,7 +98,7 @@ def test_whatever_the_small_files_say_every_command_answers(files: dict[str, byt
         for name, raw in files.items():
             (directory / name).write_bytes(raw)
         answers(directory)
-        stated([scan(str(directory))])
+        newest_quorum_state([scan(str(directory))])
 
 
 WRONG: list[tuple[str, bytes, str]] = [
@@ -155,7 +155,7 @@ def test_the_keys_beside_a_wrong_one_are_used(tmp_path: Path, key: str) -> None:
     (tmp_path / STATE).write_text(json.dumps(right | {key: {}}))
     listing = scan(str(tmp_path))
     assert quorum_state(listing) == {name: right[name] for name in right if name != key}
-    assert stated([listing]) == (Stated() if key == "leaderId" else Stated(4, -1, ()))
+    assert newest_quorum_state([listing]) == ((None, None, ()) if key == "leaderId" else (4, -1, ()))
 
 
 def test_a_gigabyte_of_a_small_file_is_not_read(directory: Path) -> None:

@@ -13,8 +13,7 @@ from kshell.engine.result import Column, Frames, Part, Result, Rows, Text
 from kshell.engine.session import Session
 from kshell.errors import CommandError
 from kshell.render.cells import cells
-from kshell.render.frames import changed_words, fitted, uncolored
-from kshell.render.frames import show
+from kshell.render.frames import changed_words, fitted, show, uncolored
 from tests.docs_reference import sample_session
 
 

@@ -22,7 +22,7 @@ needs_arrow = pytest.mark.skipif(
     importlib.util.find_spec("pyarrow") is None and not is_required(), reason="pyarrow is not installed"
 )
 
-Found = tuple[str, int | None, str]
+LogCopy = tuple[str, int | None, str]
 """(file, byte, reason) of damage and torn tails."""
 COLUMNS = ("offset", "epoch", "timestampMs", "type", "version", "data", "position")
 
@@ -39,7 +39,7 @@ def records(path: Path | str, **options: str) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in COLUMNS) for row in rows(path, **options)]
 
 
-def findings(path: Path | str, **options: str) -> set[Found]:
+def findings(path: Path | str, **options: str) -> set[LogCopy]:
     """Damage and torn tails by the view ``quarantine``."""
     found = rows(path, view="quarantine", **options)
     return {(Path(row["file"]).name, row["position"], row["reason"]) for row in found if row["kind"] in _KINDS}
@@ -48,7 +48,7 @@ def findings(path: Path | str, **options: str) -> set[Found]:
 _KINDS = ("batch", "torn")
 
 
-def dumped(directory: Path) -> tuple[list[tuple[Any, ...]], set[Found]]:
+def dumped(directory: Path) -> tuple[list[tuple[Any, ...]], set[LogCopy]]:
     """What ``dump`` prints of a directory, and the damage that it names at the end."""
     source = DirectorySource(str(directory))
     listing = source.listing()
@@ -62,7 +62,7 @@ def dumped(directory: Path) -> tuple[list[tuple[Any, ...]], set[Found]]:
         )
         for record in made
     ]  # fmt: skip
-    found: set[Found] = {
+    found: set[LogCopy] = {
         (Path(e.file).name, e.position, e.reason) for e in made.damage if isinstance(e, CorruptDataError)
     }
     if made.torn is not None:

@@ -18,7 +18,7 @@ from kshell.sources.directory.log import LogReader
 from kshell.sources.directory.ranges import FileWindows
 from kshell.sources.directory.sidecar_files import bootstrap_file, quorum_state
 from kshell.sources.directory.source import DirectorySource
-from kshell.spark.files.boundaries import Boundaries
+from kshell.spark.files.plan import Boundaries
 from kshell.spark.files.scan import find
 from tests.builders import FIXTURES, batch, value, write_log
 from tests.spark import stores

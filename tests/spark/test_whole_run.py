@@ -43,6 +43,7 @@ def test_tables_of_a_run_are_those_of_plain_python(tmp_path: Path) -> None:
     done = process(*words, home=tmp_path / "home", timeout=600)
     assert done.returncode == 0, done.stderr
     fleet = [cluster(str(find([str(node)])[0].origin.cluster_id), node) for node in nodes]
+    assert delta_rows(out / "quality/breaches") == []
     gold = {name: [row for one in fleet for row in of(one)] for name, of in expected.TABLES.items()}
     gold["config_drift_episodes"] = config_drift_episodes(fleet)
     settling = {name for name, table in tables().items() if table.settles}

@@ -146,7 +146,7 @@ class View:
                 yield row | {"kind": "record", "reason": reason, "raw": raw_bytes(decoded, redaction.record(decoded))}
 
     def _files(self, piece: Slice) -> Iterator[Columns]:
-        from kshell.spark.files.verdict import file_row
+        from kshell.spark.files.read import file_row
 
         yield _source(piece.origin, piece.file) | file_row(piece.file)
 

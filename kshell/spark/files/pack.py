@@ -5,17 +5,13 @@ Order is kept: the partitions one after another hold the records of each log in 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kshell.errors import SourceError
-from kshell.sources.directory.files import Listing, SnapshotFile
-from kshell.sources.directory.files import scan as list_again
-from kshell.sources.directory.source import ATTEMPTS, PAUSE
-from kshell.spark.files.boundaries import Boundaries, snapshot_plan
-from kshell.spark.files.plan import UNREAD, FilePlan, Finding, Run
-from kshell.spark.files.scan import Found, Origin, files_of, find
+from kshell.sources.directory.files import SnapshotFile
+from kshell.spark.files.plan import UNREAD, Boundaries, FilePlan, Finding, Run, snapshot_plan
+from kshell.spark.files.scan import LogCopy, Origin, files_of, find, read_stable
 from kshell.spark.options import Options
 from kshell.spark.schemas import FILES
 
@@ -73,7 +69,7 @@ def pack(pieces: Iterable[Slice], target: int) -> list[tuple[Slice, ...]]:
     return packed
 
 
-def slices(found: Found, options: Options, target: int) -> Iterator[Slice]:
+def slices(found: LogCopy, options: Options, target: int) -> Iterator[Slice]:
     """The slices of a directory: of each file one, or several of about ``target`` bytes."""
     for file in plans(found, options.snapshots, target):
         yield from file_slices(found.origin, file, options, target)
@@ -115,29 +111,21 @@ def _may_hold(options: Options, file: FilePlan, run: Run) -> bool:
     return (since.offset is None or run.after > since.offset) and (until.offset is None or run.first <= until.offset)
 
 
-def plans(found: Found, snapshots: str, cut: int) -> list[FilePlan]:
-    """The plans of a directory's files, snapshots first.
+def plans(copy: LogCopy, snapshots: str, cut: int) -> list[FilePlan]:
+    """The plans of a directory's files, snapshots first."""
 
-    What looks like damage is believed only when the directory did not change meanwhile: a server may be writing to it.
-    """
-    for attempt in range(ATTEMPTS):
-        last_try = attempt == ATTEMPTS - 1
-        try:
-            made = [snapshot_of(file, cut) for file in found.snapshots(snapshots)]
-            if snapshots != "only":
-                made += _log(found.listing, cut)
-        except FileNotFoundError as error:
-            if last_try:
-                finding = Finding(-1, UNREAD, "the file vanishes again and again")
-                return [FilePlan(str(error.filename), 0, False, (), (finding,))]
-        else:
-            if last_try or not any(plan.findings for plan in made):
-                return made
-            if list_again(found.path) == found.listing:
-                return made
-        time.sleep(PAUSE)
-        found = found._replace(listing=list_again(found.path))
-    raise AssertionError("the last attempt returns")
+    def plan(copies: Sequence[LogCopy]) -> tuple[list[FilePlan], bool]:
+        (copy,) = copies
+        files = [snapshot_of(file, cut) for file in copy.snapshots(snapshots)]
+        if snapshots != "only" and copy.listing.segments:
+            files += Boundaries(copy.listing, cut).files()
+        return files, any(file.findings for file in files)
+
+    try:
+        return read_stable([copy], plan)
+    except FileNotFoundError as error:
+        finding = Finding(-1, UNREAD, "the file vanishes again and again")
+        return [FilePlan(str(error.filename), 0, False, (), (finding,))]
 
 
 def snapshot_of(file: SnapshotFile, cut: int) -> FilePlan:
@@ -146,7 +134,3 @@ def snapshot_of(file: SnapshotFile, cut: int) -> FilePlan:
         return snapshot_plan(file, cut)
     except SourceError as error:
         return FilePlan(file.path, file.size, True, (), (Finding(-1, UNREAD, error.message),))
-
-
-def _log(listing: Listing, cut: int) -> list[FilePlan]:
-    return list(Boundaries(listing, cut).files()) if listing.segments else []

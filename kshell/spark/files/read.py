@@ -5,17 +5,20 @@ Damage is data: it is given between the batches as findings, and reading goes on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from kshell.errors import SourceError
 from kshell.protocol.batches import HEADER_SIZE, MAX_BATCH, Batch, read_header
 from kshell.protocol.verify import MAGIC
+from kshell.sources.directory.files import named
 from kshell.sources.directory.ranges import OpenFile, open_file
 from kshell.spark.files.plan import UNREAD, FilePlan, Finding, Run
 
 _PIECE = 4 << 20
 CRC = "the batch's CRC does not match its bytes"
+_LARGEST = (1 << 63) - 1
 _CHANGED = "the file is not what it was when it was listed"
 
 
@@ -103,3 +106,66 @@ def _read(file: OpenFile, position: int, size: int) -> bytes:
 def _is_good(file: OpenFile, end: int) -> bool:
     """Whether the CRC of every batch before byte ``end`` is right."""
     return all(batch is not None and batch.crc_is_good() for _, batch in _batches(file, 0, end))
+
+
+# --- rows of the view files -------------------------------------------------------------------------------------------
+
+
+def file_row(plan: FilePlan) -> dict[str, Any]:
+    """The columns of ``files`` but for whose the file is. Reads all of the file, a piece at a time."""
+    findings, batches = list(plan.findings), _Batches()
+    for placed in read(plan):
+        if isinstance(placed, Finding):
+            findings.append(placed)
+        else:
+            batches.add(placed.batch)
+    return batches.row() | finding_columns(plan, sorted(findings))
+
+
+def finding_columns(plan: FilePlan, findings: Sequence[Finding]) -> dict[str, Any]:
+    """What a row of ``files`` says of a file's name and size, and of what is wrong with it."""
+    name = named(os.path.basename(plan.path))
+    return {
+        "size": plan.size,
+        "nameOffset": name.offset if name else None,
+        "nameEpoch": name.epoch if name else None,
+        "crcFailures": sum(finding.reason == CRC for finding in findings),
+        "isDamaged": any(finding.kind != "torn" for finding in findings),
+        "tornAt": next((finding.position for finding in findings if finding.kind == "torn"), None),
+        "findings": [
+            {"position": None if at < 0 else at, "kind": kind, "reason": reason} for at, kind, reason in findings
+        ],
+    }
+
+
+class _Batches:
+    """Sums over good batches."""
+
+    def __init__(self) -> None:
+        self._first: Batch | None = None
+        self._last: Batch | None = None
+        self._earliest, self._latest = _LARGEST, -1
+        self._batches = self._records = self._bytes = 0
+
+    def add(self, batch: Batch) -> None:
+        self._first = self._first or batch._replace(buf=b"")
+        self._last = batch
+        self._earliest = min(self._earliest, batch.base_timestamp)
+        self._latest = max(self._latest, batch.max_timestamp)
+        self._batches += 1
+        self._records += batch.records
+        self._bytes += batch.size
+
+    def row(self) -> dict[str, Any]:
+        first, last = self._first, self._last
+        return {
+            "firstOffset": first.base_offset if first else None,
+            "lastOffset": last.last_offset if last else None,
+            "firstEpoch": first.epoch if first else None,
+            "lastEpoch": last.epoch if last else None,
+            "firstTimestampMs": self._earliest if first else None,
+            "lastTimestampMs": self._latest if first else None,
+            "batches": self._batches,
+            "records": self._records,
+            "goodBytes": self._bytes,
+        }

@@ -6,14 +6,17 @@ import contextlib
 import glob
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from kshell.errors import SourceError, SourceNotFoundError
 from kshell.sources.directory.files import METADATA_DIRECTORY, Listing, SnapshotFile, is_remote, locate, scan
 from kshell.sources.directory.sidecar_files import meta_properties, node_id
+from kshell.sources.directory.source import ATTEMPTS, PAUSE
 from kshell.sources.remote import plain
 
+T = TypeVar("T")
 _FILES = (".log", ".checkpoint")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
@@ -25,7 +28,7 @@ class Origin(NamedTuple):
     node_id: int | None
 
 
-class Found(NamedTuple):
+class LogCopy(NamedTuple):
     """A metadata directory, or a lone file: what a listing of ``path`` gave."""
 
     path: str
@@ -47,7 +50,7 @@ class Unread(NamedTuple):
     error: SourceError
 
 
-def find(paths: Iterable[str], unread: list[Unread] | None = None) -> list[Found]:
+def find(paths: Iterable[str], unread: list[Unread] | None = None) -> list[LogCopy]:
     """What is there to read, each once, in the order of the paths; what a glob finds is sorted. In a glob ``{a,b}`` is
     one or the other, as for Hadoop; what of it is not there is passed over.
 
@@ -56,7 +59,7 @@ def find(paths: Iterable[str], unread: list[Unread] | None = None) -> list[Found
     Raises SourceNotFoundError for a path that is not there or holds no metadata, and for a glob that finds none;
     SourceError for a path that cannot be listed; UsageError for a URI that is not understood.
     """
-    found: dict[str, Found] = {}
+    found: dict[str, LogCopy] = {}
     for path in map(plain, paths):
         for one in _remote(path, unread) if is_remote(path) else _local(path, unread):
             found.setdefault(identity(one.path), one)
@@ -88,7 +91,7 @@ def alternatives(pattern: str) -> list[str]:
     return list(dict.fromkeys(made))
 
 
-def _local(path: str, unread: list[Unread] | None) -> list[Found]:
+def _local(path: str, unread: list[Unread] | None) -> list[LogCopy]:
     path = os.path.abspath(path)  # executors are started in directories of their own
     if os.path.exists(path) or not is_glob(path):
         return [_found(locate(path))]
@@ -99,7 +102,7 @@ def _local(path: str, unread: list[Unread] | None) -> list[Found]:
     return _some(path, found, failed, unread)
 
 
-def _remote(path: str, unread: list[Unread] | None) -> list[Found]:
+def _remote(path: str, unread: list[Unread] | None) -> list[LogCopy]:
     """As :func:`_local`, with many requests at once."""
     from kshell.sources.remote_globs import at_once, matches  # late: needs pyarrow
 
@@ -129,8 +132,8 @@ def _has_metadata_beside(path: str) -> bool:
 
 
 def _some(
-    pattern: str, tried: Iterable[Found | None], failed: list[Unread], unread: list[Unread] | None
-) -> list[Found]:
+    pattern: str, tried: Iterable[LogCopy | None], failed: list[Unread], unread: list[Unread] | None
+) -> list[LogCopy]:
     found = [one for one in tried if one is not None]
     failed.sort(key=lambda one: one.path)  # several threads may have found them
     if failed and unread is None:
@@ -145,7 +148,7 @@ def _some(
     return found
 
 
-def _tried(path: str, failed: list[Unread], counts: Callable[[str], bool] = bool) -> Found | None:
+def _tried(path: str, failed: list[Unread], counts: Callable[[str], bool] = bool) -> LogCopy | None:
     place, whose = path, Origin(None, None)
     try:
         if not counts(path):
@@ -163,9 +166,9 @@ def _tried(path: str, failed: list[Unread], counts: Callable[[str], bool] = bool
         return None
 
 
-def _found(place: str) -> Found:
+def _found(place: str) -> LogCopy:
     listing = scan(place)
-    return Found(place, listing, origin(listing))
+    return LogCopy(place, listing, origin(listing))
 
 
 def _counts(path: str, pattern: str) -> bool:
@@ -183,7 +186,45 @@ def origin(listing: Listing) -> Origin:
     return Origin(meta.get("cluster.id"), node_id(meta))
 
 
-def files_of(found: Iterable[Found], snapshots: str) -> Iterator[tuple[str, int]]:
+def list_again(copies: Sequence[LogCopy]) -> list[LogCopy]:
+    """List the copies that are still there. Raises SourceNotFoundError where none is."""
+    listed: list[LogCopy] = []
+    for index, copy in enumerate(copies):
+        try:
+            listed.append(copy._replace(listing=scan(copy.path)))
+        except SourceNotFoundError:
+            if not listed and index == len(copies) - 1:
+                raise
+    return listed
+
+
+def read_stable(copies: Sequence[LogCopy], read: Callable[[Sequence[LogCopy]], tuple[T, bool]]) -> T:
+    """Call ``read`` until the copies did not change meanwhile: servers may be writing to them.
+
+    Args:
+        copies: as they were listed; they are listed again for each further attempt.
+        read: gives the result, and whether anything looks like damage, which is believed only of files that did not
+            change; raises FileNotFoundError for a file that is no longer what it was.
+
+    Raises:
+        FileNotFoundError: files changed in every attempt.
+        SourceNotFoundError: no copy is there any more.
+    """
+    for attempt in range(ATTEMPTS):
+        is_last_attempt = attempt == ATTEMPTS - 1
+        try:
+            result, looks_damaged = read(copies)
+            if is_last_attempt or not looks_damaged or all(scan(copy.path) == copy.listing for copy in copies):
+                return result
+        except (FileNotFoundError, SourceNotFoundError):
+            if is_last_attempt:
+                raise
+        time.sleep(PAUSE)
+        copies = list_again(copies)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def files_of(found: Iterable[LogCopy], snapshots: str) -> Iterator[tuple[str, int]]:
     """(path, bytes) of every file that would be read."""
     for one in found:
         for snapshot in one.snapshots(snapshots):

@@ -9,6 +9,7 @@ from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.changes import changes, with_found
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
 from kshell.spark.gold.base.times import day_of
+from kshell.spark.tables.expectations import at_least, not_null
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -98,4 +99,5 @@ GOLD = GoldTable(
     FIELDS,
     ("acls", "quotas", "users", "tokens", "control_records", "clusters"),
     access_audit,
+    expect=(*not_null("clusterId", "offset", "kind", "change"), *at_least(0, "heldMs")),
 )

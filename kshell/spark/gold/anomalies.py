@@ -8,6 +8,7 @@ from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
 from kshell.spark.gold.base.times import HOUR_MS, covered, hour
 from kshell.spark.gold.hourly_churn import EVENTS
+from kshell.spark.tables.expectations import at_least, key
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -99,4 +100,5 @@ GOLD = GoldTable(
     FIELDS,
     ("hourly_churn", "topics", "brokers", "clusters"),
     anomalies,
+    expect=(*key("clusterId", "measure", "hour"), *at_least(0, "value", "weeks", "mad")),
 )

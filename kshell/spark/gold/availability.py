@@ -7,7 +7,8 @@ from typing import Any
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, MONTH, GoldTable, Tables
 from kshell.spark.gold.base.partitions import KEYS
-from kshell.spark.gold.partition_availability import MEASURES, MONTHS, SUMS, with_shares
+from kshell.spark.gold.partition_availability import HOLDS, MEASURES, MONTHS, SUMS, with_shares
+from kshell.spark.tables.expectations import key, ordered
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -48,4 +49,5 @@ GOLD = GoldTable(
     availability,
     settles=MONTH,
     shares=(MONTHS,),
+    expect=(*key("clusterId", "month", "scope", "name"), *HOLDS, ordered("offlineMs", "partitionMs")),
 )

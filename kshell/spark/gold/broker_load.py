@@ -9,6 +9,7 @@ from kshell.spark.gold.base.brokers import racks_by_day
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import SPANS
 from kshell.spark.gold.base.times import DAY_MS, by_day, covered, day, end_of_day
+from kshell.spark.tables.expectations import at_least, key
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -77,4 +78,8 @@ GOLD = GoldTable(
     broker_load,
     settles=DAY,
     shares=(SPANS,),
+    expect=(
+        *key("clusterId", "day", "broker"),
+        *at_least(0, "coveredMs", "leaderMs", "replicaMs", "inSyncMs", "preferredMs"),
+    ),
 )

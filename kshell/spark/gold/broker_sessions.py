@@ -7,6 +7,7 @@ from typing import Any
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.brokers import IS_FENCING, staged
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -78,4 +79,9 @@ GOLD = GoldTable(
     FIELDS,
     ("brokers", "clusters"),
     broker_sessions,
+    expect=(
+        *key("clusterId", "broker", "fromOffset"),
+        *at_least(0, "durationMs", "unfencedMs", "shutdownMs", "fencedMs"),
+        ordered("fromOffset", "toOffset"),
+    ),
 )

@@ -8,6 +8,7 @@ from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.brokers import OF_A_BROKER, staged
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
 from kshell.spark.gold.base.times import last_of
+from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -66,4 +67,5 @@ GOLD = GoldTable(
     FIELDS,
     ("brokers", "clusters"),
     broker_states,
+    expect=(*key("clusterId", "broker", "fromOffset"), *at_least(0, "durationMs"), ordered("fromOffset", "toOffset")),
 )

@@ -8,6 +8,7 @@ from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.changes import changes, with_found
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
 from kshell.spark.gold.base.times import day_of
+from kshell.spark.tables.expectations import at_least, key
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -49,4 +50,5 @@ GOLD = GoldTable(
     FIELDS,
     ("configs", "control_records", "clusters"),
     config_changes,
+    expect=(*key("clusterId", "offset", "resourceType", "resourceName", "name"), *at_least(0, "heldMs")),
 )

@@ -7,6 +7,7 @@ from typing import Any
 from kshell.spark.gold.base import compared, rows
 from kshell.spark.gold.base.compared import MEMBER, RESOURCE
 from kshell.spark.gold.base.declared import GoldTable, Tables
+from kshell.spark.tables.expectations import at_least, not_null, ordered
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -56,4 +57,5 @@ GOLD = GoldTable(
     compared.NEEDS,
     config_drift,
     is_fleet=True,
+    expect=(*not_null("members", "agreeing"), *at_least(1, "agreeing", "values"), ordered("agreeing", "members")),
 )

@@ -12,6 +12,7 @@ from typing import Any
 from kshell.spark.gold.base import compared, rows
 from kshell.spark.gold.base.compared import MEMBER, RESOURCE
 from kshell.spark.gold.base.declared import GoldTable, Tables
+from kshell.spark.tables.expectations import at_least, not_null
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -133,4 +134,5 @@ GOLD = GoldTable(
     compared.NEEDS,
     config_drift_episodes,
     is_fleet=True,
+    expect=(*not_null("fromMs"), *at_least(0, "durationMs")),
 )

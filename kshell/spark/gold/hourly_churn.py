@@ -9,6 +9,7 @@ from kshell.spark.gold.base.brokers import IS_FENCING, staged
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import IS_NEW_LEADER, SHRUNK, SPANS
 from kshell.spark.gold.base.times import HOUR_MS, hour, within
+from kshell.spark.tables.expectations import at_least, key
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -48,4 +49,5 @@ GOLD = GoldTable(
     hourly_churn,
     settles=DAY,
     shares=(SPANS,),
+    expect=(*key("clusterId", "hour"), *at_least(0, "leaderChanges", "isrShrinks", "fencings")),
 )

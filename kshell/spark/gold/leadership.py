@@ -8,6 +8,7 @@ from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import IS_NEW_LEADER, SPANS
 from kshell.spark.gold.base.times import by_day, day, day_of, end_of_day
+from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -74,4 +75,9 @@ GOLD = GoldTable(
     leadership,
     settles=DAY,
     shares=(SPANS,),
+    expect=(
+        *key("clusterId", "day", "topicId", "broker"),
+        *at_least(0, "leaderMs", "preferredMs", "gained", "lost"),
+        ordered("preferredMs", "leaderMs"),
+    ),
 )

@@ -7,6 +7,7 @@ from typing import Any
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.times import DAY_MS, LAST_MS, day, end_of_day
+from kshell.spark.tables.expectations import at_least, not_null, ordered, unique
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -51,4 +52,10 @@ GOLD = GoldTable(
     ("records", "clusters", "metadata_growth"),
     metadata_growth,
     settles=DAY,
+    expect=(
+        *not_null("clusterId", "type"),
+        unique("clusterId", "day", "type"),
+        *at_least(0, "records", "undecoded"),
+        ordered("records", "total"),
+    ),
 )

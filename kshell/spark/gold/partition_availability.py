@@ -9,6 +9,7 @@ from kshell.spark.gold.base.declared import CLUSTER, MONTH, GoldTable, Shared, T
 from kshell.spark.gold.base.min_isr import with_min_isr
 from kshell.spark.gold.base.partitions import KEYS
 from kshell.spark.gold.base.times import clipped, end_of_month, split_by_month, timed
+from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.tables.declaration import Field
 
 MEASURES = (
@@ -24,6 +25,11 @@ MEASURES = (
           " right where it was assumed"),
 )  # fmt: skip
 """What is measured of a partition, or of several together."""
+HOLDS = (
+    *at_least(0, "offlineMs", "underMinIsrMs", "atMinIsrMs", "underReplicatedMs", "assumedMs", "availability"),
+    ordered("offlineMs", "underMinIsrMs"),
+)
+"""What must hold of them."""
 
 FIELDS = (
     CLUSTER,
@@ -94,4 +100,5 @@ GOLD = GoldTable(
     partition_availability,
     settles=MONTH,
     shares=(MONTHS,),
+    expect=(*key("clusterId", "month", "topicId", "partition"), *HOLDS, ordered("offlineMs", "existedMs")),
 )

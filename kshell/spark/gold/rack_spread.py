@@ -9,6 +9,7 @@ from kshell.spark.gold.base.brokers import racks_by_day
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import SPANS
 from kshell.spark.gold.base.times import by_day, day, end_of_day
+from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -63,4 +64,9 @@ GOLD = GoldTable(
     rack_spread,
     settles=DAY,
     shares=(SPANS,),
+    expect=(
+        *key("clusterId", "day"),
+        *at_least(0, "racks", "partitionMs", "oneRackMs", "narrowMs", "unknownMs"),
+        ordered("narrowMs", "partitionMs"),
+    ),
 )

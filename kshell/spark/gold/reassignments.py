@@ -7,6 +7,7 @@ from typing import Any
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import KEYS, SPANS, episode
+from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -95,4 +96,9 @@ GOLD = GoldTable(
     reassignments,
     settles=DAY,
     shares=(SPANS,),
+    expect=(
+        *key("clusterId", "topicId", "partition", "fromOffset"),
+        *at_least(0, "durationMs"),
+        ordered("fromOffset", "toOffset"),
+    ),
 )

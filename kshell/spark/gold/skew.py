@@ -6,6 +6,7 @@ from typing import Any
 
 from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.tables.expectations import at_least, key, ordered
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -70,4 +71,10 @@ GOLD = GoldTable(
     FIELDS,
     ("broker_load",),
     skew,
+    expect=(
+        *key("clusterId", "day", "level", "measure"),
+        *at_least(1, "members"),
+        ordered("least", "mean"),
+        ordered("mean", "most"),
+    ),
 )

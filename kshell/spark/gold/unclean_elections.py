@@ -8,6 +8,7 @@ from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
 from kshell.spark.gold.base.partitions import KEYS, SPANS, rows_before
 from kshell.spark.gold.base.times import day_of, every_of, versions_of
+from kshell.spark.tables.expectations import at_least, key
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -83,4 +84,8 @@ GOLD = GoldTable(
     unclean_elections,
     settles=DAY,
     shares=(SPANS,),
+    expect=(
+        *key("clusterId", "topicId", "partition", "offset"),
+        *at_least(0, "leader", "leaderlessMs", "recoveringMs"),
+    ),
 )

@@ -10,6 +10,7 @@ from kshell.spark.gold.base import rows
 from kshell.spark.gold.base.changes import bases, changes, with_found
 from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
 from kshell.spark.gold.base.times import day_of, versions_of
+from kshell.spark.tables.expectations import at_least, key
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -100,4 +101,5 @@ GOLD = GoldTable(
     FIELDS,
     ("features", "control_records", "clusters"),
     upgrades,
+    expect=(*key("clusterId", "offset", "feature"), *at_least(0, "heldMs")),
 )

@@ -1,14 +1,15 @@
-"""Asks Spark what the sections of a report want to know: sums, and a few rows of each table."""
+"""Asks Spark what the sections of a report want to know (sums, and a few rows of each table), and names clusters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.result import Row
-from kshell.spark.report.base.told import Answers, Scope
+from kshell.errors import UsageError
+from kshell.spark.report.section import Answers, Scope
 from kshell.spark.report.sections import sections
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def collect(
     spark: SparkSession, read: Callable[[str], DataFrame], scope: Scope, told: Progress | None = None
 ) -> dict[str, Answers]:
     """Section -> the answers to what it asks. ``read`` gives a table by name, narrowed to what the report is about."""
-    asked = [(section.name, name, sql) for section in sections() for name, sql in section.asks(scope).items()]
+    asked = [(section.name, name, sql) for section in sections() for name, sql in section.queries(scope).items()]
     frames = {table: read(table) for table in sorted({table for _, _, sql in asked for table in tables_of(sql)})}
     found: dict[str, dict[str, Sequence[Row]]] = {section.name: {} for section in sections()}
 
@@ -54,3 +55,48 @@ def reader(warehouse: Warehouse, scope: Scope) -> Callable[[str], DataFrame]:
 
     clusters = None if scope.cluster is None else [scope.cluster]
     return lambda name: named(warehouse, name, clusters=clusters)
+
+
+# --- names of clusters ------------------------------------------------------------------------------------------------
+
+_SHORTEST = 8
+"""Characters of an id that are shown at the least: as few as git shows of its own."""
+
+
+def cluster_names(known: Collection[str], given: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
+    """Cluster id -> what it is called. Ids are cut where no two of them begin alike.
+
+    Raises UsageError for a name of no cluster, and for one that two have.
+    """
+    names = dict(given)
+    for cluster in names:
+        if cluster not in known:
+            raise UsageError(
+                f"--name {cluster}=…: no such cluster", hint=f"there are {', '.join(sorted(known)[:3])}, …"
+            )
+    rest = [cluster for cluster in known if cluster not in names]
+    size = _SHORTEST
+    while len({cluster[:size] for cluster in rest}) < len(rest):
+        size += 1
+    made = names | {cluster: cluster[:size] for cluster in rest}
+    if len(set(made.values())) < len(made):
+        twice = sorted(name for name in names.values() if list(made.values()).count(name) > 1)
+        raise UsageError(f"--name: {twice[0]} would be the name of two clusters")
+    return made
+
+
+def renamed(answers: Mapping[str, Answers], names: Mapping[str, str]) -> dict[str, Answers]:
+    """The answers, section by section, with those names in the place of cluster ids."""
+
+    def row_of(row: Mapping[str, object]) -> dict[str, object]:
+        made = dict(row)
+        if "clusterId" in made:
+            made["clusterId"] = names.get(str(made["clusterId"]), made["clusterId"])
+        if made.get("scope") == "cluster" and "name" in made:
+            made["name"] = names.get(str(made["name"]), made["name"])
+        return made
+
+    return {
+        section: {name: [row_of(row) for row in rows] for name, rows in asked.items()}
+        for section, asked in answers.items()
+    }

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from kshell.errors import UsageError
-from kshell.spark.report.base.cells import said
-from kshell.spark.report.base.told import LEVELS, Answers, Attention, Drawing, Scope, Section, Told
+from kshell.spark.report.section import LEVELS, Answers, Attention, Content, Scope, Section, text_of
 from kshell.spark.report.sections import sections
 
 NO_PICTURES = "Without pictures: they need the package matplotlib (pip install 'kraft-shell[spark]')."
 
 
-class Shown(NamedTuple):
-    """A picture: its bytes, what it shows in words, CSS pixels, and what is to be said below it."""
+class Picture(NamedTuple):
+    """A picture: its bytes, what it shows in words, its size in CSS pixels, and a note below it."""
 
     name: str
     png: bytes
@@ -24,12 +24,12 @@ class Shown(NamedTuple):
     note: str
 
 
-class Part(NamedTuple):
-    """A section, and what it says."""
+class ComposedSection(NamedTuple):
+    """A section with its content and pictures."""
 
     section: Section
-    told: Told
-    pictures: tuple[Shown, ...]
+    content: Content
+    pictures: tuple[Picture, ...]
 
 
 class Document(NamedTuple):
@@ -38,7 +38,7 @@ class Document(NamedTuple):
     title: str
     facts: tuple[str, ...]
     attention: tuple[tuple[Attention, Section], ...]
-    parts: tuple[Part, ...]
+    parts: tuple[ComposedSection, ...]
     notes: tuple[str, ...]
 
 
@@ -47,27 +47,22 @@ def compose(scope: Scope, answers: Mapping[str, Answers], facts: tuple[str, ...]
     can_draw = importlib.util.find_spec("matplotlib") is not None
     parts = []
     for section in sections():
-        told = section.tell(scope, answers[section.name])
-        parts.append(Part(section, told, tuple(_pictures(section, told)) if can_draw else ()))
-    found = [(one, part.section) for part in parts for one in part.told.attention]
+        content = section.describe(scope, answers[section.name])
+        parts.append(ComposedSection(section, content, tuple(_pictures(section, content)) if can_draw else ()))
+    found = [(one, part.section) for part in parts for one in part.content.attention]
     found.sort(key=lambda one: LEVELS.index(one[0].level))  # else they stay in the order of the sections
     title = "Fleet report" if scope.is_fleet else f"Cluster {scope.cluster}"
     last = max((row["lastTimestampMs"] or 0 for row in answers["overview"]["clusters"]), default=0)
-    facts = (*facts, f"records up to {said('time', last)} UTC") if last else facts
+    facts = (*facts, f"records up to {text_of('time', last)} UTC") if last else facts
     return Document(title, facts, tuple(found), tuple(parts), () if can_draw else (NO_PICTURES,))
 
 
-def _pictures(section: Section, told: Told) -> list[Shown]:
-    made = [_shown(section.name + (f"-{place}" if place else ""), one) for place, one in enumerate(told.drawings)]
-    return [one for one in made if one is not None]
-
-
-def _shown(name: str, drawing: Drawing) -> Shown | None:
-    """``None`` where there is nothing to draw: the section's lead says so."""
+def _pictures(section: Section, content: Content) -> Iterator[Picture]:
+    """The pictures of a section; of what there is nothing to draw there is none, and the section's lead says so."""
     from kshell.plots import draw_rows
 
-    try:
-        plot = draw_rows(drawing.rows)
-    except UsageError:
-        return None
-    return Shown(name, plot.png(), plot.alt, plot.size, drawing.note)
+    for number, drawing in enumerate(content.drawings):
+        name = section.name + (f"-{number}" if number else "")
+        with contextlib.suppress(UsageError):
+            plot = draw_rows(drawing.rows)
+            yield Picture(name, plot.png(), plot.alt, plot.size, drawing.note)

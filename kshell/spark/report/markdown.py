@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
 from kshell.escape import markdown as plain
-from kshell.spark.report.base.cells import NUMBERS, said
-from kshell.spark.report.base.told import Attention, Section, Table
-from kshell.spark.report.compose import Document, Part
+from kshell.spark.report.compose import ComposedSection, Document
+from kshell.spark.report.section import NUMBERS, Attention, Section, Table, text_of
 
 
 def markdown(document: Document, folder: str) -> str:
@@ -33,14 +32,14 @@ def _attention(found: Iterable[tuple[Attention, Section]]) -> Iterator[str]:
         yield f"- {one.level}: **{plain(one.figure)}** {plain(one.words)}{where}. See {plain(section.title)}."
 
 
-def _part(part: Part, folder: str) -> Iterator[str]:
+def _part(part: ComposedSection, folder: str) -> Iterator[str]:
     yield f"## {plain(part.section.title)}"
-    yield plain(part.told.lead, line_start=True)
+    yield plain(part.content.lead, line_start=True)
     for shown in part.pictures:
         yield f"![{plain(shown.alt)}]({quote(folder)}/{quote(shown.name)}.png)"
         if shown.note:
             yield plain(shown.note, line_start=True)
-    for table in part.told.tables:
+    for table in part.content.tables:
         yield f"**{plain(table.caption)}**"
         yield "\n".join(_table(table))
         if len(table.rows) < table.of:
@@ -53,7 +52,7 @@ def _table(table: Table) -> Iterator[str]:
     yield _line(plain(column.title) for column in table.columns)
     yield _line("---:" if column.kind in NUMBERS else "---" for column in table.columns)
     for row in table.rows:
-        yield _line(plain(said(column.kind, row[column.name])) for column in table.columns)
+        yield _line(plain(text_of(column.kind, row[column.name])) for column in table.columns)
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from kshell.spark.files.plan import UNREAD
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from kshell.spark.truth.copy_log import Bad
+    from kshell.spark.reconcile import BadBatches
 
 HINT = "nothing of the step counts; where executors run elsewhere, they must reach the same paths"
 _IN_LOG = "kind = 'batch' and not isSnapshot"
@@ -31,7 +31,7 @@ def check(found: DataFrame) -> None:
         raise UnreadError(next(iter(clusters.values())), hint=HINT, clusters=clusters)
 
 
-def bad_of(found: DataFrame) -> dict[str, Bad]:
+def bad_of(found: DataFrame) -> dict[str, BadBatches]:
     """Cluster -> the damaged batches of its logs."""
     bad: dict[str, list[tuple[str, int, str]]] = {}
     rows = found.where(_IN_LOG).select("clusterId", "file", "position", "reason")

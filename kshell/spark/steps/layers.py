@@ -31,10 +31,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kshell.sources.directory.log import Progress
+    from kshell.spark.reconcile import BadBatches, ReconciledLog
     from kshell.spark.steps.step import Again
     from kshell.spark.tables.warehouse import Warehouse
-    from kshell.spark.truth import Truth
-    from kshell.spark.truth.copy_log import Bad
 
 _FILE = ["clusterId", "file"]
 _BEGIN = "BEGIN_TRANSACTION_RECORD"
@@ -74,7 +73,7 @@ class Step:
         return {name: self._state(one, held.get(name), horizons.get(name)) for name, one in self._fresh.items()}
 
     @property
-    def truths(self) -> dict[str, Truth]:
+    def truths(self) -> dict[str, ReconciledLog]:
         """What was taken in, by cluster: without batches that reading showed to be damaged."""
         return {name: one.truth for name, one in self._fresh.items()}
 
@@ -87,7 +86,7 @@ class Step:
     def _state(self, one: Fresh, held: int | None, horizon: Horizon | None) -> ClusterState:
         before = one.before
         settled = before.settled_ms if horizon is None and before is not None else horizon and horizon.until
-        return ClusterState(one.truth.reached._asdict(), held, settled)
+        return ClusterState(one.truth.checkpoint._asdict(), held, settled)
 
     # --- bronze ---
 
@@ -121,7 +120,7 @@ class Step:
         check(found)
         return found
 
-    def _replan(self, bad: Mapping[str, Bad]) -> None:
+    def _replan(self, bad: Mapping[str, BadBatches]) -> None:
         """Headers alone have not shown that batches are damaged: what they held is missing, for states as well."""
         assert self._again is not None
         self._warehouse.retract(RECORDS)
@@ -202,7 +201,7 @@ class Step:
         eras = [
             {"clusterId": name, "base": era.base, "sinceOffset": era.since, "toOffset": era.to}
             for name, one in self._fresh.items()
-            for era in one.truth.eras
+            for era in one.truth.ranges
         ]
         if not eras:
             return {name: held for name, one in self._fresh.items() if (held := one.held) is not None}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kshell.spark.tables.steps import ClusterState, State
 
 if TYPE_CHECKING:
-    from kshell.spark.truth import Truth
+    from kshell.spark.reconcile import ReconciledLog
 
 
 class Times(NamedTuple):
@@ -31,7 +31,7 @@ class Counted(NamedTuple):
 class Fresh(NamedTuple):
     """A cluster of which something is new."""
 
-    truth: Truth
+    truth: ReconciledLog
     before: ClusterState | None
     """Its state until now; ``None`` where nothing counts any more."""
 
@@ -46,11 +46,11 @@ class Fresh(NamedTuple):
         return None if self.before is None else self.before.held
 
 
-def fresh_of(truth: Truth, state: State) -> Fresh | None:
+def fresh_of(truth: ReconciledLog, state: State) -> Fresh | None:
     """What is new in it; ``None`` for nothing: whatever is told of copies, where they end is as it was."""
     before = None if truth.restart else state.clusters.get(truth.cluster_id)
-    is_same = before is not None and not truth.slices and not truth.findings and not truth.eras
-    if is_same and before is not None and _plain(truth.reached._asdict()) == _plain(before.reached):
+    is_same = before is not None and not truth.slices and not truth.findings and not truth.ranges
+    if is_same and before is not None and _plain(truth.checkpoint._asdict()) == _plain(before.reached):
         return None
     return Fresh(truth, before)
 

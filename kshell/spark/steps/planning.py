@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from kshell.errors import DataError, KshellError, SourceError, UnreadError
 from kshell.sources.points import Point
-from kshell.spark.files.scan import Found, Unread, files_of, find, spelled
+from kshell.spark.files.scan import LogCopy, Unread, files_of, find, spelled
+from kshell.spark.reconcile import Checkpoint, ReconciledLog, by_cluster, reconcile
 from kshell.spark.steps.unread import Failures, add_unplanned, add_unread, first
 from kshell.spark.steps.weighing import weight
 from kshell.spark.tables.steps import State
-from kshell.spark.truth import Reached, Truth, by_cluster, truth
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kshell.sources.directory.log import Progress
-    from kshell.spark.truth.copy_log import Bad
+    from kshell.spark.reconcile import BadBatches
 
 NOW = Point()
 _FEW = 64 << 20
@@ -32,7 +32,7 @@ _SLICES = 1 << 12
 
 def clusters(
     sources: Iterable[str], cluster: str | None = None, failed: Failures | None = None
-) -> dict[str, list[Found]]:
+) -> dict[str, list[LogCopy]]:
     """Cluster id -> its copies. ``cluster``: of those that do not say. ``failed``: gets what cannot be listed.
 
     Raises SourceError, also where all that there is cannot be listed; UsageError.
@@ -48,7 +48,7 @@ def clusters(
 
 
 def truths(
-    copies: Mapping[str, Sequence[Found]],
+    copies: Mapping[str, Sequence[LogCopy]],
     state: State,
     *,
     since: Point = NOW,
@@ -56,7 +56,7 @@ def truths(
     spark: Callable[[], SparkSession] | None = None,
     told: Progress | None = None,
     failed: Failures | None = None,
-) -> list[Truth]:
+) -> list[ReconciledLog]:
     """The truth of each cluster, beginning where the tables are; ``until``: offsets by cluster.
 
     ``failed``: gets the clusters that cannot be planned, and the others are given; without it their error is raised.
@@ -97,17 +97,17 @@ def _spread(spark: Callable[[], SparkSession], tasks: Sequence[_Task], told: Pro
 
 
 def again(
-    copies: Mapping[str, Sequence[Found]],
+    copies: Mapping[str, Sequence[LogCopy]],
     state: State,
     *,
     since: Point = NOW,
     until: Mapping[str, int | None] | None = None,
-) -> Callable[[str, Bad, bool], Truth]:
+) -> Callable[[str, BadBatches, bool], ReconciledLog]:
     """What makes one of those truths once more, without batches that reading has shown to be damaged; where its tables
     were begun anew, so that they still are. It raises UnreadError where that cannot be done.
     """
 
-    def make(name: str, bad: Bad, anew: bool) -> Truth:
+    def make(name: str, bad: BadBatches, anew: bool) -> ReconciledLog:
         try:
             return _truth(*_task(name, copies[name], state, since, until), _listed(copies[name], bad), anew)
         except _OF_ONE as error:
@@ -116,7 +116,7 @@ def again(
     return make
 
 
-def _listed(copies: Sequence[Found], bad: Bad) -> Bad:
+def _listed(copies: Sequence[LogCopy], bad: BadBatches) -> BadBatches:
     """The same batches by the paths of their files: until now by what the tables call those."""
     paths: dict[str, list[str]] = defaultdict(list)
     for path in (segment.path for one in copies for segment in one.listing.segments):
@@ -124,19 +124,19 @@ def _listed(copies: Sequence[Found], bad: Bad) -> Bad:
     return [(path, at, reason) for file, at, reason in bad for path in paths.get(file, [file])]
 
 
-_Task = tuple[str, tuple[Found, ...], Reached | None, Point, int | None]
+_Task = tuple[str, tuple[LogCopy, ...], Checkpoint | None, Point, int | None]
 """What one truth is made of: it travels to executors."""
-_Made = Truth | KshellError
+_Made = ReconciledLog | KshellError
 """What comes back."""
 _OF_ONE = (SourceError, DataError)
 """Errors that are about the files of a cluster, and not about the others."""
 
 
 def _task(
-    name: str, found: Sequence[Found], state: State, since: Point, until: Mapping[str, int | None] | None
+    name: str, found: Sequence[LogCopy], state: State, since: Point, until: Mapping[str, int | None] | None
 ) -> _Task:
     known = state.clusters.get(name)
-    reached = None if known is None else Reached(**known.reached)
+    reached = None if known is None else Checkpoint.from_json(known.reached)
     return name, tuple(found), reached, since, None if until is None else until.get(name, 0)
 
 
@@ -149,17 +149,19 @@ def _tried(task: _Task) -> _Made:
 
 def _truth(
     name: str,
-    found: Sequence[Found],
-    reached: Reached | None,
+    found: Sequence[LogCopy],
+    reached: Checkpoint | None,
     since: Point,
     until: int | None,
-    bad: Bad = (),
+    bad: BadBatches = (),
     anew: bool = False,
-) -> Truth:
-    return truth(name, found, reached, since=since, until=until, cut=cut_of(found), bad=tuple(bad), anew=anew)
+) -> ReconciledLog:
+    return reconcile(
+        name, found, reached, since=since, until=until, cut=cut_of(found), bad=tuple(bad), from_scratch=anew
+    )
 
 
-def cut_of(copies: Sequence[Found]) -> int:
+def cut_of(copies: Sequence[LogCopy]) -> int:
     """Bytes of a slice of a cluster: a log spreads evenly over tasks, in some thousand slices."""
     most = max((sum(size for _, size in files_of([one], "auto")) for one in copies), default=0)
     return min(max(most // _SLICES, LEAST_CUT), MOST_CUT)

@@ -39,7 +39,7 @@ def horizon(one: Fresh, new: Times | None, tomorrow: int) -> Horizon:
     last = min(max(one.truth.cluster["lastTimestampMs"] or 0, 0), tomorrow)
     until = max(0, last - _SLACK_MS) // DAY_MS * DAY_MS
     since = None if one.before is None else one.before.settled_ms
-    if since is None or last < since or any(era.base is not None for era in one.truth.eras):
+    if since is None or last < since or any(era.base is not None for era in one.truth.ranges):
         return Horizon(None, until)
     if new is not None and (new.earliest < since or new.latest > LAST_MS):
         return Horizon(None, until)

@@ -21,12 +21,11 @@ from kshell.spark.tables.catalog import COPIES
 
 if TYPE_CHECKING:
     from kshell.sources.directory.log import Progress
+    from kshell.spark.reconcile import BadBatches, ReconciledLog
     from kshell.spark.tables.steps import State
     from kshell.spark.tables.warehouse import Warehouse
-    from kshell.spark.truth import Truth
-    from kshell.spark.truth.copy_log import Bad
 
-Again = Callable[[str, "Bad", bool], "Truth"]
+Again = Callable[[str, "BadBatches", bool], "ReconciledLog"]
 """The truth of a cluster once more, as if damaged batches were not there; if so said, of tables that are begun anew."""
 
 
@@ -50,6 +49,8 @@ class Summary(NamedTuple):
     """The exit code of what could not be read, and was passed over."""
     foreign: tuple[str, ...] = ()
     """Copies of other clusters, under the id of this one, that no step before has met."""
+    breaches: tuple[Row, ...] = ()
+    """Rows that the step has written to the table ``breaches``."""
 
     @property
     def is_damaged(self) -> bool:
@@ -69,7 +70,7 @@ def is_damage(kind: str, reason: str) -> bool:
 
 def advance(
     warehouse: Warehouse,
-    truths: Iterable[Truth],
+    truths: Iterable[ReconciledLog],
     *,
     told: Progress | None = None,
     again: Again | None = None,
@@ -105,10 +106,11 @@ def advance(
         time.monotonic() - begun,
         unread.exit_code(failed or {}),
         foreign,
+        tuple(warehouse.breaches) if is_new else (),
     )
 
 
-def _foreign(truth: Truth, state: State) -> list[str]:
+def _foreign(truth: ReconciledLog, state: State) -> list[str]:
     """The copies of a cluster that turn out to be of another one; as damage, each is reported by one step."""
     before = state.clusters.get(truth.cluster_id)
     excluded = before.reached["excluded"] if before is not None else {}
@@ -119,7 +121,7 @@ def _foreign(truth: Truth, state: State) -> list[str]:
 class _Done(NamedTuple):
     """``truths``: what was taken in, by cluster."""
 
-    truths: Mapping[str, Truth] = {}
+    truths: Mapping[str, ReconciledLog] = {}
     rows: Mapping[str, int] = {}
     quarantined: Mapping[tuple[str, str], int] = {}
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from kshell.errors import SourceError, UnreadError
 from kshell.sources.points import Point
-from kshell.spark.files.scan import Found
+from kshell.spark.files.scan import LogCopy, list_again
+from kshell.spark.reconcile import ReconciledLog
 from kshell.spark.steps.planning import NOW, again, truths
 from kshell.spark.steps.step import Summary, advance
 from kshell.spark.steps.unread import Failures, add_unplanned, is_blamed
-from kshell.spark.truth import Truth
-from kshell.spark.truth.cluster import listed_again
 
 if TYPE_CHECKING:
     from kshell.sources.directory.log import Progress
@@ -29,13 +28,13 @@ _PAUSE = 1.0
 
 def take(
     warehouse: Warehouse,
-    copies: Mapping[str, Sequence[Found]],
+    copies: Mapping[str, Sequence[LogCopy]],
     *,
     since: Point = NOW,
     until: Mapping[str, int | None] | None = None,
     told: Progress | None = None,
     failed: Failures | None = None,
-    planned: Callable[[Sequence[Truth], Failures], None] | None = None,
+    planned: Callable[[Sequence[ReconciledLog], Failures], None] | None = None,
 ) -> Summary:
     """One step with what is new of the clusters; the caller is the warehouse's only writer. ``failed``: what
     could not be listed; it gets what cannot be planned, too. ``planned``: told of what is to be read, and of what
@@ -72,9 +71,9 @@ def take(
         copies = {name: _listed_again(held) for name, held in copies.items() if name not in gone}
 
 
-def _listed_again(held: Sequence[Found]) -> Sequence[Found]:
+def _listed_again(held: Sequence[LogCopy]) -> Sequence[LogCopy]:
     """As they are now; planning says what is wrong with those that cannot be listed any more."""
     try:
-        return listed_again(held)
+        return list_again(held)
     except SourceError:
         return held

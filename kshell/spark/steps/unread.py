@@ -10,14 +10,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kshell.errors import EXIT_OK, KshellError
-from kshell.spark.files.scan import Found, Unread
+from kshell.spark.files.scan import LogCopy, Unread
+from kshell.spark.reconcile import cluster_of, copy_row
+from kshell.spark.reconcile.inventory import Row
 from kshell.spark.tables.steps import State
-from kshell.spark.truth.clusters import cluster_of
-from kshell.spark.truth.rows import copy_row
-from kshell.spark.truth.values import Row
 
 if TYPE_CHECKING:
-    from kshell.spark.truth import Truth
+    from kshell.spark.reconcile import ReconciledLog
 
 UNREADABLE = "unreadable"
 Failures = dict[str, dict[str, KshellError]]
@@ -32,7 +31,7 @@ def add_unread(failed: Failures, unread: Iterable[Unread], given: str | None) ->
         failed.setdefault(cluster_of(one.path, one.origin, given), {})[one.path] = one.error
 
 
-def add_unplanned(failed: Failures, cluster: str, copies: Sequence[Found], error: KshellError) -> None:
+def add_unplanned(failed: Failures, cluster: str, copies: Sequence[LogCopy], error: KshellError) -> None:
     """A cluster of which there is no truth: by the copy that the error is about, else by all of them."""
     blamed = [one.path for one in copies if is_blamed((one.path,), error.message)] or [one.path for one in copies]
     failed.setdefault(cluster, {}).update(dict.fromkeys(blamed, error))
@@ -58,7 +57,7 @@ def words(failed: Failures) -> Told:
     return {name: {path: error.message for path, error in sorted(failed[name].items())} for name in sorted(failed)}
 
 
-def with_unread(truth: Truth, told: Told) -> Truth:
+def with_unread(truth: ReconciledLog, told: Told) -> ReconciledLog:
     """With the copies that its cluster has besides."""
     return truth._replace(copies=truth.copies + tuple(rows(truth.cluster_id, told)))
 
@@ -83,6 +82,6 @@ def is_unread(copy: Mapping[str, Any]) -> bool:
 def rows_again(state: State, cluster: str, told: Told) -> list[Row]:
     """All rows that the table has of a cluster of which nothing else is new: the other copies are as they were."""
     reached = state.clusters[cluster].reached if cluster in state.clusters else {}
-    known = {**reached.get("rows", {}), **{path: one["row"] for path, one in reached.get("excluded", {}).items()}}
+    known = {**reached.get("copy_rows", {}), **{path: one["row"] for path, one in reached.get("excluded", {}).items()}}
     others = [row for path, row in sorted(known.items()) if path not in told.get(cluster, {})]
     return [*others, *rows(cluster, told)]

@@ -8,30 +8,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.spark.files.scan import Found
-from kshell.spark.truth import Reached
+from kshell.spark.files.scan import LogCopy
+from kshell.spark.reconcile import Checkpoint
 
 _WALK = 4
 """Bytes whose headers are walked while one byte is compared: measured with batches of 100 bytes, about the smallest,
 125 MB and 27 MB a second; larger ones are walked faster."""
 
 
-def weight(copies: Sequence[Found], reached: Reached | None) -> int:
+def weight(copies: Sequence[LogCopy], reached: Checkpoint | None) -> int:
     """Bytes, as if they were compared with another copy. ``reached``: how far the tables are, if there are any.
 
     Several copies of a log are read and compared, of a lone one only headers are looked at. With a copy that is new
-    all of them are read from their beginning (:func:`kshell.spark.truth.truth`).
+    all of them are read from their beginning (:func:`kshell.spark.reconcile.reconcile`).
     """
-    if reached is None or any(one.path not in reached.places and one.path not in reached.excluded for one in copies):
+    if reached is None or any(one.path not in reached.positions and one.path not in reached.excluded for one in copies):
         sizes = [sum(segment.size for segment in one.listing.segments) for one in copies]
     else:
-        sizes = [_after(one, reached) for one in copies if one.path in reached.places]
+        sizes = [_after(one, reached) for one in copies if one.path in reached.positions]
     return sum(sizes) if len(sizes) > 1 else sum(sizes) // _WALK
 
 
-def _after(found: Found, reached: Reached) -> int:
+def _after(found: LogCopy, reached: Checkpoint) -> int:
     """Bytes of a copy from the last batch on that is in the tables; where it is gone, from its offset on."""
-    segments, place = found.listing.segments, reached.places.get(found.path)
+    segments, place = found.listing.segments, reached.positions.get(found.path)
     paths = [segment.path for segment in segments]
     if place and place[0] in paths:
         return sum(segment.size for segment in segments[paths.index(place[0]) :]) - int(place[1])

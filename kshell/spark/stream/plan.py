@@ -12,7 +12,7 @@ from kshell.sources.directory.files import Listing
 from kshell.sources.directory.files import scan as list_again
 from kshell.spark.files.pack import Slice, file_slices, pack
 from kshell.spark.files.plan import FilePlan, Finding
-from kshell.spark.files.scan import Found, Origin, Unread, find, identity, is_glob, origin
+from kshell.spark.files.scan import LogCopy, Origin, Unread, find, identity, is_glob, origin
 from kshell.spark.options import UNLIMITED, Options
 from kshell.spark.stream.place import Bound, Place, Places, behind, bound_of
 from kshell.spark.stream.walk import between, reach
@@ -21,13 +21,13 @@ Bounds = Mapping[str, Bound]
 _PER_FILE = 1 << 14
 
 
-def present(options: Options, *, must: bool = False, unread: list[Unread] | None = None) -> dict[str, Found]:
+def present(options: Options, *, must: bool = False, unread: list[Unread] | None = None) -> dict[str, LogCopy]:
     """The directories that are there now, by their real paths; what is not there may come, or come again.
 
     With ``must`` a path that is no glob has to be there: raises SourceNotFoundError. ``unread``: gets what cannot be
     listed, which is an error without it, unless the options pass over it.
     """
-    found: dict[str, Found] = {}
+    found: dict[str, LogCopy] = {}
     passed_over = [] if unread is None and options.passes_over else unread
     for path in options.paths:
         try:
@@ -73,7 +73,7 @@ def latest(options: Options, before: Places, limit: int = UNLIMITED, within: Bou
 class _Lister:
     """Lists a directory: as it was found the first time, then anew."""
 
-    def __init__(self, found: Found, within: Bound | None) -> None:
+    def __init__(self, found: LogCopy, within: Bound | None) -> None:
         self._found = found
         self._within = within
         self._first: Listing | None = found.listing
@@ -87,7 +87,7 @@ class Growth(NamedTuple):
     """What a micro-batch has of one directory."""
 
     path: str
-    found: Found | None
+    found: LogCopy | None
     place: Place
     files: tuple[FilePlan, ...]
 
@@ -111,12 +111,12 @@ def growth(options: Options, before: Places, after: Places, cut: int) -> Iterato
         yield Growth(path, one, after[path], tuple(files))
 
 
-def _directly(path: str) -> Found | None:
+def _directly(path: str) -> LogCopy | None:
     try:
         listing = list_again(path)
     except SourceNotFoundError:
         return None
-    return Found(path, listing, origin(listing))
+    return LogCopy(path, listing, origin(listing))
 
 
 def slices(options: Options, before: Places, after: Places) -> list[tuple[Slice, ...]]:

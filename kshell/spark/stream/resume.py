@@ -12,8 +12,7 @@ from typing import NamedTuple
 from kshell.protocol.batches import Batch
 from kshell.sources.directory.files import Listing, Segment
 from kshell.sources.directory.ranges import open_file
-from kshell.spark.files.headers import header_at
-from kshell.spark.files.plan import Finding
+from kshell.spark.files.plan import Finding, header_at
 from kshell.spark.stream.place import Place, base_of
 
 TRUNCATED = "truncated"

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kshell.errors import CommandError, KshellError, UsageError
 from kshell.sources.points import Point
 from kshell.spark.failures import WORKER_STARTS, is_late_worker
-from kshell.spark.files.scan import Found, Unread
+from kshell.spark.files.scan import LogCopy, Unread
 from kshell.spark.options import parse
+from kshell.spark.reconcile import by_cluster
 from kshell.spark.steps.step import NOTHING, Summary, is_damage
 from kshell.spark.steps.taking import take
 from kshell.spark.steps.unread import Failures, add_unread, first, is_unread
@@ -29,16 +30,15 @@ from kshell.spark.tables.data_files import file_system
 from kshell.spark.tables.delta import RETAINED_HOURS
 from kshell.spark.tables.steps import writer_lock
 from kshell.spark.tables.warehouse import for_spark, location
-from kshell.spark.truth import by_cluster
 
 if TYPE_CHECKING:
     from kshell.sources.directory.log import Progress
+    from kshell.spark.reconcile import ReconciledLog
     from kshell.spark.tables.warehouse import Warehouse
-    from kshell.spark.truth import Truth
 
 _POLL = 0.2
 _REASONS = 1000
-"""Reasons of quarantine that are told apart: some name offsets, and a stream has no end."""
+"""Reasons of quarantine, and breaches, that are told apart: some name offsets, and a stream has no end."""
 _TIDY = 200
 """Micro-batches after which files are removed that no recent step has: each replaces some in nearly every table."""
 EVERY = 30.0
@@ -207,7 +207,7 @@ class TableStream:
         unread: list[Unread] = []
         found = present(self._options, unread=unread)
         at = {one.path: path for path, one in found.items()}
-        copies: dict[str, list[Found]] = {}
+        copies: dict[str, list[LogCopy]] = {}
         until: dict[str, int | None] = {}
         for name, held in by_cluster(found.values(), self._sources.cluster).items():
             there = {at[one.path] for one in held}
@@ -220,6 +220,7 @@ class TableStream:
             f"micro-batch {number}: {len(summary.clusters)} of {len(copies)} clusters, "
             f"{summary.rows.get('records', 0):,} records, {summary.bytes_read:,} bytes in {summary.seconds:.1f} s; "
             + (f"{behind:,} bytes behind" if behind else f"up to date at offset {max(ends.values(), default=0):,}")
+            + (f"; {len(summary.breaches)} breaches of expectations" if summary.breaches else "")
         )
         self._untidy += bool(summary.step)
         if self._untidy >= _TIDY:
@@ -228,14 +229,14 @@ class TableStream:
             self._say(f"{sum(files for files, _ in removed.values()):,} files of old steps were removed")
 
     def _step(
-        self, copies: Mapping[str, Sequence[Found]], until: Mapping[str, int | None] | None, unread: Sequence[Unread]
+        self, copies: Mapping[str, Sequence[LogCopy]], until: Mapping[str, int | None] | None, unread: Sequence[Unread]
     ) -> Summary:
         """``until``: of each cluster; ``None``: all there is. Raises KshellError where nothing at all can be read."""
         warehouse, failed = self._warehouse, Failures()
         add_unread(failed, unread, self._sources.cluster)
         known = warehouse.state.clusters.keys()
 
-        def planned(made: Sequence[Truth], failed: Failures) -> None:
+        def planned(made: Sequence[ReconciledLog], failed: Failures) -> None:
             if failed and not made and known <= failed.keys():
                 raise first(failed)
 
@@ -284,4 +285,5 @@ def folded(before: Summary, later: Summary) -> Summary:
         tuple(dict.fromkeys((*before.restarted, *later.restarted))),
         before.seconds + later.seconds,
         later.unread_code,
+        breaches=(before.breaches + later.breaches)[-_REASONS:],
     )

@@ -1,6 +1,6 @@
 """One directory of a stream: how far it can be read now, and what is between two places of it. Free of Spark.
 
-The rules are those of a read in batch (:mod:`kshell.spark.files.boundaries`), begun in the middle. What is between
+The rules are those of a read in batch (:mod:`kshell.spark.files.plan`), begun in the middle. What is between
 two places depends on the files up to the second one alone, so that a repeated micro-batch has the same rows. A tail
 that is torn is left for the next time; damage is given once.
 """
@@ -16,10 +16,8 @@ from kshell.errors import SourceError
 from kshell.sources.directory.files import Listing, Segment, SnapshotFile
 from kshell.sources.directory.ranges import open_file
 from kshell.sources.directory.source import ATTEMPTS, PAUSE
-from kshell.spark.files.boundaries import Boundaries
-from kshell.spark.files.headers import Headers
 from kshell.spark.files.pack import snapshot_of
-from kshell.spark.files.plan import ANY_TIME, FilePlan, Finding, Runs
+from kshell.spark.files.plan import ANY_TIME, Boundaries, FilePlan, Finding, Headers, Runs
 from kshell.spark.options import UNLIMITED
 from kshell.spark.stream.place import Place, base_of, name_of, upto
 from kshell.spark.stream.resume import Start, resume

@@ -8,15 +8,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import UsageError, did_you_mean
 from kshell.spark import schemas
+from kshell.spark.tables.expectations import (
+    BREACH_FIELDS,
+    Expectations,
+    at_least,
+    key,
+    not_null,
+    one_current,
+    ordered,
+)
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-BRONZE, SILVER, GOLD = "bronze", "silver", "gold"
-LAYERS = (BRONZE, SILVER, GOLD)
+BRONZE, SILVER, GOLD, QUALITY = "bronze", "silver", "gold", "quality"
+LAYERS = (BRONZE, SILVER, GOLD, QUALITY)
 RECORDS, QUARANTINE, FILES, COPIES, CLUSTERS = "records", "quarantine", "files", "copies", "clusters"
 CONTROL_RECORDS = "control_records"
+BREACHES = "breaches"
 IS_CURRENT, IS_FINAL = "isCurrent", "isFinal"
 CLOSED, CURRENT = "closed", "current"
 """The parts of a table: versions that have ended or rows that are final, and those that are replaced."""
@@ -36,6 +46,8 @@ class TableSpec(NamedTuple):
     """Rows become final: those that are stay, the others are replaced."""
     is_fleet: bool = False
     """Rows of all clusters are made together and replaced as a whole, so they lie together as well."""
+    expect: Expectations = ()
+    """What must hold of its rows; what does not is a row of ``breaches``."""
 
     @property
     def path(self) -> str:
@@ -55,7 +67,7 @@ class TableSpec(NamedTuple):
 @cache
 def tables() -> dict[str, TableSpec]:
     """Every table by name: layer by layer, sorted in each."""
-    made = [*_bronze(), *_silver(), *_gold()]
+    made = [*_bronze(), *_silver(), *_gold(), *_quality()]
     return {spec.name: spec for spec in sorted(made, key=lambda spec: (LAYERS.index(spec.layer), spec.name))}
 
 
@@ -73,23 +85,71 @@ def current_names() -> dict[str, str]:
     return {_CURRENT + spec.name: spec.name for spec in tables().values() if spec.has_versions}
 
 
+_RECORD = (*not_null("clusterId", "offset"), *at_least(0, "offset", "epoch", "position"))
+_EXPECTED = {
+    RECORDS: _RECORD,
+    CONTROL_RECORDS: _RECORD,
+    QUARANTINE: not_null("clusterId", "kind", "reason"),
+    FILES: (
+        *key("clusterId", "file"),
+        *at_least(0, "size", "firstOffset", "records", "goodBytes", "crcFailures", "tornAt"),
+        ordered("firstOffset", "lastOffset"),
+    ),
+    COPIES: (
+        *key("clusterId", "copy"),
+        *not_null("state"),
+        *at_least(0, "startOffset", "endOffset", "sameFrom", "sameTo", "divergesAt", "uncommittedFrom"),
+        ordered("sameFrom", "sameTo"),
+    ),
+    CLUSTERS: (
+        *key("clusterId"),
+        *at_least(0, "copies", "startOffset", "endOffset", "stateOffset", "committedOffset"),
+        ordered("startOffset", "endOffset"),
+        ordered("stateOffset", "endOffset"),
+    ),
+}
+"""What must hold of bronze tables."""
+
+
 def _bronze() -> list[TableSpec]:
-    return [
-        TableSpec(RECORDS, BRONZE, "every record of the clusters' logs, and of snapshots that state begins with",
-                  schemas.RECORD_FIELDS),
-        TableSpec(CONTROL_RECORDS, BRONZE, "records that the quorum writes: leaders, voters, kraft.version, snapshots",
-                  schemas.RECORD_FIELDS),
-        TableSpec(QUARANTINE, BRONZE, "what could not be read or decoded, with the reason",
-                  schemas.QUARANTINE_FIELDS),
-        TableSpec(FILES, BRONZE, "the files of every copy, as far as planning looked at them", schemas.FILE_FIELDS),
-        TableSpec(COPIES, BRONZE, "the copies of every cluster's log, and how they agree", schemas.COPY_FIELDS),
-        TableSpec(CLUSTERS, BRONZE, "how far the tables of every cluster are", schemas.CLUSTER_FIELDS),
-    ]  # fmt: skip
+    bronze = [
+        (RECORDS, "every record of the clusters' logs, and of snapshots that state begins with", schemas.RECORD_FIELDS),
+        (
+            CONTROL_RECORDS,
+            "records that the quorum writes: leaders, voters, kraft.version, snapshots",
+            schemas.RECORD_FIELDS,
+        ),
+        (QUARANTINE, "what could not be read or decoded, with the reason", schemas.QUARANTINE_FIELDS),
+        (FILES, "the files of every copy, as far as planning looked at them", schemas.FILE_FIELDS),
+        (COPIES, "the copies of every cluster's log, and how they agree", schemas.COPY_FIELDS),
+        (CLUSTERS, "how far the tables of every cluster are", schemas.CLUSTER_FIELDS),
+    ]
+    return [TableSpec(name, BRONZE, summary, fields, expect=_EXPECTED[name]) for name, summary, fields in bronze]
 
 
 def _silver() -> list[TableSpec]:
     declared: Any = importlib.import_module("kshell.spark.silver").tables()
-    return [TableSpec(one.name, SILVER, one.summary, tuple(one.fields), has_versions=True) for one in declared.values()]
+    return [
+        TableSpec(
+            one.name, SILVER, one.summary, tuple(one.fields), has_versions=True, expect=_of_versions(tuple(one.keys))
+        )
+        for one in declared.values()
+    ]
+
+
+def _of_versions(keys: tuple[str, ...]) -> Expectations:
+    """A version begins before it ends, and one of a key is current. (Times of records may run backwards.)"""
+    return (
+        *not_null("clusterId", "validFromOffset", "validFromMs"),
+        *at_least(-1, "validFromOffset"),
+        ordered("validFromOffset", "validToOffset", strictly=True),
+        one_current("clusterId", *keys),
+    )
+
+
+def _quality() -> list[TableSpec]:
+    summary = "rows that break what their tables declare (see expectations): by table, expectation and cluster"
+    return [TableSpec(BREACHES, QUALITY, summary, BREACH_FIELDS)]
 
 
 def _gold() -> list[TableSpec]:
@@ -103,7 +163,7 @@ def _gold() -> list[TableSpec]:
         *(
             TableSpec(
                 one.name, GOLD, one.summary, (*one.fields, *([declared.IS_FINAL] if one.settles else [])),
-                settles=bool(one.settles), is_fleet=one.is_fleet,
+                settles=bool(one.settles), is_fleet=one.is_fleet, expect=one.expect,
             )
             for one in made.values()
         ),

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from kshell.errors import CommandError, DataError
 from kshell.sources import remote
+from kshell.spark.tables.expectations import Breach, Expectations, FileCheck
 from kshell.tables.arrow import schema
 from kshell.tables.declaration import Field
 
@@ -58,6 +59,8 @@ class DataFile(NamedTuple):
     least: Mapping[str, Any]
     greatest: Mapping[str, Any]
     nulls: Mapping[str, int]
+    breaches: tuple[Breach, ...] = ()
+    """Of the table's expectations, by the rows that were new when the file was written."""
 
     def statistics(self) -> str:
         """As the Delta protocol spells them (Per-file Statistics)."""
@@ -80,6 +83,8 @@ class DataFileWriter(NamedTuple):
     fields: tuple[Field, ...]
     partition_by: str | None = None
     """A boolean column whose values are directories."""
+    expect: Expectations = ()
+    """What rows are checked for while they are written."""
 
     def write(self, batches: Iterable[Any]) -> list[DataFile]:
         """Writes ``pyarrow.RecordBatch`` es that have exactly the table's columns, in their order; texts may be of
@@ -134,12 +139,13 @@ class DataFileWriter(NamedTuple):
                     is_unwanted = compute.is_in(rows.column(CLUSTER), value_set=unwanted)
                     yield from rows.filter(compute.invert(is_unwanted)).to_batches()
 
-            return self.write(kept())
+            return self._replace(expect=()).write(kept())
 
     def merge(self, files: Sequence[DataFile]) -> list[DataFile]:
         """All rows of some files in as few as there can be. Raises DataError, CommandError."""
 
-        return self.write(batch for rows in self.read(files) for batch in rows.to_batches())
+        rewriting = self._replace(expect=())  # these rows were checked when they were new
+        return rewriting.write(batch for rows in self.read(files) for batch in rows.to_batches())
 
     def read(self, files: Iterable[DataFile]) -> Iterator[Any]:
         """Their rows as ``pyarrow.Table`` s of the declared columns, a row group at a time. Raises DataError."""
@@ -214,6 +220,7 @@ class _OpenFile:
         folder = "" if partition is None else f"{writer.partition_by}={partition}/"
         self._path = f"{folder}part-{secrets.token_hex(12)}.{CODEC}.parquet"
         self._partition = partition
+        self._check = FileCheck(writer.expect, partition)
         self._system, root = file_system(writer.table)
         self._whole = f"{root}/{self._path}"
         if not remote.is_remote(writer.table):
@@ -235,6 +242,7 @@ class _OpenFile:
 
     def append(self, rows: Any) -> None:
         self._writer.write_table(rows)
+        self._check.add(rows)
 
     def size(self) -> int:
         return int(self._sink.tell())
@@ -244,7 +252,8 @@ class _OpenFile:
         self._writer.close()
         size = self._sink.tell()
         self._sink.close()
-        return _described(self._path, size, self._partition, self._footers[0])
+        file = _described(self._path, size, self._partition, self._footers[0])
+        return file._replace(breaches=self._check.breaches())
 
     def discard(self) -> None:
         for opened in (self._writer, self._sink):

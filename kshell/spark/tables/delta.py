@@ -20,6 +20,7 @@ from kshell.extras import require
 from kshell.sources import remote
 from kshell.spark.schemas import schema_json, spark_columns, sql_type
 from kshell.spark.tables.data_files import DataFile, DataFileWriter, file_system, lost_file
+from kshell.spark.tables.expectations import Expectations
 from kshell.tables.declaration import Field
 
 STEP = "kshell.step"
@@ -63,13 +64,20 @@ class Table:
         name, summary: what its metadata says.
         fields: the declared columns.
         partition_by: the boolean column that it is partitioned by, if any.
+        expect: what new rows are checked for.
     """
 
     def __init__(
-        self, place: str, name: str, summary: str, fields: Sequence[Field], partition_by: str | None = None
+        self,
+        place: str,
+        name: str,
+        summary: str,
+        fields: Sequence[Field],
+        partition_by: str | None = None,
+        expect: Expectations = (),
     ) -> None:
         self.place, self.name, self.summary, self.fields = place, name, summary, tuple(fields)
-        self.partition_by = partition_by
+        self.partition_by, self.expect = partition_by, expect
         self.version = NO_TABLE
         self.files: dict[str, DataFile] = {}
         self.appended: set[str] = set()
@@ -83,7 +91,7 @@ class Table:
     @property
     def writer(self) -> DataFileWriter:
         """What writes its files, here or in tasks."""
-        return DataFileWriter(self.place, self.fields, self.partition_by)
+        return DataFileWriter(self.place, self.fields, self.partition_by, self.expect)
 
     @property
     def has_changed(self) -> bool:

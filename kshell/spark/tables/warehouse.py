@@ -15,6 +15,7 @@ together, in files that say which clusters they may hold; a change of some clust
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import pickle
 import re
@@ -27,10 +28,12 @@ from kshell.sources import remote
 from kshell.spark.schemas import spark_columns, spark_schema
 from kshell.spark.steps.spread import PICKLED, collected, pickled, spread
 from kshell.spark.tables import catalog
-from kshell.spark.tables.catalog import CLOSED, CURRENT, TableSpec
+from kshell.spark.tables.catalog import BREACHES, CLOSED, CURRENT, TableSpec
 from kshell.spark.tables.data_files import CLUSTER, SHARED, DataFile, DataFileWriter, lost_file
 from kshell.spark.tables.delta import NO_TABLE, RETAINED_HOURS, Table
+from kshell.spark.tables.expectations import Breach, Unique, breach_rows, identity
 from kshell.spark.tables.steps import OPTIMIZE, VACUUM, ClusterState, State, StepLog, writer_lock
+from kshell.tables.arrow import batches
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 _SMALL_FILE = 1 << 20
 _MOST_SMALL_FILES = 4
 """Files below so many bytes that a part of a table may have; when there are more, a commit makes one of them."""
+_MOST_REPEATED = 10_000
+"""Keys that are in several files of a step: more are not counted."""
 _THREADS = 8
 """Tables that are committed at once: each is a few requests, in a store of some ten milliseconds."""
 _UNSUITABLE = re.compile(r"%[0-9A-Fa-f]{2}|[\\\x00-\x1f\ud800-\udfff]|/_delta_log(?=/|$)")
@@ -69,6 +74,9 @@ class Warehouse:
         self._session = spark
         self._tables: dict[str, Table] = {}
         self._rows: dict[str, int] = {}
+        self._breaches: dict[str, list[Breach]] = {}
+        self.breaches: list[dict[str, Any]] = []
+        """Rows of ``breaches`` that the last committed step has written."""
         self._clusters = self._known_clusters()
         """Those whose rows may be in the tables."""
         self._is_writer = False
@@ -136,7 +144,7 @@ class Warehouse:
         return self.state.step != before
 
     def _new_table(self, spec: TableSpec) -> Table:
-        return Table(f"{self.place}/{spec.path}", spec.name, spec.summary, spec.fields, spec.closes)
+        return Table(f"{self.place}/{spec.path}", spec.name, spec.summary, spec.fields, spec.closes, spec.expect)
 
     def _frame(self, spec: TableSpec, files: Sequence[DataFile], clusters: Collection[str] | None) -> DataFrame:
         if clusters is not None:
@@ -195,7 +203,7 @@ class Warehouse:
         for table in self._tables.values():
             table.writer.remove(table.written_files())
             table.reset()
-        self._rows, self.step = {}, 0
+        self._rows, self._breaches, self.step = {}, {}, 0
         self._clusters = self._known_clusters()
 
     def _known_clusters(self) -> set[str]:
@@ -216,6 +224,7 @@ class Warehouse:
         if gone is not None:
             raise CommandError(f"{table.place}/{gone.path}: a task wrote it, and it is not here", hint=SHARED)
         table.add(files, appended=True)
+        self._breaches[name] = self._breaches_in(name, files)
         self._rows[name] = self._rows.get(name, 0) + sum(file.rows for file in files)
         return self._rows[name]
 
@@ -226,6 +235,7 @@ class Warehouse:
         table.drop(files)
         table.writer.remove(files)
         self._rows.pop(name, None)
+        self._breaches.pop(name, None)
 
     def replace(self, name: str, frame: DataFrame, clusters: Collection[str]) -> int:
         """All rows of those clusters, of which some may have none; of a fleet's table, all rows. Gives how many."""
@@ -267,12 +277,43 @@ class Warehouse:
         committed meanwhile: then nothing of the step counts.
         """
         before = self.state
+        breaches = self._append_breaches()
         made = before._replace(
             clusters={**before.clusters, **clusters},
             failed=before.failed if failed is None else failed,
             rows={**before.rows, **self._rows},
         )
-        return self._committed(made, self.action)
+        state = self._committed(made, self.action)
+        self.breaches = breaches
+        return state
+
+    def _breaches_in(self, name: str, files: Sequence[DataFile]) -> list[Breach]:
+        """What is broken in new files: within each its writer has looked, for keys in several of them Spark does."""
+        breaches = [breach for file in files for breach in file.breaches]
+        for expectation in catalog.table(name).expect:
+            if not isinstance(expectation, Unique):
+                continue
+            new = [file for file in files if file.partition == "true" or not expectation.current]
+            if len(new) > 1:
+                keys = self._frame(catalog.table(name), new, None).groupBy(*expectation.columns).count()
+                rows = keys.where("count > 1").limit(_MOST_REPEATED).collect()
+                breaches = [breach for breach in breaches if breach.expectation != expectation.name]
+                for row in rows:
+                    example = {column: row[column] for column in expectation.columns}
+                    breaches.append(Breach(expectation.name, row[CLUSTER], row["count"] - 1, example))
+        return breaches
+
+    def _append_breaches(self) -> list[dict[str, Any]]:
+        """Write what of the step's rows breaks expectations, unless the table has it already; return those rows."""
+        if not any(self._breaches.values()):
+            return []
+        arrow, table = importlib.import_module("pyarrow"), self._own(BREACHES)
+        rows = breach_rows(self.step, self._breaches, {name: spec.expect for name, spec in catalog.tables().items()})
+        there = [row for part in table.writer.read(table.files.values()) for row in part.to_pylist()]
+        known = {identity(row) for row in there}
+        new = [row for row in rows if identity(row) not in known]
+        self.append_files(BREACHES, table.writer.write(batches(arrow, table.fields, new)))
+        return new
 
     def _committed(self, state: State, action: str) -> State:
         for table in self._tables.values():

@@ -10,10 +10,10 @@ from kshell.engine.result import Report, Rows, Section, typed
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT
+from kshell.spark.verbs.base.warehouse_flags import OUT, utf8
 
 if TYPE_CHECKING:
-    from kshell.spark.report.base.told import Scope
+    from kshell.spark.report.section import Scope
     from kshell.spark.tables.warehouse import Warehouse
 
 _ATTENTION = typed("level:string figure:string what:string where:string section:string")
@@ -23,8 +23,7 @@ _PICTURES = typed("directory:string pictures:int32 bytes:int64")
 
 def run(args: Any) -> Report:
     """Writes the report; the answer is what needs attention, and which files there are."""
-    from kshell.spark.report.cluster_names import cluster_names, renamed
-    from kshell.spark.report.collect import collect, reader
+    from kshell.spark.report.collect import cluster_names, collect, reader, renamed
     from kshell.spark.report.compose import compose
     from kshell.spark.report.write import target_of, write
     from kshell.spark.verbs.base.opened import opened
@@ -44,7 +43,7 @@ def run(args: Any) -> Report:
 
 def scope_of(warehouse: Warehouse, cluster: str | None) -> Scope:
     """Of one cluster, or of all. Raises UsageError for one that is not there, CommandError where there is none."""
-    from kshell.spark.report.base.told import Scope
+    from kshell.spark.report.section import Scope
 
     known = sorted(warehouse.state.clusters)
     if not known:
@@ -58,7 +57,7 @@ def scope_of(warehouse: Warehouse, cluster: str | None) -> Scope:
 
 
 def _named(text: str) -> tuple[str, str]:
-    cluster, equals, name = text.rpartition("=")  # ids made of paths may have one
+    cluster, equals, name = utf8(text).rpartition("=")  # ids made of paths may have one
     if not equals or not cluster or not name:
         raise ValueError("ID=NAME")
     return cluster, name
@@ -91,7 +90,7 @@ VERB = Verb(
     run=run,
     flags=(
         OUT,
-        Flag(("--cluster",), "of that cluster alone (all of them together)", "ID"),
+        Flag(("--cluster",), "of that cluster alone (all of them together)", "ID", convert=utf8),
         Flag(
             ("--name",), "what people call a cluster (else the id's beginning)", "ID=NAME", convert=_named, repeat=True
         ),

@@ -13,7 +13,7 @@ from kshell.spark.verbs import SPARK_FLAGS, Verb
 from kshell.spark.verbs.base.warehouse_flags import OUT, SINCE, SOURCE_FLAGS, sources_of
 
 if TYPE_CHECKING:
-    from kshell.spark.truth import Truth
+    from kshell.spark.reconcile import ReconciledLog
 
 _FEW_OFFSETS, _FEW_BYTES = 200_000, 32 << 20
 """Below both of them, starting and planning is most of what Spark does."""
@@ -37,10 +37,10 @@ def run(args: Any) -> Report:
         stack.enter_context(warehouse.writing())  # nothing is written where nothing is found
         since = args.since or NOW
 
-        def planned(found: Sequence[Truth], failed: Failures) -> None:
+        def planned(found: Sequence[ReconciledLog], failed: Failures) -> None:
             if not found:
                 raise first(failed)
-            place.is_brief = sum(one.reached.offset for one in found) < _FEW_OFFSETS
+            place.is_brief = sum(one.checkpoint.offset for one in found) < _FEW_OFFSETS
             place.is_brief &= sum(one.size for one in found) < _FEW_BYTES
 
         summary = take(warehouse, copies, since=since, told=progress, failed=failed, planned=planned)
@@ -66,8 +66,8 @@ VERB = Verb(
         Example(f"{NAME} run --source '/fleet/*/*' --out tables --since -30d", "of clusters that are new, a month"),
     ),
     description=(
-        "The copies of a cluster (by meta.properties) are held against each other and give one truth. A second run"
-        " reads only what is new, and where nothing is, it does not even start Spark. A run that is killed leaves the"
+        "The copies of a cluster (by meta.properties) are compared and reconciled into one log. A second run reads"
+        " only what is new, and where nothing is, it does not even start Spark. A run that is killed leaves the"
         " tables as they were. What cannot be decoded is in the table quarantine; exit code 4: some of that is damaged"
         " or malformed, or a copy turns out to be of another cluster, which the table copies has (other-cluster). A"
         " copy that a glob finds and that cannot be read, and a cluster that cannot be planned, are rows of the table"

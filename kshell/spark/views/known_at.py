@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 Span = Sequence[int]
-"""(first offset, offset after the last one, their times in milliseconds since 1970): as ``known`` of a cluster."""
+"""(first offset, offset after the last one, their times in ms since 1970): of ``state_ranges`` of a checkpoint."""
 
 
 class Then(NamedTuple):
@@ -24,14 +24,14 @@ def known_at(reached: Mapping[str, Any], offset: int) -> Then:
     """Whether the state after an offset is known. Before its first record a cluster has no topics and no brokers, and
     that is known.
     """
-    known: Sequence[Span] = reached["known"]
+    known: Sequence[Span] = reached["state_ranges"]
     if not known:
         return Then(offset, is_known=False)
     spans = [(since - 1, to - 1) for since, to, *_ in known]
     if offset < spans[0][0]:
         return Then(offset, known[0][0] <= 0)
     gaps = [(one[1], later[0]) for one, later in pairwise(spans)]
-    if reached["state"] < reached["offset"]:
+    if reached["state_end"] < reached["offset"]:
         gaps.append((spans[-1][1], reached["offset"] - 1))
     return Then(offset, not any(before < offset < after for before, after in gaps))
 
@@ -43,7 +43,7 @@ def known_by(reached: Mapping[str, Any], time_ms: int, after: int | None) -> The
     that holds more than the log before it counts if that was written by then. Where something is missing between what
     counts and what comes next, the state is known at the very time of the former only.
     """
-    known: Sequence[Span] = reached["known"]
+    known: Sequence[Span] = reached["state_ranges"]
     at = (reached["offset"] if after is None else after) - 1
     begun = [one for one in known if _has_begun(one, time_ms, at, is_open=after is None)]
     if not begun:
@@ -53,7 +53,7 @@ def known_by(reached: Mapping[str, Any], time_ms: int, after: int | None) -> The
         return Then(at)
     if after is None and not any(one[0] > max(at + 1, to) and one[2] > time_ms for one in known):
         return Then(max(at, to - 1))  # nothing comes next
-    is_last = at < to or any(first <= to and at < end for first, end in reached["missing"])
+    is_last = at < to or any(first <= to and at < end for first, end in reached["gaps"])
     return Then(to - 1, is_last and time_ms == last_ms)
 
 

@@ -14,7 +14,7 @@ from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.protocol.decoder import Message
 from kshell.protocol.schema import Field
 from kshell.sources.points import Point
-from kshell.spark.files import pack
+from kshell.spark.files import scan
 from kshell.spark.options import Narrowing
 from tests.builders import TIME, batch, parsed, recorded, uuid, value
 from tests.protocol.strategies import messages
@@ -252,7 +252,7 @@ def test_recorded_directories() -> None:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_damaged_directories(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pack, "PAUSE", 0)
+    monkeypatch.setattr(scan, "PAUSE", 0)
     rng = random.Random(seed)
     directory = damaged_copy(rng.choice(recorded()), tmp_path, rng)
     assert records(directory) == dumped(directory)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.spark.report.base.told import Answers, Scope
+from kshell.spark.report.section import Answers, Scope
 from kshell.spark.report.sections import sections
 
 NOW = 1_772_323_200_000
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 def nothing(scope: Scope) -> dict[str, Answers]:
     """Of a warehouse whose tables are all empty: sums over no row are one row of nulls."""
-    found: dict[str, Answers] = {section.name: {name: [] for name in section.asks(scope)} for section in sections()}
+    found: dict[str, Answers] = {section.name: {name: [] for name in section.queries(scope)} for section in sections()}
     null: Row = {"gained": None, "lost": None, "leaderMs": None, "preferredShare": None}
     return found | {
         "leadership": {**found["leadership"], "all": [null]},

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kshell.errors import UsageError
-from kshell.spark.report.cluster_names import cluster_names, renamed
+from kshell.spark.report.collect import cluster_names, renamed
 
 IDS = ("4L6g3nShT-eMCtK--X86sw", "4L6g3nShX-eMCtK--X86sw", "short")
 

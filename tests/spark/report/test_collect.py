@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kshell.spark.report.base.told import Answers, Scope
 from kshell.spark.report.collect import collect, tables_of
 from kshell.spark.report.compose import compose
+from kshell.spark.report.section import Answers, Scope
 from kshell.spark.report.sections import sections
 from kshell.spark.schemas import spark_schema
 from kshell.spark.tables import catalog
@@ -23,14 +23,14 @@ FLEET, ONE = Scope(), Scope(CLUSTER)
 def test_questions_name_tables_that_there_are() -> None:
     for scope in (FLEET, ONE):
         for section in sections():
-            asked = {table for sql in section.asks(scope).values() for table in tables_of(sql)}
+            asked = {table for sql in section.queries(scope).values() for table in tables_of(sql)}
             assert asked <= {*catalog.tables(), *catalog.current_names()}
             assert asked <= {*section.sources, "clusters"}
 
 
 def test_made_up_answers_are_to_the_questions_that_are_asked() -> None:
     for scope in (FLEET, ONE):
-        expected = {section.name: set(section.asks(scope)) for section in sections()}
+        expected = {section.name: set(section.queries(scope)) for section in sections()}
         for answers in (made(scope), nothing(scope)):
             assert {section: set(told) for section, told in answers.items()} == expected
 
@@ -107,7 +107,7 @@ def test_few_rows_whatever_there_is(spark: Any) -> None:
     expected = columns(made(FLEET))
     for place, names in columns(answers).items():
         assert names <= expected[place] | {"fromMs", "offset"}, place
-    assert compose(FLEET, answers, ()).parts[0].told.lead == "250 clusters, 0 brokers, 250 topics, 1,000 partitions."
+    assert compose(FLEET, answers, ()).parts[0].content.lead == "250 clusters, 0 brokers, 250 topics, 1,000 partitions."
 
 
 @pytest.mark.spark

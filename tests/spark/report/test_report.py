@@ -13,10 +13,10 @@ import pytest
 
 from kshell.errors import CommandError, UsageError
 from kshell.spark.report import compose
-from kshell.spark.report.base.told import LEVELS, Scope
 from kshell.spark.report.compose import Document
 from kshell.spark.report.markdown import markdown
 from kshell.spark.report.page import page
+from kshell.spark.report.section import LEVELS, Scope
 from kshell.spark.report.sections import sections
 from kshell.spark.report.write import target_of, write
 from kshell.spark.tables.steps import ClusterState
@@ -72,9 +72,9 @@ def test_nothing_is_said_in_a_line(scope: Scope) -> None:
     found = compose.compose(scope, nothing(scope), ())
     assert found.attention == ()
     for part in found.parts:
-        assert part.told.lead.endswith(".") and "\n" not in part.told.lead
+        assert part.content.lead.endswith(".") and "\n" not in part.content.lead
         assert not part.pictures
-        assert [table for table in part.told.tables if table.rows] == []
+        assert [table for table in part.content.tables if table.rows] == []
     assert "Nothing: no section has anything to point out." in Outline(page(found)).words
 
 
@@ -99,9 +99,9 @@ def test_a_fleet_adds_its_clusters_up() -> None:
     assert found.title == "Fleet report"
     assert found.facts == ("tables of /data", "step 12", "records up to 2026-03-01 00:00:00 UTC")
     assert ("critical", "2", "partitions have no leader now") in told(found)
-    assert found.parts[0].told.lead == "2 clusters, 6 brokers, 4 topics, 12 partitions."
+    assert found.parts[0].content.lead == "2 clusters, 6 brokers, 4 topics, 12 partitions."
     for part in found.parts:
-        for table in part.told.tables:
+        for table in part.content.tables:
             assert all(column.name in row for row in table.rows for column in table.columns), table.caption
 
 
@@ -155,10 +155,10 @@ def test_what_is_left_out_is_said() -> None:
 def test_the_size_does_not_grow_with_the_clusters() -> None:
     many = [f"cluster-{number:04}" for number in range(1000)]
     found = compose.compose(FLEET, made(FLEET, clusters=many), ())
-    overview = found.parts[0].told.tables[0]
+    overview = found.parts[0].content.tables[0]
     assert (len(overview.rows), overview.of) == (40, 1000)
     assert len(page(found)) < 2_500_000
-    assert found.parts[0].told.lead.startswith("1,000 clusters, 3,000 brokers")
+    assert found.parts[0].content.lead.startswith("1,000 clusters, 3,000 brokers")
 
 
 def test_markdown_has_its_pictures_beside_it(tmp_path: Path) -> None:

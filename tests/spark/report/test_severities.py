@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kshell.metadata.health.check import checks, level_of
-from kshell.spark.report.base.told import Attention, Scope, Section
 from kshell.spark.report.compose import compose
+from kshell.spark.report.section import Attention, Scope, Section
 from kshell.spark.report.sections import sections
 from kshell.spark.report.sections.copies import STATES
 from kshell.spark.schemas import COPY_FIELDS
@@ -60,7 +60,7 @@ def test_every_fact_that_both_report_has_the_level_of_the_check(scope: Scope) ->
 
 @pytest.mark.parametrize("section", sections(), ids=lambda section: section.name)
 def test_a_level_of_its_own_is_for_what_no_check_finds(section: Section) -> None:
-    source = Path(inspect.getfile(section.tell)).read_text("utf-8")
+    source = Path(inspect.getfile(section.describe)).read_text("utf-8")
     has_own = re.search(r"\bAttention\(", source) is not None
     assert has_own is (section.name in WITHOUT_CHECK)
 

@@ -18,7 +18,7 @@ from kshell.spark.files.pack import partitions
 from kshell.spark.options import parse
 from kshell.tables.declaration import tables
 
-Era = tuple[str, str | None, int, int]
+ReplayRange = tuple[str, str | None, int, int]
 """clusterId, base, sinceOffset, toOffset."""
 Rows = list[tuple[Any, ...]]
 CONTROL_NAMES = frozenset(kind.name for kind in CONTROL_TYPES.values())
@@ -29,7 +29,7 @@ class Cluster(NamedTuple):
 
     name: str
     node: Path
-    eras: tuple[Era, ...]
+    eras: tuple[ReplayRange, ...]
 
 
 def cluster(node: Path, name: str = "") -> Cluster:

@@ -20,7 +20,7 @@ from tests.notebooks import sparks
 from tests.spark.silver import made_up
 from tests.spark.silver.replaying import (
     Cluster,
-    Era,
+    ReplayRange,
     Rows,
     at,
     by_records,
@@ -107,7 +107,7 @@ def _frame(spark: Any, fields: Any, rows: list[Any]) -> Any:
 
 
 def _advance(
-    spark: Any, rows: Any, eras: list[Era], before: Mapping[str, Any] | None
+    spark: Any, rows: Any, eras: list[ReplayRange], before: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """(versions by table, cluster -> where a transaction is open at the end)."""
     from kshell.spark.silver.base.effective import ERA_FIELDS, effective, held_from
@@ -126,7 +126,7 @@ def _in_portions(spark: Any, rows: Any, clusters: list[Cluster]) -> dict[str, Ro
     ends = {one.name: sorted(chosen.choices(range(one.eras[-1][3]), k=PORTIONS - 1)) for one in clusters}
     reached, opened = dict.fromkeys(ends, -1), dict.fromkeys(ends, _NEVER)
     for portion in range(PORTIONS):
-        eras: list[Era] = []
+        eras: list[ReplayRange] = []
         for one in clusters:
             to = (*ends[one.name], _NEVER)[portion]
             eras += _between(one.eras, reached[one.name], to)
@@ -146,9 +146,9 @@ def _in_portions(spark: Any, rows: Any, clusters: list[Cluster]) -> dict[str, Ro
     return {name: listed(lines) for name, lines in found.items()}
 
 
-def _between(eras: tuple[Era, ...], since: int, to: int) -> list[Era]:
+def _between(eras: tuple[ReplayRange, ...], since: int, to: int) -> list[ReplayRange]:
     """What of the eras is from one offset to before another; -1 is the beginning."""
-    parts: list[Era] = []
+    parts: list[ReplayRange] = []
     for name, base, first, end in eras:
         if end <= since or first >= to:
             continue

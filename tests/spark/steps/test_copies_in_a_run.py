@@ -20,8 +20,8 @@ from kshell.spark.views.named import named
 from tests.builders import FIXTURES, batches, copy_of
 from tests.made_logs import log
 from tests.spark.reading import dumped
+from tests.spark.reconcile.nodes import node
 from tests.spark.silver.replaying import listed, told
-from tests.spark.truth.nodes import node
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("without_gold")]
 CLUSTER = FIXTURES / "4.3.1"

@@ -8,15 +8,14 @@ import pytest
 
 from kshell.spark.gold.base.declared import DAY as BY_DAY
 from kshell.spark.gold.base.declared import MONTH
+from kshell.spark.reconcile import Checkpoint, ReconciledLog, ReplayRange
 from kshell.spark.steps.novelty import Fresh, Times
 from kshell.spark.steps.settling import Horizon, begin_of, together, tomorrow_ms
 from kshell.spark.steps.settling import horizon as horizon_before
 from kshell.spark.tables.steps import ClusterState
-from kshell.spark.truth import Reached, Truth
-from kshell.spark.truth.values import Era
 from tests.spark.gold.busy import DAY, HOUR
 
-ON = Era(None, 10, 20)
+ON = ReplayRange(None, 10, 20)
 
 
 def horizon(one: Fresh, new: Times | None) -> Horizon:
@@ -24,10 +23,10 @@ def horizon(one: Fresh, new: Times | None) -> Horizon:
     return horizon_before(one, new, tomorrow_ms())
 
 
-def fresh(last: int | None, settled: int | None, *eras: Era) -> Fresh:
+def fresh(last: int | None, settled: int | None, *eras: ReplayRange) -> Fresh:
     """A cluster whose last record is of that time."""
     cluster = {"lastTimestampMs": last}
-    truth = Truth("c", (), eras, Reached(), False, (), (), (), 0, cluster)
+    truth = ReconciledLog("c", (), eras, Checkpoint(), False, (), (), (), 0, cluster)
     return Fresh(truth, ClusterState({}, settled_ms=settled))
 
 
@@ -62,10 +61,10 @@ def test_it_goes_on_with_what_is_new(last: int, new: Times | None, until: int) -
         (6 * DAY, Times(3 * DAY - 1, 6 * DAY), ON),  # a record is of a time that was held to be over
         (3 * DAY - 1, None, ON),
         (6 * DAY, Times(6 * DAY, 1 << 60), ON),  # a time that is of no day
-        (6 * DAY, Times(6 * DAY, 6 * DAY), Era("a snapshot", 10, 20)),
+        (6 * DAY, Times(6 * DAY, 6 * DAY), ReplayRange("a snapshot", 10, 20)),
     ],
 )
-def test_it_begins_anew(last: int, new: Times | None, era: Era) -> None:
+def test_it_begins_anew(last: int, new: Times | None, era: ReplayRange) -> None:
     assert horizon(fresh(last, 3 * DAY, era), new) == horizon(fresh(last, None, era), new)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kshell.sources.directory.files import scan
 from kshell.spark.files.pack import Slice
 from kshell.spark.files.plan import FilePlan, Finding, Run
-from kshell.spark.files.scan import Found, Origin
+from kshell.spark.files.scan import LogCopy, Origin
 from kshell.spark.steps import ingest, planning
 
 MB = 1 << 20
@@ -113,4 +113,4 @@ def test_a_log_is_cut_finely_and_a_huge_one_into_some_thousand_slices(size: int,
     with open(tmp_path / f"{0:020}.log", "wb") as file:
         file.truncate(size)  # no room is taken
     listing = scan(str(tmp_path))
-    assert planning.cut_of([Found(str(tmp_path), listing, Origin("a", 1))]) == expected
+    assert planning.cut_of([LogCopy(str(tmp_path), listing, Origin("a", 1))]) == expected

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from kshell.errors import DataError, DeadlineError, KshellError, SourceError, UnreadError
-from kshell.spark.files.scan import Found
+from kshell.spark.files.scan import LogCopy
+from kshell.spark.reconcile import ReconciledLog
 from kshell.spark.steps import planning
 from kshell.spark.steps.planning import clusters, truths
 from kshell.spark.steps.unread import Failures, after, exit_code, words
 from kshell.spark.tables.steps import ClusterState, State
-from kshell.spark.truth import Truth
 from tests.builders import batch, value, write_log
 
 HUGE = 1 << 40
@@ -31,15 +31,15 @@ def node(place: Path, cluster: str, name: str, batches: int = 3) -> Path:
 def state_of(place: Path) -> State:
     """How far tables of all that is there would be."""
     found = truths(clusters([f"{place}/*/*"]), State())
-    return State(1, {one.cluster_id: ClusterState(one.reached._asdict()) for one in found})
+    return State(1, {one.cluster_id: ClusterState(one.checkpoint._asdict()) for one in found})
 
 
-def grown(copies: dict[str, list[Found]], *clusters: str) -> dict[str, list[Found]]:
+def grown(copies: dict[str, list[LogCopy]], *clusters: str) -> dict[str, list[LogCopy]]:
     """The same as if those clusters' logs had grown very much."""
     return {name: [_grown(one) if name in clusters else one for one in held] for name, held in copies.items()}
 
 
-def _grown(one: Found) -> Found:
+def _grown(one: LogCopy) -> LogCopy:
     last = one.listing.segments[-1]._replace(size=HUGE)
     return one._replace(listing=one.listing._replace(segments=(*one.listing.segments[:-1], last)))
 
@@ -58,7 +58,7 @@ def spread(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     yield seen
 
 
-def plan(copies: dict[str, list[Found]], state: State) -> None:
+def plan(copies: dict[str, list[LogCopy]], state: State) -> None:
     """All of them."""
     assert truths(copies, state, spark=lambda: None) == list(copies)  # type: ignore[arg-type, return-value, comparison-overlap]
 
@@ -79,7 +79,7 @@ def test_what_is_new_of_known_clusters_counts_and_nothing_else(tmp_path: Path, m
     monkeypatch.setattr(planning, "_LITTLE", 5_000)
     copies = clusters([f"{tmp_path}/*/*"])
 
-    def much(copies: dict[str, list[Found]], state: State = state) -> set[str]:
+    def much(copies: dict[str, list[LogCopy]], state: State = state) -> set[str]:
         tasks = [planning._task(name, held, state, planning.NOW, None) for name, held in copies.items()]
         return planning._much(tasks)
 
@@ -124,7 +124,7 @@ def test_clusters_that_cannot_be_planned(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_one_that_cannot_be_planned_once_more_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def plan(*given: Any) -> Truth:
+    def plan(*given: Any) -> ReconciledLog:
         raise SourceError("a.log: vanishes")
 
     monkeypatch.setattr(planning, "_truth", plan)
@@ -150,13 +150,14 @@ def test_a_lone_copy_is_walked_quicker_than_two_are_compared(tmp_path: Path) -> 
 
 
 def test_a_copy_whose_last_batch_is_gone_is_read_from_its_offset_on(tmp_path: Path) -> None:
+    from kshell.spark.reconcile import Checkpoint
+    from kshell.spark.reconcile.inventory import Position, SegmentHead
     from kshell.spark.steps.weighing import weight
-    from kshell.spark.truth import Reached
 
     for base in (0, 100, 200):
         write_log(tmp_path, *(batch([value("NO_OP")] * 10, base + at) for at in range(0, 100, 10)), base_offset=base)
     (copies,) = clusters([str(tmp_path)]).values()
-    reached = Reached(150, places={copies[0].path: ["/elsewhere/0.log", 5, 140, {}, 1]})
+    reached = Checkpoint(150, positions={copies[0].path: Position("/elsewhere/0.log", 5, 140, SegmentHead(), 1)})
     sizes = [segment.size for segment in copies[0].listing.segments]
     assert weight(copies, reached) == sum(sizes[1:]) // 4
     assert weight(copies, reached._replace(offset=0)) == sum(sizes) // 4

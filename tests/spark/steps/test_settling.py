@@ -15,10 +15,10 @@ from kshell.spark import gold
 from kshell.spark.files.scan import find
 from kshell.spark.gold.base.declared import GoldTable
 from kshell.spark.options import SLICE_BYTES
+from kshell.spark.reconcile import Checkpoint, ReconciledLog, reconcile
 from kshell.spark.steps.step import advance
 from kshell.spark.tables.catalog import CLOSED
 from kshell.spark.tables.warehouse import Warehouse
-from kshell.spark.truth import Reached, Truth, truth
 from tests.builders import sealed, value, write_log
 from tests.spark.gold import churn
 from tests.spark.gold.busy import BEGIN, DAY, HOUR, RACKS, Clock, Cluster, right
@@ -51,11 +51,11 @@ def wrong(seed: int) -> Clock:
     return shown
 
 
-def one_truth(warehouse: Warehouse, name: str, node: Path, until: int) -> Truth:
+def one_truth(warehouse: Warehouse, name: str, node: Path, until: int) -> ReconciledLog:
     """A log up to an offset."""
     known = warehouse.state.clusters.get(name)
-    reached = None if known is None else Reached(**known.reached)
-    return truth(name, find([str(node)]), reached, until=until, cut=SLICE_BYTES)
+    reached = None if known is None else Checkpoint.from_json(known.reached)
+    return reconcile(name, find([str(node)]), reached, until=until, cut=SLICE_BYTES)
 
 
 def held(warehouse: Warehouse, names: list[str]) -> None:

@@ -21,6 +21,7 @@ from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import Point, offset_at
 from kshell.spark.files.scan import find, spelled
 from kshell.spark.options import SLICE_BYTES
+from kshell.spark.reconcile import Checkpoint, ReconciledLog, reconcile
 from kshell.spark.steps import ingest, planning, tasks
 from kshell.spark.steps.planning import NOW, again, clusters, truths
 from kshell.spark.steps.step import Summary, advance
@@ -30,7 +31,6 @@ from kshell.spark.tables.catalog import CURRENT
 from kshell.spark.tables.data_files import SHARED
 from kshell.spark.tables.steps import State
 from kshell.spark.tables.warehouse import Warehouse
-from kshell.spark.truth import Reached, Truth, truth
 from kshell.spark.verbs.base.summary import report
 from kshell.spark.views.known_at import known_at
 from kshell.spark.views.moment import Moment, moment_of
@@ -46,11 +46,11 @@ EVERY = {node_name(node).replace("/", "-"): node for node in recorded()}
 FEW = ("3.3.2-broker-0", "4.2.1-rolled-controller-3002", "4.4.0-controller-3000")
 
 
-def one_truth(warehouse: Warehouse, name: str, node: Path, until: int | None = None) -> Truth:
+def one_truth(warehouse: Warehouse, name: str, node: Path, until: int | None = None) -> ReconciledLog:
     """Of a directory as a cluster of its own."""
     known = warehouse.state.clusters.get(name)
-    reached = None if known is None else Reached(**known.reached)
-    return truth(name, find([str(node)]), reached, until=until, cut=SLICE_BYTES)
+    reached = None if known is None else Checkpoint.from_json(known.reached)
+    return reconcile(name, find([str(node)]), reached, until=until, cut=SLICE_BYTES)
 
 
 def _config(said: int) -> bytes:
@@ -244,7 +244,7 @@ def broken(patch: pytest.MonkeyPatch, unlisted: set[str], unplanned: set[str]) -
             raise SourcePermissionError(f"{path}: permission denied")
         return scan_of_files(path)
 
-    def plan(name: str, *more: Any) -> Truth:
+    def plan(name: str, *more: Any) -> ReconciledLog:
         if name in unplanned:
             raise SourceError(f"{name}: no")
         return real_plan(name, *more)

@@ -15,6 +15,7 @@ from kshell.sources.directory.ranges import open_file
 from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import partitions
 from kshell.spark.options import parse
+from kshell.spark.reconcile import ReconciledLog
 from kshell.spark.steps import layers, taking
 from kshell.spark.steps.planning import clusters
 from kshell.spark.steps.step import Summary
@@ -22,7 +23,6 @@ from kshell.spark.steps.unread import Failures, first
 from kshell.spark.tables import catalog
 from kshell.spark.tables.steps import State
 from kshell.spark.tables.warehouse import Warehouse
-from kshell.spark.truth import Truth
 from tests.builders import FIXTURES, batch, copy_of, value, write_log
 from tests.spark.damaging import spoil, undecodable
 
@@ -94,7 +94,7 @@ def run(
     """What the verb does; ``harm``: done when all is planned, once."""
     waiting = [] if harm is None else [harm]
 
-    def planned(found: Sequence[Truth], failed: Failures) -> None:
+    def planned(found: Sequence[ReconciledLog], failed: Failures) -> None:
         if not found:
             raise first(failed)
         if waiting:
@@ -268,7 +268,7 @@ def test_another_file_of_a_cluster_that_was_refused_is_tried_again(
     state = State(failed={cluster: {refused: f"{refused}: permission denied"}})
     blamed: list[str] = []
 
-    def advance(warehouse: Any, made: Sequence[Truth], *, failed: Failures, **more: Any) -> Any:
+    def advance(warehouse: Any, made: Sequence[ReconciledLog], *, failed: Failures, **more: Any) -> Any:
         if made and blamed:
             raise UnreadError("gone", clusters={cluster: blamed.pop()})
         return sorted(failed.get(cluster, ()))

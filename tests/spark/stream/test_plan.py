@@ -13,7 +13,7 @@ import pytest
 
 from kshell.errors import SourceNotFoundError
 from kshell.sources.directory.files import METADATA_DIRECTORY
-from kshell.spark.files.headers import Headers
+from kshell.spark.files.plan import Headers
 from kshell.spark.options import UNLIMITED
 from kshell.spark.stream import resume as stream_resume
 from kshell.spark.stream import walk as stream_walk

@@ -129,7 +129,7 @@ def test_a_second_run_with_nothing_new_starts_no_session(
     source = str(FIXTURES / "*" / "*")  # several copies of most clusters
     found = truths(clusters([source]), State())
     assert all(fresh_of(one, State()) for one in found)
-    states = {one.cluster_id: ClusterState(one.reached._asdict()) for one in found}
+    states = {one.cluster_id: ClusterState(one.checkpoint._asdict()) for one in found}
     committed(tmp_path, states)
     code, out, err = call(capsys, "run", "--source", source, "--out", str(tmp_path), "-o", "json")
     assert (code, err) == (0, "")
@@ -137,3 +137,19 @@ def test_a_second_run_with_nothing_new_starts_no_session(
         "out": str(tmp_path), "step": None, "clusters": len(found), "changedClusters": 0, "restartedClusters": 0,
         "bytesRead": 0, "seconds": 0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["run", "stream", "report"])
+def test_a_cluster_id_that_is_not_utf_8(
+    verb: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, without_spark: None
+) -> None:
+    words = [verb, "--out", str(tmp_path / "out"), "--cluster", "a\udcff"]  # as Python has the byte FF of a line
+    code, out, err = call(capsys, *words)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"kshell-pipeline: {verb}: --cluster: 'a\\udcff' is not text in UTF-8; write a cluster's id")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_name_that_is_not_utf_8(capsys: pytest.CaptureFixture[str], tmp_path: Path, without_spark: None) -> None:
+    code, _, err = call(capsys, "report", "--out", str(tmp_path), "--name", "a=\udcff")
+    assert code == 2 and "is not text in UTF-8" in err

@@ -15,7 +15,7 @@ from kshell.sources.points import offset_at
 from kshell.spark.views.known_at import known_at, known_by
 from tests.builders import TIME, metadata, snapshot, value, write_log, write_snapshot
 from tests.spark.reading import needs_arrow
-from tests.spark.truth.truths import Tables
+from tests.spark.reconcile.tables import Tables
 
 DIRECTORIES = 80
 BATCHES = 24
@@ -63,7 +63,7 @@ def test_what_a_time_means_is_what_the_shell_says(tmp_path: Path) -> None:
         if not list(path.iterdir()):
             continue
         tables, source = Tables(), DirectorySource(str(path))
-        reached = tables.step(path).reached._asdict()
+        reached = tables.step(path).checkpoint._asdict()
         log = [(row["offset"], row["timestampMs"]) for row in tables.rows if not row["isSnapshot"]]
         times = [when for _, when in log]
         for time_ms in sorted({at + by for at in {*times, TIME + 100} if at > 0 for by in (-5, 0, 5)}):
@@ -71,7 +71,7 @@ def test_what_a_time_means_is_what_the_shell_says(tmp_path: Path) -> None:
             then, theirs = known_by(reached, time_ms, after), shell(source, time_ms)
             ours = tables.at(then.offset) if then.is_known else None
             place = f"{seed}: {time_ms - TIME}"
-            if theirs is None and then.is_known and then.offset >= (reached["state"] or 0):
+            if theirs is None and then.is_known and then.offset >= (reached["state_end"] or 0):
                 seen["behind"] += 1  # after all that was read, it is what is known now
             elif theirs is None:
                 # Before the first record of a whole log the shell has no state, a fleet a cluster without topics.
@@ -88,8 +88,12 @@ def test_what_a_time_means_is_what_the_shell_says(tmp_path: Path) -> None:
 
 
 def test_what_is_known_of_offsets() -> None:
-    reached = {"known": [[20, 40, 100, 200], [60, 60, 300, 300], [80, 90, 350, 400]], "offset": 100, "state": 90}
+    reached = {
+        "state_ranges": [[20, 40, 100, 200], [60, 60, 300, 300], [80, 90, 350, 400]],
+        "offset": 100,
+        "state_end": 90,
+    }
     known = [offset for offset in range(110) if known_at(reached, offset).is_known]
     assert known == [*range(19, 40), 59, *range(79, 90), *range(99, 110)]
-    assert known_at({"known": [[0, 5, 1, 2]], "offset": 5, "state": 5}, -1).is_known
-    assert known_at({"known": [], "offset": 5, "state": None}, 3) == (3, False)
+    assert known_at({"state_ranges": [[0, 5, 1, 2]], "offset": 5, "state_end": 5}, -1).is_known
+    assert known_at({"state_ranges": [], "offset": 5, "state_end": None}, 3) == (3, False)

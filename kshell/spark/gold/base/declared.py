@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from kshell.spark.tables.expectations import Expectations
 from kshell.tables.declaration import Field
 
 CLUSTER = Field("clusterId", "string", "the cluster")
@@ -60,6 +61,7 @@ class GoldTable(NamedTuple):
     is_fleet: bool = False
     settles: str | None = None
     shares: tuple[Shared, ...] = ()
+    expect: Expectations = ()
 
     def made_of(self, tables: Tables) -> Any:
         """The rows, out of the tables that it needs alone."""

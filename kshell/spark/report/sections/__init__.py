@@ -6,7 +6,7 @@ import importlib
 from functools import cache
 
 from kshell.discovery import module_names
-from kshell.spark.report.base.told import Section
+from kshell.spark.report.section import Section
 
 
 @cache

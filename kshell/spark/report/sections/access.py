@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.base.asking import daily, daily_note, in_cluster, of, some
-from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
+from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
 
 _BOTH = """(
     SELECT clusterId, offset, ms, day, kind, change, said, oldValue, newValue FROM {access_audit}
@@ -18,7 +18,7 @@ _BOTH = """(
 )"""
 
 
-def asks(scope: Scope) -> Mapping[str, str]:
+def queries(scope: Scope) -> Mapping[str, str]:
     """Changes a day, ACLs that are wide open now, the last changes."""
     return {
         "days": daily(_BOTH, "clusterId" if scope.is_fleet else "kind", "1", "changes", "change <> 'found'"),
@@ -29,7 +29,7 @@ def asks(scope: Scope) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def tell(scope: Scope, answers: Answers) -> Told:
+def describe(scope: Scope, answers: Answers) -> Content:
     """What is wide open; what was changed."""
     wide, last, days = answers["open"], answers["last"], answers["days"]
     lead = f"{counted(of(last), 'change')} in the log." if last else "Nothing was changed."
@@ -47,7 +47,7 @@ def tell(scope: Scope, answers: Answers) -> Told:
         )  # fmt: skip
         tables.append(Table("The last changes", columns, last, of(last)))
     note = daily_note(days, "clusterId" if scope.is_fleet else "kind", "clusters" if scope.is_fleet else "kinds")
-    return Told(lead, (Drawing(days, note),) if days else (), tuple(tables), tuple(found))
+    return Content(lead, (Drawing(days, note),) if days else (), tuple(tables), tuple(found))
 
 
 SECTION = Section(
@@ -55,5 +55,5 @@ SECTION = Section(
     "ACLs, quotas, users, tokens and configs that were added, changed or removed. Wide open: everybody (User:*) may do"
     " more than describe, on everything of a type. Values of secret configs are never shown.",
     ("access_audit", "config_changes"),
-    asks, tell,
+    queries, describe,
 )  # fmt: skip

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.base.asking import in_cluster, of, some
-from kshell.spark.report.base.told import Answers, Attention, Column, Scope, Section, Table, Told
+from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.section import Answers, Attention, Column, Content, Scope, Section, Table
 
 
-def asks(scope: Scope) -> Mapping[str, str]:
+def queries(scope: Scope) -> Mapping[str, str]:
     """Those furthest out."""
     columns = "clusterId, measure, hour, value, median, mad, weeks, score"
     return {"rows": some(columns, "FROM {anomalies}", "abs(score) DESC, hour DESC, clusterId, measure", 15)}
 
 
-def tell(scope: Scope, answers: Answers) -> Told:
+def describe(scope: Scope, answers: Answers) -> Content:
     """Which hours."""
     rows = answers["rows"]
     if not rows:
-        return Told("No hour stands out, or fewer than four weeks are covered.")
+        return Content("No hour stands out, or fewer than four weeks are covered.")
     columns = in_cluster(
         scope, Column("hour", "hour (UTC)"), Column("measure", "measure"), Column("value", "there were", "count"),
         Column("median", "median of other weeks", "ratio"), Column("mad", "MAD", "ratio"),
@@ -33,7 +33,9 @@ def tell(scope: Scope, answers: Answers) -> Told:
         else "hours were unlike the same hour of other weeks"
     )
     table = Table("Hours furthest from the same hour of other weeks", columns, rows, count)
-    return Told(f"{counted(count, 'hour')} stood out.", (), (table,), (Attention("info", f"{count:,}", words, where),))
+    return Content(
+        f"{counted(count, 'hour')} stood out.", (), (table,), (Attention("info", f"{count:,}", words, where),)
+    )
 
 
 SECTION = Section(
@@ -41,5 +43,5 @@ SECTION = Section(
     "Changes of leader, ISR shrinks and fencings in an hour, against the same hour of the weekday in other weeks. The"
     " score counts 1.4826 MAD (median absolute deviation), or at least 1; from 3.5 on it is told.",
     ("anomalies",),
-    asks, tell,
+    queries, describe,
 )  # fmt: skip

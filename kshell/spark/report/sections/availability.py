@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.pictures.availability import percent
-from kshell.spark.report.base.asking import in_cluster, of, some
-from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
+from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
 
 _THINGS = 30
 _GOOD = 0.999
 
 
-def asks(scope: Scope) -> Mapping[str, str]:
+def queries(scope: Scope) -> Mapping[str, str]:
     """Months of clusters, or of one and its worst topics; the partitions that were offline the longest."""
     kinds = "scope = 'cluster'" if scope.is_fleet else "scope IN ('cluster', 'topic', 'broker')"
     return {
@@ -42,11 +42,11 @@ def asks(scope: Scope) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def tell(scope: Scope, answers: Answers) -> Told:
+def describe(scope: Scope, answers: Answers) -> Content:
     """What share of the time partitions could be read and written."""
     months = [row for row in answers["months"] if row["availability"] is not None]
     if not months:
-        return Told("No time is covered: the log has no partitions, or ends with the record that made them.")
+        return Content("No time is covered: the log has no partitions, or ends with the record that made them.")
     last = max(row["month"] for row in months)
     now = sorted((row for row in months if row["scope"] == "cluster" and row["month"] == last),
                  key=lambda row: (row["availability"], row["writeAvailability"]))  # fmt: skip
@@ -58,7 +58,7 @@ def tell(scope: Scope, answers: Answers) -> Told:
         f" for {percent(now[0]['writeAvailability'])}."
     )
     lead += " Where the log does not tell min.insync.replicas, 1 was taken." if assumed else ""
-    return Told(lead, (Drawing(months),), tuple(_tables(scope, answers)), tuple(_attention(scope, last, now)))
+    return Content(lead, (Drawing(months),), tuple(_tables(scope, answers)), tuple(_attention(scope, last, now)))
 
 
 def _tables(scope: Scope, answers: Answers) -> list[Table]:
@@ -91,5 +91,5 @@ SECTION = Section(
     "The share of the time that partitions existed in which they had a leader, summed over partitions; the last twelve"
     " months. Topics and brokers are left out that always had all leaders.",
     ("availability", "partition_availability"),
-    asks, tell,
+    queries, describe,
 )  # fmt: skip

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from kshell.plots.theme import counted
 from kshell.spark.gold.base.times import day_of
-from kshell.spark.report.base.asking import daily, daily_note, in_cluster, of, some
-from kshell.spark.report.base.told import Answers, Column, Drawing, Scope, Section, Table, Told
+from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.section import Answers, Column, Content, Drawing, Scope, Section, Table
 
 _STATES = 2000
 """Stretches of time that are drawn at most: the last ones."""
 
 
-def asks(scope: Scope) -> Mapping[str, str]:
+def queries(scope: Scope) -> Mapping[str, str]:
     """States of a cluster's brokers, or fencings a day of clusters; sums by broker."""
     fenced = f"(SELECT clusterId, {day_of('fromMs')} AS day FROM {{broker_states}} WHERE state = 'fenced')"
     states = some("broker, state, fromMs, toMs, durationMs", "FROM {broker_states}", "fromMs DESC, broker", _STATES)
@@ -29,11 +29,11 @@ def asks(scope: Scope) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def tell(scope: Scope, answers: Answers) -> Told:
+def describe(scope: Scope, answers: Answers) -> Content:
     """Sessions and fencings."""
     rows, over = answers["brokers"], answers["over"]
     if not rows:
-        return Told("No broker was registered.")
+        return Content("No broker was registered.")
     total = answers["all"][0]
     lead = (
         f"{counted(of(rows), 'broker')}, {counted(total['sessions'], 'registration')}, fenced"
@@ -51,7 +51,7 @@ def tell(scope: Scope, answers: Answers) -> Told:
     else:
         note = f"the last {len(over):,} of {of(over):,} changes" if len(over) < of(over) else ""
         drawings = (Drawing(sorted(over, key=lambda row: (row["broker"], row["fromMs"])), note),) if over else ()
-    return Told(lead, drawings, (Table("Brokers, those longest fenced first", columns, rows, of(rows)),))
+    return Content(lead, drawings, (Table("Brokers, those longest fenced first", columns, rows, of(rows)),))
 
 
 SECTION = Section(
@@ -59,5 +59,5 @@ SECTION = Section(
     "A session lasts from a registration to the next one, or to the removal. It ended unclean if the broker was not in"
     " controlled shutdown before. Time fenced includes the time before a broker was first unfenced.",
     ("broker_states", "broker_sessions"),
-    asks, tell,
+    queries, describe,
 )  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.base.asking import in_cluster, of, some
-from kshell.spark.report.base.told import Answers, Attention, Column, Scope, Section, Table, Told
+from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.section import Answers, Attention, Column, Content, Scope, Section, Table
 
 STATES = {
     "diverged": ("error", "copy parts from the others", "copies part from the others"),
@@ -18,7 +18,7 @@ STATES = {
 """State of a copy that is not as it should be -> its level, and what it is called for one and for several."""
 
 
-def asks(scope: Scope) -> Mapping[str, str]:
+def queries(scope: Scope) -> Mapping[str, str]:
     """Copies by state, those that are not as the others, and quarantine by reason."""
     odd = ", ".join(f"'{state}'" for state in STATES)
     return {
@@ -33,11 +33,11 @@ def asks(scope: Scope) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def tell(scope: Scope, answers: Answers) -> Told:
+def describe(scope: Scope, answers: Answers) -> Content:
     """How many copies there are, how they agree, what is in quarantine."""
     states = {row["state"]: row for row in answers["states"]}
     if not states:
-        return Told("No copy was read.")
+        return Content("No copy was read.")
     kinds = {row["kind"]: row["count"] for row in answers["kinds"]}
     lead = f"{counted(sum(row['copies'] for row in states.values()), 'copy', 'copies')}: " + ", ".join(
         f"{row['copies']:,} {state}" for state, row in states.items()
@@ -58,7 +58,7 @@ def tell(scope: Scope, answers: Answers) -> Told:
         first = answers["quarantine"][0]
         words = "thing could not be read or decoded" if lost == 1 else "things could not be read or decoded"
         found.append(Attention("warning", f"{lost:,}", words, f"{first['kind']}: {first['reason']}"))
-    return Told(lead, (), tuple(_tables(scope, answers)), tuple(found))
+    return Content(lead, (), tuple(_tables(scope, answers)), tuple(found))
 
 
 def _tables(scope: Scope, answers: Answers) -> list[Table]:
@@ -80,8 +80,8 @@ def _tables(scope: Scope, answers: Answers) -> list[Table]:
 
 SECTION = Section(
     "copies", "Copies and quarantine", 140,
-    "Several copies of one cluster's log are read as one truth; what differs, and what could not be read or decoded, is"
-    " kept as data.",
+    "Several copies of one cluster's log are reconciled into one; what differs, and what could not be read or decoded,"
+    " is kept as data.",
     ("copies", "quarantine"),
-    asks, tell,
+    queries, describe,
 )  # fmt: skip

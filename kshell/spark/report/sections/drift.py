@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from kshell.engine.result import Row
 from kshell.plots.theme import counted
-from kshell.spark.report.base.asking import in_cluster, of, some
-from kshell.spark.report.base.told import Answers, Attention, Column, Scope, Section, Table, Told
+from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.section import Answers, Attention, Column, Content, Scope, Section, Table
 
 
-def asks(scope: Scope) -> Mapping[str, str]:
+def queries(scope: Scope) -> Mapping[str, str]:
     """What is set unlike elsewhere."""
     return {
         "unusual": some(
@@ -24,11 +24,11 @@ def asks(scope: Scope) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def tell(scope: Scope, answers: Answers) -> Told:
+def describe(scope: Scope, answers: Answers) -> Content:
     """The unusual values."""
     rows = answers["unusual"]
     if not rows:
-        return Told("Nothing is set differently.")
+        return Content("Nothing is set differently.")
     names = {row["scope"]: row["names"] for row in answers["names"]}
     lead = f"{counted(of(rows), 'unusual value')}."
     columns = in_cluster(
@@ -40,7 +40,7 @@ def tell(scope: Scope, answers: Answers) -> Told:
     )  # fmt: skip
     brokers = names.get("brokers", 0)
     found = [Attention("info", f"{brokers:,}", _WORDS[brokers != 1], _names(rows))] if brokers else []
-    return Told(lead, (), (Table("Values that most others do not have", columns, rows, of(rows)),), tuple(found))
+    return Content(lead, (), (Table("Values that most others do not have", columns, rows, of(rows)),), tuple(found))
 
 
 _WORDS = "config is set differently on brokers of one cluster", "configs are set differently on brokers of one cluster"
@@ -55,5 +55,5 @@ SECTION = Section(
     "What is set in the log, compared between resources of one name in several clusters, and between the brokers of"
     " one. Usual is the value that most have.",
     ("config_drift",),
-    asks, tell,
+    queries, describe,
 )  # fmt: skip

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from kshell.plots.theme import counted
 from kshell.plots.times import moment
-from kshell.spark.report.base.asking import daily, daily_note, in_cluster, of, some
-from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
+from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
 
 
-def asks(scope: Scope) -> Mapping[str, str]:
+def queries(scope: Scope) -> Mapping[str, str]:
     """Elections a day; the last ones."""
     who = "clusterId" if scope.is_fleet else "topic"
     return {
@@ -22,11 +22,11 @@ def asks(scope: Scope) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def tell(scope: Scope, answers: Answers) -> Told:
+def describe(scope: Scope, answers: Answers) -> Content:
     """How many there were, and the last ones."""
     last = answers["last"]
     if not last:
-        return Told("There was none.")
+        return Content("There was none.")
     count, who = of(last), "clusterId" if scope.is_fleet else "topic"
     columns = in_cluster(
         scope,
@@ -43,12 +43,12 @@ def tell(scope: Scope, answers: Answers) -> Told:
     note = daily_note(days, who, "clusters" if scope.is_fleet else "topics")
     drawings = (Drawing(days, note),) if days else ()
     table = Table("The last unclean elections", columns, last, count)
-    return Told(f"{counted(count, 'unclean election')}, {when}.", drawings, (table,), (found,))
+    return Content(f"{counted(count, 'unclean election')}, {when}.", drawings, (table,), (found,))
 
 
 SECTION = Section(
     "elections", "Unclean elections", 40,
     "A broker that was not in sync became leader: what the others had acknowledged and it lacks is gone.",
     ("unclean_elections",),
-    asks, tell,
+    queries, describe,
 )  # fmt: skip

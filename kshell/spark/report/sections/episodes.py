@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from kshell.plots.theme import counted
 from kshell.plots.times import lasting
-from kshell.spark.report.base.asking import in_cluster, of, some
-from kshell.spark.report.base.told import Answers, Column, Drawing, Scope, Section, Table, Told
+from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.section import Answers, Column, Content, Drawing, Scope, Section, Table
 
 _RANGES = (
     ("under 1 s", 1_000), ("1 to 10 s", 10_000), ("10 s to 1 min", 60_000), ("1 to 10 min", 600_000),
@@ -16,7 +16,7 @@ _RANGES = (
 """Words, and up to how many milliseconds."""
 
 
-def asks(scope: Scope) -> Mapping[str, str]:
+def queries(scope: Scope) -> Mapping[str, str]:
     """Episodes by length; the longest."""
     range_of = " ".join(f"WHEN durationMs < {end} THEN {place}" for place, (_, end) in enumerate(_RANGES) if end)
     return {
@@ -34,12 +34,12 @@ def asks(scope: Scope) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def tell(scope: Scope, answers: Answers) -> Told:
+def describe(scope: Scope, answers: Answers) -> Content:
     """How many there were, how long, and which last."""
     counts = {row["place"]: row for row in answers["ranges"]}
     total, still = (sum(row[name] for row in counts.values()) for name in ("episodes", "lasting"))
     if not total:
-        return Told("No partition lacked an in-sync replica.")
+        return Content("No partition lacked an in-sync replica.")
     half = answers["half"][0]["half"] if answers["half"] else None
     lead = (
         f"{counted(total, 'episode')}, {still:,} of which last."
@@ -60,7 +60,7 @@ def tell(scope: Scope, answers: Answers) -> Told:
         Column("missing", "missing brokers"), Column("leaderlessMs", "without a leader", "lasting"),
     )  # fmt: skip
     table = Table("Episodes: those that last, then the longest", columns, answers["longest"], of(answers["longest"]))
-    return Told(lead, (Drawing(shown),), (table,))
+    return Content(lead, (Drawing(shown),), (table,))
 
 
 SECTION = Section(
@@ -68,5 +68,5 @@ SECTION = Section(
     "An episode begins with the record after which a partition has fewer in-sync replicas than its replication factor,"
     " and ends when it has as many again. One that lasts is counted up to the cluster's last record.",
     ("isr_episodes",),
-    asks, tell,
+    queries, describe,
 )  # fmt: skip

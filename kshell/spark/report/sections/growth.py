@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.report.base.asking import DAYS, daily, daily_note, of, some
-from kshell.spark.report.base.told import Answers, Column, Drawing, Scope, Section, Table, Told
+from kshell.spark.report.queries import DAYS, daily, daily_note, of, some
+from kshell.spark.report.section import Answers, Column, Content, Drawing, Scope, Section, Table
 
 
-def asks(scope: Scope) -> Mapping[str, str]:
+def queries(scope: Scope) -> Mapping[str, str]:
     """Records a day, and in all."""
     who = "clusterId" if scope.is_fleet else "type"
     return {
@@ -20,11 +20,11 @@ def asks(scope: Scope) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def tell(scope: Scope, answers: Answers) -> Told:
+def describe(scope: Scope, answers: Answers) -> Content:
     """The log's size and how it grew."""
     rows, days = answers["who"], answers["days"]
     if not rows:
-        return Told("The log has no records beside a snapshot's.")
+        return Content("The log has no records beside a snapshot's.")
     who, things = ("clusterId", "clusters") if scope.is_fleet else ("type", "types")
     total = answers["all"][0]
     lead = f"{counted(total['records'], 'record')} of {counted(total['types'], 'type')}, in all."
@@ -34,12 +34,12 @@ def tell(scope: Scope, answers: Answers) -> Told:
     )  # fmt: skip
     notes = ". ".join(filter(None, (daily_note(days, who, things), f"At most the last {DAYS} days")))
     table = Table(f"Records by {things[:-1]}, the most first", columns, rows, of(rows))
-    return Told(lead, (Drawing(days, f"{notes}."),) if days else (), (table,))
+    return Content(lead, (Drawing(days, f"{notes}."),) if days else (), (table,))
 
 
 SECTION = Section(
     "growth", "Growth of the log", 120,
     "Records of the metadata log by the day of their batch; those of snapshots are not counted.",
     ("metadata_growth",),
-    asks, tell,
+    queries, describe,
 )  # fmt: skip

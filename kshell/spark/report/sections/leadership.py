@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from kshell.plots.pictures.availability import percent
 from kshell.plots.theme import counted
-from kshell.spark.report.base.asking import daily, daily_note, in_cluster, of, some
-from kshell.spark.report.base.told import Answers, Column, Drawing, Scope, Section, Table, Told
+from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.section import Answers, Column, Content, Drawing, Scope, Section, Table
 
 _SUMS = """sum(gained) AS gained, sum(lost) AS lost, sum(leaderMs) AS leaderMs,
     sum(preferredMs) / nullif(sum(leaderMs), 0) AS preferredShare"""
 
 
-def asks(scope: Scope) -> Mapping[str, str]:
+def queries(scope: Scope) -> Mapping[str, str]:
     """Changes a day; sums by broker or cluster, and by topic."""
     return {
         "days": daily("{leadership}", scope.who, "gained", "gained"),
@@ -29,11 +29,11 @@ def asks(scope: Scope) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def tell(scope: Scope, answers: Answers) -> Told:
+def describe(scope: Scope, answers: Answers) -> Content:
     """Changes of leader, and who led."""
     total = answers["all"][0] if answers["all"] else {}
     if total.get("leaderMs") is None:
-        return Told("No partition had a leader.")
+        return Content("No partition had a leader.")
     share = total["preferredShare"]
     lead = f"{counted(total['gained'], 'change of leader', 'changes of leader')}."
     lead += "" if share is None else f" The preferred leader led {percent(share)} of the time."
@@ -53,7 +53,7 @@ def tell(scope: Scope, answers: Answers) -> Told:
         tables.append(Table("Topics whose leaders changed most", columns, answers["topics"], of(answers["topics"])))
     days = answers["days"] if any(row["gained"] for row in answers["days"]) else []
     drawings = (Drawing(days, daily_note(days, scope.who, things)),) if days else ()
-    return Told(lead, drawings, tuple(tables))
+    return Content(lead, drawings, tuple(tables))
 
 
 SECTION = Section(
@@ -61,5 +61,5 @@ SECTION = Section(
     "A change is a partition that got a leader which was not the broker that led before; the first leader is none. The"
     " preferred leader is the first of the replicas.",
     ("leadership",),
-    asks, tell,
+    queries, describe,
 )  # fmt: skip

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from kshell.engine.result import Row
 from kshell.plots.pictures.availability import percent
-from kshell.spark.report.base.asking import daily, daily_note, in_cluster, of, some
-from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
+from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
+from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
 
 _SKEWED, _BEYOND = 1.5, 2.0
 """Worth a look: a broker that leads so many times the mean, and so many partitions more than it."""
@@ -15,7 +15,7 @@ _NARROW = 0.01
 """So is this share of partition time with all replicas in one rack."""
 
 
-def asks(scope: Scope) -> Mapping[str, str]:
+def queries(scope: Scope) -> Mapping[str, str]:
     """Load of brokers on the last day (of one cluster), skews a day, skews and racks of the last day."""
     line = "concat(measure, ' by ', level) AS measure, mostToMean FROM {skew} WHERE mostToMean IS NOT NULL"
     cluster = "clusterId, mostToMean FROM {skew} WHERE level = 'broker' AND measure = 'leaders'"
@@ -45,11 +45,11 @@ def _last_day(table: str, column: str) -> str:
     return f"FROM ({days}) WHERE day = lastDay"
 
 
-def tell(scope: Scope, answers: Answers) -> Told:
+def describe(scope: Scope, answers: Answers) -> Content:
     """Loads, skews, racks."""
     skews, racks, days = answers["skews"], answers["racks"], answers["days"]
     if not skews:
-        return Told("No time is covered in which brokers led anything.")
+        return Content("No time is covered in which brokers led anything.")
     found = _skewed(scope, skews)
     lead = (
         f"The busiest broker leads {found[0]['mostToMean']:.1f} times the mean."
@@ -61,7 +61,7 @@ def tell(scope: Scope, answers: Answers) -> Told:
     drawings = [] if scope.is_fleet else _brokers(answers["brokers"])
     who = "clusterId" if scope.is_fleet else "measure"
     drawings += [Drawing(days, daily_note(days, who, "clusters"))] if len({row["day"] for row in days}) > 1 else []
-    return Told(lead, tuple(drawings), tuple(_tables(scope, skews, racks)), tuple(_attention(scope, found, racks)))
+    return Content(lead, tuple(drawings), tuple(_tables(scope, skews, racks)), tuple(_attention(scope, found, racks)))
 
 
 def _brokers(rows: Sequence[Row]) -> list[Drawing]:
@@ -124,5 +124,5 @@ SECTION = Section(
     "Partitions led and replicas held are averages over a day's time. Most / mean is 1 where all brokers (or racks)"
     " carry the same.",
     ("broker_load", "skew", "rack_spread"),
-    asks, tell,
+    queries, describe,
 )  # fmt: skip

@@ -7,14 +7,14 @@ from typing import Any
 
 from kshell.engine.result import Row
 from kshell.plots.theme import counted
-from kshell.spark.report.base.asking import in_cluster, of, some
-from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
+from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
 
 _MOST = 40
 _TROUBLES = ("offline", "underMinIsr", "underReplicated", "fenced")
 
 
-def asks(scope: Scope) -> Mapping[str, str]:
+def queries(scope: Scope) -> Mapping[str, str]:
     """A row a cluster, of each table; and the worst topics."""
     bad = "offline > 0 OR underMinIsr > 0 OR underReplicated > 0"
     return {
@@ -47,7 +47,7 @@ def asks(scope: Scope) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def tell(scope: Scope, answers: Answers) -> Told:
+def describe(scope: Scope, answers: Answers) -> Content:
     """A row a cluster, the worst first; the worst topics."""
     rows = _joined(answers)
     totals = {name: sum(row[name] for row in rows) for name in ("topics", "partitions", "brokers", *_TROUBLES)}
@@ -71,7 +71,7 @@ def tell(scope: Scope, answers: Answers) -> Told:
     if answers["worst"]:
         tables.append(_topics(scope, answers["worst"]))
     drawings = (Drawing(worst),) if scope.is_fleet and any(row["partitions"] for row in rows) else ()
-    return Told(lead, drawings, tuple(tables), tuple(_attention(totals, rows, answers)))
+    return Content(lead, drawings, tuple(tables), tuple(_attention(totals, rows, answers)))
 
 
 def _joined(answers: Answers) -> list[dict[str, Any]]:
@@ -142,5 +142,5 @@ SECTION = Section(
     "overview", "Overview", 10,
     "What there was when each log ended. A partition that has no leader is under min ISR as well.",
     ("clusters", "current_topics", "current_brokers", "current_partitions", "upgrades"),
-    asks, tell,
+    queries, describe,
 )  # fmt: skip

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from kshell.engine.result import Row
 from kshell.plots.theme import counted
 from kshell.plots.times import lasting
-from kshell.spark.report.base.asking import in_cluster, of, some
-from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
+from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
 
 _LONG = 86_400_000
 """Milliseconds after which one that lasts is worth a look."""
 
 
-def asks(scope: Scope) -> Mapping[str, str]:
+def queries(scope: Scope) -> Mapping[str, str]:
     """Those that last, then the longest; how many ended how."""
     return {
         "rows": some(
@@ -31,17 +31,17 @@ def asks(scope: Scope) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def tell(scope: Scope, answers: Answers) -> Told:
+def describe(scope: Scope, answers: Answers) -> Content:
     """How many there were, how long they took, which last."""
     rows = answers["rows"]
     if not rows:
-        return Told("There was none.")
+        return Content("There was none.")
     lead = f"{counted(of(rows), 'reassignment')}, the longest {lasting(max(row['durationMs'] or 0 for row in rows))}."
     timed = [row for row in rows if row["outcome"] != "at-once"]
     timed.sort(key=lambda row: (row["topic"], row["partition"], row["fromMs"]))
     note = f"The longest {len(rows)} of {of(rows):,}." if len(rows) < of(rows) else ""
     drawings = (Drawing(timed, note),) if timed and not scope.is_fleet else ()
-    return Told(lead, drawings, _tables(scope, answers), _attention(rows))
+    return Content(lead, drawings, _tables(scope, answers), _attention(rows))
 
 
 def _tables(scope: Scope, answers: Answers) -> tuple[Table, ...]:
@@ -74,5 +74,5 @@ SECTION = Section(
     "reassignments", "Reassignments", 80,
     "From the record that adds or removes replicas to the one after which none are being added or removed.",
     ("reassignments",),
-    asks, tell,
+    queries, describe,
 )  # fmt: skip

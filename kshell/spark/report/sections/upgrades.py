@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from kshell.plots.theme import counted
 from kshell.spark.gold.base.times import TOMORROW
-from kshell.spark.report.base.asking import in_cluster, of, some
-from kshell.spark.report.base.told import Answers, Attention, Column, Drawing, Scope, Section, Table, Told
+from kshell.spark.report.queries import in_cluster, of, some
+from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
 
 _ROWS = 1500
 
 
-def asks(scope: Scope) -> Mapping[str, str]:
+def queries(scope: Scope) -> Mapping[str, str]:
     """Changes with the time of the cluster's last record; of a fleet, metadata.version alone is drawn."""
     where = "WHERE feature = 'metadata.version'" if scope.is_fleet else ""
     return {
@@ -33,11 +33,11 @@ def asks(scope: Scope) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def tell(scope: Scope, answers: Answers) -> Told:
+def describe(scope: Scope, answers: Answers) -> Content:
     """Versions now, and how they came about."""
     versions, lanes, last = answers["versions"], answers["lanes"], answers["last"]
     if not lanes:
-        return Told("No feature was ever finalized.")
+        return Content("No feature was ever finalized.")
     if scope.is_fleet:
         told = ", ".join(f"{row['version']} ({row['clusters']:,})" for row in versions)
         lead = f"{counted(len(versions), 'metadata.version')}: {told}."
@@ -51,12 +51,12 @@ def tell(scope: Scope, answers: Answers) -> Told:
     down = [row for row in last if row["change"] == "downgrade"]
     words = f"downgrade{'' if len(down) == 1 else 's'} of a feature among the last {len(last)} changes"
     found = [Attention("info", f"{len(down):,}", words, f"{one['feature']} to {one['after']}") for one in down[:1]]
-    return Told(lead, (Drawing(sorted(lanes, key=lambda row: (row["ms"], row["offset"]))),), tables, tuple(found))
+    return Content(lead, (Drawing(sorted(lanes, key=lambda row: (row["ms"], row["offset"]))),), tables, tuple(found))
 
 
 SECTION = Section(
     "upgrades", "Upgrades", 110,
     "Finalized features as the log tells them: metadata.version by name, the others by level.",
     ("upgrades",),
-    asks, tell,
+    queries, describe,
 )  # fmt: skip

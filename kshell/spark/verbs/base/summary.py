@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from kshell.engine.result import Report, Row, Rows, Section, typed
 from kshell.errors import EXIT_DATA, EXIT_OK
+from kshell.spark.session import NAME
 from kshell.spark.steps.step import Summary
 from kshell.spark.tables import catalog
+from kshell.spark.tables.catalog import BREACHES
 
 _TABLES = typed("table:string layer:string rowsWritten:int64")
 _QUARANTINE = typed("kind:string count:int64 reason:string")
+_BREACHES = typed("table:string expectation:string clusterId:string count:int64")
 _COPIES = typed("clusterId:string copy:string state:string reason:string damage:[string]")
 
 
@@ -33,6 +37,11 @@ def report(place: str, clusters: int, summary: Summary) -> Report:
             {"kind": kind, "count": count, "reason": reason} for (kind, reason), count in summary.quarantine.items()
         ]
         sections.append(Section("quarantine", "Quarantine", Rows(_QUARANTINE, rows)))
+    if summary.breaches:
+        first, count = min(row["step"] for row in summary.breaches), len(summary.breaches)
+        query = f"{NAME} query --out {shlex.quote(place)} 'SELECT * FROM {BREACHES} WHERE step >= {first}'"
+        title = f"{count} {'breach' if count == 1 else 'breaches'} of expectations: {query}"
+        sections.append(Section(BREACHES, title, Rows(_BREACHES, summary.breaches)))
     if summary.copies:
         sections.append(Section("copies", "Copies that are not as the others", Rows(_COPIES, summary.copies)))
     return Report(sections, exit_code=max(summary.unread_code, EXIT_DATA if summary.is_damaged else EXIT_OK))

@@ -29,9 +29,26 @@ RETAIN = Flag(
     convert=_hours,
     default=RETAINED_HOURS,
 )
+
+
+def utf8(text: str) -> str:
+    """Text of the command line that can be written into tables and pages.
+
+    Raises:
+        ValueError: its bytes are not UTF-8 (Python has surrogates in their place).
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("text in UTF-8; write a cluster's id as its meta.properties or `tables` has it") from None
+    return text
+
+
 SOURCE_FLAGS = (
     Flag(("--source",), "metadata directories, log directories or files: a path or a glob", "GLOB", repeat=True),
-    Flag(("--cluster",), "the cluster of copies whose meta.properties is missing (each one its own)", "ID"),
+    Flag(
+        ("--cluster",), "the cluster of copies whose meta.properties is missing (each one its own)", "ID", convert=utf8
+    ),
 )
 
 

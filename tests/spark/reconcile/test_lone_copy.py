@@ -9,18 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from kshell.errors import DataError, SourceError
+from kshell.errors import DataError, SourceError, UsageError
 from kshell.metadata.image import Image
 from kshell.sources.directory import source as directories
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.points import Point
-from kshell.spark import truth as package
+from kshell.spark import reconcile as package
+from kshell.spark.files import scan as listing
 from kshell.spark.files.read import CRC
 from kshell.spark.files.scan import find
+from kshell.spark.reconcile import Checkpoint, ReplayRange, by_cluster, reconcile
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 from kshell.spark.stream.walk import Onward
-from kshell.spark.truth import Era, by_cluster, cluster, truth
 from tests.builders import (
     FIXTURES,
     LOG,
@@ -40,7 +41,7 @@ from tests.builders import (
 )
 from tests.spark.damaging import damaged_copy, fault
 from tests.spark.reading import dumped, needs_arrow
-from tests.spark.truth.truths import Tables, rows
+from tests.spark.reconcile.tables import Tables, rows
 
 pytestmark = needs_arrow
 ROLLED = FIXTURES / "4.2.1-rolled/controller-3002"
@@ -63,7 +64,7 @@ def shown(path: Path, offset: int | None) -> Image | None:
 
 def assert_as_the_shell(tables: Tables, path: Path, stride: int) -> int:
     """Holds states against the shell's, at eras' ends and in between; how many there were."""
-    edges = {at for era in tables.eras for at in (era.since - 1, era.since, era.to - 1, era.to)}
+    edges = {at for era in tables.ranges for at in (era.since - 1, era.since, era.to - 1, era.to)}
     compared = 0
     for offset in sorted(edges | set(tables.offsets[::stride])):
         expected = shown(path, offset) if offset >= 0 else None
@@ -78,7 +79,7 @@ def assert_as_the_shell(tables: Tables, path: Path, stride: int) -> int:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "PAUSE", 0)
+    monkeypatch.setattr(listing, "PAUSE", 0)
     monkeypatch.setattr(directories, "PAUSE", 0)
 
 
@@ -91,7 +92,7 @@ def test_every_recorded_directory(node: Path) -> None:
     assert assert_as_the_shell(tables, node, 61) > 3
     made = tables.last
     assert made is not None and pickle.loads(pickle.dumps(made)) == made
-    assert tables.step(node)._replace(files=()) == made._replace(slices=(), eras=(), size=0, files=())
+    assert tables.step(node)._replace(files=()) == made._replace(slices=(), ranges=(), size=0, files=())
 
 
 def test_what_kafka_storage_wrote_counts_where_the_log_has_it(tmp_path: Path) -> None:
@@ -120,7 +121,7 @@ def test_rows_have_their_declared_columns() -> None:
     assert list(made.cluster) == [field.name for field in CLUSTER_FIELDS]
     (row,) = made.copies
     assert (row["state"], row["nodeId"]) == ("reference", 3002)
-    assert made.cluster["endOffset"] == row["endOffset"] == made.reached.offset
+    assert made.cluster["endOffset"] == row["endOffset"] == made.checkpoint.offset
     last = rows(made)[-1]
     assert made.cluster["lastTimestampMs"] == last["timestampMs"] and made.cluster["lastEpoch"] == last["epoch"]
 
@@ -134,7 +135,7 @@ def test_the_log_alone(node: Path, tmp_path: Path) -> None:
     for file in twin.glob("*.checkpoint"):
         file.unlink()
     tables = read(twin)
-    assert tables.eras == [Era(None, 0, len(dumped(node)[0]))]
+    assert tables.ranges == [ReplayRange(None, 0, len(dumped(node)[0]))]
     assert assert_as_the_shell(tables, twin, 97) > 3
 
 
@@ -152,10 +153,10 @@ def test_snapshots_alone(node: Path, tmp_path: Path) -> None:
         (tmp_path / file.name).rename(file)
         made = tables.step(twin)
         end = int(file.name[:20])
-        assert made.eras == (Era(str(file), end, end),) and not made.restart
-        assert len(tables.eras) == count and {row["file"] for row in rows(made)} == {str(file)}
+        assert made.ranges == (ReplayRange(str(file), end, end),) and not made.restart
+        assert len(tables.ranges) == count and {row["file"] for row in rows(made)} == {str(file)}
         assert tables.step(twin).slices == ()
-    assert tables.eras == read(twin).eras
+    assert tables.ranges == read(twin).ranges
     assert assert_as_the_shell(tables, twin, 61) >= len(files)
 
 
@@ -165,7 +166,7 @@ def test_each_older_snapshot_as_the_newest(tmp_path: Path) -> None:
         assert_as_the_shell(read(twin), twin, 211)
         file.unlink()
     tables = read(twin)  # no state can be told
-    assert tables.eras == [] and tables.log == [row[:6] for row in dumped(twin)[0]]
+    assert tables.ranges == [] and tables.log == [row[:6] for row in dumped(twin)[0]]
     (gap,) = tables.findings
     assert gap["kind"] == "gap" and "no whole snapshot reaches the log" in gap["reason"]
     assert tables.last is not None and tables.last.cluster["stateOffset"] is None
@@ -207,22 +208,22 @@ def ragged(seed: int, folder: Path) -> None:
 def test_an_empty_log(tmp_path: Path) -> None:
     write_log(tmp_path / METADATA_DIRECTORY)
     tables = read(tmp_path)
-    assert (tables.eras, tables.rows) == ([], [])
-    assert tables.reached is not None and tables.reached.offset == 0
+    assert (tables.ranges, tables.rows) == ([], [])
+    assert tables.checkpoint is not None and tables.checkpoint.offset == 0
     first = write_snapshot(
         tmp_path / METADATA_DIRECTORY, snapshot([value("TOPIC", name="t", topicId=uuid(1))], 0), 0, 0
     )
-    assert read(tmp_path).eras == [Era(str(first), 0, 0)]
+    assert read(tmp_path).ranges == [ReplayRange(str(first), 0, 0)]
     write_log(tmp_path / METADATA_DIRECTORY, batch([value("NO_OP")] * 2))
-    assert read(tmp_path).eras == [Era(str(first), 0, 2)]
+    assert read(tmp_path).ranges == [ReplayRange(str(first), 0, 2)]
 
 
 def test_a_lone_file() -> None:
     segment = sorted((ROLLED / METADATA_DIRECTORY).glob("*.log"))[-1]
-    assert [era.base for era in read(segment).eras] == [None]
+    assert [era.base for era in read(segment).ranges] == [None]
     assert_as_the_shell(read(segment), segment, 83)
     file = sorted((ROLLED / METADATA_DIRECTORY).glob("*.checkpoint"))[-1]
-    assert [era.base for era in read(file).eras] == [str(file)]
+    assert [era.base for era in read(file).ranges] == [str(file)]
     assert_as_the_shell(read(file), file, 83)
 
 
@@ -245,15 +246,15 @@ def test_a_batch_that_its_reader_finds_damaged(tmp_path: Path) -> None:
     """Only then it is known where states end; a second truth that is told of it has the same records."""
     segment = logs_of(tmp_path, bad=5)
     ((name, copies),) = by_cluster(find([str(tmp_path)])).items()
-    first = truth(name, copies, cut=1 << 20)
-    assert first.eras == (Era(None, 0, 121),) and first.findings == ()
+    first = reconcile(name, copies, cut=1 << 20)
+    assert first.ranges == (ReplayRange(None, 0, 121),) and first.findings == ()
     position = batches(segment.read_bytes())[5].position
-    told = truth(name, copies, cut=1 << 20, bad={(str(segment), position, CRC)})
-    assert told.eras == (Era(None, 0, 41),)
+    told = reconcile(name, copies, cut=1 << 20, bad={(str(segment), position, CRC)})
+    assert told.ranges == (ReplayRange(None, 0, 41),)
     assert rows(told) == rows(first)
     assert [row["reason"] for row in told.findings] == [CRC, "offsets 41 to 50 are missing in every copy"]
     assert told.copies[0]["damage"] == [f"{segment}: byte {position}: {CRC}"]
-    assert told.reached.state == 41 and told.reached.offset == 121
+    assert told.checkpoint.state_end == 41 and told.checkpoint.offset == 121
 
 
 def test_a_snapshot_makes_damage_good(tmp_path: Path) -> None:
@@ -262,7 +263,7 @@ def test_a_snapshot_makes_damage_good(tmp_path: Path) -> None:
     base = write_snapshot(tmp_path / METADATA_DIRECTORY, snapshot([value("NO_OP")]), 61)
     made = tables.step(tmp_path)
     assert made.restart  # it is inside of what was read without a state
-    assert tables.eras == [Era(None, 0, 41), Era(str(base), 61, 121)]
+    assert tables.ranges == [ReplayRange(None, 0, 41), ReplayRange(str(base), 61, 121)]
     assert not tables.step(tmp_path).restart
     assert_as_the_shell(tables, tmp_path, 7)
 
@@ -271,7 +272,7 @@ def test_damage_without_a_missing_offset_ends_states(tmp_path: Path) -> None:
     one, two = batch([value("NO_OP")] * 5), batch([value("NO_OP")] * 5, 5)
     write_log(tmp_path / METADATA_DIRECTORY, one, b"\x07" * 100, two)
     tables = read(tmp_path)
-    assert tables.eras == [Era(None, 0, 5)] and tables.offsets == list(range(10))
+    assert tables.ranges == [ReplayRange(None, 0, 5)] and tables.offsets == list(range(10))
     assert_as_the_shell(tables, tmp_path, 1)
 
 
@@ -298,19 +299,23 @@ def test_in_portions_as_at_once(seed: int, tmp_path: Path) -> None:
             if left > 0:
                 (target / name).write_bytes(raw[:left])
                 left -= len(raw)
-        behind = tables.reached is not None and tables.reached.offset < int(oldest.name[:20])
+        behind = tables.checkpoint is not None and tables.checkpoint.offset < int(oldest.name[:20])
         made = tables.step(tmp_path, cut=rng.choice((500, 4000, 1 << 20)))
         assert behind or not made.restart
         names = sorted(file.name for file in target.glob("*.log"))
         for name, following in pairwise(names):
-            if rng.random() < 0.3 and tables.reached and int(following[:20]) < tables.reached.offset:
+            if rng.random() < 0.3 and tables.checkpoint and int(following[:20]) < tables.checkpoint.offset:
                 (target / name).write_bytes(b"")  # gone, but the next portion writes it again
         for file in source.glob("*.checkpoint"):
-            if tables.reached and int(file.name[:20]) <= tables.reached.offset and not (target / file.name).exists():
+            if (
+                tables.checkpoint
+                and int(file.name[:20]) <= tables.checkpoint.offset
+                and not (target / file.name).exists()
+            ):
                 (target / file.name).write_bytes(file.read_bytes())
     assert tables.log == whole.log
-    assert tables.reached is not None and whole.reached is not None
-    assert tables.reached.offset == whole.reached.offset
+    assert tables.checkpoint is not None and whole.checkpoint is not None
+    assert tables.checkpoint.offset == whole.checkpoint.offset
 
 
 def test_segments_deleted_before_they_were_read(tmp_path: Path) -> None:
@@ -322,8 +327,8 @@ def test_segments_deleted_before_they_were_read(tmp_path: Path) -> None:
     for file in sorted(twin.glob("*.checkpoint"))[1:]:
         file.rename(tmp_path / file.name)
     tables = read(twin)
-    assert tables.reached is not None
-    end = tables.reached.offset
+    assert tables.checkpoint is not None
+    end = tables.checkpoint.offset
     for name in names:
         (twin / name).unlink(missing_ok=True)
     for name in names[4:]:
@@ -335,8 +340,8 @@ def test_segments_deleted_before_they_were_read(tmp_path: Path) -> None:
     assert not made.restart and tables.offsets[-1] == len(dumped(ROLLED)[0]) + int(names[0][:20]) - 1
     (gap,) = made.findings
     assert (gap["kind"], gap["offset"]) == ("gap", end) and f"offsets {end} to {first - 1} are" in gap["reason"]
-    assert all(era.base is not None for era in made.eras)
-    assert made.eras[-1].since >= first and made.eras[-1].to == tables.reached.offset
+    assert all(era.base is not None for era in made.ranges)
+    assert made.ranges[-1].since >= first and made.ranges[-1].to == tables.checkpoint.offset
     assert assert_as_the_shell(tables, twin, 83) > 3
     assert tables.step(twin).findings == ()
 
@@ -372,7 +377,7 @@ def test_until(tmp_path: Path) -> None:
         made = tables.step(tmp_path, until=until)
         assert tables.offsets == list(range(end)) and not made.restart
         assert str(base) not in {piece.file.path for piece in made.slices}
-    assert [era[1:] for era in tables.eras] == [(0, 21), (21, 31), (31, 41), (41, 121)]
+    assert [era[1:] for era in tables.ranges] == [(0, 21), (21, 31), (31, 41), (41, 121)]
 
 
 def test_since(tmp_path: Path) -> None:
@@ -387,7 +392,7 @@ def test_since(tmp_path: Path) -> None:
         tables = Tables()
         tables.step(tmp_path, since=point)
         base = str(files[since]) if since else None
-        assert tables.eras == [Era(base, since, 121)], point
+        assert tables.ranges == [ReplayRange(base, since, 121)], point
         assert tables.offsets == list(range(first, 121)), point
         assert tables.findings == []
     raw = bytearray(files[61].read_bytes())
@@ -395,7 +400,7 @@ def test_since(tmp_path: Path) -> None:
     files[61].write_bytes(raw)
     tables = Tables()
     tables.step(tmp_path, since=Point(offset=63))
-    assert [era.since for era in tables.eras] == [41]
+    assert [era.since for era in tables.ranges] == [41]
     assert [row["file"] for row in tables.findings] == [str(files[61])]
     assert list(tables.findings[0]) == [field.name for field in QUARANTINE_FIELDS]
 
@@ -405,16 +410,17 @@ def test_a_directory_that_changes_meanwhile(tmp_path: Path, monkeypatch: pytest.
     first = sorted(twin.glob("*.log"))[0]
     ((name, copies),) = by_cluster(find([str(twin)])).items()
     first.unlink()  # after it was listed
-    made = truth(name, copies, cut=4000)
+    made = reconcile(name, copies, cut=4000)
     assert made.slices and str(first) not in {piece.file.path for piece in made.slices}
     for file in twin.iterdir():
         file.unlink()
     with pytest.raises(SourceError):
-        truth(name, copies, cut=4000)
+        reconcile(name, copies, cut=4000)
 
 
 def test_the_public_names() -> None:
-    assert set(package.__all__) == {"Era", "Reached", "Truth", "by_cluster", "truth"}
+    values = {"BadBatches", "Checkpoint", "ReconciledLog", "ReplayRange"}
+    assert set(package.__all__) == values | {"by_cluster", "cluster_of", "copy_row", "reconcile"}
     assert LOG  # the first segment of a log from offset 0
 
 
@@ -426,12 +432,19 @@ def test_a_snapshot_that_is_ahead_of_the_log(tmp_path: Path) -> None:
     topics = [value("TOPIC", name=f"t{at}", topicId=uuid(at)) for at in range(1, 71)]
     base = write_snapshot(tmp_path / METADATA_DIRECTORY, snapshot(topics), 71)
     tables = read(tmp_path)
-    assert tables.eras == [Era(None, 0, 21), Era(str(base), 71, 71)]
+    assert tables.ranges == [ReplayRange(None, 0, 21), ReplayRange(str(base), 71, 71)]
     segment.write_bytes(raw[: batches(raw)[5].position])
     assert not tables.step(tmp_path, until=21).restart
-    assert tables.step(tmp_path).eras == (Era(None, 0, 41), Era(str(base), 71, 71))
+    assert tables.step(tmp_path).ranges == (ReplayRange(None, 0, 41), ReplayRange(str(base), 71, 71))
     assert not tables.step(tmp_path).restart
     segment.write_bytes(raw)
-    assert tables.step(tmp_path).eras == (Era(None, 0, 121),)
+    assert tables.step(tmp_path).ranges == (ReplayRange(None, 0, 121),)
     assert tables.offsets == list(range(121)) and tables.findings == [] and tables.restarts == 2
     assert_as_the_shell(tables, tmp_path, 9)
+
+
+def test_a_checkpoint_of_another_release_is_refused() -> None:
+    values = Checkpoint(5)._asdict()
+    assert Checkpoint.from_json(values) == Checkpoint(5)
+    with pytest.raises(UsageError, match="another release of kshell"):
+        Checkpoint.from_json(values | {"known": []})

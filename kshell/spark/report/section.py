@@ -1,12 +1,19 @@
-"""What a section of a report declares, and what it says."""
+"""What a section of a report declares (its queries, and what it says of their answers), and how its values read.
+
+A section asks in SQL, of tables by name, and has few rows back whatever there is. It says something in plain words:
+whoever writes a page of it escapes them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kshell.engine.result import Row
 from kshell.metadata.health import check as health
+from kshell.plots.pictures.availability import percent
+from kshell.plots.times import lasting, moment
+from kshell.render.cells import cell
 
 LEVELS = health.LEVELS
 """How bad something is, the worst first; a page's tones."""
@@ -26,12 +33,12 @@ class Scope(NamedTuple):
 
     @property
     def who(self) -> str:
-        """In a fleet, things are told by cluster; in a cluster, by broker."""
+        """The column that things are listed by: clusters in a fleet, brokers in a cluster."""
         return "clusterId" if self.is_fleet else "broker"
 
 
 class Column(NamedTuple):
-    """A column of a table: its key in the rows, its heading, and how values read (:mod:`.cells`)."""
+    """A column of a table: its key in the rows, its heading, and how its values read (:func:`text_of`)."""
 
     name: str
     title: str
@@ -48,7 +55,7 @@ class Table(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """Rows that have a picture (:mod:`kshell.plots`), and what is to be said below it."""
+    """Rows that have a picture (:mod:`kshell.plots`), and a note below it."""
 
     rows: Sequence[Row]
     note: str = ""
@@ -72,7 +79,7 @@ class Attention(NamedTuple):
         return cls(health.level_of(fact), figure, words, where, fact)
 
 
-class Told(NamedTuple):
+class Content(NamedTuple):
     """What a section says. ``lead``: its most important sentence, also where there is nothing to show."""
 
     lead: str
@@ -82,7 +89,7 @@ class Told(NamedTuple):
 
 
 class Section(NamedTuple):
-    """``asks``: SQL by name; ``{topics}`` in it is the table of that name. Answers have few rows, whatever there is.
+    """``queries``: SQL by name; ``{topics}`` in it is the table of that name. Answers have few rows, whatever there is.
 
     ``about`` says what is counted, and ``sources`` the tables where the rest can be found.
     """
@@ -92,5 +99,40 @@ class Section(NamedTuple):
     place: int
     about: str
     sources: tuple[str, ...]
-    asks: Callable[[Scope], Mapping[str, str]]
-    tell: Callable[[Scope, Answers], Told]
+    queries: Callable[[Scope], Mapping[str, str]]
+    describe: Callable[[Scope, Answers], Content]
+
+
+# --- how values read --------------------------------------------------------------------------------------------------
+
+NUMBERS = frozenset(("count", "ratio", "share", "lasting"))
+"""Kinds that stand at the right."""
+
+
+def text_of(kind: str, value: Any) -> str:
+    """A value of a column of that kind; ``-`` for what is not known or does not apply."""
+    return "-" if value is None else _KINDS[kind](value)
+
+
+def _text(value: Any) -> str:
+    return "none" if value == [] else cell(value, ", ")
+
+
+def _time(value: Any) -> str:
+    """To the second."""
+    return moment(value).partition(".")[0]
+
+
+def _broker(value: Any) -> str:
+    return "none" if value == -1 else str(value)
+
+
+_KINDS: Mapping[str, Callable[[Any], str]] = {
+    "text": _text,
+    "count": lambda value: f"{value:,.0f}",
+    "ratio": lambda value: f"{value:.2f}",
+    "share": percent,
+    "lasting": lasting,
+    "time": _time,
+    "broker": _broker,
+}

@@ -7,57 +7,56 @@ from pathlib import Path
 import pytest
 
 from kshell.protocol.batches import read_header
-from kshell.spark.files.plan import Run
 from kshell.spark.files.scan import find
-from kshell.spark.truth import run_parts
-from kshell.spark.truth.copy_log import plan
-from kshell.spark.truth.run_parts import At, at_byte, batches, last_of
+from kshell.spark.reconcile.inventory import plan_segments
+from kshell.spark.reconcile.logs import BatchHeader, Part, parts_of
 from tests.builders import FIXTURES
 
 NODE = FIXTURES / "4.2.1-rolled/controller-3002"
 
 
-def planned() -> tuple[str, Run]:
+def planned() -> Part:
     """The longest run of a recorded log."""
-    [found] = find([str(NODE)])
-    runs = [(file.path, run) for file in plan(found, None, None, 1 << 20) for run in file.runs]
-    return max(runs, key=lambda one: one[1].end - one[1].start)
+    [copy] = find([str(NODE)])
+    parts = [part for file in plan_segments(copy, None, None, 1 << 20) for part in parts_of(file)]
+    return max(parts, key=lambda part: part.run.end - part.run.start)
 
 
 def test_a_plan_says_where_the_last_batch_begins() -> None:
-    path, run = planned()
-    raw = Path(path).read_bytes()
+    part = planned()
+    raw, run = Path(part.path).read_bytes(), part.run
     assert run.last > run.start
     assert run.last + read_header(raw, run.last).size == run.end
 
 
 def test_that_is_all_that_is_read_to_find_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    path, run = planned()
-    expected = last_of(path, run._replace(last=-1))
-    monkeypatch.delattr(run_parts, "_first")
-    assert last_of(path, run) == at_byte(path, run, run.last) == at_byte(path, run, run.end - 1) == expected
+    part = planned()
+    run = part.run
+    expected = part._replace(run=run._replace(last=-1)).last_batch()
+    monkeypatch.delattr(Part, "batches")
+    assert part.last_batch() == part.batch_at_byte(run.last) == part.batch_at_byte(run.end - 1) == expected
 
 
 def test_a_hint_that_is_wrong_is_none() -> None:
-    path, run = planned()
-    every = [*batches(path, run)]
+    part = planned()
+    run, every = part.run, [*part.batches()]
     assert len(every) > 20
     hints = [-1, run.start, run.end, run.end - 1, every[-1].position - 1, every[-1].position + 1, every[-2].position]
     for shorter in every[:: len(every) // 8]:
         for hint in [*hints, shorter.position, shorter.end]:
             for cut in (run, run._replace(end=shorter.end, after=shorter.after), run._replace(start=shorter.position)):
-                check(path, cut._replace(last=hint))
+                check(part._replace(run=cut._replace(last=hint)))
 
 
-def check(path: str, run: Run) -> None:
+def check(part: Part) -> None:
     """Its batches are found as if nobody had given a hint."""
-    every = [*batches(path, run)]
-    assert last_of(path, run) == every[-1]
+    every, run = [*part.batches()], part.run
+    assert part.last_batch() == every[-1]
     for at in (run.start, every[-1].position - 1, every[-1].position, run.end - 1):
         if at >= run.start:
-            assert at_byte(path, run, at) == holder(every, at)
+            assert part.batch_at_byte(at) == holder(every, at)
 
 
-def holder(every: list[At], position: int) -> At:
+def holder(every: list[BatchHeader], position: int) -> BatchHeader:
     """The batch that holds a byte."""
     return next(one for one in every if one.position <= position < one.end)

@@ -19,10 +19,10 @@ from kshell.sources.points import Point
 from kshell.spark.decoding.decode import View
 from kshell.spark.files.plan import Finding
 from kshell.spark.files.read import read
-from kshell.spark.files.scan import Found, find
+from kshell.spark.files.scan import LogCopy, find
 from kshell.spark.options import Narrowing
+from kshell.spark.reconcile import Checkpoint, ReconciledLog, ReplayRange, by_cluster, reconcile
 from kshell.spark.schemas import QUARANTINE, RECORDS, fields_of
-from kshell.spark.truth import Era, Reached, Truth, by_cluster, truth
 
 CUT = 4000
 NOW = Point()
@@ -36,9 +36,9 @@ class Tables:
         self.rows: list[dict[str, Any]] = []
         """Rows of ``records``."""
         self.findings: list[dict[str, Any]] = []
-        self.eras: list[Era] = []
-        self.reached: Reached | None = None
-        self.last: Truth | None = None
+        self.ranges: list[ReplayRange] = []
+        self.checkpoint: Checkpoint | None = None
+        self.last: ReconciledLog | None = None
         self.restarts = 0
         self._batches: list[Batch] = []
         self._snapshots: dict[str, SnapshotFile] = {}
@@ -50,20 +50,22 @@ class Tables:
         since: Point = NOW,
         cut: int = CUT,
         given: str | None = None,
-    ) -> Truth:
+    ) -> ReconciledLog:
         """Brings them up to date. Batches that turn out to be damaged when they are read are told to another truth."""
         ((cluster, copies),) = by_cluster(find(map(str, paths)), given).items()
-        made = truth(cluster, copies, self.reached, since=since, until=until, cut=cut)
+        made = reconcile(cluster, copies, self.checkpoint, since=since, until=until, cut=cut)
         bad: set[tuple[str, int, str]] = set()
         while more := _damaged(made):
             assert not more & bad, "it is read though it is known to be damaged"
             bad |= more
             anew = made.restart
-            made = truth(cluster, copies, self.reached, since=since, until=until, cut=cut, bad=bad, anew=anew)
+            made = reconcile(
+                cluster, copies, self.checkpoint, since=since, until=until, cut=cut, bad=bad, from_scratch=anew
+            )
         self.take(made)
         return made
 
-    def take(self, made: Truth) -> None:
+    def take(self, made: ReconciledLog) -> None:
         if made.restart:
             restarts = self.restarts + 1
             self.__init__()  # type: ignore[misc]
@@ -71,8 +73,8 @@ class Tables:
         self.last = made
         self.rows += rows(made)
         self.findings += made.findings
-        self.eras += made.eras
-        self.reached = Reached(**json.loads(json.dumps(made.reached._asdict())))
+        self.ranges += made.ranges
+        self.checkpoint = Checkpoint.from_json(json.loads(json.dumps(made.checkpoint._asdict())))
         for piece in made.slices:
             if piece.file.is_snapshot:
                 raw = Path(piece.file.path).read_bytes()
@@ -98,7 +100,7 @@ class Tables:
     def at(self, offset: int) -> Image | None:
         """The state as of an offset; ``None`` before the first that is known."""
         replayer: Replayer | None = None
-        for era in self.eras:
+        for era in self.ranges:
             if era.since - 1 > offset:
                 break
             if era.base is not None:
@@ -123,17 +125,17 @@ class Tables:
         replayer.snapshot_end(facts.end_offset, facts.epoch if file.epoch is None else file.epoch, facts.timestamp)
 
 
-def rows(made: Truth) -> list[dict[str, Any]]:
+def rows(made: ReconciledLog) -> list[dict[str, Any]]:
     """Rows of ``records`` that the slices give."""
     view = View(RECORDS, fields_of(RECORDS), Narrowing())
     return [row for batch in view.batches(made.slices) for row in batch.to_pylist()]
 
 
-def _damaged(made: Truth) -> set[tuple[str, int, str]]:
+def _damaged(made: ReconciledLog) -> set[tuple[str, int, str]]:
     view = View(QUARANTINE, fields_of(QUARANTINE), Narrowing())
     found = [row for batch in view.batches(made.slices) for row in batch.to_pylist()]
     return {(row["file"], row["position"], row["reason"]) for row in found if row["kind"] == "batch"}
 
 
-def found(*paths: Path) -> Sequence[Found]:
+def found(*paths: Path) -> Sequence[LogCopy]:
     return find(map(str, paths))

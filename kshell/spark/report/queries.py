@@ -1,11 +1,11 @@
-"""Pieces of SQL that sections share."""
+"""Pieces of SQL that sections share: the things with the most by day, and the first of many rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kshell.engine.result import Row
-from kshell.spark.report.base.told import Column, Scope
+from kshell.spark.report.section import Column, Scope
 
 DAYS = 366
 """Days back from the last one that has something, of what is shown by day."""
@@ -44,7 +44,7 @@ def some(columns: str, rest: str, order: str, limit: int) -> str:
 
 
 def of(rows: Sequence[Row]) -> int:
-    """How many rows there are in all, as :func:`some` and :func:`daily` tell."""
+    """How many rows there are in all, as :func:`some` and :func:`daily` describe."""
     return int(rows[0][_OF]) if rows else 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kshell.sources.directory.files import METADATA_DIRECTORY
-from kshell.spark.truth import by_cluster
+from kshell.spark.reconcile import by_cluster
 from tests.builders import (
     FIXTURES,
     batch,
@@ -26,8 +26,8 @@ from tests.builders import (
 )
 from tests.made_logs import log, record
 from tests.spark.reading import dumped, needs_arrow
-from tests.spark.truth.nodes import names, node, read, states
-from tests.spark.truth.truths import COLUMNS, Tables, found
+from tests.spark.reconcile.nodes import names, node, read, states
+from tests.spark.reconcile.tables import COLUMNS, Tables, found
 
 pytestmark = needs_arrow
 CLUSTERS = sorted({node.parent for node in recorded() if len(list(node.parent.glob("*/meta.properties"))) > 1})
@@ -49,7 +49,7 @@ def test_the_nodes_of_a_real_cluster(cluster: Path) -> None:
     assert tables.log == [every[offset][:6] for offset in sorted(every)]
     assert tables.findings == []
     assert set(states(tables).values()) <= {"reference", "same", "behind"}
-    assert tables.restarts == 0 and tables.eras[-1].to == max(every) + 1
+    assert tables.restarts == 0 and tables.ranges[-1].to == max(every) + 1
 
 
 def test_a_cut_copy_a_damaged_one_another_cluster_and_a_good_one(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_cut_copy_a_damaged_one_another_cluster_and_a_good_one(tmp_path: Path)
         assert (finding["kind"], finding["file"], finding["position"]) == ("batch", str(file), bad.position)
         assert {row["file"] for row in tables.rows}.isdisjoint(map(str, other.glob("*/*.log")))
         again = tables.step(*order)
-        assert (again.slices, again.findings, again.eras, again.restart) == ((), (), (), False)
+        assert (again.slices, again.findings, again.ranges, again.restart) == ((), (), (), False)
         assert {Path(row["copy"]).parent.name: row["state"] for row in again.copies} == states(tables)
 
 
@@ -118,7 +118,7 @@ def test_a_directory_of_another_cluster_under_the_same_name_gives_no_row(
         for snapshot_file in tmp_path.rglob("*.checkpoint"):
             snapshot_file.unlink()
     tables, healthy = read(*ours, liar), read(*ours)
-    assert tables.rows == healthy.rows and tables.eras == healthy.eras
+    assert tables.rows == healthy.rows and tables.ranges == healthy.ranges
     assert tables.last is not None and healthy.last is not None
     told = {row["copy"]: row for row in tables.last.copies}
     row = told.pop(str(liar / METADATA_DIRECTORY))
@@ -174,7 +174,7 @@ def test_what_the_winner_lacks_comes_from_others(tmp_path: Path) -> None:
     for paths in ((one, two, three), (three, two, one)):
         tables = read(*paths)
         assert tables.offsets == list(range(20))
-        assert tables.eras == [(None, 0, 20)]
+        assert tables.ranges == [(None, 0, 20)]
         by_node = {row["offset"]: row["nodeId"] for row in tables.rows}
         assert [by_node[at] for at in (0, 3, 4, 12, 13, 14)] == [1, 3, 1, 2, 2, 1]
         assert kinds(tables) == [("batch", 1)] * 3
@@ -192,13 +192,13 @@ def test_what_nobody_has_is_a_gap(tmp_path: Path) -> None:
         file.write_bytes(raw)
     tables = read(one, two)
     assert tables.offsets == [at for at in range(20) if at != 7]
-    assert tables.eras == [(None, 0, 7)]
+    assert tables.ranges == [(None, 0, 7)]
     (gap,) = [row for row in tables.findings if row["kind"] == "gap"]
     assert gap["clusterId"] == "one" and gap["offset"] == 7 and "offset 7 is missing" in gap["reason"]
     write_snapshot(two / METADATA_DIRECTORY, snapshot([value("TOPIC", name="s", topicId=uuid(99))]), 10)
     tables = read(one, two)
-    assert [era[1:] for era in tables.eras] == [(0, 7), (10, 20)]
-    assert tables.eras[1].base and tables.eras[1].base.startswith(str(two))
+    assert [era[1:] for era in tables.ranges] == [(0, 7), (10, 20)]
+    assert tables.ranges[1].base and tables.ranges[1].base.startswith(str(two))
 
 
 # --- elections -----------------------------------------------------------------------------------------------------
@@ -286,9 +286,10 @@ def test_in_portions_as_at_once(seed: int, tmp_path: Path) -> None:
     assert tables.offsets == list(range(max(ends)))
     assert tables.findings == []
     assert [row["epoch"] for row in tables.rows] == epochs[: max(ends)]
-    assert tables.eras[0].since == 0
+    assert tables.ranges[0].since == 0
     assert all(
-        era.to == later.since and later.base is None for era, later in zip(tables.eras, tables.eras[1:], strict=False)
+        era.to == later.since and later.base is None
+        for era, later in zip(tables.ranges, tables.ranges[1:], strict=False)
     )
 
 

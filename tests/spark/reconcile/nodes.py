@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from tests.builders import batches, write_log
-from tests.spark.truth.truths import Tables
+from tests.spark.reconcile.tables import Tables
 
 
 def node(folder: Path, number: int, parts: list[bytes], *, cluster: str = "one", start: int = 0) -> Path:

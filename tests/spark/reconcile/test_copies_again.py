@@ -26,8 +26,8 @@ from tests.made_logs import log, record
 from tests.spark.damaging import damaged_copy, undecodable
 from tests.spark.reading import needs_arrow
 from tests.spark.reading import rows as records
-from tests.spark.truth.nodes import names, node, read, spoilt, states
-from tests.spark.truth.truths import Tables
+from tests.spark.reconcile.nodes import names, node, read, spoilt, states
+from tests.spark.reconcile.tables import Tables
 
 pytestmark = needs_arrow
 
@@ -44,10 +44,10 @@ def rows(tables: Tables) -> dict[str, Any]:
 
 def same_again(tables: Tables, *paths: Path) -> None:
     """Where nothing is new, nothing is told."""
-    before, said = tables.reached, rows(tables)
+    before, said = tables.checkpoint, rows(tables)
     made = tables.step(*paths)
-    assert (made.slices, made.findings, made.eras, made.restart) == ((), (), (), False)
-    assert tables.reached == before
+    assert (made.slices, made.findings, made.ranges, made.restart) == ((), (), (), False)
+    assert tables.checkpoint == before
     assert rows(tables) == said
 
 
@@ -169,7 +169,7 @@ def test_what_was_missing_and_is_mended_begins_anew(tmp_path: Path) -> None:
     node(tmp_path, 1, log(*[1] * 14))
     made = tables.step(one)
     assert made.restart and tables.offsets == list(range(14)) and tables.findings == []
-    assert [tuple(era) for era in tables.eras] == [(None, 0, 14)]
+    assert [tuple(era) for era in tables.ranges] == [(None, 0, 14)]
     same_again(tables, one)
 
 
@@ -296,7 +296,7 @@ def test_one_that_is_far_ahead_and_knows_the_same_topics(tmp_path: Path) -> None
     tables = read(*ours, far)
     assert states(tables)["node-3"] == "reference"
     assert tables.offsets == [*range(9), *range(30, 39)]
-    assert [tuple(era)[1:] for era in tables.eras] == [(0, 9), (30, 39)]
+    assert [tuple(era)[1:] for era in tables.ranges] == [(0, 9), (30, 39)]
     same_again(tables, *ours, far)
 
 
@@ -397,8 +397,8 @@ def test_a_log_that_does_not_begin_as_it_is_called_is_told_the_same_again(kind: 
     first = tables.step(one)
     assert first.copies[0]["startOffset"] == (None if kind in raw else 1)
     again = tables.step(one)
-    assert (again.copies, again.slices, again.findings, again.eras) == (first.copies, (), (), ())
-    assert again.reached == first.reached
+    assert (again.copies, again.slices, again.findings, again.ranges) == (first.copies, (), (), ())
+    assert again.checkpoint == first.checkpoint
 
 
 def test_much_damage_is_told_once(tmp_path: Path) -> None:
@@ -409,8 +409,8 @@ def test_much_damage_is_told_once(tmp_path: Path) -> None:
     first = tables.step(one)
     assert len(first.findings) > 200 and len(first.copies[0]["damage"]) == 100
     again = tables.step(one)
-    assert (again.copies, again.slices, again.findings, again.eras) == (first.copies, (), (), ())
-    assert again.reached == first.reached
+    assert (again.copies, again.slices, again.findings, again.ranges) == (first.copies, (), (), ())
+    assert again.checkpoint == first.checkpoint
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -425,7 +425,7 @@ def test_a_second_look_without_news_tells_the_same(seed: int, tmp_path: Path) ->
     ]
     tables = Tables()
     first = tables.step(*copies, cut=1 << rng.randint(10, 20))
-    reached = tables.reached
+    reached = tables.checkpoint
     again = tables.step(*copies)
-    assert (again.slices, again.findings, again.eras, again.restart) == ((), (), (), False)
-    assert again.copies == first.copies and tables.reached == reached
+    assert (again.slices, again.findings, again.ranges, again.restart) == ((), (), (), False)
+    assert again.copies == first.copies and tables.checkpoint == reached

@@ -1,0 +1,215 @@
+"""One cluster, from its copies to what a step reads, and the checkpoint after it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from kshell.errors import SourceError
+from kshell.sources.points import Point
+from kshell.spark.files.pack import Slice
+from kshell.spark.files.plan import FilePlan
+from kshell.spark.files.scan import LogCopy, read_stable
+from kshell.spark.reconcile.comparison import Comparison, compare
+from kshell.spark.reconcile.inventory import Checkpoint, Position, Row, StateRange, take_inventory
+from kshell.spark.reconcile.logs import BadBatches
+from kshell.spark.reconcile.plan import ReadPlan, ReplayRange, Request, Snapshot, Snapshots, make_plan, must_restart
+from kshell.spark.reconcile.plan import slices as slices_of
+from kshell.spark.reconcile.report import (
+    Report,
+    cluster_row,
+    make_report,
+    newest_quorum_state,
+    segment_head,
+    segment_sums,
+)
+
+_NOW = Point()
+
+
+class ReconciledLog(NamedTuple):
+    """What to read of a cluster, and what is known before it is read."""
+
+    cluster_id: str
+    slices: tuple[Slice, ...]
+    """Each offset once, in order; a snapshot before the log that goes on from it."""
+    ranges: tuple[ReplayRange, ...]
+    checkpoint: Checkpoint
+    """How far the tables are once the slices are in them."""
+    restart: bool
+    """Whether what the tables have of the cluster must go first: the slices have all of it again."""
+    copies: tuple[Row, ...]
+    """Rows of the table ``copies``: all of them."""
+    files: tuple[Row, ...]
+    """Rows of the table ``files``: of those that were planned now."""
+    findings: tuple[Row, ...]
+    """Rows of the table ``quarantine``: what was not reported before."""
+    size: int
+    """Bytes to read."""
+    cluster: Row
+    """The row of the table ``clusters``."""
+
+
+def reconcile(
+    cluster_id: str,
+    copies: Sequence[LogCopy],
+    checkpoint: Checkpoint | None = None,
+    *,
+    since: Point = _NOW,
+    until: int | None = None,
+    cut: int,
+    bad: BadBatches = (),
+    from_scratch: bool = False,
+) -> ReconciledLog:
+    """Reconcile the copies of one cluster's log. The same files give the same answer.
+
+    A lone copy is planned by its headers. Several are read and compared: as a whole or, with ``checkpoint``, from there
+    on, unless one of them is new. What looks like damage is believed only if the files did not change meanwhile.
+
+    Args:
+        cluster_id: the cluster.
+        copies: at least one.
+        checkpoint: how far its tables are.
+        since: begin at the newest snapshot at or before that point from which the log goes on.
+        until: read no record of the log at or after that offset.
+        cut: bytes of a slice, about.
+        bad: batches that are known to be damaged, because somebody read them: they count as missing.
+        from_scratch: what the tables have must go, whatever the copies say; it is read again, however early ``until``.
+
+    Raises:
+        SourceError: files cannot be read, or vanish again and again.
+    """
+    request = Request(cluster_id, checkpoint, since, until, cut, bad)
+    if from_scratch := from_scratch and checkpoint is not None:
+        request = request.from_scratch()
+    try:
+        log = read_stable(sorted(copies, key=lambda copy: copy.path), lambda copies: _reconcile(copies, request))
+    except FileNotFoundError as error:
+        raise SourceError(f"{error.filename}: the file vanishes again and again") from None
+    return log._replace(restart=log.restart or from_scratch)
+
+
+def _reconcile(copies: Sequence[LogCopy], request: Request) -> tuple[ReconciledLog, bool]:
+    """The reconciled log, and whether anything looks like damage. Raises FileNotFoundError (list again)."""
+    comparison, snapshots = _compare(copies, request)
+    checkpoint = request.checkpoint
+    restart = checkpoint is not None and must_restart(comparison, snapshots, checkpoint, request.until)
+    if restart:
+        request = request.from_scratch()
+        comparison, snapshots = _compare(copies, request)
+    checkpoint = request.checkpoint
+    plan = make_plan(comparison, snapshots, request)
+    slices = tuple(slices_of(comparison, plan, request.cluster_id, request.cut))
+    report = make_report(request.cluster_id, comparison, snapshots, plan, checkpoint)
+    following = _next_checkpoint(comparison, plan, report, checkpoint)
+    log = ReconciledLog(
+        request.cluster_id,
+        slices,
+        plan.ranges,
+        following,
+        restart,
+        report.copies,
+        report.files,
+        tuple(report.findings.rows),
+        sum(run.end - run.start for piece in slices for run in piece.file.runs),
+        cluster_row(request.cluster_id, report.copies, following),
+    )
+    return log, report.looks_damaged
+
+
+def _compare(copies: Sequence[LogCopy], request: Request) -> tuple[Comparison, Snapshots]:
+    inventory = take_inventory(copies, request.checkpoint, request.cut, request.bad)
+    comparison = compare(inventory, request.checkpoint, request.cut)
+    return comparison, Snapshots(comparison, request)
+
+
+# --- the next checkpoint ----------------------------------------------------------------------------------------------
+
+
+def _next_checkpoint(comparison: Comparison, plan: ReadPlan, report: Report, before: Checkpoint | None) -> Checkpoint:
+    """How far the tables are once what is new is in them."""
+    copies, parts, last = comparison.inventory.copies, plan.log.parts, before or Checkpoint()
+    following = last._replace(
+        offset=max(plan.log.end or 0, last.offset),
+        state_end=max([replayed.to for replayed in plan.ranges], default=last.state_end),
+        state_ranges=_state_ranges(plan, last.state_ranges),
+        copy_rows={row["copy"]: row for row in report.copies if row["copy"] not in report.excluded},
+        excluded=report.excluded,
+        findings=report.findings.reported,
+        gaps=(*last.gaps, *report.findings.gaps),
+        committed=report.committed,
+        quorum_state=newest_quorum_state(copies[index].listing for index in comparison.limits),
+    )
+    if comparison.agreement is not None:
+        following = following._replace(voters=tuple(sorted(comparison.agreement.reference.voters.items())))
+    if parts and last.log_start is None:
+        first = parts[0].first_batch()
+        following = following._replace(log_start=first.first, first_ms=first.first_ms)
+    if parts:
+        end = parts[-1].last_batch()
+        following = following._replace(epoch=end.epoch, crc=end.crc, last_ms=end.last_ms)
+    base = max(plan.bases, key=lambda snapshot: snapshot.end, default=None)
+    if base is not None and base.end > following.offset and base.last_ms >= 0:
+        first_ms = base.last_ms if following.first_ms is None else following.first_ms
+        following = following._replace(first_ms=first_ms, last_ms=base.last_ms)
+    return following._replace(positions=_positions(comparison, following.offset, report.excluded, last))
+
+
+def _state_ranges(plan: ReadPlan, before: Sequence[StateRange]) -> tuple[StateRange, ...]:
+    """What states are known of: the new replay ranges after what was known before."""
+    known = list(before)
+    for replayed in plan.ranges:
+        base = next((snapshot for snapshot in plan.bases if snapshot.plan.path == replayed.base), None)
+        first_ms, last_ms = _times(plan, replayed, base)
+        if replayed.base is None and known and known[-1].end == replayed.since:
+            known[-1] = known[-1]._replace(end=replayed.to, last_ms=last_ms)
+        else:
+            known.append(StateRange(replayed.since, replayed.to, first_ms, last_ms))
+    return tuple(known)
+
+
+def _times(plan: ReadPlan, replayed: ReplayRange, base: Snapshot | None) -> tuple[int, int]:
+    """When the first record of a replay range, or the last one of its snapshot, was written; and its last record."""
+    parts = [part for part in plan.log.parts if part.run.after > replayed.since and part.run.first < replayed.to]
+    base_ms = base.last_ms if base is not None else -1
+    if not parts:
+        return base_ms, base_ms
+    last, is_last = parts[-1], parts[-1].run.after == replayed.to
+    end = last.last_batch() if is_last else last.batch_with_offset(replayed.to - 1)
+    return base_ms if base_ms >= 0 else parts[0].first_batch().first_ms, end.last_ms
+
+
+def _positions(
+    comparison: Comparison, offset: int, excluded: Collection[str], before: Checkpoint
+) -> dict[str, Position | None]:
+    """By path of a copy: its last batch that belongs to what was read, before ``offset``."""
+    limits = dict(comparison.limits)
+    if comparison.inventory.start is not None:  # what lies between a copy's end and the tables' was not compared
+        limits |= {index: min(limits[index], end) for index, end in comparison.same_until.items()}
+    positions: dict[str, Position | None] = {}
+    for index, plans in comparison.plans.items():
+        path = comparison.inventory.copies[index].path
+        if path not in excluded:
+            known = before.positions.get(path)
+            limit = min(limits.get(index, 0), offset)
+            positions[path] = _position_before(comparison, index, plans, limit, known) or known
+    return positions
+
+
+def _position_before(
+    comparison: Comparison, index: int, plans: Sequence[FilePlan], limit: int, known: Position | None
+) -> Position | None:
+    for part in reversed(comparison.logs[index].parts):
+        earlier = part.until(limit)
+        if earlier is not None:
+            batch = earlier.last_batch()
+            file = next(plan for plan in plans if plan.path == part.path)
+            runs = [run for run in file.runs if not run.repeats and run.start < batch.position]
+            if runs and runs[-1].end > batch.position:
+                end = part._replace(run=runs[-1]).batch_at_byte(batch.position).first
+                runs[-1] = runs[-1]._replace(end=batch.position, after=end)
+            findings = (finding for finding in file.findings if finding.position < batch.position)
+            earlier_file = file._replace(runs=tuple(runs), findings=tuple(findings))
+            head = segment_sums(earlier_file, segment_head(file, known))
+            return Position(part.path, batch.position, batch.first, head, batch.crc)
+    return None

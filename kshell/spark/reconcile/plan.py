@@ -1,0 +1,304 @@
+"""What to read of which copy, where states begin (at offset 0, or at a snapshot), and when to start from scratch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from kshell.errors import CorruptDataError, MissingCodecError, SourceError
+from kshell.protocol.batches import iter_records
+from kshell.protocol.primitives import DecodeError
+from kshell.sources.directory.files import SnapshotFile
+from kshell.sources.directory.snapshot import SnapshotReader
+from kshell.sources.points import Point
+from kshell.spark.files.pack import Slice
+from kshell.spark.files.pack import parts as runs_of_about
+from kshell.spark.files.plan import UNREAD, FilePlan, Finding, damaged, snapshot_plan
+from kshell.spark.reconcile.comparison import Comparison
+from kshell.spark.reconcile.inventory import Checkpoint
+from kshell.spark.reconcile.logs import BadBatches, Log, OffsetRange, Part
+
+_NOW = Point()
+
+
+class ReplayRange(NamedTuple):
+    """A part of the log whose states are known.
+
+    ``base``: the path of the snapshot that the state begins with; ``None``: it goes on from the state before, at offset
+    0 from nothing. The log's records from ``since`` to before ``to`` are applied to it.
+    """
+
+    base: str | None
+    since: int
+    to: int
+
+
+class Request(NamedTuple):
+    """What is wanted of a cluster: the arguments of :func:`kshell.spark.reconcile.reconcile`."""
+
+    cluster_id: str
+    checkpoint: Checkpoint | None
+    since: Point
+    until: int | None
+    cut: int
+    bad: BadBatches
+
+    def from_scratch(self) -> Request:
+        """The same without a checkpoint. ``until`` may come from one copy: no less is read than the tables had."""
+        assert self.checkpoint is not None, "there are no tables to begin again"
+        before = self.checkpoint
+        until = None if self.until is None else max(self.until, before.offset, before.state_end or 0)
+        return self._replace(checkpoint=None, until=until)
+
+
+# --- snapshots --------------------------------------------------------------------------------------------------------
+
+
+class Snapshot(NamedTuple):
+    """A snapshot that is whole. ``end``: the offset after the last one that it contains."""
+
+    copy: int
+    plan: FilePlan
+    end: int
+    epoch: int
+    last_ms: int
+
+
+class _Candidate(NamedTuple):
+    """A snapshot that was not read yet; ``end`` is -1 where its name does not say it."""
+
+    copy: int
+    file: SnapshotFile
+    end: int
+
+
+class Snapshots:
+    """The snapshots of the copies that count, each read when it is asked for.
+
+    ``findings``: (index of the copy, plan) of those that turned out not to be whole.
+    """
+
+    def __init__(self, comparison: Comparison, request: Request) -> None:
+        self.findings: list[tuple[int, FilePlan]] = []
+        self._cut = request.cut
+        self._is_lone_file = is_lone_file(comparison)
+        self._checked: dict[str, Snapshot | None] = {}
+        candidates = [
+            _Candidate(index, file, -1 if file.end_offset is None else file.end_offset)
+            for index in sorted(comparison.limits)
+            for file in comparison.inventory.copies[index].listing.snapshots
+        ]
+        wanted = [one for one in candidates if request.until is None or one.end <= request.until]
+        self._candidates = sorted(wanted, key=lambda one: (one.end, -(one.file.epoch or 0), one.copy))
+
+    @property
+    def ends(self) -> list[int]:
+        """The offsets at which snapshots end, each once; -1 for names that do not say it."""
+        return list(dict.fromkeys(candidate.end for candidate in self._candidates))
+
+    def oldest(self, low: int, high: int) -> Snapshot | None:
+        """The oldest whole snapshot that ends between two offsets (both inclusive)."""
+        checked = (self._check(candidate) for candidate in self._candidates if low <= candidate.end <= high)
+        return next((snapshot for snapshot in checked if snapshot is not None), None)
+
+    def newest(self, point: Point, fits: Callable[[int], bool]) -> Snapshot | None:
+        """The newest whole snapshot at or before a point whose end fits."""
+        for candidate in reversed(self._candidates):
+            if fits(candidate.end) and (point.offset is None or candidate.end <= point.offset):
+                snapshot = self._check(candidate)
+                if snapshot is not None and (point.time_ms is None or 0 <= snapshot.last_ms <= point.time_ms):
+                    return snapshot
+        return None
+
+    def plan_of(self, file: SnapshotFile) -> FilePlan | None:
+        """The plan of a snapshot that was read and is whole."""
+        snapshot = self._checked.get(file.path)
+        return None if snapshot is None else snapshot.plan
+
+    def _check(self, candidate: _Candidate) -> Snapshot | None:
+        if candidate.file.path not in self._checked:
+            self._checked[candidate.file.path] = self._read(candidate)
+        return self._checked[candidate.file.path]
+
+    def _read(self, candidate: _Candidate) -> Snapshot | None:
+        """Read all of a snapshot. Raises FileNotFoundError (list again)."""
+        file, reader = candidate.file, SnapshotReader(candidate.file)
+        try:
+            # What a cluster is bootstrapped with counts where the log has it, as in the shell.
+            plan = snapshot_plan(file, self._cut, control_only=file.is_bootstrap and not self._is_lone_file)
+            epoch = 0
+            for batch in reader:
+                epoch = batch.epoch
+                for _ in iter_records(batch):
+                    pass
+        except CorruptDataError as error:
+            finding = damaged(error)
+        except DecodeError as error:
+            finding = Finding(-1, "file", f"the snapshot is malformed: {error.reason}")
+        except (MissingCodecError, SourceError) as error:
+            finding = Finding(-1, UNREAD, error.message)
+        else:
+            end = reader.records if candidate.end < 0 else candidate.end
+            epoch = epoch if file.epoch is None else file.epoch
+            return Snapshot(candidate.copy, plan._replace(is_proven=True), end, epoch, reader.timestamp)
+        self.findings.append((candidate.copy, FilePlan(file.path, file.size, True, (), (finding,))))
+        return None
+
+
+def is_lone_file(comparison: Comparison) -> bool:
+    """Whether there is one file without a directory: its states begin with its first record."""
+    copies = comparison.inventory.copies
+    return len(copies) == 1 and copies[0].listing.directory is None
+
+
+# --- whether the tables must begin again ------------------------------------------------------------------------------
+
+
+def must_restart(comparison: Comparison, snapshots: Snapshots, checkpoint: Checkpoint, until: int | None) -> bool:
+    """Whether what the tables have of a cluster must go, because the log is not the one that they were made from."""
+    log, offset, state_end = comparison.log, checkpoint.offset, checkpoint.state_end or 0
+    if not _log_has_checkpoint(log, checkpoint):
+        return True
+    if state_end < offset and snapshots.oldest(state_end + 1, offset - 1) is not None:
+        return True  # a state is known now within what was read without any
+    if state_end > offset:  # a snapshot was ahead of the log: who copies a directory may bring the snapshot first
+        new = log.between(offset, until).parts
+        if new and new[0].run.first == offset:
+            return True
+    gaps = checkpoint.gaps  # what was missing was repaired, or another copy has it
+    return any(part.run.first < after and part.run.after > first for first, after in gaps for part in log.parts)
+
+
+def _log_has_checkpoint(log: Log, checkpoint: Checkpoint) -> bool:
+    """Whether the batch that the tables end with is in the log, as far as the log has that offset at all.
+
+    A log that ends before it is only behind, unless it knows a later epoch: then a leader took back what the tables
+    have. One that begins after it cannot be of an earlier epoch.
+    """
+    if not log.parts:
+        return True
+    part = log.part_with(checkpoint.offset - 1)
+    if part is not None:
+        batch = part.batch_with_offset(checkpoint.offset - 1)
+        return (batch.after, batch.epoch, batch.crc) == (checkpoint.offset, checkpoint.epoch, checkpoint.crc)
+    last = log.parts[-1]
+    if last.run.after < checkpoint.offset:
+        return last.last_batch().epoch <= checkpoint.epoch
+    later = next(part for part in log.parts if part.run.first >= checkpoint.offset)
+    return later.first_batch().epoch >= checkpoint.epoch
+
+
+# --- what to read -----------------------------------------------------------------------------------------------------
+
+
+class ReadPlan(NamedTuple):
+    """What is new: the part of the log to read, the ranges to replay, and the snapshots that they begin with.
+
+    ``expected``: the offset at which the log should go on; ``None`` where the tables have nothing of it.
+    """
+
+    log: Log
+    ranges: tuple[ReplayRange, ...]
+    bases: tuple[Snapshot, ...]
+    expected: int | None
+
+
+def make_plan(comparison: Comparison, snapshots: Snapshots, request: Request) -> ReadPlan:
+    """Plan what comes after the checkpoint or, without one, everything from ``request.since`` on."""
+    checkpoint, whole_log = request.checkpoint, comparison.log
+    if checkpoint is not None:
+        log = whole_log.between(checkpoint.offset, request.until)
+        state_end, low = checkpoint.state_end, checkpoint.offset
+        if state_end is not None and state_end >= checkpoint.offset:
+            low = state_end + 1
+            if state_end == checkpoint.offset and state_end in whole_log.breaks:
+                state_end = None
+        else:
+            state_end = None
+        ranges, bases = _replay_ranges(log.ranges(), snapshots, low, state_end)
+        return ReadPlan(log, ranges, bases, None if checkpoint.log_start is None else checkpoint.offset)
+    base = None if request.since == _NOW else _snapshot_before(request.since, whole_log, snapshots)
+    low = 0 if base is None else base.end
+    log = whole_log.between(low, request.until, inside=True)
+    lone = is_lone_file(comparison) and base is None
+    ranges, bases = _replay_ranges(log.ranges(), snapshots, low, None, is_lone_file=lone)
+    return ReadPlan(log, ranges, bases, None if base is None else base.end)
+
+
+def _snapshot_before(point: Point, log: Log, snapshots: Snapshots) -> Snapshot | None:
+    """The newest snapshot at or before a point from which the log goes on."""
+    whole = log.ranges()
+
+    def fits(end: int) -> bool:
+        is_last = not any(after > end for _, after in whole)
+        return end > 0 and (is_last or any(first <= end <= after for first, after in whole))
+
+    return snapshots.newest(point, fits)
+
+
+def _replay_ranges(
+    whole: Sequence[OffsetRange], snapshots: Snapshots, low: int, state_end: int | None, *, is_lone_file: bool = False
+) -> tuple[tuple[ReplayRange, ...], tuple[Snapshot, ...]]:
+    """The replay ranges of a log, and their snapshots.
+
+    Args:
+        whole: the offset ranges of the log without a gap.
+        snapshots: those that a range may begin with.
+        low: only snapshots that end there or later begin one.
+        state_end: the offset at which the known state ends, if the log may go on from it.
+        is_lone_file: the first range needs no snapshot wherever it begins.
+    """
+    pairs: list[tuple[ReplayRange, Snapshot | None]] = []
+    for index, (first, end) in enumerate(whole):
+        if state_end is not None and first <= state_end <= end:
+            if state_end < end:
+                pairs.append((ReplayRange(None, state_end, end), None))
+        elif low <= 0 and (first == 0 or (is_lone_file and index == 0)):
+            base = snapshots.oldest(0, 0)
+            pairs.append((ReplayRange(base.plan.path if base else None, first, end), base))
+        elif (base := snapshots.oldest(max(first, low), end)) is not None:
+            pairs.append((ReplayRange(base.plan.path, base.end, end), base))
+    # The one state of each snapshot that no part of the log reaches or goes on from.
+    apart = [end for end in snapshots.ends if end >= low and not any(first <= end <= after for first, after in whole)]
+    bases = [snapshots.oldest(end, end) for end in [*(end for end in snapshots.ends if end < 0), *apart]]
+    lone = [base for base in bases if base is not None]
+    if len(lone) > 1 or whole:
+        lone = [base for base in lone if base.end > 0]  # the one at offset 0 is what a cluster was bootstrapped with
+    pairs += [(ReplayRange(base.plan.path, base.end, base.end), base) for base in lone]
+    pairs.sort(key=lambda pair: (pair[0].since, pair[0].to))
+    kept = []
+    for (replayed, base), later in zip(pairs, [*pairs[1:], None], strict=False):
+        begins_later = later is not None and later[1] == base and later[0].since == replayed.since == replayed.to
+        if base is None or not begins_later:  # else the next range begins with the same snapshot, and goes on
+            kept.append((replayed, base))
+    return tuple(replayed for replayed, _ in kept), tuple(base for _, base in kept if base is not None)
+
+
+def slices(comparison: Comparison, plan: ReadPlan, cluster_id: str, cut: int) -> Iterator[Slice]:
+    """Slices of about ``cut`` bytes: each offset once, a snapshot before the log that goes on from it."""
+    waiting = list(plan.bases)
+    group: list[Part] = []
+
+    def piece(index: int, file: FilePlan) -> Slice:
+        return Slice(comparison.inventory.copies[index].origin._replace(cluster_id=cluster_id), file)
+
+    def log_slice(parts: Sequence[Part]) -> Slice:
+        first = parts[0]
+        return piece(first.copy, FilePlan(first.path, first.size, False, tuple(part.run for part in parts)))
+
+    def snapshot_slices(bases: Iterable[Snapshot]) -> Iterator[Slice]:
+        for base in bases:
+            for runs in runs_of_about(base.plan.runs, cut):
+                yield piece(base.copy, base.plan._replace(runs=runs))
+
+    for part in plan.log.parts:
+        due = [base for base in waiting if base.end < part.run.after]
+        if group and (due or group[0].path != part.path or part.run.end - group[0].run.start > cut + cut // 4):
+            yield log_slice(group)
+            group = []
+        yield from snapshot_slices(due)
+        waiting = [base for base in waiting if base not in due]
+        group.append(part)
+    if group:
+        yield log_slice(group)
+    yield from snapshot_slices(waiting)

@@ -1,0 +1,407 @@
+"""Rows of ``files``, ``copies``, ``clusters`` and ``quarantine``: how the copies compare, what is missing or damaged.
+
+A finding is reported once: the checkpoint keeps what was, with a signature that shows whether it is still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from kshell.errors import CorruptDataError
+from kshell.sources.copies.agreement import (
+    DIVERGED,
+    NOT_COMPARED,
+    OTHER_CLUSTER,
+    REFERENCE,
+    Agreement,
+    Standing,
+    reason,
+)
+from kshell.sources.directory.files import Listing
+from kshell.sources.directory.sidecar_files import quorum_state
+from kshell.sources.points import missing
+from kshell.spark.files.plan import FilePlan, Finding, damaged
+from kshell.spark.files.read import finding_columns
+from kshell.spark.files.scan import LogCopy
+from kshell.spark.reconcile.comparison import Comparison
+from kshell.spark.reconcile.inventory import (
+    Checkpoint,
+    Position,
+    PreviousComparison,
+    ReportedFinding,
+    Row,
+    SegmentHead,
+    finding_error,
+    signature,
+    still_there,
+)
+from kshell.spark.reconcile.logs import good_batch_at, parts_of
+from kshell.spark.reconcile.plan import ReadPlan, Snapshots
+from kshell.spark.schemas import COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
+
+_REMEMBERED = 10_000
+"""Findings of a copy that the checkpoint keeps: after a lost election all that follows may be one."""
+_SHOWN = 100
+"""Findings in the row of a copy."""
+
+
+class Report(NamedTuple):
+    """Rows by table, and what the next checkpoint keeps. ``excluded`` and ``committed`` are as in :class:`Checkpoint`.
+
+    ``looks_damaged``: whether anything may be damage because a file changed while it was read.
+    """
+
+    copies: tuple[Row, ...]
+    files: tuple[Row, ...]
+    findings: Findings
+    excluded: dict[str, Mapping[str, Any]]
+    committed: int | None
+    looks_damaged: bool
+
+
+def make_report(
+    cluster_id: str, comparison: Comparison, snapshots: Snapshots, plan: ReadPlan, checkpoint: Checkpoint | None
+) -> Report:
+    """Report on the copies. ``checkpoint``: how far the tables were before."""
+    before = checkpoint or Checkpoint()
+    findings = Findings(cluster_id, comparison.inventory.copies, before.findings)
+    for index, plans in comparison.plans.items():
+        for file in plans:
+            findings.add(index, file)
+    for index, compared in comparison.compared.items():
+        sizes = {file.path: file.size for file in compared.listing.snapshots}
+        for error in compared.damage:
+            if isinstance(error, CorruptDataError) and error.file in sizes:
+                findings.add(index, FilePlan(error.file, sizes[error.file], True, (), (damaged(error),)))
+    for index, file in snapshots.findings:
+        findings.add(index, file)
+    _add_gaps(findings, comparison, plan)
+    copies, excluded, committed = _copy_rows(cluster_id, comparison, findings, before)
+    files: list[Row] = []
+    for index, plans in comparison.plans.items():
+        copy = comparison.inventory.copies[index]
+        planned = list(plans)
+        for snapshot in copy.listing.snapshots:
+            file = snapshots.plan_of(snapshot) or FilePlan(snapshot.path, snapshot.size, True, ())
+            planned.append(file._replace(findings=findings.in_file(index, snapshot.path)))
+        position = before.positions.get(copy.path)
+        files += (_file_row(cluster_id, copy, file, segment_head(file, position)) for file in planned)
+    every = (finding for plans in comparison.plans.values() for file in plans for finding in file.findings)
+    looks_damaged = bool(snapshots.findings) or any(finding.kind != "torn" for finding in every)
+    return Report(tuple(copies), tuple(files), findings, excluded, committed, looks_damaged)
+
+
+# --- findings ---------------------------------------------------------------------------------------------------------
+
+
+class Findings:
+    """What is wrong: new ``rows`` of ``quarantine``, and what the checkpoint keeps (``reported``, ``gaps``)."""
+
+    def __init__(
+        self, cluster_id: str, copies: Sequence[LogCopy], reported: Mapping[str, Sequence[ReportedFinding]]
+    ) -> None:
+        self.rows: list[Row] = []
+        self.reported: dict[str, list[ReportedFinding]] = {}
+        self.gaps: list[tuple[int, int]] = []
+        for copy in copies:
+            if current := list(still_there(copy, reported.get(copy.path, ()))):
+                self.reported[copy.path] = current
+        self._known = {finding[:4] for findings in self.reported.values() for finding in findings}
+        self._cluster_id = cluster_id
+        self._copies = copies
+
+    def add(self, index: int, file: FilePlan) -> None:
+        """Add the findings of a copy's file; a torn tail is none."""
+        copy = self._copies[index]
+        for finding in file.findings:
+            key = (file.path, *finding)
+            if finding.kind != "torn" and key not in self._known:
+                self._known.add(key)
+                reported = self.reported.setdefault(copy.path, [])
+                if len(reported) < _REMEMBERED:
+                    reported.append(ReportedFinding(*key, signature(copy, file.path, finding.position)))
+                self._add_row(finding, nodeId=copy.origin.node_id, file=file.path, isSnapshot=file.is_snapshot)
+
+    def add_gap(self, first: int, after: int, consequence: str = "") -> None:
+        """Add offsets that no copy has."""
+        self.gaps.append((first, after))
+        text = f"{missing(first, after)} in every copy{consequence}"
+        self._add_row(Finding(-1, "gap", text), isSnapshot=False, offset=first)
+
+    def damage(self, index: int) -> list[str]:
+        """The findings of a copy as its row has them."""
+        path = self._copies[index].path
+        return [
+            finding_error(finding.path, Finding(*finding[1:4])).message
+            for finding in islice(self.reported.get(path, ()), _SHOWN)
+        ]
+
+    def in_file(self, index: int, path: str) -> tuple[Finding, ...]:
+        """The findings of one file of a copy."""
+        reported = self.reported.get(self._copies[index].path, ())
+        return tuple(Finding(*finding[1:4]) for finding in reported if finding.path == path)
+
+    def _add_row(self, finding: Finding, **values: object) -> None:
+        position = None if finding.position < 0 else finding.position
+        values |= {"clusterId": self._cluster_id, "position": position, "kind": finding.kind, "reason": finding.reason}
+        self.rows.append({field.name: values.get(field.name) for field in QUARANTINE_FIELDS})
+
+
+def _add_gaps(findings: Findings, comparison: Comparison, plan: ReadPlan) -> None:
+    """Add the offsets that no copy has, where something follows."""
+    has_directory = any(copy.listing.directory is not None for copy in comparison.inventory.copies)
+    expected = plan.expected
+    for first, end in plan.log.ranges():
+        if expected is not None and first > expected:
+            findings.add_gap(expected, first)
+        has_state = any(first <= replayed.since <= end for replayed in plan.ranges)
+        if expected is None and first > 0 and has_directory and not has_state:
+            earlier = max((replayed.to for replayed in plan.ranges if replayed.to <= first), default=0)
+            findings.add_gap(earlier, first, ", and no whole snapshot reaches the log")
+        expected = end
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def segment_head(file: FilePlan, position: Position | None) -> SegmentHead:
+    """What is known of the part of a segment that was not planned again; empty where all of it was."""
+    if position is None or not file.runs or (file.path, file.runs[0].start) != position[:2]:
+        return SegmentHead()
+    return position.head
+
+
+def segment_sums(file: FilePlan, head: SegmentHead) -> SegmentHead:
+    """The head of a segment with the runs and findings of its plan added."""
+    parts, first, epoch = parts_of(file), head.first_offset, head.first_epoch
+    return SegmentHead(
+        parts[0].run.first if first is None and parts else first,
+        parts[0].first_batch().epoch if epoch is None and parts else epoch,
+        head.records + sum(part.run.after - part.run.first for part in parts),
+        head.good_bytes + sum(part.run.end - part.run.start for part in parts),
+        (*head.findings, *file.findings),
+    )
+
+
+def _file_row(cluster_id: str, copy: LogCopy, file: FilePlan, head: SegmentHead) -> Row:
+    """What planning knows of a file; sums that need the headers of all batches are null."""
+    parts, sums = parts_of(file), segment_sums(file, head)
+    values = finding_columns(file, sums.findings) | {
+        "clusterId": cluster_id,
+        "nodeId": copy.origin.node_id,
+        "file": file.path,
+        "isSnapshot": file.is_snapshot,
+        "firstOffset": sums.first_offset,
+        "lastOffset": parts[-1].run.after - 1 if parts else None,
+        "firstEpoch": sums.first_epoch,
+        "lastEpoch": parts[-1].last_batch().epoch if parts else None,
+        "records": sums.records,
+        "goodBytes": sums.good_bytes,
+    }
+    if not parts and not sums.findings:
+        values["crcFailures"] = None
+    return {field.name: values.get(field.name) for field in FILE_FIELDS}
+
+
+# --- copies -----------------------------------------------------------------------------------------------------------
+
+
+def copy_row(cluster_id: str, path: str, **values: object) -> Row:
+    """A row of the table ``copies``; columns without a value are null."""
+    values |= {"clusterId": cluster_id, "copy": path}
+    return {field.name: values.get(field.name) for field in COPY_FIELDS}
+
+
+def _copy_rows(
+    cluster_id: str, comparison: Comparison, findings: Findings, before: Checkpoint
+) -> tuple[list[Row], dict[str, Mapping[str, Any]], int | None]:
+    """(rows, copies of other histories, the offset below which all is committed)."""
+    copies = comparison.inventory.copies
+    excluded = dict(comparison.inventory.excluded)
+    rows = {path: dict(evidence["row"]) for path, evidence in excluded.items()}
+    committed = None
+    if (agreement := comparison.agreement) is not None:
+        committed = agreement.committed or None
+        for index, standing in zip(comparison.plans, agreement.standings, strict=True):
+            row = _compared_row(cluster_id, comparison, agreement, index, standing, findings, before)
+            rows[row["copy"]] = row
+            if index not in comparison.limits and (evidence := _evidence(comparison, index, standing)) is not None:
+                excluded[row["copy"]] = {**evidence, "row": row}
+    elif comparison.plans:
+        (index,) = comparison.plans
+        row = _lone_row(cluster_id, comparison, index, findings, before)
+        rows[row["copy"]] = row
+        committed = row["endOffset"] if row["uncommittedFrom"] is None else row["uncommittedFrom"]
+    return [rows[copy.path] for copy in copies if copy.path in rows], excluded, committed
+
+
+def _compared_row(
+    cluster_id: str,
+    comparison: Comparison,
+    agreement: Agreement,
+    index: int,
+    standing: Standing,
+    findings: Findings,
+    before: Checkpoint,
+) -> Row:
+    """The row of a copy that was compared."""
+    copy, newest, reference = standing.copy, standing.copy.newest, agreement.reference
+    start, damage = _start_offset(comparison, index, findings, before), findings.damage(index)
+    row = copy_row(
+        cluster_id,
+        copy.path,
+        state="damaged" if damage and standing.state in ("same", "behind") else standing.state,
+        nodeId=comparison.inventory.copies[index].origin.node_id,
+        startOffset=start,
+        endOffset=copy.end,
+        lastEpoch=copy.last_epoch if copy.end is not None else None,
+        snapshot=f"{newest.end_offset}-{newest.epoch}" if newest else None,
+        sameFrom=start if standing.state == REFERENCE else standing.since,
+        sameTo=standing.to,
+        divergesAt=standing.parted.offset if standing.parted else None,
+        uncommittedFrom=standing.uncommitted,
+        reason=reason(standing, reference),
+        damage=damage,
+        directoryId=copy.directory_id,
+        comparedWith=standing.other.path if standing.other else None,
+    )
+    if index in comparison.limits:
+        return _unchanged_values(row, comparison.inventory.previous.get(index))
+    if (evidence := comparison.foreign.get(index)) is not None:
+        why = (
+            f"of another cluster than {reference.path}, whatever its meta.properties says: {evidence}. It gives no row."
+            " Find out which of them the cluster.id belongs to, and correct it beside the other one, or leave that out"
+            " of --source"
+        )
+        return row | {"state": OTHER_CLUSTER, "reason": why}
+    return row | {"reason": _exclusion_reason(row, standing)}
+
+
+def _unchanged_values(row: Row, previous: PreviousComparison | None) -> Row:
+    """The row of a copy that is unchanged keeps what only a comparison from its beginning shows.
+
+    That is a tail that an election left behind, and how far the copy was the same beside damage.
+    """
+    if previous is None or any(previous.row.get(name) != row[name] for name in ("endOffset", "lastEpoch")):
+        return row
+    if previous.row["state"] == DIVERGED:
+        return {**previous.row, "damage": row["damage"]}
+    if any(previous.row[name] != row[name] for name in ("state", "damage")):
+        return row
+    return row | {name: previous.row[name] for name in ("sameFrom", "sameTo")}
+
+
+def _exclusion_reason(row: Row, standing: Standing) -> str | None:
+    """Why a copy of another history gives no row."""
+    usual: str | None = row["reason"]
+    if standing.state == NOT_COMPARED:
+        return f"{usual}: nothing shows that it is of this cluster, so it gives no row"
+    if standing.parted is None or standing.other is None or standing.parted.contradiction is not None:
+        return usual
+    offset, batch, other_batch, _ = standing.parted
+    return (
+        f"parts from {standing.other.path} at offset {offset} (epoch {batch.epoch} here, {other_batch.epoch} there),"
+        " and no election explains it: what is there is committed, or nothing is the same before"
+    )
+
+
+def _start_offset(comparison: Comparison, index: int, findings: Findings, before: Checkpoint) -> int | None:
+    """The offset of a copy's first record.
+
+    Where only its end was read it is the name of the first segment, unless another offset was reported that lies in
+    that segment, or behind it because the segment is damaged.
+    """
+    log, copy = comparison.logs[index], comparison.inventory.copies[index]
+    first = log.parts[0].run.first if log.parts else None
+    names = [segment.base_offset for segment in copy.listing.segments[:2]]
+    base = names[0] if names else None
+    if comparison.inventory.start is None or base is None:
+        return first
+    if copy.path not in before.copy_rows:
+        return base
+    reported: int | None = before.copy_rows[copy.path]["startOffset"]
+    if reported is None:
+        return first
+    next_base = names[1] if len(names) > 1 else None
+    is_first = next_base is None or reported < next_base
+    is_valid = is_first or bool(findings.in_file(index, copy.listing.segments[0].path))
+    return reported if base <= reported and is_valid else base
+
+
+def _evidence(comparison: Comparison, index: int, standing: Standing) -> dict[str, Any] | None:
+    """The batch that shows that a copy is of another history: where it parts, else its first one."""
+    log, parted = comparison.logs[index], standing.parted
+    part = log.part_with(parted.offset) if parted is not None else next(iter(log.parts), None)
+    if part is not None:
+        path, batch = part.path, part.batch_with_offset(parted.offset if parted else part.run.first)
+        can_meet_later = parted is None and batch.first >= (comparison.log.end or 0)
+        until = batch.first if can_meet_later else None
+        return {"file": path, "position": batch.position, "crc": batch.crc, "until": until}
+    for file in standing.copy.snapshots[:1]:
+        if (first := good_batch_at(file.path, file.size, 0)) is not None:
+            return {"file": file.path, "position": first.position, "crc": first.crc, "until": None}
+    return None
+
+
+def _lone_row(cluster_id: str, comparison: Comparison, index: int, findings: Findings, before: Checkpoint) -> Row:
+    """The row of a copy that there is nothing to compare with."""
+    copy, log = comparison.inventory.copies[index], comparison.logs[index]
+    newest = next((file for file in reversed(copy.listing.snapshots) if file.end_offset is not None), None)
+    newest_end = newest.end_offset or 0 if newest is not None else 0
+    end, epoch = log.end, before.epoch if before.epoch >= 0 else None
+    if log.parts:
+        epoch = log.parts[-1].last_batch().epoch
+    if newest is not None and (end is None or newest_end > end):
+        end, epoch = newest_end, newest.epoch
+    start_checkpoint = comparison.inventory.start
+    committed = max(newest_end, (start_checkpoint.committed if start_checkpoint is not None else None) or 0)
+    start = _start_offset(comparison, index, findings, before)
+    return copy_row(
+        cluster_id,
+        copy.path,
+        state=REFERENCE,
+        nodeId=copy.origin.node_id,
+        startOffset=start,
+        endOffset=end,
+        lastEpoch=epoch,
+        snapshot=f"{newest.end_offset}-{newest.epoch}" if newest else None,
+        sameFrom=start,
+        sameTo=log.end,
+        uncommittedFrom=committed if end is not None and committed < end else None,
+        damage=findings.damage(index),
+    )
+
+
+# --- clusters ---------------------------------------------------------------------------------------------------------
+
+
+def cluster_row(cluster_id: str, copies: Sequence[Row], checkpoint: Checkpoint) -> Row:
+    """The row of the table ``clusters``."""
+    leader, leader_epoch, voters = checkpoint.quorum_state
+    return {
+        "clusterId": cluster_id,
+        "copies": len(copies),
+        "startOffset": checkpoint.log_start,
+        "endOffset": max(checkpoint.offset, checkpoint.state_end or 0),
+        "stateOffset": checkpoint.state_end,
+        "committedOffset": checkpoint.committed,
+        "lastEpoch": next((row["lastEpoch"] for row in copies if row["state"] == REFERENCE), None),
+        "firstTimestampMs": checkpoint.first_ms,
+        "lastTimestampMs": checkpoint.last_ms,
+        "leaderId": leader,
+        "leaderEpoch": leader_epoch,
+        "voters": [*voters],
+    }
+
+
+def newest_quorum_state(listings: Iterable[Listing]) -> tuple[int | None, int | None, tuple[int, ...]]:
+    """The leader (-1: nobody yet), its epoch and the voters by the file ``quorum-state`` of the newest epoch.
+
+    Of equal epochs a file that knows the leader counts, then the first.
+    """
+    states = [state for state in map(quorum_state, listings) if state.get("leaderId") is not None]
+    state = max(states, key=lambda state: (state.get("leaderEpoch", -1), state["leaderId"] != -1), default={})
+    voters = tuple(dict.fromkeys(voter["voterId"] for voter in state.get("currentVoters", ())))
+    return state.get("leaderId"), state.get("leaderEpoch"), voters

@@ -1,0 +1,207 @@
+"""What must hold of a table's rows, declared beside its columns, and what of a file that is written breaks it.
+
+::
+
+    expect = (*not_null("clusterId", "day"), *at_least(0, "leaderMs"), ordered("fromOffset", "toOffset"),
+              unique("clusterId", "day", "broker"))
+
+Rows are checked as they are written, in Arrow, in the task that writes them: no second pass, no job of its own. Only
+where the rows of a step are several files, their keys are counted once more. A breach fails nothing: it is a row of the
+table ``breaches``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from kshell.tables.arrow import json_text
+from kshell.tables.declaration import Field
+
+_CLUSTER = "clusterId"
+_LONGEST = 2_000
+"""Characters of an example."""
+_OFFSETS = ("offset", "validFromOffset", "fromOffset")
+"""Columns that say at which record to look, the first that a table has."""
+
+BREACH_FIELDS = (
+    Field(_CLUSTER, "string", "the cluster whose rows they are; null where it is the cluster that is missing"),
+    Field("step", "int64", "the step that wrote the rows"),
+    Field("table", "string", "the table that has them"),
+    Field("expectation", "string", "what must hold, as in the reference of the tables"),
+    Field("count", "int64", "how many rows of that step break it"),
+    Field("key", "json", "the key of one of them: its columns by name; null where the table declares no key"),
+    Field("offset", "int64", "the offset of its record; null where the table has none"),
+    Field("example", "json", "that row"),
+)
+
+
+class Breach(NamedTuple):
+    """Rows of one cluster that break an expectation, and one of them."""
+
+    expectation: str
+    cluster_id: str | None
+    rows: int
+    example: Mapping[str, Any]
+
+
+def breach_rows(
+    step: int, breaches: Mapping[str, Iterable[Breach]], expectations: Mapping[str, Expectations]
+) -> list[dict[str, Any]]:
+    """Rows of ``breaches`` for what a step has written, by table: one per expectation and cluster."""
+    found: dict[tuple[str, str, str | None], Breach] = {}
+    for table, listed in breaches.items():
+        for breach in listed:
+            place = table, breach.expectation, breach.cluster_id
+            before = found.get(place)
+            found[place] = breach if before is None else before._replace(rows=before.rows + breach.rows)
+    rows = []
+    for (table, *_), breach in found.items():
+        key = key_of(expectations[table])
+        text = json.dumps(breach.example, default=str, ensure_ascii=False)
+        rows.append(
+            {
+                _CLUSTER: breach.cluster_id,
+                "step": step,
+                "table": table,
+                "expectation": breach.expectation,
+                "count": breach.rows,
+                "key": {name: breach.example.get(name) for name in key} if key else None,
+                "offset": next((breach.example[name] for name in _OFFSETS if name in breach.example), None),
+                "example": json.loads(text) if len(text) <= _LONGEST else {"truncated": text[:_LONGEST]},
+            }
+        )
+    return rows
+
+
+def identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What two rows of ``breaches`` have in common that say the same of two steps."""
+    key = json_text(row["key"]) if isinstance(row["key"], dict) else row["key"]
+    return row["table"], row["expectation"], row[_CLUSTER], row["count"], key
+
+
+class Condition(NamedTuple):
+    """A condition on each row, whose ``name`` is SQL. Nulls pass, except where the condition is that there is none."""
+
+    name: str
+    columns: tuple[str, ...]
+    operator: str
+    least: int = 0
+
+    def broken(self, rows: Any) -> Any:
+        """Of a ``pyarrow.Table`` a mask of the rows that break it; ``None`` where none does."""
+        compute = importlib.import_module("pyarrow.compute")
+        first = rows.column(self.columns[0])
+        if self.operator == "not null":
+            return compute.is_null(first) if first.null_count else None
+        if self.operator == "at least":
+            least = compute.min(first).as_py()
+            return None if least is None or least >= self.least else compute.less(first, self.least)
+        second = rows.column(self.columns[1])
+        compare = compute.greater if self.operator == "<=" else compute.greater_equal
+        mask = compute.fill_null(compare(first, second), False)
+        return mask if compute.any(mask).as_py() else None
+
+
+class Unique(NamedTuple):
+    """No two rows have the same values in these columns; ``current``: of those that are current."""
+
+    name: str
+    columns: tuple[str, ...]
+    current: bool = False
+
+
+def not_null(*columns: str) -> tuple[Condition, ...]:
+    """Columns that have a value in every row."""
+    return tuple(Condition(f"{column} IS NOT NULL", (column,), "not null") for column in columns)
+
+
+def at_least(least: int, *columns: str) -> tuple[Condition, ...]:
+    """Columns whose values are no less than a number."""
+    return tuple(Condition(f"{column} >= {least}", (column,), "at least", least) for column in columns)
+
+
+def ordered(first: str, second: str, *, strictly: bool = False) -> Condition:
+    """A column whose value is not after that of another one; ``strictly``: nor the same."""
+    operator = "<" if strictly else "<="
+    return Condition(f"{first} {operator} {second}", (first, second), operator)
+
+
+def unique(*columns: str) -> Unique:
+    """Columns that name a row."""
+    return Unique(f"unique ({', '.join(columns)})", columns)
+
+
+def one_current(*columns: str) -> Unique:
+    """Columns that name what has versions: one of them is current at the most."""
+    return Unique(f"unique ({', '.join(columns)}) WHERE isCurrent", columns, current=True)
+
+
+def key(*columns: str) -> tuple[Condition | Unique, ...]:
+    """Columns that name a row, and have a value in every row."""
+    return (*not_null(*columns), unique(*columns))
+
+
+Expectations = tuple[Condition | Unique, ...]
+
+
+def key_of(expectations: Expectations) -> tuple[str, ...]:
+    """The columns that name a row, or what has versions; none where no key is declared."""
+    return next((one.columns for one in expectations if isinstance(one, Unique)), ())
+
+
+class FileCheck:
+    """Checks the rows of one file while they are written."""
+
+    def __init__(self, expectations: Expectations, partition: str | None) -> None:
+        self._conditions = [one for one in expectations if isinstance(one, Condition)]
+        is_current = partition == "true"
+        self._keys = {one: list[Any]() for one in expectations if isinstance(one, Unique) and one.current <= is_current}
+        self._breaches: dict[tuple[str, str | None], Breach] = {}
+
+    def add(self, rows: Any) -> None:
+        """Check some rows, a ``pyarrow.Table`` of the table's columns (but for the one of directories)."""
+        for condition in self._conditions:
+            if set(condition.columns) <= set(rows.column_names) and (mask := condition.broken(rows)) is not None:
+                self._note(condition.name, rows.filter(mask))
+        for expectation, parts in self._keys.items():
+            parts.append(rows.select(list(expectation.columns)))
+
+    def breaches(self) -> tuple[Breach, ...]:
+        """What was broken, once all rows were added."""
+        arrow = importlib.import_module("pyarrow")
+        for expectation, parts in self._keys.items():
+            if parts:
+                self._note(expectation.name, repeated(arrow.concat_tables(parts)))
+        return tuple(self._breaches.values())
+
+    def _note(self, name: str, rows: Any) -> None:
+        for cluster_id, count, example in by_cluster(rows):
+            before = self._breaches.get((name, cluster_id))
+            breach = Breach(name, cluster_id, count, example)
+            known = breach if before is None else before._replace(rows=before.rows + count)
+            self._breaches[name, cluster_id] = known
+
+
+def repeated(keys: Any) -> Any:
+    """Of a ``pyarrow.Table`` of keys those rows that repeat an earlier one, once for each."""
+    columns = keys.column_names
+    groups = keys.group_by(columns).aggregate([([], "count_all")])
+    compute = importlib.import_module("pyarrow.compute")
+    groups = groups.filter(compute.greater(groups.column("count_all"), 1))
+    if not groups.num_rows:
+        return groups.select(columns)
+    arrow = importlib.import_module("pyarrow")
+    times = compute.subtract(groups.column("count_all"), 1).to_pylist()
+    return groups.select(columns).take(arrow.array([row for row, more in enumerate(times) for _ in range(more)]))
+
+
+def by_cluster(rows: Any) -> Iterator[tuple[str | None, int, dict[str, Any]]]:
+    """(cluster, number of rows, the first of them without bytes) of the rows that break an expectation."""
+    clusters = rows.column(_CLUSTER).to_pylist() if _CLUSTER in rows.column_names else [None] * rows.num_rows
+    for cluster_id, count in Counter(clusters).items():
+        example = rows.slice(clusters.index(cluster_id), 1).to_pylist()[0]
+        yield cluster_id, count, {name: value for name, value in example.items() if not isinstance(value, bytes)}
