@@ -1,22 +1,29 @@
-"""Silver: what was so in a cluster, and from when to when. One row a version; a table is one module here.
+"""Silver: what was so in a cluster, and from when to when. One row per version.
 
-A table declares its ``SILVER`` (:class:`~kshell.spark.silver.base.declare.SilverTable`); nothing else lists them. Rows
-are made in Spark expressions, in the order of the log, with the rules of the shell's own replay.
+In come decoded records and current rows of the step before, out go versions, by the rules of the shell's own replay:
+
+* ``events``: which records take effect, and when;
+* ``topics``, ``brokers``, ``controllers``, ``configs``, ``security``: what those records say of each key, as states;
+* ``versions``: states into versions, the same for every table;
+* ``declaration``, ``expressions``: what a table declares, and SQL that several tables need.
+
+Each table is one SQL query over its events and current rows. It travels to Spark as one text, so that a small step does
+not pay for thousands of calls into the JVM, and a person who knows SQL can read and run it.
 """
 
 from __future__ import annotations
 
-import importlib
 from functools import cache
 
-from kshell.discovery import module_names
-from kshell.spark.silver.base.declare import SilverTable
+from kshell.spark.silver.declaration import SilverTable
 
 __all__ = ["SilverTable", "tables"]
 
 
 @cache
 def tables() -> dict[str, SilverTable]:
-    """Every table, by name, sorted. Loads no Spark."""
-    found = [importlib.import_module(f"{__name__}.{name}").SILVER for name in module_names(__path__)]
-    return {table.name: table for table in sorted(found, key=lambda table: table.name)}
+    """Every table by name, sorted. Loads no Spark."""
+    from kshell.spark.silver import brokers, configs, controllers, security, topics  # late: they load record types
+
+    declared = (table for module in (brokers, configs, controllers, security, topics) for table in module.TABLES)
+    return {table.name: table for table in sorted(declared, key=lambda table: table.name)}

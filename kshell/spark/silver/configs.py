@@ -1,68 +1,116 @@
-"""Configs as the log holds them, secrets hidden. A topic's go with it; a hidden value set anew is a version."""
+"""What is set: configs, quotas, finalized features."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
 from kshell.metadata.families.configs import RESOURCE_TYPES
+from kshell.metadata.metadata_version import FEATURE, KRAFT_FEATURE
+from kshell.metadata.names import DEFAULT, LIKE_DEFAULT
 from kshell.metadata.redaction import REDACTED
-from kshell.spark.silver.base.declare import of_the_shell, silver
+from kshell.spark.silver.declaration import SilverTable, of_the_shell, silver
+from kshell.spark.silver.expressions import by_name, named, opened, path_name
+from kshell.spark.silver.topics import LIVES
+from kshell.spark.silver.versions import MOMENT, after, versions, whole_states
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+_CONFIG, _QUOTA, _LEVEL = "CONFIG_RECORD", "CLIENT_QUOTA_RECORD", "FEATURE_LEVEL_RECORD"
+_LABELS = {"client-id": (0, "clientId"), "ip": (1, "ip"), "user": (2, "user")}
+"""Entity type -> its place in an entity's name, and how it is called there."""
+_UNSAFE = r"[\x00-\x1f\x7f-\x9f/%()]"
 
-_CONFIG = "CONFIG_RECORD"
 
-
-def versions(events: DataFrame, before: Mapping[str, DataFrame]) -> DataFrame:
-    """One row a key and its value."""
-    from pyspark.sql import functions as fn
-
-    from kshell.spark.silver.base import payload
-    from kshell.spark.silver.base.states import until_base, versions_of, was
-
-    said = events.where(fn.col("type") == _CONFIG).withColumn("said", payload.opened(_CONFIG))
-    value = fn.col("said.value")
-    columns = {
-        "resourceType": payload.named(RESOURCE_TYPES, fn.col("said.resourceType")),
-        "resourceName": fn.col("said.resourceName"),
-        "name": fn.col("said.name"),
-        "value": value,
+def _configs(table: SilverTable) -> str:
+    """One row per key and its value, secrets hidden: a hidden value that is set again is a version. A topic's configs
+    last no longer than the topic."""
+    said = {
+        "resourceType": named(RESOURCE_TYPES, "said.resourceType"),
+        "resourceName": "said.resourceName",
+        "name": "said.name",
+        "value": "said.value",
     }
-    states = said.select(*payload.state(SILVER, columns, gone=value.isNull(), new=value == REDACTED))
-    rows = until_base(states.unionByName(was(before["configs"], SILVER)), events)
-    return versions_of(_until_removed(rows, events, before["topics"]), SILVER)
+    is_config, is_hidden = f"type = '{_CONFIG}'", f"coalesce(said.value = '{REDACTED}', false)"
+    parts = whole_states(table, opened(_CONFIG), said, gone="said.value IS NULL", new=is_hidden, where=is_config)
+    return f"""
+WITH {parts},
+{LIVES},
+removals AS (
+  SELECT clusterId, topic, sort_array(collect_list({MOMENT})) AS removals
+  FROM (SELECT clusterId, topic, ended.* FROM lives WHERE isRemoved) GROUP BY clusterId, topic
+),
+states AS (
+  SELECT * EXCEPT (endsOffset, endsMs, removal),
+    CASE WHEN removal.atOffset <= endsOffset THEN removal.atOffset ELSE endsOffset END AS endsOffset,
+    CASE WHEN removal.atOffset <= endsOffset THEN removal.atMs ELSE endsMs END AS endsMs
+  FROM (
+    SELECT bounded.*, get(filter(removals, r -> {after("r")}), 0) AS removal
+    FROM bounded LEFT JOIN removals
+      ON bounded.clusterId = removals.clusterId AND resourceType = 'TOPIC' AND resourceName = topic
+  )
+) {versions("states", table)}"""
 
 
-def _until_removed(rows: DataFrame, events: DataFrame, topics: DataFrame) -> DataFrame:
-    """A topic's configs last no longer than the topic."""
-    from pyspark.sql import functions as fn
+def _features(table: SilverTable) -> str:
+    """One row per feature and its level. Level 0 takes one back, but for the metadata.version; kraft.version is told by
+    the voters' records."""
+    said = {"name": "said.name", "level": "said.featureLevel"}
+    gone, where = f"said.featureLevel = 0 AND said.name <> '{FEATURE}'", f"said.name <> '{KRAFT_FEATURE}'"
+    return f"WITH {whole_states(table, opened(_LEVEL), said, gone, where=where)} {versions('bounded', table)}"
 
-    from kshell.spark.silver.base.states import after, moments
-    from kshell.spark.silver.base.topic_lives import topic_lives
 
-    lives = topic_lives(events, topics).where("isRemoved").select("clusterId", "topic", "ended.*")
-    removals = lives.groupBy(fn.col("clusterId"), fn.col("topic").alias("resourceName")).agg(moments("_removed"))
-    joined = rows.join(removals.withColumn("resourceType", fn.lit("TOPIC")), _RESOURCE, "left")
-    removed = fn.get(fn.filter("_removed", after), fn.lit(0))
-    sooner = fn.col("_end").isNotNull() & (fn.col("_end.atOffset") <= fn.col("endsOffset"))
+def _quotas(table: SilverTable) -> str:
+    """One row per limit and its value."""
+    entries = f"transform({by_name('said.entity', 'entityType')}, e -> struct(e.entityType, e.entityName))"
+    entity = f"map_from_entries({entries})"
+    said = {
+        "user": _entity_name(entity, "user"),
+        "clientId": _entity_name(entity, "client-id"),
+        "ip": _entity_name(entity, "ip"),
+        "key": "said.key",
+        "value": "said.value",
+        "entity": entity,
+        "name": _segment("said.entity"),
+    }
+    return f"WITH {whole_states(table, opened(_QUOTA), said, gone='said.remove')} {versions('bounded', table)}"
+
+
+def _entity_name(entity: str, kind: str) -> str:
+    """A name in the entity, as :func:`kshell.metadata.names.entity_name`."""
+    name = f"element_at({entity}, '{kind}')"
     return (
-        joined.withColumn("_end", removed)
-        .withColumn("endsMs", fn.when(sooner, fn.col("_end.atMs")).otherwise(fn.col("endsMs")))
-        .withColumn("endsOffset", fn.when(sooner, fn.col("_end.atOffset")).otherwise(fn.col("endsOffset")))
-        .drop("_end", "_removed")
+        f"CASE WHEN NOT array_contains(map_keys({entity}), '{kind}') THEN NULL"
+        f" WHEN {name} IS NULL THEN '{DEFAULT}'"
+        f" WHEN {name} = '{DEFAULT}' OR {name} RLIKE r'{LIKE_DEFAULT}' THEN {path_name(name, _UNSAFE)} ELSE {name} END"
     )
 
 
-_RESOURCE = ["clusterId", "resourceType", "resourceName"]
+def _segment(entity: str) -> str:
+    """``clientId(x)_user(y)``, as :func:`kshell.metadata.families.quotas.entity_segment`."""
+    places = " ".join(f"WHEN '{kind}' THEN {place}" for kind, (place, _) in _LABELS.items())
+    labels = " ".join(f"WHEN '{kind}' THEN '{label}'" for kind, (_, label) in _LABELS.items())
+    label = f"CASE e.entityType {labels} ELSE {path_name('e.entityType', _UNSAFE)} END"
+    name = f"coalesce({path_name('e.entityName', _UNSAFE)}, '{DEFAULT}')"
+    part = (
+        f"struct(CASE e.entityType {places} ELSE {len(_LABELS)} END AS place, e.entityType AS kind,"
+        f" concat({label}, '(', {name}, ')') AS text)"
+    )
+    return f"array_join(transform(array_sort(transform({entity}, e -> {part})), p -> p.text), '_')"
 
-SILVER = silver(
-    "configs",
-    "what is set, as the log holds it",
-    of_the_shell("configs", "resourceType", "resourceName", "name", "value"),
-    ("resourceType", "resourceName", "name"),
-    (_CONFIG, "TOPIC_RECORD", "REMOVE_TOPIC_RECORD"),
-    versions,
-    ("topics",),
+
+TABLES = (
+    silver(
+        "configs",
+        "what is set, as the log holds it",
+        of_the_shell("configs", "resourceType", "resourceName", "name", "value"),
+        ("resourceType", "resourceName", "name"),
+        (_CONFIG, "TOPIC_RECORD", "REMOVE_TOPIC_RECORD"),
+        _configs,
+        ("topics",),
+    ),
+    silver("features", "the finalized features", of_the_shell("features"), ("name",), (_LEVEL,), _features),
+    silver(
+        "quotas",
+        "the limits of users, clients and addresses",
+        of_the_shell("quotas"),
+        ("name", "key"),
+        (_QUOTA,),
+        _quotas,
+    ),
 )

@@ -6,14 +6,10 @@ the voters are those that the last LeaderChange names. A snapshot names no leade
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from kshell.spark.silver.base.declare import silver, without
+from kshell.spark.silver.declaration import SilverTable, silver, without
+from kshell.spark.silver.expressions import LISTENERS, features, listeners, opened, quoted
+from kshell.spark.silver.versions import BASES, last_of, until_base, versions
 from kshell.tables.declaration import Field
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
 
 _SET, _REMOVED, _LEADER, _VOTERS = (
     "REGISTER_CONTROLLER_RECORD",
@@ -21,157 +17,111 @@ _SET, _REMOVED, _LEADER, _VOTERS = (
     "LEADER_CHANGE",
     "KRAFT_VOTERS",
 )
-_KEPT = ("incarnationId", "zkMigrationReady", "supportedFeatures")
-_LISTENERS = [{"name": "string", "host": "string", "port": "int32", "securityProtocol": "string"}]
-_LISTENER = "array<struct<name:string,host:string,port:int,securityProtocol:string>>"
-
-
-def versions(events: DataFrame, before: Mapping[str, DataFrame]) -> DataFrame:
-    """One row a controller and what was so of it."""
-    from pyspark.sql import functions as fn
-
-    from kshell.spark.silver.base.states import carried, in_era, until_base, versions_of
-
-    rows = until_base(_said(events, before["controllers"]), events)
-    over = in_era(SILVER)
-    rows = rows.select(
-        *("clusterId", "id", "atOffset", "atMs", "sequence", "isNew", "endsOffset", "endsMs"),
-        carried(fn.col("_registered"), over).alias("_registered"),
-        carried(fn.col("_voter"), over).alias("_voter"),
-        carried(fn.col("_named"), over).alias("_named"),
-        carried(fn.col("_leads"), over).alias("_leads"),
-    )
-    by_set, leads = fn.col("_voter").isNotNull(), fn.coalesce("_leads", fn.lit(False))
-    votes = fn.when(by_set, fn.col("_voter.votes")).otherwise(fn.coalesce("_named", fn.lit(False)))
-    registered = fn.col("_registered.incarnationId").isNotNull()
-    gone = ~(registered | votes | leads)
-    points = fn.col("_voter.points")
-    values = {
-        "listeners": fn.when(registered, fn.col("_registered.listeners")).when(fn.size(points) > 0, points),
-        "isLeader": leads,
-        **{name: fn.col(f"_registered.{name}") for name in _KEPT},
-        "isVoter": votes,
-        "voterListeners": points,
-    }
-    told = {name: fn.when(~gone, value) for name, value in values.items()}
-    return versions_of(rows.withColumns(told | {"isGone": gone}), SILVER)
-
-
-def _said(events: DataFrame, before: DataFrame) -> DataFrame:
-    """What an event says of one controller: of each that is named anywhere, where it is about all of them."""
-    from pyspark.sql import functions as fn
-
-    from kshell.spark.silver.base import payload
-
-    kind = fn.col("type")
-    rows = payload.of_types(events, SILVER).withColumns(
-        {
-            "registered": fn.when(kind.isin(_SET, _REMOVED), payload.opened(_SET)),
-            "change": fn.when(kind == _LEADER, payload.opened(_LEADER, "leaderId", "voters")),
-            "quorum": fn.when(kind == _VOTERS, payload.opened(_VOTERS, "voters")),
-        }
-    )
-    changed = fn.transform("change.voters", lambda one: one["voterId"])
-    voting = fn.transform("quorum.voters", lambda one: one["voterId"])
-    own, leader = fn.col("registered.controllerId"), fn.col("change.leaderId")
-    mentioned = fn.filter(
-        fn.flatten(fn.array(_listed(fn.array(own)), _listed(changed), _listed(voting), _listed(fn.array(leader)))),
-        lambda one: one >= 0,
-    )
-    ids = rows.select("clusterId", fn.explode(mentioned).alias("id")).unionByName(before.select("clusterId", "id"))
-    named = rows.join(fn.broadcast(ids.distinct()), "clusterId").where(own.isNull() | (own == fn.col("id")))
-    return named.select(*_MOMENT, *_columns(changed, voting)).unionByName(_was(before, ids))
-
-
-_MOMENT = ("clusterId", "id", "atOffset", "atMs", "sequence")
-
-
-def _listed(ids: Column) -> Column:
-    from pyspark.sql import functions as fn
-
-    return fn.coalesce(ids, fn.array().cast("array<int>"))
-
-
-def _columns(changed: Column, voting: Column) -> list[Column]:
-    """What an event says of the controller ``id``; null is nothing."""
-    from pyspark.sql import functions as fn
-
-    from kshell.spark.silver.base.registration import features, listeners
-
-    kind, one_id = fn.col("type"), fn.col("id")
-    registered = fn.struct(
-        listeners(fn.col("registered.endPoints")).alias("listeners"),
-        fn.col("registered.incarnationId"),
-        fn.col("registered.zkMigrationReady"),
-        features(fn.col("registered.features")).alias("supportedFeatures"),
-    )
-    voter = fn.get(fn.filter("quorum.voters", lambda one: one["voterId"] == one_id), fn.lit(0))
-    points = fn.transform(
-        voter["endpoints"],
-        lambda one: fn.struct(one["name"], one["host"], one["port"], fn.lit(None).cast("string")),
-    )
-    is_voter = fn.array_contains(voting, one_id)
-    return [
-        fn.lit(False).alias("isNew"),
-        fn.when(kind.isin(_SET, _REMOVED), registered).alias("_registered"),
-        fn.when(kind == _VOTERS, fn.struct(is_voter.alias("votes"), points.cast(_LISTENER).alias("points"))).alias(
-            "_voter"
-        ),
-        fn.when(kind == _LEADER, fn.array_contains(changed, one_id)).alias("_named"),
-        fn.when(kind == _LEADER, fn.col("change.leaderId") == one_id).alias("_leads"),
-    ]
-
-
-def _was(before: DataFrame, ids: DataFrame) -> DataFrame:
-    """What was so before, of each controller that is named anywhere: of others, only whether there is a voter set."""
-    from pyspark.sql import functions as fn
-
-    from kshell.spark.silver.base.states import BEFORE
-
-    sets = before.where(fn.col("voterListeners").isNotNull()).select("clusterId").distinct()
-    sets = sets.withColumn("_hasSet", fn.lit(True))
-    known = ids.distinct().join(before.drop("isCurrent"), ["clusterId", "id"], "left")
-    known = known.join(fn.broadcast(sets), "clusterId", "left")
-    has_set = fn.coalesce("_hasSet", fn.lit(False))
-    is_there = fn.col("validFromOffset").isNotNull()
-    registered = fn.struct("listeners", *_KEPT)
-    return known.where(is_there | has_set).select(
-        "clusterId",
-        "id",
-        fn.coalesce("validFromOffset", fn.lit(_ALWAYS)).alias("atOffset"),
-        fn.col("validFromMs").alias("atMs"),
-        fn.lit(BEFORE).cast("long").alias("sequence"),
-        fn.lit(False).alias("isNew"),
-        fn.when(fn.col("incarnationId").isNotNull(), registered).alias("_registered"),
-        fn.when(
-            has_set,
-            fn.struct(
-                fn.col("voterListeners").isNotNull().alias("votes"),
-                fn.col("voterListeners").alias("points"),
-            ),
-        ).alias("_voter"),
-        fn.when(is_there, fn.col("isVoter")).alias("_named"),
-        fn.when(is_there, fn.col("isLeader")).alias("_leads"),
-    )
-
-
-_ALWAYS = -(1 << 63)
+_NO_IDS = "cast(array() AS array<int>)"
+_ALWAYS = "cast(-9223372036854775808 AS bigint)"
 """Since when something is not there that never was."""
+_REGISTRATION = ("listeners", "incarnationId", "zkMigrationReady", "supportedFeatures")
 
-SILVER = silver(
-    "controllers",
-    "the controllers that the log names: registered, voters, the leader",
-    (
-        *without("controllers", "address"),
-        Field("isVoter", "boolean", "whether the log names it as a voter"),
-        Field(
-            "voterListeners",
-            _LISTENERS,
-            "where the voter set says that it can be reached; null where no voter set names it (kraft.version 0)",
-            True,
+
+def _controllers(table: SilverTable) -> str:
+    """One row per controller and what was so of it."""
+    endpoints = "transform(voter.endpoints, p -> struct(p.name, p.host, p.port, cast(NULL AS string)))"
+    registered = f"""named_struct('listeners', {listeners("registered.endPoints")},
+      'incarnationId', registered.incarnationId, 'zkMigrationReady', registered.zkMigrationReady,
+      'supportedFeatures', {features("registered.features")})"""
+    values = {
+        "listeners": "CASE WHEN isRegistered THEN registered.listeners"
+        " WHEN size(voter.points) > 0 THEN voter.points END",
+        "isLeader": "leads",
+        **{name: f"registered.{name}" for name in _REGISTRATION[1:]},
+        "isVoter": "votes",
+        "voterListeners": "voter.points",
+    }
+    is_there = "isRegistered OR votes OR leads"
+    shown = ", ".join(f"CASE WHEN {is_there} THEN {value} END AS {name}" for name, value in values.items())
+    return f"""
+WITH {BASES},
+opened AS (
+  SELECT *,
+    CASE WHEN type IN ('{_SET}', '{_REMOVED}') THEN {opened(_SET)} END AS registered,
+    CASE WHEN type = '{_LEADER}' THEN {opened(_LEADER, "leaderId", "voters")} END AS change,
+    CASE WHEN type = '{_VOTERS}' THEN {opened(_VOTERS, "voters")} END AS quorum
+  FROM {{events}} WHERE type IN ({quoted(table.record_types)})
+),
+ids AS (
+  -- a record about all controllers says something of each that is named anywhere
+  SELECT clusterId, explode(filter(flatten(array(
+      coalesce(array(registered.controllerId), {_NO_IDS}), coalesce(change.voters.voterId, {_NO_IDS}),
+      coalesce(quorum.voters.voterId, {_NO_IDS}), coalesce(array(change.leaderId), {_NO_IDS}))), i -> i >= 0)) AS id
+  FROM opened
+  UNION SELECT clusterId, id FROM {{controllers}}
+),
+named AS (
+  SELECT /*+ BROADCAST(ids) */ opened.*, id, get(filter(quorum.voters, v -> v.voterId = id), 0) AS voter
+  FROM opened JOIN ids ON opened.clusterId = ids.clusterId
+  WHERE registered.controllerId IS NULL OR registered.controllerId = id
+),
+voter_sets AS (
+  SELECT DISTINCT clusterId, true AS hasSet FROM {{controllers}} WHERE voterListeners IS NOT NULL
+),
+said AS (
+  -- what each record says of the controller `id`; null is nothing
+  SELECT clusterId, id, atOffset, atMs, sequence,
+    CASE WHEN type IN ('{_SET}', '{_REMOVED}') THEN {registered} END AS registered,
+    CASE WHEN type = '{_VOTERS}' THEN named_struct('votes', array_contains(quorum.voters.voterId, id),
+      'points', cast({endpoints} AS {LISTENERS})) END AS voter,
+    CASE WHEN type = '{_LEADER}' THEN array_contains(change.voters.voterId, id) END AS isNamed,
+    CASE WHEN type = '{_LEADER}' THEN change.leaderId = id END AS leads
+  FROM named
+  UNION ALL
+  -- what was so before; of controllers that were not there, only whether there is a voter set
+  SELECT ids.clusterId, ids.id, coalesce(validFromOffset, {_ALWAYS}), validFromMs, -1L,
+    CASE WHEN incarnationId IS NOT NULL THEN struct({", ".join(_REGISTRATION)}) END,
+    CASE WHEN hasSet THEN struct(voterListeners IS NOT NULL AS votes, voterListeners AS points) END,
+    CASE WHEN validFromOffset IS NOT NULL THEN isVoter END,
+    CASE WHEN validFromOffset IS NOT NULL THEN isLeader END
+  FROM ids
+    LEFT JOIN {{controllers}} c ON ids.clusterId = c.clusterId AND ids.id = c.id
+    LEFT JOIN voter_sets ON ids.clusterId = voter_sets.clusterId
+  WHERE validFromOffset IS NOT NULL OR hasSet
+),
+bounded AS ({until_base("said")}
+),
+running AS (
+  SELECT clusterId, id, atOffset, atMs, sequence, false AS isNew, endsOffset, endsMs,
+    {last_of("registered", table)} AS registered, {last_of("voter", table)} AS voter,
+    {last_of("isNamed", table)} AS isNamed, coalesce({last_of("leads", table)}, false) AS leads
+  FROM bounded
+),
+judged AS (
+  SELECT *, registered.incarnationId IS NOT NULL AS isRegistered,
+    CASE WHEN voter IS NOT NULL THEN voter.votes ELSE coalesce(isNamed, false) END AS votes
+  FROM running
+),
+states AS (
+  SELECT clusterId, id, atOffset, atMs, sequence, isNew, endsOffset, endsMs,
+    NOT ({is_there}) AS isGone,
+    {shown}
+  FROM judged
+) {versions("states", table)}"""
+
+
+TABLES = (
+    silver(
+        "controllers",
+        "the controllers that the log names: registered, voters, the leader",
+        (
+            *without("controllers", "address"),
+            Field("isVoter", "boolean", "whether the log names it as a voter"),
+            Field(
+                "voterListeners",
+                [{"name": "string", "host": "string", "port": "int32", "securityProtocol": "string"}],
+                "where the voter set says that it can be reached; null where no voter set names it (kraft.version 0)",
+                True,
+            ),
         ),
+        ("id",),
+        (_SET, _REMOVED, _LEADER, _VOTERS),
+        _controllers,
     ),
-    ("id",),
-    (_SET, _REMOVED, _LEADER, _VOTERS),
-    versions,
 )

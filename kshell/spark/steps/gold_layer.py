@@ -80,7 +80,7 @@ class GoldLayer:
         with self._sharing.setdefault(shared.name, threading.Lock()):
             if shared.name not in self._shared:
                 made = shared.make({need: self._input(shared.settles, need) for need in shared.needs})
-                self._shared[shared.name] = made.localCheckpoint()
+                self._shared[shared.name] = self._warehouse.materialized(made)
         return self._shared[shared.name]
 
     def _input(self, period: str, need: str, itself: str | None = None) -> DataFrame:

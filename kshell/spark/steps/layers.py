@@ -14,8 +14,8 @@ from kshell.spark import gold, silver
 from kshell.spark.gold.base.declared import CARRIED
 from kshell.spark.gold.base.times import LAST_MS
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
-from kshell.spark.silver.base.declare import SilverTable
-from kshell.spark.silver.base.effective import ERA_FIELDS, effective, held_from
+from kshell.spark.silver.declaration import SilverTable
+from kshell.spark.silver.events import ERA_FIELDS, effective, held_from
 from kshell.spark.steps import ingest
 from kshell.spark.steps.at_once import Work, at_once
 from kshell.spark.steps.damage import HINT, bad_of, check, of_all, without_logs
@@ -208,7 +208,7 @@ class Step:
         frame = frame_of(self._spark, ERA_FIELDS, eras)
         records = self._with_held()
         # Not cached: a cached frame brings its whole plan into the ten that stand on it, and each is planned anew.
-        events = effective(records, frame).localCheckpoint()
+        events = self._warehouse.materialized(effective(records, frame))
         at_once(
             [
                 self._extending(table, events, clusters)

@@ -153,6 +153,15 @@ class DataFileWriter(NamedTuple):
             with self._opened(file) as parquet:
                 yield from self._read(parquet, file)
 
+    def rows_of(self, files: Iterable[DataFile], clusters: Collection[str] | None = None) -> Any:
+        """All of their rows, or those of some clusters, as one ``pyarrow.Table``. Raises DataError."""
+        arrow, compute = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.compute")
+        parts = [*self.read(files)]
+        rows = arrow.concat_tables(parts) if parts else schema(arrow, self.fields).empty_table()
+        if clusters is None:
+            return rows
+        return rows.filter(compute.is_in(rows.column(CLUSTER), value_set=arrow.array(clusters, arrow.string())))
+
     def remove(self, files: Iterable[DataFile]) -> None:
         """Removes files that no commit has named. One that stays is in nobody's way."""
         system, root = file_system(self.table)

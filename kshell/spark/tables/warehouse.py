@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kshell.errors import CommandError, DataError, UsageError
 from kshell.sources import remote
+from kshell.spark.failures import of_task
 from kshell.spark.schemas import spark_columns, spark_schema
 from kshell.spark.steps.spread import PICKLED, collected, pickled, spread
 from kshell.spark.tables import catalog
@@ -44,6 +45,10 @@ _MOST_SMALL_FILES = 4
 """Files below so many bytes that a part of a table may have; when there are more, a commit makes one of them."""
 _MOST_REPEATED = 10_000
 """Keys that are in several files of a step: more are not counted."""
+_FEW_ROWS = 20_000
+"""Rows up to which the driver reads files itself and Spark gets a local relation: no job and no Python worker."""
+_FEW_RECORDS = 200_000
+"""Records in the tables up to which rows of every other table are few enough for the driver to write them itself."""
 _THREADS = 8
 """Tables that are committed at once: each is a few requests, in a store of some ten milliseconds."""
 _UNSUITABLE = re.compile(r"%[0-9A-Fa-f]{2}|[\\\x00-\x1f\ud800-\udfff]|/_delta_log(?=/|$)")
@@ -77,6 +82,8 @@ class Warehouse:
         self._breaches: dict[str, list[Breach]] = {}
         self.breaches: list[dict[str, Any]] = []
         """Rows of ``breaches`` that the last committed step has written."""
+        self._local: dict[tuple[str, ...], DataFrame] = {}
+        """Frames of few rows, by table, clusters and files: what a step reads often is loaded once."""
         self._clusters = self._known_clusters()
         """Those whose rows may be in the tables."""
         self._is_writer = False
@@ -149,8 +156,9 @@ class Warehouse:
     def _frame(self, spec: TableSpec, files: Sequence[DataFile], clusters: Collection[str] | None) -> DataFrame:
         if clusters is not None:
             files = [file for file in files if file.may_hold(clusters)]
-        if not files:
-            return empty(self.spark, spec.fields)
+            clusters = None if self._clusters <= set(clusters) else sorted(clusters)
+        if sum(file.rows for file in files) <= _FEW_ROWS:
+            return self._local_frame(spec, files, clusters)
         schema, root = spark_schema(spec.fields), f"{self.place}/{spec.path}"
         if remote.is_remote(self.place):
             # Tasks read a store as they write it; Spark's own reader would need a connector on its class path.
@@ -168,9 +176,29 @@ class Warehouse:
                 raise lost_file(f"{root}/{gone.path}") from error
             if frame.columns != schema.names:  # the column of directories comes last
                 frame = frame.select(*schema.names)
-        if clusters is None or self._clusters <= set(clusters):
-            return frame
-        return frame.where(frame[CLUSTER].isin(sorted(clusters)))
+        return frame if clusters is None else frame.where(frame[CLUSTER].isin(clusters))
+
+    def _local_frame(self, spec: TableSpec, files: Sequence[DataFile], clusters: Sequence[str] | None) -> DataFrame:
+        """The rows of files that have few, read here."""
+        key = (spec.name, *(file.path for file in files), "of", *(clusters or ()))
+        if key not in self._local:
+            rows = self._new_table(spec).writer.rows_of(files, clusters)
+            self._local[key] = (
+                self.spark.createDataFrame(rows, spark_schema(spec.fields))
+                if rows.num_rows
+                else empty(self.spark, spec.fields)
+            )
+        return self._local[key]
+
+    def materialized(self, frame: DataFrame) -> DataFrame:
+        """The same rows, computed now and once: a plan that stands on them does not contain theirs."""
+        if not self._is_small():
+            return frame.localCheckpoint()
+        return self.spark.createDataFrame(_computed(frame))
+
+    def _is_small(self) -> bool:
+        """Whether all that a step reads and writes fits the driver: rows follow the records that they are made of."""
+        return sum(file.rows for file in self.table(catalog.RECORDS).files.values()) <= _FEW_RECORDS
 
     # --- writing ---
 
@@ -203,7 +231,7 @@ class Warehouse:
         for table in self._tables.values():
             table.writer.remove(table.written_files())
             table.reset()
-        self._rows, self._breaches, self.step = {}, {}, 0
+        self._rows, self._breaches, self._local, self.step = {}, {}, {}, 0
         self._clusters = self._known_clusters()
 
     def _known_clusters(self) -> set[str]:
@@ -344,9 +372,14 @@ class Warehouse:
             return dict(zip(names, pool.map(work, names), strict=True))
 
     def _written(self, name: str, frame: DataFrame) -> list[DataFile]:
-        """The rows of a frame as files, by its tasks."""
-        made = catalog.as_declared(catalog.table(name), frame)
-        written = collected(made.mapInArrow(_Writing(self.writer(name)), PICKLED))
+        """The rows of a frame as files: written by its tasks, or here where all that there is is little."""
+        spec, writer = catalog.table(name), self.writer(name)
+        catalog.check_types(spec, frame)
+        names = [field.name for field in spec.fields]
+        if self._is_small():
+            return writer.write_frame(_computed(frame).select(names).to_batches())
+        made = frame if frame.columns == names else frame.select(*names)
+        written = collected(made.mapInArrow(_Writing(writer), PICKLED))
         return [file for files in written for file in files]
 
     def _remove(self, table: Table, files: Iterable[DataFile], clusters: Collection[str]) -> None:
@@ -425,6 +458,23 @@ class Warehouse:
         """Makes a step of versions that upkeep has made."""
         self.state = self.log.done(self.step, action, self._with_versions(self.state))
         self.abandon()
+
+
+def _computed(frame: DataFrame) -> Any:
+    """The rows of a frame as a ``pyarrow.Table``. Raises CommandError for what is known to keep tasks from their work."""
+    # Arrow takes no struct that is null and whose fields must not be; as text a type says nothing of nulls.
+    columns = [
+        f"cast({field.name} as {field.dataType.simpleString()}) as {field.name}"
+        if '"nullable":false' in field.dataType.json()
+        else field.name
+        for field in frame.schema.fields
+    ]
+    try:
+        return (frame if columns == frame.columns else frame.selectExpr(*columns)).toArrow()
+    except Exception as error:
+        if (known := of_task(error)) is not None:
+            raise known from error
+        raise
 
 
 def empty(spark: SparkSession, fields: Sequence[Field]) -> DataFrame:

@@ -16,7 +16,7 @@ from kshell.metadata.min_isr import CONFIG as MIN_ISR
 from kshell.metadata.min_isr import NUMBER
 from kshell.spark import silver
 from kshell.spark.schemas import spark_schema
-from kshell.spark.silver.base.declare import CLUSTER
+from kshell.spark.silver.declaration import CLUSTER
 from kshell.spark.steps.few_rows import frame_of
 from kshell.spark.views.config_facts import with_facts
 from kshell.tables.declaration import Field, tables

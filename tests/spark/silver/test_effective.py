@@ -33,7 +33,7 @@ def record(offset: int, kind: str, cluster: str = "c", **more: Any) -> tuple[Any
 
 def frames(spark: Any, records: list[Any], *eras: tuple[str, str | None, int, int]) -> tuple[Any, Any]:
     """Records and eras as Spark has them."""
-    from kshell.spark.silver.base.effective import ERA_FIELDS
+    from kshell.spark.silver.events import ERA_FIELDS
 
     return spark.createDataFrame(records, spark_schema(RECORD_FIELDS)), spark.createDataFrame(
         list(eras), spark_schema(ERA_FIELDS)
@@ -51,7 +51,7 @@ _LOG = [
 def test_transactions_take_effect_at_their_end_or_not_at_all(spark: Any) -> None:
     from pyspark.testing import assertDataFrameEqual
 
-    from kshell.spark.silver.base.effective import effective, held_from
+    from kshell.spark.silver.events import effective, held_from
 
     other = [record(0, "A", "d"), record(1, "B", "d")]
     rows, eras = frames(spark, _LOG + other, ("c", None, 0, 3005), ("d", None, 0, 1))
@@ -65,7 +65,7 @@ def test_transactions_take_effect_at_their_end_or_not_at_all(spark: Any) -> None
 
 
 def test_what_is_given_again_takes_effect_once(spark: Any) -> None:
-    from kshell.spark.silver.base.effective import effective, held_from
+    from kshell.spark.silver.events import effective, held_from
 
     rows, eras = frames(spark, [row for row in _LOG if row[5] >= 13], ("c", None, 15, 3004))
     found = {(row.type, row.atOffset) for row in effective(rows, eras).collect()}
@@ -76,7 +76,7 @@ def test_what_is_given_again_takes_effect_once(spark: Any) -> None:
 
 
 def test_a_base_is_a_state_at_the_offset_before_its_end(spark: Any) -> None:
-    from kshell.spark.silver.base.effective import effective, held_from
+    from kshell.spark.silver.events import effective, held_from
 
     header = '{"version":0,"lastContainedLogTimestamp":77}'
     base = [

@@ -110,7 +110,7 @@ def _advance(
     spark: Any, rows: Any, eras: list[ReplayRange], before: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """(versions by table, cluster -> where a transaction is open at the end)."""
-    from kshell.spark.silver.base.effective import ERA_FIELDS, effective, held_from
+    from kshell.spark.silver.events import ERA_FIELDS, effective, held_from
 
     frame = _frame(spark, ERA_FIELDS, eras)
     events = effective(rows, frame).localCheckpoint()  # a plan of its own for each table: it is looked at often

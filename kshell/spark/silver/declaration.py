@@ -1,4 +1,4 @@
-"""What a silver table declares: columns, key, the record types that it is made of, and how."""
+"""What a silver table declares: columns, key, the record types that it is made of, and the query that makes it."""
 
 from __future__ import annotations
 
@@ -24,21 +24,18 @@ snapshot holds is so from the offset before the snapshot's end."""
 BASE = "SNAPSHOT_HEADER"
 """The record that a base snapshot begins with: what was before, and is not in the snapshot, ends there."""
 
-Versions = Callable[["DataFrame", Mapping[str, "DataFrame"]], "DataFrame"]
-"""(events, current rows of silver tables by name) -> the table's rows."""
-
 
 class SilverTable(NamedTuple):
-    """A table with one row a version of what its key names.
+    """A table with one row per version of what its key names.
 
-    ``fields``: all columns, the key's among them. ``keys``: names without ``clusterId``. ``types``: record types that
-    can change it; without one of those among the events it stays as it is. ``needs``: other silver tables whose
-    current rows ``versions`` asks for, beside its own.
-
-    ``versions(events, before)``: ``events`` is what :func:`~kshell.spark.silver.base.effective.effective` gives (of
-    any types); ``before`` has, by table's name, the rows with ``isCurrent`` of the clusters that are in ``events``:
-    of the table itself and of all ``needs``, as they were before the events; a DataFrame without rows where there are
-    none. Gives the rows of ``before``, closed where they ended, and the new ones.
+    Attributes:
+        fields: all columns, those of the key among them.
+        keys: names of columns, without ``clusterId``.
+        types: record types that can change the table; without one of those among the events it stays unchanged.
+        query: SQL that gives the rows: those of before, closed where they ended, and the new ones. It reads
+            ``{events}`` (:data:`~kshell.spark.silver.events.EVENT_FIELDS`, of any types) and, by the name of the
+            table, the current rows as they were before the events: its own and those of all ``needs``.
+        needs: other silver tables whose current rows the query reads.
     """
 
     name: str
@@ -46,14 +43,28 @@ class SilverTable(NamedTuple):
     fields: tuple[Field, ...]
     keys: tuple[str, ...]
     types: tuple[str, ...]
-    versions: Versions
+    query: Callable[[SilverTable], str]
     needs: tuple[str, ...] = ()
 
     @property
     def values(self) -> tuple[Field, ...]:
         """The columns that are neither cluster nor key nor about the version."""
-        told = {CLUSTER.name, *self.keys, *(field.name for field in VERSION)}
-        return tuple(field for field in self.fields if field.name not in told)
+        rest = {CLUSTER.name, *self.keys, *(field.name for field in VERSION)}
+        return tuple(field for field in self.fields if field.name not in rest)
+
+    @property
+    def record_types(self) -> tuple[str, ...]:
+        """The types whose records say something of a key."""
+        return tuple(name for name in self.types if name != BASE)
+
+    def versions(self, events: DataFrame, before: Mapping[str, DataFrame]) -> DataFrame:
+        """The table's rows.
+
+        Args:
+            events: records that take effect, of the clusters that are concerned.
+            before: by name of a table, its current rows of those clusters; without rows where there are none.
+        """
+        return events.sparkSession.sql(self.query(self), None, events=events, **before)
 
 
 def silver(
@@ -62,11 +73,11 @@ def silver(
     fields: tuple[Field, ...],
     keys: tuple[str, ...],
     types: tuple[str, ...],
-    versions: Versions,
+    query: Callable[[SilverTable], str],
     needs: tuple[str, ...] = (),
 ) -> SilverTable:
     """A table with those columns, its cluster before them and its version's columns after."""
-    return SilverTable(name, summary, (CLUSTER, *fields, *VERSION), keys, (*types, BASE), versions, needs)
+    return SilverTable(name, summary, (CLUSTER, *fields, *VERSION), keys, (*types, BASE), query, needs)
 
 
 def of_the_shell(table: str, *names: str) -> tuple[Field, ...]:

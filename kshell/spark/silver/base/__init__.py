@@ -1,1 +1,0 @@
-"""What silver tables are made of: their declaration, records that take effect, and versions out of them."""

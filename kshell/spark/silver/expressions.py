@@ -1,0 +1,67 @@
+"""SQL that several tables need: the fields of records, Kafka's names of codes, names in paths, lists of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from kshell.metadata.values import SECURITY_PROTOCOLS
+from kshell.spark.schemas import column_name, record_fields, spark_columns
+from kshell.tables.declaration import Field
+
+UNSAFE = r"[\x00-\x1f\x7f-\x9f/%]"
+"""Characters that a name has no room for in a path."""
+LISTENERS = "array<struct<name:string,host:string,port:int,securityProtocol:string>>"
+_FEATURES = "map<string,struct<min:smallint,max:smallint>>"
+
+
+def opened(record_type: str, *names: str) -> str:
+    """The fields of a record as a struct; with ``names`` only those. Fields that the record does not write are null.
+
+    A type with a field that is named like a column of ``records`` (``epoch``) must be given ``names``.
+    """
+    declared = {field.name: field for field in record_fields(record_type)}
+    wanted = names or tuple(name for name in declared if declared[name].type != "json")
+    fields = [Field(name, declared[column_name(name)].type, "") for name in wanted]
+    return f"from_json(data, '{', '.join(f'{name} {kind}' for name, kind in spark_columns(fields))}')"
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Texts as a list for ``IN``."""
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def named(names: Mapping[int, str], code: str) -> str:
+    """Kafka's name of a code, as :func:`kshell.metadata.values.enum_name`."""
+    cases = " ".join(f"WHEN {number} THEN '{name}'" for number, name in names.items())
+    return f"CASE {code} {cases} ELSE concat('UNKNOWN(', cast({code} AS string), ')') END"
+
+
+def by_name(structs: str, name: str) -> str:
+    """A list of structs sorted by the string ``name``; of several with one name the last."""
+    numbered = f"transform({structs}, (s, i) -> struct(s.{name} AS name, i AS at))"
+    last = f"filter({numbered}, s -> NOT exists({numbered}, other -> other.name = s.name AND other.at > s.at))"
+    return f"transform(array_sort({last}), s -> get({structs}, s.at))"
+
+
+def path_name(name: str, unsafe: str = UNSAFE) -> str:
+    """A name as a path segment, as :func:`kshell.metadata.names.encode_name`."""
+    percent = "regexp_replace(hex(encode(c, 'UTF-8')), '(..)', '%$1')"
+    letters = f"transform(split({name}, ''), c -> CASE WHEN c RLIKE r'{unsafe}' THEN {percent} ELSE c END)"
+    return (
+        f"CASE WHEN {name} = '' THEN '<empty>'"
+        f" WHEN {name} IN ('.', '..') THEN replace({name}, '.', '%2E')"
+        f" WHEN {name} IN ('<default>', '<empty>') THEN concat('%3C', substring({name}, 2, 9))"
+        f" WHEN {name} RLIKE r'{unsafe}' THEN array_join({letters}, '') ELSE {name} END"
+    )
+
+
+def listeners(points: str) -> str:
+    """End points of a registration as the shell lists them: sorted by name, each once."""
+    protocol = named(SECURITY_PROTOCOLS, "p.securityProtocol")
+    return f"transform({by_name(points, 'name')}, p -> struct(p.name, p.host, p.port, {protocol} AS securityProtocol))"
+
+
+def features(levels: str) -> str:
+    """Feature -> the levels that a node supports."""
+    entry = "struct(f.name, struct(f.minSupportedVersion AS min, f.maxSupportedVersion AS max))"
+    return f"cast(map_from_entries(transform({by_name(levels, 'name')}, f -> {entry})) AS {_FEATURES})"

@@ -1,0 +1,56 @@
+"""Who may do what: access control entries, SCRAM credentials, delegation tokens."""
+
+from __future__ import annotations
+
+from kshell.metadata.families.acls import OPERATIONS, PATTERN_TYPES, PERMISSION_TYPES, RESOURCE_TYPES
+from kshell.metadata.families.scram import MECHANISMS
+from kshell.spark.silver.declaration import SilverTable, of_the_shell, silver
+from kshell.spark.silver.expressions import named, opened
+from kshell.spark.silver.versions import set_and_removed, versions, whole_states
+
+_ACL, _REMOVED_ACL = "ACCESS_CONTROL_ENTRY_RECORD", "REMOVE_ACCESS_CONTROL_ENTRY_RECORD"
+_CREDENTIAL, _REMOVED_CREDENTIAL = "USER_SCRAM_CREDENTIAL_RECORD", "REMOVE_USER_SCRAM_CREDENTIAL_RECORD"
+_TOKEN, _REMOVED_TOKEN = "DELEGATION_TOKEN_RECORD", "REMOVE_DELEGATION_TOKEN_RECORD"
+_CODES = {
+    "resourceType": RESOURCE_TYPES,
+    "patternType": PATTERN_TYPES,
+    "operation": OPERATIONS,
+    "permissionType": PERMISSION_TYPES,
+}
+_TOKEN_FIELDS = {"tokenRequester": "requester", "expiryTimestamp": "expirationTimestamp"}
+"""Columns that the record names otherwise."""
+
+
+def _acls(table: SilverTable) -> str:
+    """One row per entry and the time that it was there: entries are added and removed by id, never changed."""
+    said = {field.name: f"said.{field.name}" for field in of_the_shell("acls")}
+    said |= {name: named(codes, said[name]) for name, codes in _CODES.items()}
+    return set_and_removed(table, _ACL, said, _REMOVED_ACL)
+
+
+def _users(table: SilverTable) -> str:
+    """One row per credential. All but the iterations is secret: a credential that was set again is a new version."""
+    said = {"name": "said.name", "mechanism": named(MECHANISMS, "said.mechanism"), "iterations": "said.iterations"}
+    payload = opened(_CREDENTIAL, "name", "mechanism", "iterations")
+    parts = whole_states(table, payload, said, gone=f"type = '{_REMOVED_CREDENTIAL}'", new="true")
+    return f"WITH {parts} {versions('bounded', table)}"
+
+
+def _tokens(table: SilverTable) -> str:
+    """One row per token and its times. A renewal is a new version."""
+    said = {field.name: f"said.{_TOKEN_FIELDS.get(field.name, field.name)}" for field in of_the_shell("tokens")}
+    return set_and_removed(table, _TOKEN, said, _REMOVED_TOKEN)
+
+
+TABLES = (
+    silver("acls", "the access control entries", of_the_shell("acls"), ("id",), (_ACL, _REMOVED_ACL), _acls),
+    silver(
+        "users",
+        "the users with SCRAM credentials",
+        of_the_shell("users"),
+        ("name", "mechanism"),
+        (_CREDENTIAL, _REMOVED_CREDENTIAL),
+        _users,
+    ),
+    silver("tokens", "the delegation tokens", of_the_shell("tokens"), ("tokenId",), (_TOKEN, _REMOVED_TOKEN), _tokens),
+)
