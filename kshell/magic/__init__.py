@@ -1,7 +1,8 @@
 """``%kafka`` and ``%%kafka``: the shell in IPython and Jupyter (``%load_ext kshell``).
 
 A line of a cell comes in (``lines``, ``interpolate``), ``notebook`` runs it on one of its ``sessions``, and a
-:class:`kshell.result.Result` goes out, shown by ``display`` or, without end, by ``live``. Only here is IPython imported.
+:class:`kshell.result.Result` goes out, shown by ``display`` or, where it has no end, by ``live``. Only this package
+imports IPython.
 """
 
 from __future__ import annotations
