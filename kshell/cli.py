@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 from kshell.engine import registry
 from kshell.engine.arguments import SHAPING, parse_options
 from kshell.engine.declaration import Flag
-from kshell.engine.execution import Call, prepare, prepare_words
-from kshell.engine.front_end import Engine
+from kshell.engine.execution import Call, Engine, prepare, prepare_words
 from kshell.engine.result import Exit, Text
 from kshell.engine.session import Session
 from kshell.engine.source_flags import PROPERTIES, SOURCES, given_sources

@@ -19,11 +19,11 @@ from pathlib import Path
 
 from kshell.engine import registry, usage
 from kshell.engine.arguments import SHAPING
-from kshell.engine.conditions import CONDITIONS
 from kshell.engine.declaration import Command
 from kshell.engine.execution import prepare
 from kshell.engine.result import Exit, Many, Nothing, Result
 from kshell.engine.session import Session
+from kshell.engine.usage import CONDITIONS
 from kshell.engine.walk import walk
 from kshell.errors import KshellError
 from kshell.metadata.records import record_types

@@ -85,3 +85,11 @@ def test_importing_the_package_imports_little() -> None:
     code = "import sys, kshell; print(sorted(m for m in sys.modules if m.startswith('kshell')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['kshell', 'kshell.version']"
+
+
+def test_the_remarks_of_a_command_are_not_those_of_the_next() -> None:
+    """``pwd`` reads nothing, so it has nothing to remark on, whatever ran before it."""
+    session = kshell.open(DIRECTORY)
+    remarks = [note for note in session.run("configs --effective").notes if "needs -q or -b" in note]
+    assert remarks
+    assert remarks[0] not in session.run("pwd").notes

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from kshell.engine import registry, usage
-from kshell.engine.conditions import CONDITIONS
+from kshell.engine.usage import CONDITIONS
 from kshell.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:

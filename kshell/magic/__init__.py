@@ -1,4 +1,9 @@
-"""``%kafka`` and ``%%kafka``: the shell in IPython and Jupyter (``%load_ext kshell``)."""
+"""``%kafka`` and ``%%kafka``: the shell in IPython and Jupyter (``%load_ext kshell``).
+
+A line of a cell comes in (``lines``, ``interpolate``), ``notebook`` runs it on one of its ``sessions``, and a
+:class:`kshell.result.Result` goes out, shown by ``display`` or, where it has no end, by ``live``. Only this package
+imports IPython.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +18,8 @@ _ATTRIBUTE = "_kshell_notebook"
 def load(ip: InteractiveShell) -> None:
     """Registers the magics, completion in their lines, and how results show themselves. Sessions outlive a reload."""
     from kshell.magic.display import install
-    from kshell.magic.magics import KafkaMagics
     from kshell.magic.matcher import matcher
-    from kshell.magic.notebook import Notebook
+    from kshell.magic.notebook import KafkaMagics, Notebook
     from kshell.result import Result
 
     unload(ip)

@@ -7,15 +7,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.execution import Call, prepare_line
-from kshell.engine.front_end import time_limit
+from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope, no_var_expand
+
+from kshell.engine.execution import Call, prepare_line, time_limit
 from kshell.engine.result import Exit, Frames, Many, Nothing, Rows, Text, Value
 from kshell.engine.result import Result as Answer
 from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED, CommandError, Interrupted, UsageError
 from kshell.magic import live
 from kshell.magic.display import short, show, tell
-from kshell.magic.help import USAGE
 from kshell.magic.lines import CellLine, Split, check_name, parse_cell_line, take_option, typed_line
 from kshell.magic.sessions import Sessions
 from kshell.render.output import emit
@@ -24,6 +24,24 @@ from kshell.tree.image import iso
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
+
+
+USAGE = """\
+### %kafka
+
+| line | what it does |
+| --- | --- |
+| `%kafka connect -d DIR` | opens a directory; or `-q` controllers, `-b` brokers, `--context NAME`, `--demo` |
+| `%kafka COMMAND …` | runs a command; `%kafka help` lists them |
+| `x = %kafka COMMAND …` | keeps the result: `x.df`, `x.rows`, `x.plot()`, `x.diff(y)`, `x.to_json()` |
+| `%kafka COMMAND … --into x` | the same, and shows nothing |
+| `%%kafka` | runs the lines below it, one command a line |
+| `%kafka -l` | lists the open sessions; `--context NAME` runs a line on one, `--close [NAME]` closes it |
+
+`{{expr}}` stands for the value of a Python expression, as one argument; `--no-interp` switches that off. Everything
+else is the shell's own grammar: quotes, globs, `> FILE`, `| PROGRAM`, `# comments`. A `;` at the end shows nothing.
+"""
+
 
 Names = dict[str, Any]
 
@@ -250,3 +268,22 @@ def _connected(session: Session) -> Answer:
             "timeMs": provenance.timestamp,
         },
     )
+
+
+@magics_class
+class KafkaMagics(Magics):
+    """``%kafka`` and ``%%kafka``."""
+
+    def __init__(self, ip: InteractiveShell, notebook: Notebook) -> None:
+        super().__init__(ip)
+        self._notebook = notebook
+
+    # IPython would replace $name and {name} by itself; here only {{expr}} is Python's.
+    @no_var_expand
+    @needs_local_scope
+    @line_cell_magic
+    def kafka(self, line: str, cell: str | None = None, local_ns: dict[str, Any] | None = None) -> Result:
+        """Kafka's metadata: ``%kafka --help`` says how it is used, ``%kafka help`` what there is."""
+        if cell is None:
+            return self._notebook.line(line, local_ns)
+        return self._notebook.cell(line, cell, local_ns)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 
 from kshell.engine.arguments import parse_options
-from kshell.engine.front_end import deadline
+from kshell.engine.execution import deadline
 from kshell.engine.language import Word
 from kshell.engine.result import Column, Rows
 from kshell.engine.session import Session

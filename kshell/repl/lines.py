@@ -9,8 +9,7 @@ import traceback
 from typing import TextIO, cast
 
 from kshell.engine.completion import resolve
-from kshell.engine.execution import Call, prepare
-from kshell.engine.front_end import Engine
+from kshell.engine.execution import Call, Engine, prepare
 from kshell.engine.language import words as words_in
 from kshell.engine.result import Exit
 from kshell.engine.session import Session

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from kshell.engine.arguments import parse_options
 from kshell.engine.declaration import Flag
-from kshell.engine.front_end import deadline
+from kshell.engine.execution import deadline
 from kshell.engine.result import Result, Text
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, KshellError
 from kshell.render.answer import terminal_width

@@ -222,7 +222,7 @@ def test_completion(sample: Session) -> None:
 @pytest.fixture(autouse=True)
 def _no_hang() -> Iterator[None]:
     """A watch without an end must not hang the tests."""
-    from kshell.engine.front_end import deadline
+    from kshell.engine.execution import deadline
 
     with deadline(30):
         yield

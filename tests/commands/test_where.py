@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kshell.engine.conditions import CONDITIONS
-from kshell.engine.front_end import deadline
+from kshell.engine.execution import deadline
+from kshell.engine.usage import CONDITIONS
 from kshell.errors import EXIT_USAGE, CommandError, UsageError
 from kshell.tables import where_bound, where_parser
 from kshell.tables.where import ExpressionError, compile_where, complete_where

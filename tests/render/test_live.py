@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kshell.engine.front_end import deadline
+from kshell.engine.execution import deadline
 from kshell.engine.result import Column, Row, Rows
 from kshell.errors import DeadlineError, SourceError
 from kshell.render import render
