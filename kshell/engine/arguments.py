@@ -11,9 +11,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from kshell.engine.declaration import Command, Flag
+from kshell.engine.formats import FORMATS
 from kshell.errors import UsageError, did_you_mean
 
-FORMATS = ("text", "wide", "json", "jsonl", "yaml", "csv", "tsv", "markdown", "html")
 COLORS = ("auto", "always", "never")
 _LONGEST = 1e8
 """Seconds: some years, and as many as the system's timer takes."""

@@ -212,7 +212,7 @@ class State:
 
 def _flags(state: State, typed: str) -> list[Candidate]:
     found = []
-    for flag in dict.fromkeys(state.flags.values()):
+    for flag in {flag.names: flag for flag in state.flags.values()}.values():
         names = [name for name in flag.names if name.startswith(typed) and name not in state.used]
         if names:
             display = ", ".join(flag.names) + (f" {flag.metavar}" if flag.metavar else "")

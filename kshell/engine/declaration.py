@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import Result
@@ -31,7 +31,7 @@ class Flag(NamedTuple):
     metavar: str | None = None
     convert: Callable[[str], Any] = str
     default: Any = None
-    choices: tuple[str, ...] = ()
+    choices: Collection[str] = ()
     complete: Complete | None = None
     repeat: bool = False
     dashed: bool = False

@@ -5,10 +5,11 @@ Showing secrets is no setting: it is asked for anew each time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.engine.arguments import COLORS, FORMATS, count, seconds
+from kshell.engine.arguments import COLORS, count, seconds
+from kshell.engine.formats import FORMATS
 from kshell.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -26,10 +27,10 @@ def _switch(word: str) -> bool:
     raise ValueError("on or off")
 
 
-def _one_of(*words: str) -> Callable[[str], str]:
+def _one_of(choices: Collection[str]) -> Callable[[str], str]:
     def convert(word: str) -> str:
-        if word not in words:
-            raise ValueError(f"one of {', '.join(words)}")
+        if word not in choices:
+            raise ValueError(f"one of {', '.join(choices)}")
         return word
 
     return convert
@@ -52,7 +53,7 @@ class Setting(NamedTuple):
     help: str
     convert: Callable[[str], Any]
     default: Any
-    words: tuple[str, ...] = ()
+    choices: Collection[str] = ()
 
     def shown(self, value: Any) -> Any:
         """A value as it would be typed."""
@@ -62,11 +63,11 @@ class Setting(NamedTuple):
 SETTINGS = {
     setting.name: setting
     for setting in (
-        Setting("color", "colours in answers", _one_of(*COLORS), "auto", COLORS),
-        Setting("editing-mode", "keys of the interactive shell", _one_of("emacs", "vi"), "emacs", ("emacs", "vi")),
+        Setting("color", "colours in answers", _one_of(COLORS), "auto", COLORS),
+        Setting("editing-mode", "keys of the interactive shell", _one_of(("emacs", "vi")), "emacs", ("emacs", "vi")),
         Setting("header", "the header line of tables", _switch, True, ("on", "off")),
         Setting("keep-going", "go on after a line that fails", _switch, False, ("on", "off")),
-        Setting("output", "format of answers", _one_of(*FORMATS), "text", FORMATS),
+        Setting("output", "format of answers", _one_of(FORMATS), "text", FORMATS),
         Setting("pager", "show long answers in the pager", _switch, True, ("on", "off")),
         Setting("timeout", "give up after so many seconds", seconds, None),
         Setting("width", "columns of an answer; those of the terminal when not set", _columns, None),
@@ -105,4 +106,4 @@ def complete_name(session: Session, typed: str) -> Iterable[str]:
 def words_after(words: list[str]) -> Iterable[str]:
     """What the setting that was named last may become."""
     named = SETTINGS.get(words[-1]) if words else None
-    return named.words if named else ()
+    return tuple(named.choices) if named else ()

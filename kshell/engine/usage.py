@@ -67,7 +67,7 @@ def options(flags: Iterable[Flag]) -> str:
 
 
 def _choices(flag: Flag) -> str:
-    said = not flag.choices or flag.choices[0] in flag.help
+    said = not flag.choices or next(iter(flag.choices)) in flag.help
     return "" if said else f" ({', '.join(flag.choices)})"
 
 

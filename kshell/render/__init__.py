@@ -1,4 +1,4 @@
-"""Results into text: a format is one module, and in it one function for each kind of result.
+"""Results into text: a format has one function for each kind of result, in the module that it declares.
 
 :func:`render` gives chunks, each ending in a newline, made while they are asked for: rows of a long log stream through
 every format but the few lines that a table needs to see first. What is printed is escaped in one place, :mod:`.escape`.
@@ -13,29 +13,21 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 
+from kshell.engine.formats import FORMATS
 from kshell.engine.result import Result
 from kshell.errors import UsageError
 from kshell.render.options import Renderer, Renderers, RenderOptions
 
-MODULES = {
-    "text": "text",
-    "wide": "text",
-    "json": "json_format",
-    "jsonl": "json_format",
-    "yaml": "yaml_format",
-    "csv": "delimited",
-    "tsv": "delimited",
-    "markdown": "markdown",
-    "html": "html",
-}
-"""Format -> the module whose ``FORMATS`` has it. A module is imported when its format is first asked for."""
-
 
 def renderers(fmt: str) -> Renderers:
-    """The functions of a format, by kind of result. Raises UsageError for a format that does not exist."""
-    if fmt not in MODULES:
-        raise UsageError(f"{fmt}: no such format", hint=f"formats: {', '.join(MODULES)}")
-    formats: dict[str, Renderers] = importlib.import_module(f"{__name__}.{MODULES[fmt]}").FORMATS
+    """The functions of a format, by kind of result; its module is imported now.
+
+    Raises:
+        UsageError: a format that does not exist.
+    """
+    if fmt not in FORMATS:
+        raise UsageError(f"{fmt}: no such format", hint=f"formats: {', '.join(FORMATS)}")
+    formats: dict[str, Renderers] = importlib.import_module(f"{__name__}.{FORMATS[fmt].module}").FORMATS
     return formats[fmt]
 
 
@@ -55,7 +47,7 @@ def render(
     tabs inside quotes.) The parts of a ``Many`` are for the front end to render one by one. Raises UsageError for a
     format that does not exist; what the rows raise comes through.
     """
-    if result.for_people is not None and MODULES.get(fmt) == "text":
+    if result.for_people is not None and fmt in FORMATS and FORMATS[fmt].module == "text":
         result = result.for_people
     function = _function(renderers(fmt), type(result))
     return function(result, RenderOptions(header=header, width=width, color=color, wide=fmt == "wide", limit=limit))

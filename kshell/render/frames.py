@@ -12,6 +12,7 @@ from typing import TextIO
 
 from kshell import escape
 from kshell.engine.execution import Call
+from kshell.engine.formats import FORMATS
 from kshell.engine.result import Frames, Part
 from kshell.errors import KshellError
 from kshell.render import render
@@ -27,8 +28,6 @@ _COUNTED = 10_000
 """Lines below the screen that are counted, at most."""
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
-_ONE_HEADER = ("csv", "tsv")
-_BETWEEN = {"text": "\n", "wide": "\n", "markdown": "\n", "yaml": "---\n"}
 """What parts two answers in a stream; in the other formats they need nothing."""
 
 
@@ -82,8 +81,8 @@ def _changes(call: Call, frames: Frames, complain: Complain, width: int | None) 
         if last is None:
             yield from chunks
         else:
-            yield _BETWEEN.get(fmt, "")
-            yield from _rendered(call, part, header=fmt not in _ONE_HEADER, width=width, color=False)
+            yield FORMATS[fmt].between
+            yield from _rendered(call, part, header=not FORMATS[fmt].one_header, width=width, color=False)
         last = chunks
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from kshell.engine import formats
 from kshell.engine.execution import prepare
 from kshell.engine.result import Branch, Report, Result, Rows, Text, Tree, Value
 from kshell.engine.session import Session
 from kshell.render import render
 from kshell.sources.directory.source import DirectorySource
 
-FORMATS = ("text", "wide", "json", "jsonl", "yaml", "csv", "tsv", "markdown", "html")
+FORMATS = tuple(formats.FORMATS)
 
 
 def opened(directory: Path | str, **options: Any) -> Session:

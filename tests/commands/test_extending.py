@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib
 import json
 import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
 
 import kshell.commands
+from kshell import cli
+from kshell.client.handshake import connect
 from kshell.engine import registry
 from kshell.engine.completion import complete
+from kshell.engine.formats import FORMATS as FORMATS_DECLARED
+from kshell.engine.formats import Format
+from kshell.engine.result import Nothing, Report, Rows, Text, Tree, Value
 from kshell.engine.session import Session
 from kshell.errors import UsageError
 from kshell.history.record_types import record_type
 from kshell.metadata import image, records
 from kshell.metadata.delta import Delta
+from kshell.metadata.health import check
 from kshell.metadata.image import Family, family
 from kshell.metadata.names import encode_name
 from kshell.metadata.records import RecordType, decode_value, encode_value, record
 from kshell.metadata.values import Origin
+from kshell.protocol.api import api
 from kshell.render import render
+from kshell.render.options import RenderOptions
 from kshell.tables.leaf_types import leaf_types
 from tests import builders, docs_reference
 from tests.commands.shell import FORMATS, lines, opened, rows, run, sections, value, words
+from tests.server import Quorum, settings
 
 COUNT_DOWN = '''
 """``count-down``: numbers, the highest first."""
@@ -168,3 +179,105 @@ def test_a_record_type_is_one_declaration(motto: Declared, tmp_path: Path) -> No
 
 def test_and_unknown_again(tmp_path: Path) -> None:
     assert decode_value(b"\x01\x63\x00").name == "UNKNOWN_99"
+
+
+# --- an output format ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def rot13(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A format, declared as kshell/engine/formats.py does it, and the module that it names."""
+
+    def rotated(result: Any, options: RenderOptions) -> Iterator[str]:
+        for chunk in render(result, "jsonl"):
+            yield codecs.encode(chunk, "rot13")
+
+    module = ModuleType("kshell.render.rot13")
+    kinds = (Text, Value, Rows, Tree, Report, Nothing)
+    module.__dict__["FORMATS"] = {"rot13": dict.fromkeys(kinds, rotated)}
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(FORMATS_DECLARED, "rot13", Format("rot13", "rot13", between="~\n"))
+
+
+@pytest.mark.usefixtures("rot13")
+def test_a_format_is_one_declaration_and_its_module(sample: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "".join(render(run(sample, "ls /image"), "rot13")).startswith('"npyf"')
+    assert cli.main(["--demo", "ls", "/image", "-o", "rot13"]) == 0
+    assert capsys.readouterr().out.startswith('"npyf"')
+    assert "rot13" in [candidate.text.strip() for candidate in complete(sample, "ls -o ro").candidates]
+    run(sample, "set output rot13")
+    assert sample.settings["output"] == "rot13"
+    assert cli.main(["--demo", "watch", "-n", "0.01", "--times", "1", "pwd", "-o", "rot13"]) == 0
+    assert capsys.readouterr().out == '"/"\n'
+
+
+def test_and_no_format_again(sample: Session) -> None:
+    with pytest.raises(UsageError, match="rot13: no such format"):
+        render(run(sample, "pwd"), "rot13")
+
+
+# --- a health check --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lonely(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A check, declared as the modules of kshell/metadata/health do it."""
+    check.checks()
+    monkeypatch.setattr(check, "_CHECKS", dict(check._CHECKS))
+    check.checks.cache_clear()
+
+    @check.topic_check("lonelyTopic", check.WARNING, "a topic has one partition", "add partitions to {topic}")
+    def lonely_topic(state: check.State, topic: check.TopicState) -> check.Found | None:
+        if topic.partitions != 1:
+            return None
+        return check.Found(topic.path, "1 partition", {"topic": topic.topic.name})
+
+    yield
+    monkeypatch.undo()
+    check.checks.cache_clear()
+
+
+@pytest.mark.usefixtures("lonely")
+def test_a_health_check_is_one_declaration(sample: Session) -> None:
+    findings = [row for row in rows(sample, "health") if row["finding"] == "lonelyTopic"]
+    lonely_ones = [row["name"] for row in rows(sample, "topics") if row["partitions"] == 1]
+    assert [row["path"] for row in findings] == [f"/image/topics/byName/{name}" for name in lonely_ones]
+    assert {(row["level"], row["evidence"]) for row in findings} == {("warning", "1 partition")}
+    assert findings[0]["nextStep"] == f"add partitions to {lonely_ones[0]}"
+    assert rows(sample, "health --where 'finding == lonelyTopic'") == findings
+
+
+def test_and_no_check_again(sample: Session) -> None:
+    assert all(row["finding"] != "lonelyTopic" for row in rows(sample, "health"))
+    assert "lonelyTopic" not in {declared.name for declared in check.checks()}
+
+
+# --- a message of the protocol ---------------------------------------------------------------------------------------
+
+
+def test_an_api_message_is_one_declaration() -> None:
+    """Its headers, codec, negotiation and the pretend server's answer derive from it."""
+    weather = api(
+        "Weather",
+        999,
+        "0-1",
+        flexible=1,
+        request="""
+  place  string
+  days   int8    1+  = 3
+""",
+        response="""
+  errorCode  int16
+  forecast   []string
+""",
+    )
+    with Quorum() as quorum:
+        quorum.bodies["Weather"] = {"errorCode": 0, "forecast": ["rain", "sun"]}
+        quorum.dialects[999] = weather
+        for version in (0, 1):
+            for node in quorum.controllers:
+                node.ranges[999] = (version, version)
+            connection = quorum.keep(connect("127.0.0.1", quorum.leader.port, settings()))
+            assert connection.request(weather, {"place": "Oslo"}).body["forecast"] == ["rain", "sun"]
+        asked = quorum.asked_for("Weather")
+    assert [(question.version, question.body.get("days")) for question in asked] == [(0, None), (1, 3)]

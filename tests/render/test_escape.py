@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell import escape
-from kshell.engine.arguments import FORMATS
+from kshell.engine.formats import FORMATS
 from kshell.engine.result import Result, Text, Value
 from tests.render import samples
 from tests.render.samples import invisible, printed

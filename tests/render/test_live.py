@@ -17,13 +17,14 @@ from typing import Any
 import pytest
 import yaml
 
+from kshell.engine import formats
 from kshell.engine.execution import deadline
 from kshell.engine.result import Column, Row, Rows
 from kshell.errors import DeadlineError, SourceError
 from kshell.render import render
 from kshell.render.output import OutputClosed, emit
 
-FORMATS = ("text", "wide", "json", "jsonl", "yaml", "csv", "tsv", "markdown", "html")
+FORMATS = tuple(formats.FORMATS)
 BREAK = 60.0
 """Seconds that no test waits: after the rows that are there, no more come."""
 

@@ -461,7 +461,7 @@ class Warehouse:
 
 
 def _computed(frame: DataFrame) -> Any:
-    """The rows of a frame as a ``pyarrow.Table``. Raises CommandError for what is known to keep tasks from their work."""
+    """The rows of a frame as a ``pyarrow.Table``. Raises CommandError for a known reason why tasks cannot work."""
     # Arrow takes no struct that is null and whose fields must not be; as text a type says nothing of nulls.
     columns = [
         f"cast({field.name} as {field.dataType.simpleString()}) as {field.name}"
