@@ -1,1 +1,6 @@
-"""What the nodes of a cluster say of themselves, and what the checks of a cluster look at."""
+"""What a running cluster reports about itself, as several commands need it.
+
+In come a session and, for live sources, its connections (:mod:`kshell.client`); out go nodes with their API versions and
+software, supported and finalized features, entities with configs, what each broker carries, and the state that the checks
+of ``health`` look at. What one command alone needs stands in its own module.
+"""

@@ -33,8 +33,7 @@ def run(session: Session, args: Any) -> Result:
     if args.node is not None and args.all:
         raise UsageError("api-versions: --node asks one node, --all every one: give one of them")
     from kshell.client.compatibility import shared
-    from kshell.cluster.members import live_nodes
-    from kshell.cluster.node_versions import survey
+    from kshell.cluster.nodes import live_nodes, survey
 
     found = survey(session, live_nodes(session, "api-versions"), node_id=args.node, everyone=args.all)
     ranges = found.ranges

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _software_sources() -> tuple[str, ...]:
-    from kshell.cluster.software import INFERRED, REPORTED, UNKNOWN
+    from kshell.cluster.nodes import INFERRED, REPORTED, UNKNOWN
 
     return REPORTED, INFERRED, UNKNOWN
 
@@ -54,7 +54,7 @@ def run(session: Session, args: Any) -> Result:
         carried = loads(image)
         rows = [{**row, **carried[row["id"]].row()} for row in rows]
     if args.software:
-        from kshell.cluster.software import add_software
+        from kshell.cluster.nodes import add_software
 
         add_software(session, rows)
     fields = _CARRYING if args.load else tuple(field for field in _FIELDS if field not in _LOAD)

@@ -17,7 +17,7 @@ from kshell.tables.selection import is_given, row_flags, select
 if TYPE_CHECKING:
     from kshell.client.compatibility import Blocker, Verdict
     from kshell.client.features import Feature
-    from kshell.cluster.node_versions import Survey
+    from kshell.cluster.nodes import Survey
     from kshell.engine.session import Session
 
 
@@ -45,8 +45,7 @@ def run(session: Session, args: Any) -> Result:
     """A row a feature. Raises UsageError for a feature that is not known, NodeError when no node answers."""
     wanted = _wanted(args.feature)
     from kshell.client.compatibility import check
-    from kshell.cluster.members import live_nodes
-    from kshell.cluster.node_versions import survey
+    from kshell.cluster.nodes import live_nodes, survey
 
     found = survey(session, live_nodes(session, "compat"), everyone=True)
     verdicts = [check(feature, found.ranges, found.finalized) for feature in wanted]

@@ -34,7 +34,7 @@ def run(session: Session, args: Any) -> Result:
         if args.docs or args.overridden or args.effective or is_given(args):
             raise UsageError("configs check takes no options")
         return _check(session, args.entity[1:])
-    from kshell.cluster.config_entities import expand
+    from kshell.cluster.configs import expand
     from kshell.tables.config_rows import for_people
 
     words: list[str] = args.entity or []
@@ -44,7 +44,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[str, Any]]:
-    from kshell.cluster.config_entities import ask, failure_of
+    from kshell.cluster.configs import ask, failure_of
     from kshell.sources.brokers.config_entries import UNKNOWN
     from kshell.tables.config_rows import rows_of_log, rows_told
 
@@ -90,7 +90,7 @@ def _note_old(session: Session, described: Described) -> None:
 
 
 def _check(session: Session, words: list[str]) -> Rows:
-    from kshell.cluster.config_entities import parse_entity
+    from kshell.cluster.configs import parse_entity
     from kshell.metadata.redaction import REDACTED, config_is_secret
     from kshell.tables.config_check import check
 
@@ -114,7 +114,7 @@ def _check(session: Session, words: list[str]) -> Rows:
 
 def _told_keys(session: Session, resource: Resource) -> Callable[[str], Any]:
     """Key -> what a node says of it, where one can be asked; a remark says when our tables alone judge."""
-    from kshell.cluster.config_entities import ask, failure_of
+    from kshell.cluster.configs import ask, failure_of
 
     nodes = session.source.nodes
     found: dict[str, Any] = {}
@@ -132,7 +132,7 @@ def _told_keys(session: Session, resource: Resource) -> Callable[[str], Any]:
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
-    from kshell.cluster.config_entities import complete_entity
+    from kshell.cluster.configs import complete_entity
 
     return [*complete_entity(session, typed), *([_CHECK] if _CHECK.startswith(typed) else [])]
 

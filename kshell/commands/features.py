@@ -68,7 +68,7 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError("features: --can-upgrade, --can-downgrade and map are three questions: give one of them")
     if args.what is not None:
         return _answer(_MAP, _map(), args, _map_for_people)
-    from kshell.cluster.feature_standing import standing
+    from kshell.cluster.features import standing
 
     if not any(changes):
         return _answer(_STATE, _state(standing(session)), args, _state_for_people)

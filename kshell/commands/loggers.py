@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kshell.client.connection import Connection
     from kshell.client.loggers import Logger
     from kshell.client.nodes import Nodes
-    from kshell.cluster.members import Member
+    from kshell.cluster.nodes import Member
     from kshell.engine.session import Session
 
 _SET, _UNSET = "set", "unset"
@@ -49,7 +49,7 @@ _ROOT = "root"
 def run(session: Session, args: Any) -> Result:
     """Lists, or changes one logger after asking. Raises NodeError, UsageError; CommandError when the answer is no."""
     node_id, level = _checked(args)
-    from kshell.cluster.members import live_nodes
+    from kshell.cluster.nodes import live_nodes
 
     nodes = live_nodes(session, "loggers")
     if args.action is not None and not args.yes and session.ask is None:
@@ -71,7 +71,7 @@ def _found(session: Session, nodes: Nodes, node_id: int) -> tuple[Member, Connec
     as if it were the one: the others refuse.
     """
     from kshell.client.loggers import INVALID_REQUEST, loggers
-    from kshell.cluster.members import connection_to, find_members
+    from kshell.cluster.nodes import connection_to, find_members
     from kshell.errors import ServerError
 
     failure: ServerError | None = None

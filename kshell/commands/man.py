@@ -2,15 +2,138 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import html
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
+from kshell.cluster.configs import ask
 from kshell.engine import registry
 from kshell.engine.declaration import Arg, Command, Example
-from kshell.engine.result import Result, Text
+from kshell.engine.result import Report, Result, Section, Text
 from kshell.engine.session import Session
 from kshell.engine.usage import man_text
-from kshell.errors import UsageError
+from kshell.errors import CommandError, NodeError, UsageError, did_you_mean
+from kshell.metadata.config_types import NEWEST, TABLE, known_types
+from kshell.sources.brokers.config_entries import DEFAULT, UNKNOWN, Entry
+from kshell.tables.config_check import known_key, valid_values
+
+if TYPE_CHECKING:
+    from kshell.client.nodes import Nodes
+    from kshell.metadata.families.configs import Resource
+
+KINDS = ("TOPIC", "BROKER", "GROUP", "CLIENT_METRICS")
+_ANY_GROUP = "kshell"
+"""A group that need not exist: every group has the same configs."""
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+
+
+def page(session: Session, name: str) -> Result:
+    """An object for each type of resource that has the config. Raises CommandError where none has."""
+    told = dict(_told(session, name))
+    found = {kind: _facts(kind, name, told.get(kind)) for kind in KINDS if kind in told or known_key(kind, name)}
+    if not found:
+        raise CommandError(f"{name}: no Kafka from 3.3 to {NEWEST} has such a config", hint=_near(name))
+    if not any(one["from"] == "node" for one in found.values()):
+        session.remarks.append(f"this is what Kafka 3.3 to {NEWEST} define; a running cluster (-q, -b) documents it")
+    sections = [Section(kind if len(found) > 1 else "", kind, facts) for kind, facts in found.items()]
+    result = Report(sections)
+    result.for_people = Text("\n\n".join(_page(facts) for facts in found.values()), markdown=True)
+    return result
+
+
+def _facts(kind: str, name: str, told: Entry | None) -> dict[str, Any]:
+    known = known_key(kind, name)
+    typed = told is not None and told.type != UNKNOWN
+    facts: dict[str, Any] = {
+        "resourceType": kind,
+        "name": name,
+        "type": told.type if told and typed else known.type if known else UNKNOWN,
+        "default": known.default if known else None,
+        "validValues": valid_values(known),
+        "synonyms": None,
+        "isSensitive": known.type == "PASSWORD" if known else None,
+        "isReadOnly": None,
+        "documentation": None,
+        "from": "node" if told else f"Kafka {NEWEST}",
+    }
+    if told is None:
+        return facts
+    own = next((one for one in told.synonyms if one.source == DEFAULT and one.name == name), None)
+    if own is not None or told.source == DEFAULT:  # a synonym's default may be in another unit: log.retention.hours
+        facts["default"] = own.value if own else told.value
+    if told.valid_values is not None:
+        facts["validValues"] = "one of " + ", ".join(told.valid_values)
+    names = list(dict.fromkeys(one.name for one in told.synonyms if one.name != name))
+    read_only = told.is_read_only if kind == "BROKER" else None
+    documented = {"documentation": told.documentation, "isReadOnly": read_only, "isSensitive": told.is_sensitive}
+    return facts | documented | {"synonyms": names}
+
+
+def _told(session: Session, name: str) -> Iterator[tuple[str, Entry]]:
+    """What nodes say, by type of resource; remarks say what cannot be asked."""
+    nodes = session.source.nodes
+    if nodes is None:
+        return
+    try:
+        resources = [one for one in _resources(session, nodes) if known_key(one[0], name) or not _is_known(name)]
+    except NodeError as error:
+        session.remarks.append(f"no node can be asked: {error.message}")
+        return
+    for described in ask(session, nodes, resources, docs=True):
+        if described.failure is not None:
+            hint = f" ({described.failure.hint})" if described.failure.hint else ""
+            session.remarks.append(f"{described.failure.message}{hint}")
+        for entry in described.entries:
+            if entry.name == name:
+                yield described.resource[0], entry
+
+
+def _is_known(name: str) -> bool:
+    return any(known_key(kind, name) for kind in KINDS)
+
+
+def _resources(session: Session, nodes: Nodes) -> Iterator[Resource]:
+    """One resource of each type that a node can be asked about."""
+    from kshell.client.nodes import BROKER
+    from kshell.metadata.families.topics import NAMES
+    from kshell.sources.brokers.topics import any_topic
+
+    nodes.describe(nodes.any())
+    topic = any_topic(nodes) if nodes.kind == BROKER else next(iter(session.image[NAMES]), None)
+    if topic is not None:
+        yield "TOPIC", topic
+    if nodes.known:
+        yield "BROKER", str(min(nodes.known))
+    yield "GROUP", _ANY_GROUP
+
+
+def _near(name: str) -> str | None:
+    return did_you_mean(name, [key for kind in TABLE for key in known_types(kind)], limit=3)
+
+
+def _page(facts: Mapping[str, Any]) -> str:
+    """As ``man`` shows a command."""
+    default = "none" if facts["default"] is None else f"`{facts['default']}`" if facts["default"] else '`""`'
+    synonyms = ", ".join(f"`{one}`" for one in facts["synonyms"] or ())
+    read_only = {True: "yes: only a restart of the broker changes it", False: "no"}.get(facts["isReadOnly"], "")
+    sections = {
+        "NAME": f"{facts['name']} - a config of {facts['resourceType']}",
+        "TYPE": facts["type"] + (", sensitive: its value is never told" if facts["isSensitive"] else ""),
+        "DEFAULT": default,
+        "VALID VALUES": facts["validValues"],
+        "SYNONYMS": synonyms and f"{synonyms} (where it is not set, the first of these that is)",
+        "READ-ONLY": read_only,
+        "DOCUMENTATION": facts["documentation"] and _words(facts["documentation"]),
+    }
+    return "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items() if text)
+
+
+def _words(documentation: str) -> str:
+    """Kafka documents in HTML; what a server says is text all the same, and no markup of ours."""
+    text = " ".join(html.unescape(_TAG.sub("", documentation)).split())
+    return text if text[:1].isalnum() else f"\N{LEFT DOUBLE QUOTATION MARK}{text}\N{RIGHT DOUBLE QUOTATION MARK}"
+
 
 _CONFIG = "config"
 
@@ -20,7 +143,6 @@ def run(session: Session, args: Any) -> Result:
     if args.command == _CONFIG:
         if args.name is None:
             raise UsageError("man config: the name of a config is missing", hint="such as man config retention.ms")
-        from kshell.cluster.config_page import page
 
         return page(session, args.name)
     if args.name is not None:

@@ -2,21 +2,251 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.declaration import Command, Example, Flag
 from kshell.engine.result import Result, Row, Rows
+from kshell.engine.shell_words import command_line, option
+from kshell.metadata.families.configs import Resource, resource_segment
+from kshell.metadata.families.quotas import Entity, entity_segment
+from kshell.metadata.image import Image, families
+from kshell.metadata.names import sort_key
+from kshell.metadata.partial import MISSING, is_untold
+from kshell.metadata.partitions import Partition, Topic
+from kshell.metadata.redaction import REDACTED, Redaction
+from kshell.metadata.values import camel
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import row_flags, select
+from kshell.tables.state.topics import by_name
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
+RESTORED = ("topics", "brokers", "configs", "acls", "clientQuotas", "scram", "delegationToken")
+"""Families that are read for a plan."""
+LEFT_OUT = {
+    "controllers": "nodes register when they start",
+    "features": "kafka-storage.sh format finalizes them",
+    "producerIds": "brokers of a new cluster get new ones",
+}
+"""Families that no plan restores -> why."""
+_REDACTION = Redaction()
+"""Always redacts: a plan is pasted into chats and tickets."""
+_ENTITY_TYPES = {
+    "TOPIC": "topics", "BROKER": "brokers", "GROUP": "groups", "CLIENT_METRICS": "client-metrics",
+}  # fmt: skip
+_QUOTA_TYPES = {"user": "users", "client-id": "clients", "ip": "ips"}
+_QUOTA_ORDER = tuple(_QUOTA_TYPES)
+_RESOURCE_FLAGS = {
+    "TOPIC": "--topic", "GROUP": "--group", "TRANSACTIONAL_ID": "--transactional-id",
+    "DELEGATION_TOKEN": "--delegation-token", "USER": "--user-principal",
+}  # fmt: skip
+_CLUSTER = "kafka-cluster"
+_PATTERNS = ("LITERAL", "PREFIXED")
+
+
+KINDS = ("topic", "config", "quota", "acl", "user", "token", "source")
+
+
+class Step(NamedTuple):
+    """A command line, or why there is none: ``note``. ``kind`` is one of :data:`KINDS`."""
+
+    kind: str
+    subject: str
+    command: str | None
+    note: str | None = None
+
+
+class Tools:
+    """Writes command lines. ``server`` is shell text; ``command_config`` a file for ``--command-config``."""
+
+    def __init__(self, server: str, command_config: str | None) -> None:
+        self._server = server
+        self._more = option("--command-config", command_config) if command_config is not None else ()
+
+    def line(self, tool: str, *words: str) -> str:
+        """``kafka-topics.sh --bootstrap-server … WORD …``, each word quoted as the shell needs it."""
+        return f"{tool} --bootstrap-server {self._server} {command_line((*self._more, *words))}"
+
+
+def steps(image: Image, tools: Tools) -> Iterator[Step]:
+    """Everything, in an order in which it can be run: defaults before topics, topics before what is set for others."""
+    configs = image["configs"]
+    brokers = [one for one in sorted(configs) if one[0] == "BROKER"]
+    others = [one for one in sorted(configs) if one[0] not in ("BROKER", "TOPIC")]
+    kinds = families()
+    needless = {("provenance",), kinds["acls"].path, *(kinds[name].path for name in LEFT_OUT)}
+    for path, sentence in sorted(image[MISSING].items()):
+        if path not in needless:
+            yield Step("source", "/".join(path), None, f"not known: {sentence}")
+    for resource in brokers:
+        yield from _config_steps(resource, _values(configs[resource]), tools)
+    for topic in by_name(image):
+        yield from _topic_steps(topic, _values(configs.get(("TOPIC", topic.name), {})), tools)
+    for resource in others:
+        yield from _config_steps(resource, _values(configs[resource]), tools)
+    for entity in sorted(image["clientQuotas"], key=lambda one: sort_key(entity_segment(one))):
+        yield _quota_step(entity, _values(image["clientQuotas"][entity]), tools)
+    acls = [(acl_id, entry.value) for acl_id, entry in image["acls"].items()]
+    for _, acl in sorted(acls, key=lambda one: (*one[1][:4], str(one[0]))):
+        yield _acl_step(acl, tools)
+    yield from _secrets(image)
+    yield from _unplanned(image)
+
+
+def _unplanned(image: Image) -> Iterator[Step]:
+    """Metadata of a kind for which there is no step."""
+    for name, family in families().items():
+        if name not in RESTORED and name not in LEFT_OUT and image[name]:
+            yield Step("source", "/".join(family.path), None, "not in the plan: no step for it is known")
+
+
+def _values(entries: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: entry.value for key, entry in sorted(entries.items())}
+
+
+# --- topics ----------------------------------------------------------------------------------------------------------
+
+
+def _topic_steps(topic: Topic, configs: dict[str, str], tools: Tools) -> Iterator[Step]:
+    held = dict(topic.scan())
+    assigned = [_target(value) for value in held.values() if isinstance(value, Partition)]
+    if sorted(held) != list(range(len(held))) or len(assigned) != len(held) or not assigned:
+        yield Step("topic", topic.name, None, "its partitions cannot all be read, or leave a gap: create it by hand")
+        return
+    words = ["--create", *option("--topic", topic.name)]
+    note = None
+    if len({len(replicas) for replicas in assigned}) == 1:
+        words += ["--replica-assignment", ",".join(":".join(map(str, replicas)) for replicas in assigned)]
+    else:
+        words += ["--partitions", str(len(assigned)), "--replication-factor", str(len(assigned[0]))]
+        note = "its partitions differ in replication factor: kafka-reassign-partitions.sh is needed after this"
+    shown, hidden = _split("TOPIC", configs)
+    simple = {key: value for key, value in shown.items() if value and "=" not in value and _is_plain(value)}
+    for key, value in simple.items():
+        words += ["--config", f"{key}={value}"]
+    yield Step("topic", topic.name, tools.line("kafka-topics.sh", *words), note)
+    rest = {key: value for key, value in configs.items() if key not in simple}
+    if rest or hidden:
+        yield from _config_steps(("TOPIC", topic.name), rest, tools)
+
+
+def _target(value: Partition) -> list[int]:
+    """Where a reassignment that goes on will end."""
+    removing = () if is_untold(value.removing_replicas) else value.removing_replicas
+    return [broker for broker in value.replicas if broker not in removing]
+
+
+# --- configs and quotas ----------------------------------------------------------------------------------------------
+
+
+def _config_steps(resource: Resource, configs: dict[str, str], tools: Tools) -> Iterator[Step]:
+    kind, name = resource
+    subject = resource_segment(resource)
+    shown, hidden = _split(kind, configs)
+    if kind not in _ENTITY_TYPES:
+        yield Step("config", subject, None, f"kafka-configs.sh has no entities of type {kind}")
+        return
+    if shown:
+        entity = option("--entity-name", name) if name else ("--entity-default",)
+        words = ("--alter", "--entity-type", _ENTITY_TYPES[kind], *entity)
+        yield Step("config", subject, tools.line("kafka-configs.sh", *words) + " " + _added(shown))
+    for key in hidden:
+        yield Step("config", subject, None, f"{key}: its value is secret, or its key unknown: set it by hand")
+
+
+def _split(kind: str, configs: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """(what may be shown, the keys of what may not)."""
+    hidden = [key for key, value in configs.items() if _REDACTION.config(kind, key, value) == REDACTED]
+    return {key: value for key, value in configs.items() if key not in hidden}, hidden
+
+
+def _is_plain(value: str) -> bool:
+    """Whether trimming and a line's end leave it as it is."""
+    return value == value.strip() and value.isprintable()
+
+
+def _added(configs: Mapping[str, str]) -> str:
+    """``--add-config``, or ``--add-config-file`` for values with brackets, line ends, or blanks around them."""
+    if all(_is_plain(value) and "[" not in value and "]" not in value for value in configs.values()):
+        return command_line(("--add-config", ",".join(f"{key}={_bracketed(value)}" for key, value in configs.items())))
+    lines = [f"{key}={_property(value)}" for key, value in configs.items()]
+    printed = command_line(("printf", "%s\\n", *lines))
+    return f"--add-config-file <({printed})"
+
+
+def _bracketed(value: str) -> str:
+    return f"[{value}]" if "," in value or "=" in value else value
+
+
+def _property(value: str) -> str:
+    """A value in a Java properties file, which is read as ISO-8859-1."""
+    out: list[str] = []
+    for number, char in enumerate(value):
+        if char == "\\" or (char in " \t\f" and out == [] and number == 0):
+            out.append(f"\\{char}")
+        elif " " <= char <= "~":
+            out.append(char)
+        else:
+            units = char.encode("utf-16-be", "surrogatepass")
+            out += [f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2)]
+    return "".join(out)
+
+
+def _quota_step(entity: Entity, limits: Mapping[str, float], tools: Tools) -> Step:
+    subject = entity_segment(entity)
+    parts = dict(entity)
+    if not set(parts) <= set(_QUOTA_TYPES):
+        return Step("quota", subject, None, "kafka-configs.sh has no entities of this kind")
+    words = ["--alter"]
+    for kind in _QUOTA_ORDER:
+        if kind in parts:
+            name = parts[kind]
+            words += ["--entity-type", _QUOTA_TYPES[kind]]
+            words += ["--entity-default"] if name is None else option("--entity-name", name)
+    words += ["--add-config", ",".join(f"{key}={value!r}" for key, value in limits.items())]
+    return Step("quota", subject, tools.line("kafka-configs.sh", *words))
+
+
+# --- access ----------------------------------------------------------------------------------------------------------
+
+
+def _acl_step(acl: Any, tools: Tools) -> Step:
+    subject = f"{acl.permission_type} {acl.principal} {acl.operation} {acl.resource_type}:{acl.resource_name}"
+    known = acl.pattern_type in _PATTERNS and acl.permission_type in ("ALLOW", "DENY") and "(" not in acl.operation
+    verb = acl.permission_type.lower()
+    words = ["--add", *option(f"--{verb}-principal", acl.principal), *option(f"--{verb}-host", acl.host)]
+    words += ["--operation", _pascal(acl.operation)]
+    if acl.resource_type == "CLUSTER" and acl.resource_name == _CLUSTER and acl.pattern_type == "LITERAL":
+        words += ["--cluster"]
+    elif acl.resource_type in _RESOURCE_FLAGS:
+        words += option(_RESOURCE_FLAGS[acl.resource_type], acl.resource_name)
+        words += ["--resource-pattern-type", acl.pattern_type.lower()]
+    else:
+        known = False
+    if not known or any(text != text.strip() for text in (acl.principal, acl.host, acl.resource_name)):
+        return Step("acl", subject, None, "kafka-acls.sh cannot say this entry")
+    return Step("acl", subject, tools.line("kafka-acls.sh", *words))
+
+
+def _pascal(name: str) -> str:
+    """``DESCRIBE_CONFIGS`` -> ``DescribeConfigs``."""
+    first = camel(name.lower())
+    return first[:1].upper() + first[1:]
+
+
+def _secrets(image: Image) -> Iterable[Step]:
+    """What nothing can restore: passwords and tokens."""
+    for mechanism, users in sorted(image["scram"].items()):
+        for name in sorted(users):
+            yield Step("user", name, None, f"{mechanism}: the password is not in the log: set a new one")
+    for token_id in sorted(image["delegationToken"]):
+        yield Step("token", token_id, None, "a delegation token cannot be made again: its owner needs a new one")
+
 
 def _kinds() -> tuple[str, ...]:
-    from kshell.cluster.restore import KINDS
 
     return KINDS
 
@@ -32,7 +262,6 @@ _FIELDS = (
 
 def run(session: Session, args: Any) -> Result:
     """A row a command; as text, a script to read, edit and run."""
-    from kshell.cluster.restore import RESTORED, Tools, steps
     from kshell.engine.shell_words import quote
 
     image = image_for(session, "plan-restore", RESTORED)

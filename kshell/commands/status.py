@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from kshell.cluster.health_state import state_of
+from kshell.cluster.health import state_of
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
 from kshell.commands.health import level_of
@@ -79,7 +79,7 @@ def _versions(session: Session, state: State) -> dict[str, Any]:
 def _release(session: Session, state: State) -> tuple[str | None, str | None, str]:
     """The releases that nodes run: of a live source by all that they offer, else by the levels that they registered."""
     from kshell.client.inference import registered_releases
-    from kshell.cluster.software import INFERRED, span
+    from kshell.cluster.nodes import INFERRED, span
 
     nodes = session.source.nodes
     if nodes is not None and session.until is None:
@@ -94,7 +94,7 @@ def _release(session: Session, state: State) -> tuple[str | None, str | None, st
 def _inferred(session: Session, nodes: Nodes) -> list[tuple[str | None, str | None]]:
     """The ends of each node's range of releases; none where no node answers."""
     from kshell.client.inference import infer
-    from kshell.cluster.node_versions import survey
+    from kshell.cluster.nodes import survey
 
     try:
         found = survey(session, nodes)

@@ -9,7 +9,7 @@ import pytest
 
 from kshell.client.releases import RELEASES
 from kshell.client.versions import NodeVersions
-from kshell.cluster.software import inferred, span
+from kshell.cluster.nodes import inferred, span
 from kshell.engine.session import Session
 from kshell.errors import SourceError
 from kshell.metadata.image import EMPTY

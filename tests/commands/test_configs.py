@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.cluster.config_entities import parse_entity
+from kshell.cluster.configs import parse_entity
 from kshell.engine.result import Rows
 from kshell.engine.session import Session
 from kshell.errors import AuthorizationError, CommandError, NodeError, UsageError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.cluster.restore import LEFT_OUT, RESTORED, Tools, steps
+from kshell.commands.plan_restore import LEFT_OUT, RESTORED, Tools, steps
 from kshell.engine.session import Session
 from kshell.engine.shell_words import command_line, option
 from kshell.metadata.image import Family, Image, families

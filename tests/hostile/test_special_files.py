@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import kshell
-from kshell.cluster import log_dirs
+from kshell.commands import strays
 from kshell.errors import CommandError, SourceError
 from kshell.sources.directory.files import METADATA_DIRECTORY, open_read, read_small
 from tests.builders import FIXTURES, LOG, batch, uuid, value, write_log, write_snapshot
@@ -165,10 +165,10 @@ def test_the_owner_of_a_log_directory_is_asked_of_a_file(directory: Path) -> Non
     pipe(root / "meta.properties")
     (root / "orders-0").mkdir()
     pipe(root / "orders-0/partition.metadata")
-    (found,) = log_dirs.read(str(root), 1).found
+    (found,) = strays.read(str(root), 1).found
     assert (found.topic, found.topic_id) == ("orders", None)
     with pytest.raises(CommandError, match=r"has no meta\.properties that says whose it is"):
-        log_dirs.read(str(root), None)
+        strays.read(str(root), None)
 
 
 # --- nothing else opens files of a source ----------------------------------------------------------------------------
@@ -178,7 +178,7 @@ OWN = {
     "cli": "a file of commands, which may be a pipe",
     "commands/source": "a file of commands",
     "tables/export": "writes",
-    "cluster/log_dirs": "a listing that the user names, which may be a pipe",
+    "commands/strays": "a listing that the user names, which may be a pipe",
     "client/properties": "the user's",
     "client/providers": "the user's",
     "client/sasl/tokens": "the user's",

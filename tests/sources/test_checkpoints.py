@@ -317,7 +317,7 @@ def test_a_snapshot_that_is_written_while_the_shell_looks_on(leaked: Path) -> No
 
 
 def test_a_long_log_is_not_replayed_for_health(leaked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kshell.cluster.health_state._REPLAYED", 10)
+    monkeypatch.setattr("kshell.cluster.health._REPLAYED", 10)
     shell = opened(leaked)
     assert not [row for row in rows(shell, "health --as-of 12") if row["finding"] == "snapshotDisagrees"]
     run(shell, "health")

@@ -76,7 +76,7 @@ def complete_entity(session: Session, typed: str) -> Iterable[str]:
 
 def ask(session: Session, nodes: Nodes, resources: Iterable[Resource], *, docs: bool) -> Iterator[Described]:
     """What nodes tell of the resources: a node of itself, any node of the rest. Failures are among the answers."""
-    from kshell.cluster.members import connection_to, find_member  # late: a directory needs no client
+    from kshell.cluster.nodes import connection_to, find_member  # late: a directory needs no client
     from kshell.sources.brokers.configs import describe
 
     shared: list[Resource] = []

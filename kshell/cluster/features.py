@@ -68,7 +68,7 @@ def _of_log(session: Session) -> dict[str, Any]:
 
 def _asked(session: Session, live: Nodes, nodes: tuple[Node, ...], finalized: Mapping[str, int]) -> tuple[Node, ...]:
     """The same nodes, with what those say of which no registration is known. Who does not answer stays unknown."""
-    from kshell.cluster.node_versions import survey
+    from kshell.cluster.nodes import survey
     from kshell.errors import NodeError
 
     if live.kind == CONTROLLER and finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER:

@@ -1,0 +1,332 @@
+"""The nodes of a running cluster: which there are, and what each reports about itself (API versions, software).
+
+Controllers are named by DescribeCluster (3.7 and later), else by DescribeQuorum (3.9), else they are the addresses that
+were given; brokers by DescribeCluster, or by their registrations in the image. What a node reports about its software is
+text that nobody trusts: it is cut, and escaped where it is shown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.client.address import Address, name_of
+from kshell.client.nodes import BROKER, CONTROLLER, Nodes
+from kshell.client.survey import Told, ask_versions, unreachable
+from kshell.client.versions import NodeVersions
+from kshell.errors import AuthorizationError, ConnectError, NodeError, SourceError, UnsupportedVersionError
+from kshell.protocol.messages.quorum import DESCRIBE_QUORUM
+
+if TYPE_CHECKING:
+    from kshell.client.connection import Connection
+    from kshell.engine.session import Session
+
+_WITH_NODES = 2
+"""The version of DescribeQuorum from which on it tells where nodes listen (KIP-853)."""
+
+
+class Member(NamedTuple):
+    """A node. ``id`` is ``None`` where only its address is known; ``trouble`` is why it has no ``address`` for us."""
+
+    kind: str
+    id: int | None
+    address: Address | None
+    trouble: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Its id, or ``host:port``."""
+        if self.id is not None:
+            return str(self.id)
+        return name_of(*self.address) if self.address else "?"
+
+    @property
+    def title(self) -> str:
+        """``controller 3000``."""
+        return f"{self.kind} {self.name}"
+
+
+def live_nodes(session: Session, command: str) -> Nodes:
+    """The nodes of a live source. Raises SourceError on a directory, UsageError where there is no source."""
+    nodes = session.source.nodes
+    if nodes is None:
+        if not session.source.path:
+            session.source.listing()
+        raise SourceError(
+            f"{command} asks running nodes, and {session.source.name or session.source.path} is a directory",
+            hint=f"needs -q or -b: kshell -q HOST:PORT {command} …",
+        )
+    return nodes
+
+
+def own_members(nodes: Nodes) -> list[Member]:
+    """The nodes of the kind that the source talks to, by id. Raises NodeError when none can be reached."""
+    connection = nodes.any()
+    told = None
+    if nodes.kind == BROKER:
+        told = nodes.describe(connection, fenced=True)
+    else:
+        with contextlib.suppress(UnsupportedVersionError, AuthorizationError):
+            told = nodes.describe(connection)
+    if told is not None and nodes.known:
+        return [Member(nodes.kind, node.id, node.address) for _, node in sorted(nodes.known.items())]
+    if nodes.kind == CONTROLLER and connection.offers(DESCRIBE_QUORUM, _WITH_NODES):
+        with contextlib.suppress(NodeError):
+            return controllers_of_quorum(nodes)
+    ids = {node.address: node.id for node in nodes.known.values()}
+    return [Member(nodes.kind, ids.get(address), address) for address in nodes.bootstrap]
+
+
+def controllers_of_quorum(nodes: Nodes) -> list[Member]:
+    """Voters, and observers that are controllers, as DescribeQuorum tells them. Raises NodeError."""
+    from kshell.sources.quorum.facts import describe_quorum
+
+    told = describe_quorum(nodes)
+    found = []
+    for replica in [*told["voters"], *(one for one in told["observers"] if one["endpoints"])]:
+        point = next(iter(replica["endpoints"]), None)
+        address = (point["host"], point["port"]) if point else None
+        trouble = None if point else "DescribeQuorum tells no endpoint (3.9 and later do)"
+        found.append(Member(CONTROLLER, replica["id"], address, trouble))
+    return found
+
+
+def other_members(session: Session, nodes: Nodes) -> list[Member]:
+    """The nodes of the other kind, as far as the source can name them. Raises NodeError, DataError."""
+    if nodes.kind == BROKER:
+        return controllers_of_quorum(nodes)
+    return _registered(session, nodes, BROKER)
+
+
+def _registered(session: Session, nodes: Nodes, kind: str) -> list[Member]:
+    """By their registrations in the image: the listener whose security protocol is ours."""
+    protocol = nodes.settings.security_protocol
+    found = []
+    for node_id, entry in sorted(session.image[f"{kind}s"].items()):
+        listeners: Iterable[Any] = entry.value.listeners
+        fits = next((one for one in listeners if one.security_protocol == protocol), None)
+        address = (fits.host, fits.port) if fits else None
+        found.append(Member(kind, node_id, address, None if fits else f"it has no listener with {protocol}"))
+    return found
+
+
+def find_member(session: Session, nodes: Nodes, node_id: int) -> Member:
+    """The node with that id. Raises NodeError; ConnectError names the ids that are known."""
+    found = find_members(session, nodes, node_id)
+    if found[0].id is None:
+        raise _not_known(node_id, found)
+    return found[0]
+
+
+def find_members(session: Session, nodes: Nodes, node_id: int) -> list[Member]:
+    """The node with that id; where ids are not told, those that it may be, of which one at least there is.
+
+    Raises NodeError; ConnectError names the ids that are known.
+    """
+    known = own_members(nodes)
+    for member in known:
+        if member.id == node_id:
+            return [member]
+    with contextlib.suppress(AuthorizationError, UnsupportedVersionError):
+        known += other_members(session, nodes)
+    if nodes.kind == CONTROLLER and session.is_loaded:
+        known += _registered(session, nodes, CONTROLLER)
+    for member in known:
+        if member.id == node_id:
+            return [member]
+    nameless = [member for member in known if member.id is None]
+    if not nameless:
+        raise _not_known(node_id, known)
+    return nameless
+
+
+def _not_known(node_id: int, known: Iterable[Member]) -> ConnectError:
+    there = ", ".join(sorted({member.title for member in known})) or "none"
+    return ConnectError(f"node {node_id}", "no node with this id is known", hint=f"known: {there}")
+
+
+def connection_to(nodes: Nodes, member: Member) -> Connection:
+    """A new connection, the caller's own, to that node, which is of the right kind and cluster. Raises NodeError."""
+    if member.address is None:
+        raise ConnectError(member.title, member.trouble or "its address is not known")
+    if member.kind == nodes.kind:
+        return nodes.dial(member.address)
+    settings = nodes.settings._replace(cluster_id=nodes.cluster_id)
+    return Nodes(member.kind, [member.address], settings).dial(member.address)
+
+
+Range = tuple[int, int]
+_METADATA_VERSION = "metadata.version"
+
+
+class Survey(NamedTuple):
+    """What was told, by the members' names; ``silent`` are the others, each with the reason."""
+
+    told: dict[str, NodeVersions]
+    members: dict[str, Member]
+    silent: dict[str, str]
+
+    @property
+    def ranges(self) -> dict[str, Mapping[int, Range]]:
+        """API key -> (lowest, highest), by node."""
+        return {name: versions.ranges for name, versions in self.told.items()}
+
+    @property
+    def finalized(self) -> Mapping[str, int] | None:
+        """Feature -> finalized level, as a node told it; ``None``: none did (KRaft always has metadata.version)."""
+        told = (versions.finalized for versions in self.told.values())
+        return next((levels for levels in told if _METADATA_VERSION in levels), None)
+
+
+def survey(session: Session, nodes: Nodes, *, node_id: int | None = None, everyone: bool = False) -> Survey:
+    """Asks one node, the nodes of the source's kind, or ``everyone``. Raises NodeError when none answers.
+
+    Nodes that do not answer are left in ``session.remarks``, for people.
+    """
+    if node_id is not None:
+        members = [find_member(session, nodes, node_id)]
+    else:
+        members = own_members(nodes)
+        if everyone:
+            members += _others(session, nodes)
+    names = _names(members)
+    answers = ask_versions([member.address for member in members if member.address is not None], nodes.settings)
+    found = Survey({}, names, {})
+    for name, member in names.items():
+        told = answers[member.address] if member.address is not None else None
+        if told is not None and told.versions is not None:
+            found.told[name] = told.versions
+        else:
+            found.silent[name] = _why(member, told)
+    if not found.told:
+        raise _none(members, answers.values())
+    session.remarks += [f"{names[name].kind} {name} was not asked: {reason}" for name, reason in found.silent.items()]
+    return found
+
+
+def _others(session: Session, nodes: Nodes) -> list[Member]:
+    try:
+        return other_members(session, nodes)
+    except NodeError as error:
+        session.remarks.append(f"the other nodes are not known: {error.message}")
+        return []
+
+
+def _names(members: Iterable[Member]) -> dict[str, Member]:
+    """A node that is both has two listeners, and the same id at both: then the kind tells them apart."""
+    members = list(members)
+    often = Counter(member.name for member in members)
+    return {f"{one.kind}-{one.name}" if often[one.name] > 1 else one.name: one for one in members}
+
+
+def _why(member: Member, told: Told | None) -> str:
+    if told is None or told.failure is None:
+        return member.trouble or "its address is not known"
+    return told.failure.message
+
+
+def _none(members: list[Member], answers: Iterable[Told]) -> NodeError:
+    answers = list(answers)
+    if answers:
+        return unreachable(answers)
+    first = members[0] if members else None
+    return ConnectError(first.title if first else "the cluster", _why(first, None) if first else "it names no node")
+
+
+REPORTED, INFERRED, UNKNOWN = "reported", "inferred", "unknown"
+_LONGEST = 256
+"""Characters of a name or version that are kept."""
+_OR_LATER = " or later"
+_NUMBERS = re.compile(r"v?(\d{1,9}(?:\.\d{1,9}){0,5})", re.ASCII)
+
+
+class Software(NamedTuple):
+    """A broker's software; ``lowest`` and ``highest`` bound its version where that is not a single one."""
+
+    name: str | None
+    version: str | None
+    source: str
+    evidence: list[str]
+    lowest: str | None = None
+    highest: str | None = None
+
+
+def add_software(session: Session, rows: list[dict[str, Any]]) -> None:
+    """Adds the software to the brokers' rows, by their ids. Raises SourceError on a directory."""
+    nodes = live_nodes(session, "brokers --software")
+    members = own_members(nodes) if nodes.kind == "broker" else other_members(session, nodes)
+    found = dict(zip((member.id for member in members), _ask_all(nodes, members), strict=True))
+    lowest, highest = span((software.lowest, software.highest) for software in found.values())
+    for row in rows:
+        told = found.get(row["id"], Software(None, None, UNKNOWN, ["its address is not known"]))
+        row |= {
+            "softwareName": told.name,
+            "softwareVersion": told.version,
+            "softwareSource": told.source,
+            "evidence": told.evidence,
+            "lowestSoftwareVersion": lowest,
+            "highestSoftwareVersion": highest,
+        }
+
+
+def _ask_all(nodes: Nodes, members: list[Member]) -> list[Software]:
+    from kshell.client.together import at_once
+
+    return at_once(lambda member: _ask(nodes, member), members)
+
+
+def _ask(nodes: Nodes, member: Member) -> Software:
+    try:
+        connection = connection_to(nodes, member)
+        try:
+            name, version = connection.versions.software
+            if "kip-885" in nodes.settings.dialects:
+                from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
+
+                told = connection.request(DESCRIBE_CLUSTER, {}).body
+                name, version = told.get("brokerSoftwareName"), told.get("brokerSoftwareVersion")
+        finally:
+            connection.close()
+    except NodeError as error:
+        return Software(None, None, UNKNOWN, [error.message])
+    if name is None and version is None:
+        return inferred(connection.versions)
+    return reported(name, version)
+
+
+def reported(name: str | None, version: str | None) -> Software:
+    """What a broker says; ``None`` is what it does not say."""
+    name, version = (None if text is None else text[:_LONGEST] for text in (name, version))
+    return Software(name, version, REPORTED, [], version, version)
+
+
+def inferred(versions: NodeVersions) -> Software:
+    """The release that the offered APIs and features speak for, or the shortest range of them."""
+    from kshell.client.inference import infer
+
+    found = infer(versions.ranges, versions.supported, "broker")
+    if found.lowest is None:
+        return Software(None, None, UNKNOWN, found.evidence)
+    return Software(None, found.text, INFERRED, found.evidence, *found.bounds)
+
+
+def span(bounds: Iterable[tuple[str | None, str | None]]) -> tuple[str | None, str | None]:
+    """The lowest and the highest version of a cluster, of its nodes' bounds that begin with a number.
+
+    One bound that is open above leaves the cluster's highest version open as well.
+    """
+    known = list(bounds)
+    lows = [(numbers, low) for low, _ in known if low and (numbers := _numbers(low))]
+    highs = [(numbers, high) for _, high in known if high and (numbers := _numbers(high))]
+    lowest, highest = min(lows, default=((), None))[1], max(highs, default=((), None))[1]
+    if highest is not None and any(high.endswith(_OR_LATER) for _, high in highs):
+        highest = highest.removesuffix(_OR_LATER) + _OR_LATER
+    return lowest, highest
+
+
+def _numbers(version: str) -> tuple[int, ...] | None:
+    match = _NUMBERS.match(version)
+    return tuple(map(int, match[1].split("."))) if match else None
