@@ -14,7 +14,7 @@ import pytest
 from kshell import errors
 from kshell.errors import CorruptDataError, KshellError, MissingCodecError, ServerError, UsageError, did_you_mean
 
-for _module in ("kshell.tables.where_tokens", "kshell.sources.choose", "kshell.spark.java"):
+for _module in ("kshell.tables.where_grammar", "kshell.sources.choose", "kshell.spark.java"):
     importlib.import_module(_module)  # those that stand elsewhere
 
 

@@ -21,8 +21,7 @@ from kshell.metadata.partial import MISSING
 from kshell.sources.directory import checkpoints, describe
 from kshell.sources.directory.describe import snapshot_named_by
 from kshell.sources.directory.log import LogReader
-from kshell.tree.paths import Segments, join
-from kshell.tree.touched import is_under, paths
+from kshell.tree.paths import Segments, is_under, join, paths
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes

@@ -1,8 +1,8 @@
 """The nodes of a running cluster: which there are, and what each reports about itself (API versions, software).
 
-Controllers are named by DescribeCluster (3.7 and later), else by DescribeQuorum (3.9), else they are the addresses that
-were given; brokers by DescribeCluster, or by their registrations in the image. What a node reports about its software is
-text that nobody trusts: it is cut, and escaped where it is shown.
+Controllers are named by DescribeCluster (3.7 and later), else by DescribeQuorum (3.9), else they are the addresses
+that were given; brokers by DescribeCluster, or by their registrations in the image. What a node reports about its
+software is text that nobody trusts: it is cut, and escaped where it is shown.
 """
 
 from __future__ import annotations

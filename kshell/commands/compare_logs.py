@@ -12,8 +12,8 @@ from kshell.engine.local_files import complete_file
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section
 from kshell.engine.walk import one_line
 from kshell.errors import EXIT_DATA, EXIT_FINDING, EXIT_OK, DataError, SourceNotFoundError, UsageError
-from kshell.history.difference import PROVENANCE, changed_places
-from kshell.history.record_types import RECORD_TYPE
+from kshell.history.diff import PROVENANCE, changed_places
+from kshell.history.records import RECORD_TYPE
 from kshell.metadata.image import Image
 from kshell.sources.copies.agreement import BEHIND, DIVERGED, NOT_COMPARED, SAME, Standing
 from kshell.sources.copies.logs import Copy
@@ -22,8 +22,8 @@ from kshell.sources.directory.log import Progress
 from kshell.sources.directory.ranges import FileWindows
 from kshell.sources.directory.source import DirectorySource
 from kshell.tables.declaration import Field, columns
-from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.where_kinds import Enumeration
 from kshell.tree.paths import Segments, join
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ def run(session: Session, args: Any) -> Result:
             raise UsageError("configs check takes no options")
         return _check(session, args.entity[1:])
     from kshell.cluster.configs import expand
-    from kshell.tables.config_rows import for_people
+    from kshell.tables.configs import for_people
 
     words: list[str] = args.entity or []
     resources = [one for word in words for one in expand(session, word)] if words else sorted(session.image["configs"])
@@ -46,7 +46,7 @@ def run(session: Session, args: Any) -> Result:
 def _rows(session: Session, resources: list[Resource], args: Any) -> list[dict[str, Any]]:
     from kshell.cluster.configs import ask, failure_of
     from kshell.sources.brokers.config_entries import UNKNOWN
-    from kshell.tables.config_rows import rows_of_log, rows_told
+    from kshell.tables.configs import rows_of_log, rows_told
 
     nodes = session.source.nodes
     extended = args.docs or args.effective or args.overridden
@@ -92,7 +92,7 @@ def _note_old(session: Session, described: Described) -> None:
 def _check(session: Session, words: list[str]) -> Rows:
     from kshell.cluster.configs import parse_entity
     from kshell.metadata.redaction import REDACTED, config_is_secret
-    from kshell.tables.config_check import check
+    from kshell.tables.configs import check
 
     if len(words) < 2:
         raise UsageError(

@@ -13,8 +13,7 @@ from kshell.engine.result import Column, Difference, Page, Result, Row, Rows, Te
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
 from kshell.errors import EXIT_FINDING, NoSuchPathError, UsageError
-from kshell.history.diff import ADDED, BY_ID, CHANGE, CHANGED, REMOVED, Comparison, counts, is_double
-from kshell.history.difference import untold
+from kshell.history.diff import ADDED, BY_ID, CHANGE, CHANGED, REMOVED, Comparison, counts, is_double, untold
 from kshell.tables.declaration import Field, columns
 from kshell.tables.leaf_types import LEAF_TYPE
 from kshell.tables.selection import where_flag

@@ -11,8 +11,7 @@ from kshell.engine.result import Result, Row, Rows, TextRows
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
 from kshell.errors import CommandError
-from kshell.history.record_types import TYPE_FLAG, only
-from kshell.history.records import COLUMNS, conclude, row_of, when
+from kshell.history.records import COLUMNS, TYPE_FLAG, conclude, only, row_of, when
 from kshell.json_text import to_json
 from kshell.metadata.record_text import RecordTexts
 from kshell.sources.directory.describe import snapshot_id

@@ -10,8 +10,7 @@ from kshell.engine.declaration import Arg, Command, Example, Flag
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.errors import DataError
-from kshell.history.record_types import TYPE_FLAG
-from kshell.history.records import COLUMNS, NO_OP, Touched, place_of, row_at, touched_paths, what, when
+from kshell.history.records import COLUMNS, NO_OP, TYPE_FLAG, Touched, place_of, row_at, touched_paths, what, when
 from kshell.metadata.image import EMPTY
 from kshell.metadata.records import decode_record
 from kshell.metadata.tracking import Tracker
@@ -19,8 +18,7 @@ from kshell.protocol.batches import iter_records
 from kshell.sources.directory.log import FileBatch
 from kshell.sources.directory.records import LogRecord
 from kshell.sources.points import Since
-from kshell.tree.paths import Segments, join, resolve, walk
-from kshell.tree.touched import is_under
+from kshell.tree.paths import Segments, is_under, join, resolve, walk
 
 
 def run(session: Session, args: Any) -> Result:

@@ -12,14 +12,15 @@ from kshell.engine.declaration import Arg, Command, Example, Flag
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
-from kshell.history.concerns import Concern
-from kshell.history.record_types import TYPE_FLAG, only
 from kshell.history.records import (
     COLUMNS,
     FIELDS,
     NO_OP,
+    TYPE_FLAG,
+    Concern,
     Touched,
     conclude,
+    only,
     place_of,
     row_at,
     what,
@@ -32,7 +33,7 @@ from kshell.protocol.batches import RawRecord
 from kshell.sources.directory.records import LogRecord, Records, Wanted, log_records
 from kshell.sources.points import Since
 from kshell.tables.selection import where_flag
-from kshell.tree.touched import is_under
+from kshell.tree.paths import is_under
 
 _NO_OP_HEAD = b"\x01\x14\x00"
 Found = Iterator[tuple[LogRecord, list[Touched]]]

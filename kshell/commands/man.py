@@ -16,7 +16,7 @@ from kshell.engine.usage import man_text
 from kshell.errors import CommandError, NodeError, UsageError, did_you_mean
 from kshell.metadata.config_types import NEWEST, TABLE, known_types
 from kshell.sources.brokers.config_entries import DEFAULT, UNKNOWN, Entry
-from kshell.tables.config_check import known_key, valid_values
+from kshell.tables.configs import known_key, valid_values
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes

@@ -17,9 +17,9 @@ from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.metadata.values import camel
 from kshell.tables.declaration import Field, image_for
-from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import row_flags, select
 from kshell.tables.state.topics import by_name
+from kshell.tables.where_kinds import Enumeration
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session

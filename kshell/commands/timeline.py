@@ -11,10 +11,8 @@ from kshell.commands.why import since, until
 from kshell.engine.declaration import Arg, Command, Example, Flag
 from kshell.engine.result import Drawing, Result, Row, Rows, typed
 from kshell.errors import CommandError, UsageError
-from kshell.history.lifetimes import Held, Partitions
 from kshell.history.plot import Lane, Span, draw
-from kshell.history.story import Story, story_of, told
-from kshell.history.target import complete_target, target
+from kshell.history.story import Held, Partitions, Story, complete_target, story_of, target, told
 from kshell.metadata.names import sort_key
 from kshell.metadata.partial import is_untold, known
 from kshell.metadata.partitions import Partition

@@ -8,11 +8,8 @@ from kshell.commands.as_of import complete_point
 from kshell.engine.declaration import Arg, Command, Example, Flag
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, Toned, typed
 from kshell.errors import EXIT_OK, CommandError
-from kshell.history.events import COLUMNS, event_rows, everyone, ids
-from kshell.history.lifetimes import Held, Partitions
-from kshell.history.sentence import broker_status, sentence, trailing
-from kshell.history.story import Story, story_of, told
-from kshell.history.target import complete_partition, one_partition
+from kshell.history.explain import COLUMNS, broker_status, event_rows, everyone, ids, sentence, trailing
+from kshell.history.story import Held, Partitions, Story, complete_partition, one_partition, story_of, told
 from kshell.metadata.election import leaderless, steps
 from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.names import encode_name

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from kshell.engine.result import Row
 from kshell.engine.walk import walk
-from kshell.history.diff import ADDED, CHANGE, CHANGED, REMOVED
-from kshell.history.difference import PROVENANCE
-from kshell.history.record_types import RECORD_TYPE
+from kshell.history.diff import ADDED, CHANGE, CHANGED, PROVENANCE, REMOVED
+from kshell.history.records import RECORD_TYPE
 from kshell.metadata.checkpoint import ONLY_LOG, Disagreement
 from kshell.metadata.delta import Touch
 from kshell.metadata.families.topics import NAMES, TOPICS
@@ -32,9 +31,8 @@ from kshell.sources.directory.records import LogRecord
 from kshell.tables.declaration import Field
 from kshell.tree.image import image_directory, iso
 from kshell.tree.node import Directory, Leaf, StaticDirectory
-from kshell.tree.paths import Segments, join, resolve
+from kshell.tree.paths import Segments, is_under, join, paths, resolve
 from kshell.tree.paths import walk as node_at
-from kshell.tree.touched import is_under, paths
 
 FIELDS = (
     Field("path", "string", "of the leaf"),

@@ -1,33 +1,195 @@
-"""Records of the log as rows, with what they touch, and what there is to say once all were read.
+"""Records of the log as rows, with the paths that they touch: ``dump``, ``log`` and ``follow`` have the same rows.
 
-``dump``, ``log`` and ``follow`` have the same rows.
+Also record types as users name them, and which records cannot touch a path, so that most are not even decoded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kshell.engine.declaration import Flag
 from kshell.engine.result import Result, Row
 from kshell.engine.walk import one_line
-from kshell.errors import EXIT_DATA, DataError, UsageError
-from kshell.history.concerns import Concern
-from kshell.history.record_types import RECORD_TYPE
+from kshell.errors import EXIT_DATA, DataError, UsageError, did_you_mean
 from kshell.metadata.delta import Touch
+from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import EMPTY, families
 from kshell.metadata.metadata_version import FEATURE, version_name
+from kshell.metadata.names import decode_name
+from kshell.metadata.partition_changes import PARTITION, PARTITION_CHANGE, TOPIC_ID
 from kshell.metadata.readable import readable
+from kshell.metadata.records import HEAD_SIZE, decode_value, record_types
 from kshell.metadata.tracking import Tracker
 from kshell.metadata.values import Origin, Place, plain
+from kshell.protocol.batches import RawRecord
+from kshell.protocol.control import CONTROL_TYPES, control_name
+from kshell.protocol.primitives import Buffer, Uuid
 from kshell.sources.directory.records import LogRecord, Records, log_records
 from kshell.tables.declaration import Field, columns
+from kshell.tables.where_kinds import Enumeration
 from kshell.tree.globs import is_glob, unescape
 from kshell.tree.image import iso
-from kshell.tree.paths import Segments, join, split
-from kshell.tree.touched import paths
+from kshell.tree.paths import Segments, is_under, join, paths, split
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.sources.directory.records import Wanted
+
+_HEAD = 3
+
+
+def type_names() -> list[str]:
+    """Every type's name as ``dump`` prints it, control records included."""
+    return sorted([kind.name for kind in record_types().values()] + [kind.name for kind in CONTROL_TYPES.values()])
+
+
+RECORD_TYPE = Enumeration(type_names, ("UNKNOWN", "UNKNOWN_{}", "UNKNOWN_CONTROL", "UNKNOWN_CONTROL_{}"))
+"""The column type of a record's type; a type that is not known has a number for its name."""
+
+
+def record_type(word: str) -> str:
+    """The type that was meant: in any case, with or without ``_RECORD``. Raises UsageError, which proposes some."""
+    name = word.upper().replace("-", "_")
+    names = type_names()
+    for candidate in (name, f"{name}_RECORD"):
+        if candidate in names:
+            return candidate
+    if RECORD_TYPE.has(name):
+        return name
+    listed = "`help dump` says where the types are listed"
+    within = [known for known in names if name in known][:3]
+    if within:
+        hint: str | None = f"did you mean {' or '.join(within)}?"
+    else:
+        hint = did_you_mean(name, names) or did_you_mean(f"{name}_RECORD", names, listed)
+    raise UsageError(f"{word}: no record has that type", hint=hint)
+
+
+def complete_record_type(session: Session, typed: str) -> Iterable[str]:
+    """The types that begin like what was typed."""
+    return [name for name in type_names() if name.startswith(typed.upper())]
+
+
+TYPE_FLAG = Flag(
+    ("--type",),
+    "only records of that type; may be given several times",
+    metavar="TYPE",
+    convert=record_type,
+    complete=complete_record_type,
+    repeat=True,
+)
+
+
+def only(names: frozenset[str]) -> Wanted:
+    """A test for records of these types that looks at no more than a record's head."""
+    known: dict[bytes, bool] = {}
+
+    def wanted(raw: RawRecord, control: bool) -> bool:
+        if control:
+            return control_name(raw.key) in names
+        value = raw.value or b""
+        answer = known.get(value[:_HEAD])
+        if answer is None:
+            answer = decode_value(value).name in names
+            if value[:_HEAD].isascii():  # three whole varints: the name hangs on nothing else
+                known[value[:_HEAD]] = answer
+        return answer
+
+    return wanted
+
+
+TOPIC = 2
+ONE_FAMILY = {
+    PARTITION: TOPICS,
+    4: "configs",
+    PARTITION_CHANGE: TOPICS,
+    11: "scram",
+    14: "clientQuotas",
+    15: "producerIds",
+    17: "brokers",
+    18: "acls",
+    19: "acls",
+    20: None,
+    22: "scram",
+}
+"""Api keys of the types that a log can be full of -> the one family that they read and write; none for NoOps."""
+_TOPICS: Segments = ("image", "topics")
+
+
+class Concern:
+    """Whether a record must be looked at to know what touches a place. Never says no without cause.
+
+    Must be asked about each record before the ``tracker`` that the answers are for is given it.
+    """
+
+    def __init__(self, place: Segments) -> None:
+        self._needless = {key for key, family in ONE_FAMILY.items() if not _is_near(family, place)}
+        self._name: str | None = None
+        self._id: bytes | None = None
+        self.tracker: Tracker | None = None
+        if place[:2] == _TOPICS and len(place) > 3:
+            self._watch(place[2], place[3])
+
+    def _watch(self, view: str, segment: str) -> None:
+        """One topic alone, by id or by name."""
+        if view == "byName":
+            self._name = decode_name(segment)
+        else:
+            try:
+                self._id = bytes(Uuid.parse(segment))
+            except ValueError:
+                self._id = b""  # no topic has it
+
+    def __call__(self, raw: RawRecord, control: bool) -> bool:
+        value = raw.value or b""
+        if control or len(value) < HEAD_SIZE or value[0] != 1 or value[2] > 0x7F:
+            return True
+        if value[1] in self._needless:
+            return False
+        if value[1] not in (PARTITION, PARTITION_CHANGE):
+            return True
+        topic_id = value[TOPIC_ID]
+        if self._id is not None:
+            return topic_id == self._id
+        return self._name is None or self.tracker is None or self.tracker.topic_name(topic_id) == self._name
+
+    def select(self, region: Buffer, values: array[int]) -> Iterator[int]:
+        """The records of a batch that must be looked at, found without making them.
+
+        Args:
+            region: the records, back to back.
+            values: the first byte and the end of each value, in turn.
+
+        Returns:
+            The indexes of the values' first bytes.
+        """
+        needless, wanted_id, name, tracker = self._needless, self._id, self._name, self.tracker
+        name_of = None if tracker is None else tracker.topic_name
+        bounds = iter(values)
+        for index, (at, end) in enumerate(zip(bounds, bounds, strict=True)):
+            if end - at >= HEAD_SIZE and region[at] == 1 and region[at + 2] <= 0x7F:
+                kind = region[at + 1]
+                if kind in needless:
+                    continue
+                if kind in (PARTITION, PARTITION_CHANGE):
+                    topic_id = region[at + TOPIC_ID.start : at + TOPIC_ID.stop]
+                    if wanted_id is not None:
+                        if topic_id != wanted_id:
+                            continue
+                    elif name is not None and name_of is not None and name_of(topic_id) not in (name, None):
+                        continue
+                elif kind == TOPIC:
+                    name_of = None  # what follows may be of the topic that is made here
+            yield 2 * index
+
+
+def _is_near(family: str | None, place: Segments) -> bool:
+    if family is None:
+        return False
+    return is_under(_TOPICS if family == TOPICS else ("image", *families()[family].path), place)
+
 
 FIELDS = (
     Field("offset", "int64", "of the record"),

@@ -1,22 +1,161 @@
-"""What a session knows of partitions over time: the log's history, and the image where the log does not tell."""
+"""What a partition, a broker and a topic's name were over time, from the log's history, and which partition is meant.
+
+Records say what and when, never who. Where the log does not begin with its first record, the image of a snapshot says
+what was known when it begins.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from kshell.history.lifetimes import Brokers, Chronicle, Held, Partitions
+from kshell.errors import CommandError, did_you_mean
 from kshell.metadata.families.cluster import BROKERS, Broker
 from kshell.metadata.families.topics import NAMES, TOPICS
+from kshell.metadata.history import History
 from kshell.metadata.image import Image
+from kshell.metadata.names import decode_name
 from kshell.metadata.partial import is_untold
-from kshell.metadata.partitions import Partition
+from kshell.metadata.partitions import Partition, Topic
+from kshell.metadata.recorded_topics import RecordedTopic
+from kshell.metadata.values import Entry
 from kshell.protocol.primitives import Uuid
 from kshell.tables.declaration import image_for
+from kshell.tree.paths import split
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 T = TypeVar("T")
+IN_SNAPSHOT = -1
+
+
+class Held(NamedTuple, Generic[T]):
+    """A value (``None``: gone) and since when. ``since`` is the offset at which it took effect, ``IN_SNAPSHOT`` for
+    what the log begins with; ``offset`` and ``time`` (epoch milliseconds) are those of the record, or of the snapshot's
+    last one.
+    """
+
+    value: T | None
+    since: int
+    offset: int
+    time: int
+    record_type: str | None
+
+
+Partitions = list[Held[Partition]]
+Brokers = list[Held[Broker]]
+
+
+class Chronicle:
+    """The history of a log up to offset ``until``."""
+
+    def __init__(self, history: History, until: int) -> None:
+        self.until = min(until, history.log.end - 1)
+        self._history = history
+
+    @property
+    def starts_with_snapshot(self) -> bool:
+        """Whether there was something before the log's first record."""
+        return self._history.log.start > 0
+
+    @property
+    def start(self) -> int:
+        """The offset of the first record whose effect is known."""
+        return self._history.log.start
+
+    def names(self) -> set[str]:
+        """Every topic there ever was, up to now."""
+        return {*self._history.base[NAMES], *(name for (name,) in self._history.keys(NAMES, self.until))}
+
+    def topic_ids(self, name: str) -> list[Uuid]:
+        """The ids that a topic of that name had, oldest first: one that is created again gets a new one."""
+        base: Uuid | None = self._history.base[NAMES].get(name)
+        found = [] if base is None else [base]
+        versions = reversed(list(self._history.versions(NAMES, (name,), self.until)))
+        found += [held for _, held in versions if held is not None]
+        return list(dict.fromkeys(found))
+
+    def numbers(self, topic_id: Uuid) -> list[int]:
+        """The partitions that a topic has, or had when it was deleted."""
+        base, recorded, _ = self._topic(topic_id)
+        topic = base if recorded is None else recorded.at(self.until)
+        return [] if topic is None else topic.partition_ids()
+
+    def partitions(self, topic_id: Uuid, only: int | None = None) -> dict[int, Partitions]:
+        """Partition (all, or ``only`` one) -> what it was, oldest first; ``None`` where its topic was deleted."""
+        base, recorded, gone = self._topic(topic_id)
+        found: dict[int, Partitions] = {}
+        for number in () if base is None else base.partition_ids() if only is None else (only,):
+            entry = None if base is None else base.partition(number)
+            if entry is not None and isinstance(entry.value, Partition):
+                found[number] = [self._in_snapshot(entry)]
+        for number, since, entry in () if recorded is None else self._versions(recorded, only):
+            found.setdefault(number, []).append(self._written(entry, since))
+        if gone is not None:
+            for held_so_far in found.values():
+                held_so_far.append(self._gone(gone, "REMOVE_TOPIC_RECORD"))
+        return found
+
+    def _topic(self, topic_id: Uuid) -> tuple[Topic | None, RecordedTopic | None, int | None]:
+        """(what a snapshot began it with, what was recorded since, the offset at which it was deleted)."""
+        versions = list(self._history.versions(TOPICS, (topic_id,), self.until))
+        recorded = next((held for _, held in versions if isinstance(held, RecordedTopic)), None)
+        gone = next((since for since, held in versions if held is None), None)
+        return self._history.base[TOPICS].get(topic_id) if recorded is None else recorded.base, recorded, gone
+
+    def _versions(self, recorded: RecordedTopic, only: int | None) -> Iterator[tuple[int, int, Entry[Partition]]]:
+        if only is None:
+            return recorded.every_version(self.until)
+        newest_first = list(recorded.versions(only, self.until))
+        return iter([(only, since, entry) for since, entry in reversed(newest_first)])
+
+    def broker(self, broker_id: int) -> Brokers:
+        """A broker's registrations, oldest first; ``None`` from where it was unregistered."""
+        base: Entry[Broker] | None = self._history.base[BROKERS.name].get(broker_id)
+        found: Brokers = [] if base is None else [self._in_snapshot(base)]
+        for since, entry in reversed(list(self._history.versions(BROKERS.name, (broker_id,), self.until))):
+            if entry is None:
+                found.append(self._gone(since, "UNREGISTER_BROKER_RECORD"))
+            else:
+                found.append(self._written(entry, since))
+        return found
+
+    def end(self) -> tuple[int, int]:
+        """Offset and time of the last record."""
+        log = self._history.log
+        if self.until < log.start:
+            last = self._history.base.provenance
+            return last.offset, last.timestamp
+        return self.until, log.timestamp(self.until)
+
+    def time_of(self, offset: int) -> int:
+        """When the record at an offset was written; of one before the log, when the log begins."""
+        log = self._history.log
+        return log.timestamp(max(log.start, min(offset, log.end - 1))) if log.end > log.start else self.end()[1]
+
+    def _in_snapshot(self, entry: Entry[Any], since: int = IN_SNAPSHOT) -> Held[Any]:
+        last = self._history.snapshot_provenance(entry.origin.place.file)
+        return Held(entry.value, since, last.offset, last.timestamp, None)
+
+    def _written(self, entry: Entry[T], since: int) -> Held[T]:
+        origin = entry.origin
+        if origin.place.in_snapshot:  # no record says it: a snapshot that was passed
+            return self._in_snapshot(entry, since)
+        return Held(entry.value, since, origin.offset, origin.timestamp, origin.record_type)
+
+    def _gone(self, since: int, record_type: str) -> Held[T]:
+        return Held(None, since, since, self._history.log.timestamp(since), record_type)
+
+
+def runs(held: list[Held[T]]) -> Iterator[tuple[Held[T] | None, Held[T]]]:
+    """Each with the one before it."""
+    before = None
+    for one in held:
+        yield before, one
+        before = one
+
+
 STATE = -2
 """``since`` of what only an image tells: a state whose beginning is not known."""
 
@@ -118,3 +257,103 @@ def _reach(chronicle: Chronicle) -> str:
 def told(values: tuple[int, ...] | str) -> tuple[int, ...]:
     """Broker ids; none where a source does not tell them."""
     return () if isinstance(values, str) or is_untold(values) else values
+
+
+_MOST = 200
+"""Words that are offered."""
+_BY_NAME, _BY_ID = ("image", "topics", "byName"), ("image", "topics", "byId")
+
+
+class Target(NamedTuple):
+    """A topic, or one partition of it."""
+
+    topic: str
+    partition: int | None
+
+
+def target(session: Session, story: Story, text: str) -> Target:
+    """What a word means: TOPIC-PARTITION, TOPIC/PARTITION, a path, or a topic's name. Raises CommandError.
+
+    A topic's name may end in a dash and digits: a topic of the whole name comes first.
+    """
+    names = story.names()
+    found = [one for one in _readings(session, story, text) if one.topic in names]
+    for one in found:
+        if one.partition is None or one.partition in _numbers(story, one.topic):
+            return one
+    raise _nothing(story, text, found)
+
+
+def one_partition(session: Session, story: Story, text: str) -> tuple[str, int]:
+    """The partition that a word means; a topic's name will do where there is only one. Raises CommandError."""
+    names = story.names()
+    found = [one for one in _readings(session, story, text) if one.topic in names]
+    for one in found:
+        if one.partition is not None and one.partition in _numbers(story, one.topic):
+            return one.topic, one.partition
+    for one in found:
+        numbers = _numbers(story, one.topic) if one.partition is None else []
+        if len(numbers) == 1:
+            return one.topic, numbers[0]
+    raise _nothing(story, text, found)
+
+
+def _readings(session: Session, story: Story, text: str) -> list[Target]:
+    found = [Target(text, None)]
+    for mark in "-/":
+        topic, _, number = text.rpartition(mark)
+        if topic and number.isascii() and number.isdigit() and len(number) < 10:
+            found.append(Target(topic, int(number)))
+    path = split(text, session.cwd)
+    if len(path) in (4, 5) and path[:3] in (_BY_NAME, _BY_ID) and (len(path) == 4 or path[4].isdecimal()):
+        name = decode_name(path[3]) if path[:3] == _BY_NAME else _named(story, path[3])
+        found.append(Target(name, int(path[4]) if len(path) == 5 else None))
+    return found
+
+
+def _named(story: Story, topic_id: str) -> str:
+    return next((topic.name for key, topic in story.image[TOPICS].items() if str(key) == topic_id), "")
+
+
+def _numbers(story: Story, topic: str) -> list[int]:
+    topic_id = story.topic_id(topic)
+    return [] if topic_id is None else story.numbers(topic_id)
+
+
+def _nothing(story: Story, text: str, found: list[Target]) -> CommandError:
+    for one in found:
+        numbers = _numbers(story, one.topic)
+        if numbers:
+            there = f"{one.topic}-{numbers[0]}" + (f" to {one.topic}-{numbers[-1]}" if len(numbers) > 1 else "")
+            reason = (
+                "which of its partitions?" if one.partition is None else f"{one.topic} has no partition of that number"
+            )
+            return CommandError(f"{text}: {reason}", hint=f"there is {there}")
+    topics = [one.topic for one in _split(text)]
+    listed = "`topics` lists them; a partition is written TOPIC-NUMBER"
+    hint = did_you_mean(topics[-1], story.names(), listed, limit=3)
+    return CommandError(f"{text}: no such topic or partition, now or in the log", hint=hint)
+
+
+def _split(text: str) -> list[Target]:
+    topic, _, number = text.rpartition("-")
+    return [Target(text, None)] + ([Target(topic, int(number))] if topic and number.isdecimal() else [])
+
+
+def complete_partition(session: Session, typed: str) -> Iterable[str]:
+    """Topics with their first partition; all partitions of one whose name and dash were typed."""
+    found: list[str] = []
+    for name in sorted(session.image[NAMES]):
+        if len(found) >= _MOST:
+            break
+        if typed.startswith(f"{name}-") or name.startswith(typed):
+            numbers = session.image[TOPICS][session.image[NAMES][name]].partition_ids()
+            wanted = numbers if typed.startswith(f"{name}-") else numbers[:1]
+            found += [word for word in (f"{name}-{number}" for number in wanted) if word.startswith(typed)]
+    return found[:_MOST]
+
+
+def complete_target(session: Session, typed: str) -> Iterable[str]:
+    """Topics, and partitions as above."""
+    names = [name for name in sorted(session.image[NAMES]) if name.startswith(typed)]
+    return [*names[:_MOST], *complete_partition(session, typed)]

@@ -34,7 +34,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kshell.errors import UsageError
-from kshell.history.record_types import record_type
+from kshell.history.records import record_type
 from kshell.sources.points import Point, is_ago, parse_point
 from kshell.sources.remote import plain
 from kshell.spark.schemas import RECORDS, fields_of, view_name

@@ -14,8 +14,7 @@ from functools import cache
 from typing import Any
 
 from kshell.errors import UsageError
-from kshell.history.record_types import record_type
-from kshell.history.records import FIELDS
+from kshell.history.records import FIELDS, record_type
 from kshell.metadata.records import record_types
 from kshell.protocol import schema
 from kshell.protocol.control import CONTROL_TYPES

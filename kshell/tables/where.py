@@ -1,4 +1,4 @@
-"""``--where``: conditions on the rows of an answer, typed and compiled (the grammar: :mod:`.where_parser`).
+"""``--where``: conditions on the rows of an answer, typed and compiled (the grammar: :mod:`.where_grammar`).
 
 ::
 
@@ -22,10 +22,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kshell.tables.where_check import Checker, Scope
+from kshell.tables.where_checks import Checker, Scope
+from kshell.tables.where_grammar import COMPARISONS, FUNCTIONS, ExpressionError, Token, parse, tokens
 from kshell.tables.where_kinds import ANY, NUMBER, OTHERS, STRING, FieldType, Kind, kind_of
-from kshell.tables.where_parser import COMPARISONS, FUNCTIONS, parse
-from kshell.tables.where_tokens import ExpressionError, Token, tokens
 
 __all__ = ["ExpressionError", "Predicate", "compile_where", "complete_where"]
 

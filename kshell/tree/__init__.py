@@ -1,1 +1,5 @@
-"""Lazy nodes over an image and its source: names, values, paths, globs."""
+"""The image, and what a source reports about itself, as a file tree: lazy nodes, paths and globs.
+
+A node is made when somebody walks to it. Its value is plain (what ``json`` knows) and already redacted, so nothing that
+stands on the tree can show a secret.
+"""

@@ -1,18 +1,148 @@
-"""``/image``: every family of the image at the place that its declaration names."""
+"""``/image``: every family of the image at the place that its declaration names.
+
+Topics stand there by name and by id; their partitions are decoded one by one. Where a source cannot report a subtree
+(brokers report no producer ids), a sentence stands in its place.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from kshell.metadata.families.producer_ids import NEXT
+from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Family, Image, families
 from kshell.metadata.metadata_version import FEATURE, version_name
+from kshell.metadata.names import decode_name, encode_name, sort_key
 from kshell.metadata.partial import MISSING
+from kshell.metadata.partitions import Partition, Topic
+from kshell.metadata.records import Undecoded
 from kshell.metadata.redaction import Redaction
-from kshell.metadata.values import Entry
-from kshell.tree.node import Directory, IndexedDirectory, Leaf, Node, Plain, StaticDirectory
-from kshell.tree.topics import topics
+from kshell.metadata.values import Entry, Origin, plain
+from kshell.protocol.primitives import Uuid
+from kshell.tree.node import Directory, IndexedDirectory, Leaf, Node, Plain, StaticDirectory, leaf
+from kshell.tree.paths import Segments
+
+UNAVAILABLE = "unavailable"
+"""The type of a leaf that says why nothing else is there."""
+_Makers = Mapping[Segments, Callable[[], Node]]
+
+
+class PartialDirectory(Directory):
+    """A directory in which some nodes are replaced, or added, at any depth."""
+
+    def __init__(self, below: Directory, placed: _Makers) -> None:
+        self._below = below
+        self._placed = placed
+
+    def segments(self) -> list[str]:
+        added = {path[0] for path in self._placed if len(path) == 1}
+        return sorted({*self._below.segments(), *added}, key=sort_key)
+
+    def child(self, segment: str) -> Node | None:
+        make = self._placed.get((segment,))
+        if make is not None:
+            return make()
+        node = self._below.child(segment)
+        deeper = {path[1:]: make for path, make in self._placed.items() if path[0] == segment}
+        return PartialDirectory(node, deeper) if deeper and isinstance(node, Directory) else node
+
+
+def partial_directory(whole: Directory, image: Image, redaction: Redaction) -> Directory:
+    """``whole`` with the sentences of the table ``missing`` in it, and ACLs whose ids are not known beside ``byId``."""
+    placed: dict[Segments, Callable[[], Node]] = {
+        path: leaf(UNAVAILABLE, sentence) for path, sentence in image[MISSING].items()
+    }
+    entries = {key: entry for key, entry in image["acls"].items() if not isinstance(key, Uuid)}
+    if entries:
+        family = families()["acls"]
+        placed[(*family.path[:-1], "byEntry")] = lambda: FamilyDirectory(entries, family, redaction, ())
+    return PartialDirectory(whole, placed)
+
+
+_NAME, _ID = "name", "id"
+_NUMBER = re.compile(r"-?[0-9]{1,10}")
+
+
+class TopicDirectory(Directory):
+    """One topic: its name, its id, and its partitions by number."""
+
+    def __init__(self, topic: Topic, redaction: Redaction) -> None:
+        self._topic = topic
+        self._redaction = redaction
+
+    def segments(self) -> list[str]:
+        return [*map(str, self._topic.partition_ids()), _ID, _NAME]
+
+    def origin(self) -> Origin | None:
+        return self._topic.origin
+
+    def child(self, segment: str) -> Node | None:
+        topic = self._topic
+        if segment == _NAME:
+            return Leaf("topicName", lambda: topic.name, lambda: topic.origin)
+        if segment == _ID:
+            return Leaf("topicId", lambda: str(topic.id), lambda: topic.origin)
+        number = int(segment) if _NUMBER.fullmatch(segment) else None
+        if number is None or str(number) != segment or number not in topic:
+            return None
+        # A partition is decoded when its value or origin is asked for: listing a topic decodes none.
+        return Leaf("partition", lambda: self._value(number), lambda: self._entry(number).origin)
+
+    def _entry(self, number: int) -> Entry[Partition] | Entry[Undecoded]:
+        entry = self._topic.partition(number)
+        if entry is None:
+            raise AssertionError("an image's topic keeps its partitions")
+        return entry
+
+    def _value(self, number: int) -> Plain:
+        held = self._topic.value(number)
+        return self._redaction.undecoded(held.raw, held.reason) if isinstance(held, Undecoded) else plain(held)
+
+
+class ByName(Directory):
+    """Topics under their names."""
+
+    def __init__(self, image: Image, redaction: Redaction) -> None:
+        self._image = image
+        self._redaction = redaction
+
+    def segments(self) -> list[str]:
+        return sorted(map(encode_name, self._image[NAMES]), key=sort_key)
+
+    def child(self, segment: str) -> Node | None:
+        name = decode_name(segment)
+        topic_id = self._image[NAMES].get(name) if encode_name(name) == segment else None
+        return None if topic_id is None else TopicDirectory(self._image[TOPICS][topic_id], self._redaction)
+
+
+class ById(Directory):
+    """Topics under their ids."""
+
+    def __init__(self, image: Image, redaction: Redaction) -> None:
+        self._image = image
+        self._redaction = redaction
+
+    def segments(self) -> list[str]:
+        return sorted(map(str, self._image[TOPICS]), key=sort_key)
+
+    def child(self, segment: str) -> Node | None:
+        try:
+            topic = self._image[TOPICS].get(Uuid.parse(segment))
+        except ValueError:
+            return None
+        return None if topic is None or str(topic.id) != segment else TopicDirectory(topic, self._redaction)
+
+
+def topics(image: Image, redaction: Redaction) -> StaticDirectory:
+    """``/image/topics``."""
+    views: dict[str, Callable[[], Node]] = {
+        "byName": lambda: ByName(image, redaction),
+        "byId": lambda: ById(image, redaction),
+    }
+    return StaticDirectory(views)
+
 
 Makers = dict[str, Callable[[], Node]]
 
@@ -28,7 +158,6 @@ def image_directory(image: Image, redaction: Redaction) -> Directory:
     whole = StaticDirectory(_makers(root))
     if not image[MISSING]:
         return whole
-    from kshell.tree.partial import partial_directory  # late: only what brokers tell is partial
 
     return partial_directory(whole, image, redaction)
 

@@ -22,8 +22,7 @@ from kshell.render import render
 from kshell.sources.brokers.config_entries import SOURCES, TYPES, Entry
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.quorum.source import QuorumSource
-from kshell.tables.config_check import check, known_key
-from kshell.tables.config_rows import typed
+from kshell.tables.configs import check, known_key, typed
 from tests.builders import uuid, value
 from tests.commands.shell import lines, rows, run, sections
 from tests.server import Quorum, faults, settings

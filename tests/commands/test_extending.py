@@ -24,7 +24,7 @@ from kshell.engine.formats import Format
 from kshell.engine.result import Nothing, Report, Rows, Text, Tree, Value
 from kshell.engine.session import Session
 from kshell.errors import UsageError
-from kshell.history.record_types import record_type
+from kshell.history.records import record_type
 from kshell.metadata import image, records
 from kshell.metadata.delta import Delta
 from kshell.metadata.health import check

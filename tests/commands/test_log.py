@@ -15,7 +15,7 @@ from kshell.engine.session import Session
 from kshell.errors import DataError, UsageError
 from kshell.metadata.delta import Touch
 from kshell.sources.directory.files import METADATA_DIRECTORY
-from kshell.tree.touched import paths
+from kshell.tree.paths import paths
 from tests.builders import (
     FIXTURES,
     TIME,

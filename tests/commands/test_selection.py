@@ -18,7 +18,7 @@ from kshell.errors import UsageError
 from kshell.render import render
 from kshell.tables.declaration import Field
 from kshell.tables.selection import row_flags, select, wanted
-from kshell.tables.where_tokens import ExpressionError
+from kshell.tables.where_grammar import ExpressionError
 from tests.commands.shell import lines, rows, run
 from tests.commands.test_loggers import live
 from tests.docs_reference import place_for_examples

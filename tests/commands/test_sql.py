@@ -32,8 +32,7 @@ from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.tables import declaration as tables_module
 from kshell.tables import query as query_module
 from kshell.tables.declaration import Table, tables
-from kshell.tables.query import named, plain
-from kshell.tables.query_columns import columns_of
+from kshell.tables.query import columns_of, named, plain
 from tests.builders import node_name, recorded
 from tests.commands.shell import opened, rows, run
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from kshell.engine.execution import deadline
 from kshell.engine.usage import CONDITIONS
 from kshell.errors import EXIT_USAGE, CommandError, UsageError
-from kshell.tables import where_bound, where_parser
+from kshell.tables import where_checks, where_grammar
 from kshell.tables.where import ExpressionError, compile_where, complete_where
+from kshell.tables.where_checks import repeats_without_end
 from kshell.tables.where_kinds import FieldType, fields_of
-from kshell.tables.where_pattern import repeats_without_end
 
 FIELDS: Mapping[str, FieldType] = {
     "name": str,
@@ -208,7 +208,7 @@ SAID: Mapping[str, FieldType] = {
     "configs": {"*": str}, "nodes": {"*": {"min": int, "max": int}},
 }  # fmt: skip
 NULLS = dict.fromkeys(SAID)
-_MARKS = {"-o json", "it", "not", "and", "or", "=", *where_parser.COMPARISONS}
+_MARKS = {"-o json", "it", "not", "and", "or", "=", *where_grammar.COMPARISONS}
 
 
 def conditions_said() -> list[str]:
@@ -282,7 +282,7 @@ def test_patterns_that_take_for_ever(text: str, risky: bool) -> None:
 )
 def test_a_pattern_that_slips_through_is_given_up(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside a deadline of ``--timeout``, which another timer keeps."""
-    monkeypatch.setattr(where_bound, "SECONDS", 0.2)
+    monkeypatch.setattr(where_checks, "SECONDS", 0.2)
     before = signal.getsignal(signal.SIGVTALRM)
     started = time.monotonic()
     with deadline(60), pytest.raises(CommandError) as raised:

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from kshell.tables.config_check import check
+from kshell.tables.configs import check
 from tests.kafka import comparison, jars
 
 pytestmark = pytest.mark.live

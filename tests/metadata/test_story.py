@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kshell.history.lifetimes import IN_SNAPSHOT, Chronicle
+from kshell.history.story import IN_SNAPSHOT, Chronicle
 from kshell.metadata.history import History
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past

@@ -24,9 +24,8 @@ from kshell.sources.brokers.access import acl_key
 from kshell.sources.brokers.registrations import listeners_of
 from kshell.sources.brokers.source import BrokerSource, parts
 from kshell.sources.source import Loaded
-from kshell.tree.image import image_directory
+from kshell.tree.image import image_directory, partial_directory
 from kshell.tree.node import Directory, Leaf
-from kshell.tree.partial import partial_directory
 from kshell.tree.paths import resolve, split
 from tests.builders import uuid
 from tests.server import Quorum, faults, settings

@@ -17,7 +17,7 @@ from kshell.sources.directory.files import METADATA_DIRECTORY, SnapshotFile
 from kshell.sources.directory.snapshot import SnapshotFacts, load_snapshot
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.past import Past
-from kshell.tree.touched import paths
+from kshell.tree.paths import paths
 from tests.builders import (
     batch,
     control_batch,

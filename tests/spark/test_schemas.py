@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kshell.errors import UsageError
-from kshell.history.record_types import type_names
+from kshell.history.records import type_names
 from kshell.metadata.records import record_types
 from kshell.spark.schemas import column_name, fields_of, record_fields, view_name
 from tests.builders import FIXTURES, batch, kind, value, write_log

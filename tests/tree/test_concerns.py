@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kshell.history.concerns import ONE_FAMILY, Concern
+from kshell.history.records import ONE_FAMILY, Concern
 from kshell.metadata.image import EMPTY
 from kshell.metadata.records import decode_record, record_types
 from kshell.metadata.tracking import Tracker
@@ -15,8 +15,7 @@ from kshell.metadata.values import Origin, Place
 from kshell.protocol.batches import RawRecord, iter_records
 from kshell.sources.directory.records import BatchWalk
 from kshell.sources.directory.source import DirectorySource
-from kshell.tree.paths import Segments
-from kshell.tree.touched import is_under, paths
+from kshell.tree.paths import Segments, is_under, paths
 from tests.bench import logs
 from tests.builders import node_name, recorded, uuid, value
 

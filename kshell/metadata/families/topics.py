@@ -11,7 +11,7 @@ from kshell.metadata.values import Entry, Origin
 from kshell.protocol.primitives import Uuid
 
 TOPICS = "topics"
-"""Table: topic id -> Topic. It has a tree of its own, with two views; see :mod:`kshell.tree.topics`."""
+"""Table: topic id -> Topic. It has a tree of its own, with two views; see :mod:`kshell.tree.image`."""
 NAMES = "topicNames"
 """Table: name -> topic id."""
 

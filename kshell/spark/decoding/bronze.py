@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kshell.errors import MissingCodecError
-from kshell.history.record_types import only
+from kshell.history.records import only
 from kshell.metadata.records import Decoded, decode_record
 from kshell.metadata.redaction import Redaction
 from kshell.protocol.batches import Batch, RawRecord

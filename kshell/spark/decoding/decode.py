@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kshell.errors import MissingCodecError, UnreadError
-from kshell.history.record_types import only
+from kshell.history.records import only
 from kshell.metadata.records import Decoded
 from kshell.metadata.redaction import Redaction
 from kshell.protocol.batches import RawRecord

@@ -25,7 +25,7 @@ _SECRET = "PASSWORD"
 
 def with_facts(rows: DataFrame) -> DataFrame:
     """Rows with ``resourceType`` and ``name``, and beside them ``type`` and ``isSensitive`` of that key, null where no
-    release knows it: as :func:`kshell.tables.config_check.known_key` finds it.
+    release knows it: as :func:`kshell.tables.configs.known_key` finds it.
     """
     listed = (
         {"_kind": kind, "_key": name, "type": known.type} for kind in TABLE for name, known in known_types(kind).items()

@@ -13,7 +13,7 @@ from kshell.metadata.values import NEWER_ENUM, SECURITY_PROTOCOLS
 from kshell.sources.brokers.config_entries import NEWER_SOURCE, SOURCES, TYPES, UNKNOWN
 from kshell.tables.controller_rows import controller_rows
 from kshell.tables.declaration import Field, Table, Wanted, table
-from kshell.tables.enumeration import Enumeration
+from kshell.tables.where_kinds import Enumeration
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -94,7 +94,7 @@ def _controllers(session: Session, image: Image, wanted: Wanted) -> Iterator[Row
 
 def config_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
     """One row a key that is set, by resource and key, as the log holds them."""
-    from kshell.tables.config_rows import rows_of_log
+    from kshell.tables.configs import rows_of_log
 
     return rows_of_log(image["configs"], sorted(image["configs"]), session.redaction)
 

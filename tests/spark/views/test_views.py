@@ -11,7 +11,7 @@ from kshell.errors import UsageError
 from kshell.metadata.config_types import TABLE, known_types
 from kshell.spark import silver
 from kshell.spark.schemas import spark_schema
-from kshell.tables.config_check import known_key
+from kshell.tables.configs import known_key
 from tests.notebooks import sparks
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

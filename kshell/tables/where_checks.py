@@ -1,32 +1,299 @@
-"""Nodes of a ``--where`` expression into one function of a row: kinds are checked here, once, and not for each row.
+"""Nodes of a ``--where`` expression into one function of a row: kinds are checked here once, and not for each row.
 
-A function gets a *scope*: the row, and before it the elements of the lists that ``any`` and ``all`` stand in, the
-innermost first.
+Values are plain (what JSON knows), of any kind, perhaps null. Evaluation never fails: what cannot be compared is not
+equal and not less. Patterns are Python's, without those that can take for ever on a short text, and with a time limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import operator
+import re
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import Any, NamedTuple, NoReturn
 
-from kshell.errors import did_you_mean
-from kshell.tables.where_bound import bounded
-from kshell.tables.where_kinds import ANY, BOOLEAN, NUMBER, OTHERS, STRING, Kind, kind_of_value
-from kshell.tables.where_parser import Binary, Function, Items, Junction, Literal, Negation, Node, Path
-from kshell.tables.where_pattern import pattern
-from kshell.tables.where_tokens import NUMBER_TEXT, ExpressionError
-from kshell.tables.where_values import (
-    COMPARE,
-    Step,
-    contains,
-    field_or,
-    follow,
-    getter,
-    keys_at,
-    length,
-    names_of,
-    place_of,
+from kshell.errors import CommandError, did_you_mean
+from kshell.tables.where_grammar import (
+    NUMBER_TEXT,
+    Binary,
+    ExpressionError,
+    Function,
+    Items,
+    Junction,
+    Literal,
+    Negation,
+    Node,
+    Path,
+    Token,
 )
+from kshell.tables.where_kinds import ANY, BOOLEAN, NUMBER, OTHERS, STRING, Kind, kind_of_value
+
+Step = str | tuple[str] | int
+"""A name among dots, a key in brackets, a place in a list."""
+
+
+def names_of(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps of a field with every dotted name split."""
+    found: list[Step] = []
+    for step in steps:
+        found.extend(step.split(".") if isinstance(step, str) else [step])
+    return tuple(found)
+
+
+def keys_at(names: tuple[Step, ...], at: int) -> list[tuple[str, int]]:
+    """The keys that the names from a place on may stand for, each with the place after it: the longest first.
+
+    ``metadata.version.max`` -> that, ``metadata.version``, ``metadata``: keys may hold dots.
+    """
+    first = names[at]
+    if isinstance(first, tuple):
+        return [(first[0], at + 1)]
+    found: list[tuple[str, int]] = []
+    key = ""
+    for end in range(at, len(names)):
+        name = names[end]
+        if not isinstance(name, str):
+            break
+        key = f"{key}.{name}" if found else name
+        found.append((key, end + 1))
+    return found[::-1]
+
+
+def place_of(name: Step) -> int | None:
+    """The place in a list that a step means, if it can mean one."""
+    if isinstance(name, int):
+        return name
+    return int(name) if isinstance(name, str) and name.isascii() and name.isdigit() and len(name) < 10 else None
+
+
+def follow(value: Any, names: tuple[Step, ...]) -> Any:
+    """The value below a value; ``None`` where there is none."""
+    at = 0
+    while at < len(names):
+        if isinstance(value, Mapping):
+            found = next(((key, end) for key, end in keys_at(names, at) if key in value), None)
+            if found is None:
+                return None
+            value, at = value[found[0]], found[1]
+            continue
+        place = place_of(names[at])
+        if place is None or not isinstance(value, list | tuple) or not -len(value) <= place < len(value):
+            return None
+        value, at = value[place], at + 1
+    return value
+
+
+def field_or(scope: tuple[Any, ...], names: tuple[Step, ...], text: str | None) -> Any:
+    """The field in the innermost value of a scope that has it; ``text`` when none has."""
+    for value in scope:
+        if isinstance(value, Mapping) and any(key in value for key, _ in keys_at(names, 0)):
+            return follow(value, names)
+    return text
+
+
+def getter(depth: int, names: tuple[Step, ...]) -> Callable[[tuple[Any, ...]], Any]:
+    """The function that gets a field of the value at a depth of the scope."""
+    if len(names) == 1 and isinstance(names[0], str):
+        name = names[0]
+
+        def get(scope: tuple[Any, ...]) -> Any:
+            value = scope[depth]
+            return value.get(name) if isinstance(value, Mapping) else None
+
+        return get
+    return lambda scope: follow(scope[depth], names)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equality as JSON sees it: ``1`` is ``1.0`` and not ``true``."""
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def test(one: Any, other: Any) -> bool:
+        return _have_order(one, other) and compare(one, other)
+
+    return test
+
+
+def _have_order(one: Any, other: Any) -> bool:
+    if isinstance(one, str) and isinstance(other, str):
+        return True
+    numbers = isinstance(one, int | float) and isinstance(other, int | float)
+    return numbers and not isinstance(one, bool) and not isinstance(other, bool)
+
+
+COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": same,
+    "!=": lambda one, other: not same(one, other),
+    "<": _ordered(operator.lt),
+    "<=": _ordered(operator.le),
+    ">": _ordered(operator.gt),
+    ">=": _ordered(operator.ge),
+}
+
+
+def contains(container: Any, item: Any) -> bool:
+    """Whether a list has an element, an object a key, or a text a part."""
+    if isinstance(container, list | tuple):
+        return any(same(item, element) for element in container)
+    return isinstance(item, str) and isinstance(container, Mapping | str) and item in container
+
+
+def length(value: Any) -> int | None:
+    """Of a list, an object or a text."""
+    return len(value) if isinstance(value, list | tuple | Mapping | str) else None
+
+
+LONGEST = 500
+"""Characters of a pattern."""
+_MANY = 10
+_QUANTIFIER = re.compile(r"(?:[*+?]|\{(\d*)(,?)(\d*)\})[?+]?", re.ASCII)
+_ZERO_WIDTH = ("(?=", "(?!", "(?<=", "(?<!", "(?#")
+
+
+def pattern(token: Token, text: str) -> re.Pattern[str]:
+    """The pattern in a token of the expression ``text``, compiled. Raises ExpressionError at the place of the fault."""
+    found: str = token.value
+    if len(found) > LONGEST:
+        raise ExpressionError(f"a pattern of more than {LONGEST} characters", text, token.at)
+    if repeats_without_end(found):
+        raise ExpressionError(
+            "a repetition of nothing but repetitions takes for ever on some texts", text, token.at, hint="(a+)* is a*"
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what may mean something else in a later Python
+            return re.compile(found)
+    except (re.error, OverflowError, RecursionError) as error:
+        # Escapes make the text longer than what it means: then only its beginning is known.
+        plain = token.kind == "string" and text[token.at + 1 : token.end - 1] == found
+        inside = getattr(error, "pos", None) or 0
+        column = token.at + 1 + inside if plain else token.at
+        raise ExpressionError(f"not a regular expression: {error}", text, column) from None
+
+
+class _Group:
+    """What stands between two parentheses, up to here: of this alternative, and of those before it."""
+
+    def __init__(self, zero_width: bool) -> None:
+        self.zero_width = zero_width
+        self.fixed = self.varies = self.risky = False
+
+    def end_alternative(self) -> None:
+        self.risky = self.risky or (self.varies and not self.fixed)
+        self.fixed = self.varies = False
+
+    def add(self, *, varies: bool) -> None:
+        self.varies = self.varies or varies
+        self.fixed = self.fixed or not varies
+
+
+def repeats_without_end(text: str) -> bool:
+    """Whether a group of which every part may vary in length is itself repeated: ``(a+)+``, ``(\\w+\\s*)*``."""
+    groups = [_Group(False)]
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char == "(":
+            groups.append(_Group(text.startswith(_ZERO_WIDTH, at)))
+            at = _after_opening(text, at)
+        elif char == "|":
+            groups[-1].end_alternative()
+            at += 1
+        elif char == ")" and len(groups) > 1:
+            inner = groups.pop()
+            inner.end_alternative()
+            varies, many, at = _quantifier(text, at + 1)
+            if inner.risky and many:
+                return True
+            if not inner.zero_width:
+                groups[-1].add(varies=varies or inner.risky)
+        else:
+            zero_width, at = _atom(text, at)
+            varies, _, at = _quantifier(text, at)
+            if not zero_width:
+                groups[-1].add(varies=varies)
+    return False
+
+
+def _after_opening(text: str, at: int) -> int:
+    """Behind ``(``, ``(?:``, ``(?P<name>``, ``(?=`` and the like."""
+    found = re.compile(r"\((?:\?(?:P<\w*>|<[=!]|[:=!>#]|[a-zA-Z-]*:?))?").match(text, at)
+    return found.end() if found else at + 1
+
+
+def _atom(text: str, at: int) -> tuple[bool, int]:
+    """(whether it has no width, the place behind it) of one character, escape or class."""
+    if text[at] == "\\":
+        return text[at + 1 : at + 2] in ("b", "B", "A", "Z"), at + 2
+    if text[at] == "[":
+        found = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL).match(text, at)
+        return False, found.end() if found else len(text)
+    return text[at] in "^$", at + 1
+
+
+def _quantifier(text: str, at: int) -> tuple[bool, bool, int]:
+    """(varies, repeats without end or often, the place behind it) of the quantifier at a place, if one is there."""
+    found = _QUANTIFIER.match(text, at)
+    if found is None:
+        return False, False, at
+    if found[0][0] != "{":
+        return True, found[0][0] != "?", found.end()
+    if not found[2]:
+        return False, len(found[1]) > 1, found.end()
+    most = int(found[3][:9]) if found[3] else None
+    return most is None or found[1] != found[3], most is None or most >= _MANY, found.end()
+
+
+SECONDS = 1.0
+"""Processor time that one text may take."""
+_REPETITION = re.compile(r"[*+?{]")
+Search = Callable[[str], object]
+
+
+class _RangError(Exception):
+    """The timer rang inside a search."""
+
+
+def bounded(pattern: re.Pattern[str]) -> Search:
+    """The pattern's search. Raises CommandError when a text takes too long.
+
+    A pattern with one repetition, and no group, cannot, and is not watched. Another thread than the main one cannot be.
+    """
+    repetitions = len(_REPETITION.findall(pattern.pattern))
+    if not repetitions or (repetitions == 1 and "(" not in pattern.pattern):
+        return pattern.search
+    import signal
+
+    if not hasattr(signal, "setitimer"):
+        return pattern.search
+
+    def ring(number: int, frame: FrameType | None) -> NoReturn:
+        raise _RangError
+
+    def search(text: str) -> object:
+        if threading.current_thread() is not threading.main_thread():
+            return pattern.search(text)
+        before = signal.signal(signal.SIGVTALRM, ring)
+        try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+            return pattern.search(text)
+        except _RangError:
+            raise CommandError(
+                f"the pattern {pattern.pattern} takes more than {SECONDS:g} s on a text of {len(text)} characters",
+                hint="repetitions that can share a text in many ways take for ever: .*.*x is .*x, (a|aa)* is a*",
+            ) from None
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.signal(signal.SIGVTALRM, before)
+
+    return search
+
 
 Scope = tuple[Any, ...]
 Get = Callable[[Scope], Any]
