@@ -18,8 +18,8 @@ from kshell.client.releases import RELEASES, supported_features
 from kshell.engine.session import Session
 from kshell.errors import NodeError, UsageError
 from kshell.metadata.metadata_version import NEWEST_NAMED
-from kshell.protocol.apis import API_NAMES
 from kshell.protocol.batches import write_batch
+from kshell.protocol.names import API_NAMES
 from kshell.protocol.primitives import write_uvarint
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.quorum.source import QuorumSource

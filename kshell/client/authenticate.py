@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from kshell.client.sasl import mechanism
 from kshell.errors import AuthenticationError, ConnectError, ServerError
-from kshell.protocol.error_codes import error_name
 from kshell.protocol.messages.connection import SASL_AUTHENTICATE, SASL_HANDSHAKE
+from kshell.protocol.names import error_name
 from kshell.protocol.schema import Versions
 
 if TYPE_CHECKING:

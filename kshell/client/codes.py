@@ -10,7 +10,7 @@ from kshell.errors import (
     UnsupportedVersionError,
     WrongEndpointError,
 )
-from kshell.protocol.error_codes import error_name, is_retriable
+from kshell.protocol.names import error_name, is_retriable
 
 UNSUPPORTED_VERSION = 35
 INCONSISTENT_CLUSTER_ID = 104

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from kshell.client.features import Feature
-from kshell.protocol.apis import api_name
+from kshell.protocol.names import api_name
 
 Range = tuple[int, int]
 N = TypeVar("N", bound=Hashable)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from kshell.client import releases
 from kshell.client.releases import METADATA_VERSION, RELEASES, Offer, Range, position
-from kshell.protocol.apis import API_NAMES, api_name
+from kshell.protocol.names import API_NAMES, api_name
 
 MOST = 3
 """Sentences of one sort: enough to check the answer, few enough to be read."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from kshell.protocol.apis import API_NAMES
+from kshell.protocol.names import API_NAMES
 
 _TABLE = """
 KIP-4 topic-admin broker: Topics are created and deleted through the protocol

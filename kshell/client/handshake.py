@@ -16,8 +16,8 @@ from kshell.client.versions import NodeVersions, Range, of_response
 from kshell.errors import ConnectError, ServerError, TlsError, UnsupportedVersionError, UsageError
 from kshell.protocol.api import Api
 from kshell.protocol.decoder import decoder
-from kshell.protocol.error_codes import error_name
 from kshell.protocol.messages.connection import API_VERSIONS
+from kshell.protocol.names import error_name
 from kshell.protocol.primitives import DecodeError
 from kshell.version import __version__
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from kshell.client import releases
 from kshell.client.releases import METADATA_VERSION, RELEASES, Offer, Range, position
-from kshell.protocol.apis import API_NAMES
+from kshell.protocol.names import API_NAMES
 
 SAME, LESS, NARROWED = range(3)
 LAST = RELEASES[-1]

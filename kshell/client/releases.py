@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from kshell.errors import UsageError
-from kshell.protocol.apis import API_NAMES
+from kshell.protocol.names import API_NAMES
 
 Range = tuple[int, int]
 

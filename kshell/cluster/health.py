@@ -16,8 +16,8 @@ from kshell.errors import DataError, KshellError
 from kshell.metadata.checkpoint import ONLY_LOG, PassedCheckpoint
 from kshell.metadata.health.check import SnapshotAge, SnapshotSlip, State
 from kshell.metadata.image import Image
-from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.partial import MISSING
+from kshell.metadata.partition_state import MinIsr
 from kshell.sources.directory import checkpoints, describe
 from kshell.sources.directory.describe import snapshot_named_by
 from kshell.sources.directory.log import LogReader

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.engine.declaration import Flag
 from kshell.metadata.families.topics import NAMES
 from kshell.metadata.image import Image
-from kshell.metadata.min_isr import MinIsr
+from kshell.metadata.partition_state import MinIsr
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session

@@ -9,7 +9,7 @@ from kshell.engine.arguments import count
 from kshell.engine.declaration import Command, Example, Flag
 from kshell.engine.result import Column, Result, Row, Rows
 from kshell.errors import UsageError
-from kshell.protocol.apis import API_NAMES, NEWER_API, api_name
+from kshell.protocol.names import API_NAMES, NEWER_API, api_name
 from kshell.tables.declaration import Field
 from kshell.tables.selection import row_flags, select
 from kshell.tables.where_kinds import Enumeration

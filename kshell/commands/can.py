@@ -17,12 +17,12 @@ from kshell.metadata.authorizer import (
     Decision,
     Request,
     decide,
+    host_range,
     other_hosts,
 )
 from kshell.metadata.families.acls import OPERATIONS, RESOURCE_TYPES
 from kshell.metadata.families.topics import NAMES
 from kshell.metadata.feature_levels import METADATA_VERSION
-from kshell.metadata.host_ranges import host_range
 from kshell.metadata.image import Image
 from kshell.metadata.partial import MISSING
 from kshell.metadata.values import plain

@@ -9,7 +9,7 @@ from kshell.engine.declaration import Arg, Command, Example
 from kshell.engine.predicates import code_of
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.errors import EXIT_OK, UsageError, did_you_mean
-from kshell.protocol.apis import api_name
+from kshell.protocol.names import api_name
 from kshell.tables.declaration import Field
 from kshell.tables.selection import is_given, row_flags, select
 from kshell.tables.where_kinds import Enumeration

@@ -11,8 +11,8 @@ from kshell.engine.declaration import Arg, Command, Example
 from kshell.engine.result import Result
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError
 from kshell.metadata.image import Image
-from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.partial import is_untold, known
+from kshell.metadata.partition_state import MinIsr
 from kshell.metadata.partitions import Partition
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.selection import row_flags, select

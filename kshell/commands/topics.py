@@ -10,7 +10,7 @@ from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT
 from kshell.engine.declaration import Command, Example
 from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
-from kshell.metadata.min_isr import MinIsr
+from kshell.metadata.partition_state import MinIsr
 from kshell.tables.answer import table_answer
 from kshell.tables.declaration import Wanted
 from kshell.tables.selection import row_flags

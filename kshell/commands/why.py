@@ -11,9 +11,8 @@ from kshell.errors import EXIT_OK, CommandError
 from kshell.history.explain import COLUMNS, broker_status, event_rows, everyone, ids, sentence, trailing
 from kshell.history.story import Held, Partitions, Story, complete_partition, one_partition, story_of, told
 from kshell.metadata.election import leaderless, steps
-from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.names import encode_name
-from kshell.metadata.partition_state import effective_min_isr, problems, state
+from kshell.metadata.partition_state import MinIsr, effective_min_isr, problems, state
 from kshell.metadata.values import plain
 from kshell.sources.points import Since
 from kshell.tree.image import iso

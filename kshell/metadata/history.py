@@ -13,14 +13,13 @@ from typing import Any
 from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import EMPTY, Image, Table
-from kshell.metadata.packed_values import PackedValues
 from kshell.metadata.partition_changes import PartitionChanges
 from kshell.metadata.partitions import Topic
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.replay import Problem, Problems, Replayer
 from kshell.metadata.values import Entry, Provenance
-from kshell.metadata.versioned_cells import Cells, Gone, Keys, Version
+from kshell.metadata.versions import Cells, Gone, Keys, PackedValues, Version
 
 
 class History:

@@ -17,7 +17,7 @@ from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode
 from kshell.metadata.values import Entry, Origin, Place
 from kshell.protocol.framing import iter_values
 from kshell.protocol.primitives import ZERO_UUID, Buffer, Uuid
-from kshell.protocol.run_reader import HEAD, KEY, RunReader
+from kshell.protocol.readers import HEAD, KEY, RunReader
 
 RECOVERY_STATES = {0: "RECOVERED", 1: "RECOVERING"}
 NO_LEADER_CHANGE = -2

@@ -13,11 +13,11 @@ from itertools import repeat
 from typing import NamedTuple
 
 from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint, take_over
+from kshell.metadata.deferred import Filed, LatestRecords, RecordFiler, Registrations, remove_topic, topic_filers
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.quorum import control
 from kshell.metadata.families.topics import NAMES, REMOVE_TOPIC, TOPIC, TOPICS, create, writable
 from kshell.metadata.image import EMPTY, Image
-from kshell.metadata.latest_records import LatestRecords, RecordFiler
 from kshell.metadata.partition_changes import (
     CLEAR_ELR,
     NUMBER,
@@ -32,8 +32,6 @@ from kshell.metadata.partitions import Partition, Report, Run, Topic, from_recor
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.recorded_topics import RecordedTopic, TopicAt, TopicRecords
 from kshell.metadata.records import HEAD_SIZE, ReplayError, Undecoded, decode_known, decode_record, decode_value
-from kshell.metadata.registrations import Registrations
-from kshell.metadata.topic_filers import Filed, remove_topic, topic_filers
 from kshell.metadata.values import Origin, Place, Provenance, new_origin
 from kshell.protocol.batches import (
     Batch,

@@ -13,7 +13,7 @@ from kshell.errors import (
     UnsupportedVersionError,
     WrongEndpointError,
 )
-from kshell.protocol.error_codes import error_codes, error_name, is_retriable
+from kshell.protocol.names import error_codes, error_name, is_retriable
 
 
 @pytest.mark.parametrize(

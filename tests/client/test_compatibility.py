@@ -10,7 +10,7 @@ from kshell.client import releases
 from kshell.client.compatibility import check, kind_of, shared
 from kshell.client.features import Feature, features, find
 from kshell.client.releases import BROKER, CONTROLLER, RELEASES, Range
-from kshell.protocol.apis import API_NAMES
+from kshell.protocol.names import API_NAMES
 
 ANY = frozenset({BROKER, CONTROLLER})
 Nodes = dict[str, dict[int, Range]]

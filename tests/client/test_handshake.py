@@ -10,8 +10,8 @@ import pytest
 from kshell.client.connection import Connection
 from kshell.client.handshake import connect
 from kshell.errors import AuthenticationError, ConnectError, NodeError, ServerError, UnsupportedVersionError, UsageError
-from kshell.protocol.error_codes import error_codes
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
+from kshell.protocol.names import error_codes
 from tests.server import Quorum, faults, settings
 from tests.server.sasl import Scram
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kshell.client import releases
 from kshell.client.inference import Inference, by_level, infer, registered_releases
 from kshell.client.releases import BROKER, CONTROLLER, METADATA_VERSION, RELEASES, Offer, Range, position
-from kshell.protocol.apis import API_NAMES
+from kshell.protocol.names import API_NAMES
 
 KEYS = {name: key for key, name in API_NAMES.items()}
 OFFERS = releases.offers()

@@ -14,7 +14,7 @@ from kshell.client import releases, releases_table
 from kshell.client.inference import infer
 from kshell.client.releases import BROKER, CONTROLLER, RELEASES, Offer, Range, release_of, release_ranges
 from kshell.errors import UsageError
-from kshell.protocol.apis import API_NAMES
+from kshell.protocol.names import API_NAMES
 from tests.kafka import comparison, jars
 from tests.kafka.cluster import Cluster
 from tests.tools.record_versions import ask

@@ -19,9 +19,8 @@ from kshell.metadata.feature_levels import LATEST, METADATA_VERSION, Level, leve
 from kshell.metadata.metadata_version import NEWEST_NAMED, version_name
 from kshell.metadata.records import record_types
 from kshell.protocol.api import Api
-from kshell.protocol.apis import API_NAMES
 from kshell.protocol.control import CONTROL_TYPES
-from kshell.protocol.error_codes import error_codes, error_name, is_retriable
+from kshell.protocol.names import API_NAMES, error_codes, error_name, is_retriable
 from kshell.protocol.schema import Schema
 from tests.kafka import jars, messages, shapes
 from tests.server.apis import apis

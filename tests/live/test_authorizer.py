@@ -7,9 +7,8 @@ import subprocess
 
 import pytest
 
-from kshell.metadata.authorizer import Decision, Request, decide
+from kshell.metadata.authorizer import Decision, Request, decide, host_range
 from kshell.metadata.families.acls import Acl
-from kshell.metadata.host_ranges import host_range
 from kshell.metadata.values import Entry, Origin, Place
 from kshell.protocol.primitives import Uuid
 from tests import builders

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kshell.metadata.host_ranges import host_range
+from kshell.metadata.authorizer import host_range
 
 ONE = "0:0:0:0:0:0:0:1"
 

@@ -6,9 +6,8 @@ import pytest
 
 from kshell.metadata import partition_state
 from kshell.metadata.image import EMPTY
-from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.partial import UNTOLD
-from kshell.metadata.partition_state import Verdicts, problems, replication_factor, state
+from kshell.metadata.partition_state import MinIsr, Verdicts, problems, replication_factor, state
 from kshell.metadata.partitions import Partition
 from kshell.metadata.records import RecordType
 from tests.builders import kind, replayed, value

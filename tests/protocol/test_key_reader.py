@@ -9,8 +9,8 @@ import pytest
 
 from kshell.metadata.records import RecordType, encode_value, record_types
 from kshell.protocol.decoder import decode
-from kshell.protocol.key_reader import key_reader
 from kshell.protocol.primitives import DecodeError
+from kshell.protocol.readers import key_reader
 from kshell.protocol.schema import Field, Schema
 from tests.builders import uuid
 

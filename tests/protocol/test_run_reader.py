@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kshell.protocol.framing import iter_values
 from kshell.protocol.primitives import write_varint
-from kshell.protocol.run_reader import HEAD, KEY, RunReader
+from kshell.protocol.readers import HEAD, KEY, RunReader
 from tests.builders import uuid
 from tests.protocol.test_framing import partition
 

@@ -28,8 +28,8 @@ from kshell.errors import (
 )
 from kshell.metadata.image import Image
 from kshell.protocol.batches import write_batch
-from kshell.protocol.error_codes import error_codes
 from kshell.protocol.messages.drafts import DIALECTS
+from kshell.protocol.names import error_codes
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.quorum.facts import describe_quorum

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from kshell.protocol.apis import API_NAMES
+from kshell.protocol.names import API_NAMES
 from tests.kafka import jars
 
 Ranges = dict[int, tuple[int, int]]

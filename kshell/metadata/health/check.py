@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from kshell.discovery import module_names
 from kshell.metadata.feature_update import Standing
 from kshell.metadata.image import Image
-from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.names import encode_name
+from kshell.metadata.partition_state import MinIsr
 from kshell.metadata.partitions import Partition, Topic
 
 CRITICAL, ERROR, WARNING, INFO = "critical", "error", "warning", "info"

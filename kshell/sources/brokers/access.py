@@ -12,13 +12,13 @@ from kshell.metadata.families.tokens import DelegationToken
 from kshell.metadata.names import encode_name
 from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNTOLD
 from kshell.metadata.values import enum_name
-from kshell.protocol.error_codes import error_name
 from kshell.protocol.messages.access import (
     DESCRIBE_ACLS,
     DESCRIBE_CLIENT_QUOTAS,
     DESCRIBE_DELEGATION_TOKEN,
     DESCRIBE_USER_SCRAM_CREDENTIALS,
 )
+from kshell.protocol.names import error_name
 from kshell.sources.brokers.requests import ask
 
 _ANY = 1

@@ -14,7 +14,7 @@ from kshell.metadata.partial import told_by
 from kshell.metadata.values import Origin
 from kshell.protocol.api import Api
 from kshell.protocol.decoder import Message
-from kshell.protocol.error_codes import is_retriable
+from kshell.protocol.names import is_retriable
 from kshell.protocol.schema import Versions
 
 

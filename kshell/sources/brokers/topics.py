@@ -16,8 +16,8 @@ from kshell.metadata.families.topics import NAMES, TOPICS, create
 from kshell.metadata.partial import UNTOLD
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.values import Entry
-from kshell.protocol.error_codes import error_name
 from kshell.protocol.messages.cluster import DESCRIBE_TOPIC_PARTITIONS, LIST_PARTITION_REASSIGNMENTS, METADATA
+from kshell.protocol.names import error_name
 from kshell.protocol.primitives import ZERO_UUID
 from kshell.protocol.schema import Versions
 from kshell.sources.brokers.requests import Told, ask

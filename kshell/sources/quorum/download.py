@@ -17,8 +17,8 @@ from kshell.client import codes
 from kshell.client.connection import Connection
 from kshell.client.observe import MAX_BYTES, Piece, SnapshotId, fetch_snapshot
 from kshell.errors import ConnectError, NodeError, ProtocolError, ServerError, SourceTimeoutError
-from kshell.protocol.error_codes import UNKNOWN_SERVER_ERROR, error_name
 from kshell.protocol.messages.quorum import FETCH_SNAPSHOT
+from kshell.protocol.names import UNKNOWN_SERVER_ERROR, error_name
 from kshell.sources.directory.files import SnapshotFile
 from kshell.sources.directory.log import Progress
 

@@ -20,8 +20,8 @@ from kshell.client.observe import MAX_BYTES, Fetched, Position, fetch
 from kshell.client.transport import MAX_FRAME
 from kshell.errors import ConnectError, CorruptDataError, NodeError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.protocol.batches import Batch
-from kshell.protocol.error_codes import error_name
 from kshell.protocol.messages.quorum import FETCH, FETCH_SNAPSHOT
+from kshell.protocol.names import error_name
 from kshell.protocol.verify import Chain, RisingEpochs
 from kshell.sources.directory.files import SnapshotFile
 from kshell.sources.quorum.download import Downloader

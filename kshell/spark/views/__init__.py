@@ -1,6 +1,6 @@
 """The shell's tables out of silver: all their columns, the derived ones included, with ``clusterId`` before them.
 
-What is derived is derived as :mod:`kshell.metadata.partition_state` and :mod:`kshell.metadata.min_isr` do it.
+What is derived is derived as :mod:`kshell.metadata.partition_state` and :mod:`kshell.metadata.partition_state` do it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pyspark.sql import functions as fn
 
 from kshell.errors import UsageError
 from kshell.metadata import partition_state
-from kshell.metadata.min_isr import CONFIG as MIN_ISR
-from kshell.metadata.min_isr import NUMBER
+from kshell.metadata.partition_state import CONFIG as MIN_ISR
+from kshell.metadata.partition_state import NUMBER
 from kshell.spark import silver
 from kshell.spark.schemas import spark_schema
 from kshell.spark.silver.declaration import CLUSTER

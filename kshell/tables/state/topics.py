@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kshell.engine.result import Row
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
-from kshell.metadata.min_isr import MinIsr
 from kshell.metadata.names import sort_key
 from kshell.metadata.partial import is_untold, known
 from kshell.metadata.partition_state import (
@@ -18,6 +17,7 @@ from kshell.metadata.partition_state import (
     UNDECODED,
     UNDER_MIN_ISR,
     UNDER_REPLICATED,
+    MinIsr,
     Verdicts,
     is_reassigning,
     problems,

@@ -1,14 +1,14 @@
 """``min.insync.replicas`` over time: spans of partitions, cut where it changed.
 
 The topic's own value counts, else that of the broker which leads, else that of all brokers, as far as they are set in
-the log (:mod:`kshell.metadata.min_isr`).
+the log (:mod:`kshell.metadata.partition_state`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from kshell.metadata.min_isr import CONFIG, NUMBER
+from kshell.metadata.partition_state import CONFIG, NUMBER
 from kshell.spark.gold.base.rows import grouped
 from kshell.spark.gold.base.times import timed
 
