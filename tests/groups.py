@@ -15,7 +15,7 @@ SPARK = (
     "tests/result/test_spark.py",
     *(f"tests/spark/{name}/" for name in ("gold", "report", "silver", "steps", "views")),
     *(f"tests/spark/{name}.py" for name in ("stream/test_source", "stream/test_tables")),
-    *(f"tests/spark/{name}.py" for name in ("tables/test_warehouse", "test_source")),
+    *(f"tests/spark/{name}.py" for name in ("tables/test_expectations", "tables/test_warehouse", "test_source")),
 )
 """What shares a session of Spark: its JVM is slow until it is warm, and large."""
 

@@ -4,10 +4,11 @@ A log repeats its keys: what a record says matters only if no later one has its 
 it that the rest of the message is sound; the message is decoded only if it turns out to be the last one of its key.
 
 Partition records stand back to back in snapshots. Framing (:mod:`.framing`) proves a run's records by their length
-prefixes and leaves them where they are. Neighbours mostly have one layout: the same size, every field at the same place,
-offset deltas that count up. Columns of such a block (one byte of each record) are compared at once, and one ``struct``
-takes all of its records apart; what a record says but for its number and topic is decoded once for all that say the
-same. A run with anything else in it is left to the caller, who goes from record to record (:func:`.framing.iter_values`).
+prefixes and leaves them where they are. Neighbours mostly have one layout: the same size, every field at the same
+place, offset deltas that count up. Columns of such a block (one byte of each record) are compared at once, and one
+``struct`` takes all of its records apart; what a record says but for its number and topic is decoded once for all that
+say the same. A run with anything else in it is left to the caller, who goes from record to record
+(:func:`.framing.iter_values`).
 """
 
 from __future__ import annotations
