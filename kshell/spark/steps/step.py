@@ -133,7 +133,9 @@ def _step(
     from kshell.spark.steps.layers import Step  # late: it imports pyspark
 
     step = Step(warehouse, fresh, told, again) if fresh else None
-    warehouse.begin({*(one.cluster_id for one in fresh), *left})
+    ends = {name: cluster.reached["offset"] for name, cluster in warehouse.state.clusters.items()}
+    ends |= {one.cluster_id: one.truth.checkpoint.offset for one in fresh}
+    warehouse.begin({*ends, *left}, few=sum(ends.values()) < _FEW_OFFSETS)
     states = step.run() if step is not None else {}
     done = _Done(step.truths, dict(step.rows), step.quarantined) if step is not None else _Done()
     was = warehouse.state.failed
@@ -165,6 +167,8 @@ def is_odd(copy: Row) -> bool:
 
 
 _SOUND = ("reference", "same")
+_FEW_OFFSETS = 200_000
+"""Records of all clusters together up to which the driver writes the tables itself: rows follow the records."""
 
 
 def quiet(done: int, total: int, what: str) -> None:

@@ -47,8 +47,6 @@ _MOST_REPEATED = 10_000
 """Keys that are in several files of a step: more are not counted."""
 _FEW_ROWS = 20_000
 """Rows up to which the driver reads files itself and Spark gets a local relation: no job and no Python worker."""
-_FEW_RECORDS = 200_000
-"""Records in the tables up to which rows of every other table are few enough for the driver to write them itself."""
 _THREADS = 8
 """Tables that are committed at once: each is a few requests, in a store of some ten milliseconds."""
 _UNSUITABLE = re.compile(r"%[0-9A-Fa-f]{2}|[\\\x00-\x1f\ud800-\udfff]|/_delta_log(?=/|$)")
@@ -87,6 +85,8 @@ class Warehouse:
         self._clusters = self._known_clusters()
         """Those whose rows may be in the tables."""
         self._is_writer = False
+        self._writes_here = False
+        """Whether rows are few in this step, so that the driver collects and writes them itself."""
 
     @property
     def spark(self) -> SparkSession:
@@ -192,13 +192,9 @@ class Warehouse:
 
     def materialized(self, frame: DataFrame) -> DataFrame:
         """The same rows, computed now and once: a plan that stands on them does not contain theirs."""
-        if not self._is_small():
+        if not self._writes_here:
             return frame.localCheckpoint()
         return self.spark.createDataFrame(_computed(frame))
-
-    def _is_small(self) -> bool:
-        """Whether all that a step reads and writes fits the driver: rows follow the records that they are made of."""
-        return sum(file.rows for file in self.table(catalog.RECORDS).files.values()) <= _FEW_RECORDS
 
     # --- writing ---
 
@@ -218,12 +214,18 @@ class Warehouse:
                 self.abandon()
                 self._tables, self._is_writer = {}, False
 
-    def begin(self, clusters: Collection[str] = ()) -> int:
-        """Begins a step about some clusters, which may be new; gives its number."""
+    def begin(self, clusters: Collection[str] = (), *, few: bool = False) -> int:
+        """Begins a step, and returns its number.
+
+        Args:
+            clusters: those that it is about, which may be new.
+            few: whether all rows that it computes fit the driver, which then writes them itself: no job for workers.
+        """
         assert self._is_writer, "a step is for the only writer"
         self.abandon()
         self.step = self.log.next_step
         self._clusters = {*self._known_clusters(), *clusters}
+        self._writes_here = few
         return self.step
 
     def abandon(self) -> None:
@@ -376,7 +378,7 @@ class Warehouse:
         spec, writer = catalog.table(name), self.writer(name)
         catalog.check_types(spec, frame)
         names = [field.name for field in spec.fields]
-        if self._is_small():
+        if self._writes_here:
             return writer.write_frame(_computed(frame).select(names).to_batches())
         made = frame if frame.columns == names else frame.select(*names)
         written = collected(made.mapInArrow(_Writing(writer), PICKLED))
