@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kshell.errors import CommandError, DataError, UsageError
+from kshell.spark.tables import warehouse as warehouse_module
 from kshell.spark.tables.data_files import DataFileWriter
 from kshell.spark.tables.steps import ClusterState
 from kshell.spark.tables.warehouse import Warehouse
@@ -23,6 +24,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session on this machine alone."""
     with sparks.session(tmp_path_factory.mktemp("spark")) as session:
         yield session
+
+
+@pytest.fixture(autouse=True, params=["tasks", "driver"])
+def reader_and_writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are the same whether tasks read and write them or, because they are few, the driver."""
+    if request.param == "tasks":
+        monkeypatch.setattr(warehouse_module, "_FEW_ROWS", 0)
+    else:
+        monkeypatch.setattr(Warehouse.begin, "__kwdefaults__", {"few": True})
 
 
 def rows(spark: Any, *values: tuple[Any, ...]) -> Any:
