@@ -9,7 +9,7 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.groups import rank, scheduler
+from tests.groups import THOROUGH, rank, scheduler
 
 settings.register_profile(
     "kshell",
@@ -40,6 +40,12 @@ _NUMBERS = itertools.count()
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Keep together what shares a cluster, a browser, or Spark, and begin with what is long."""
     return scheduler(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what the fast lane leaves out."""
+    if item.nodeid.startswith(THOROUGH):
+        item.add_marker("thorough")
 
 
 @pytest.hookimpl(trylast=True)
