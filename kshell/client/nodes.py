@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.client import codes
 from kshell.client.address import Address, name_of
-from kshell.client.connection import Connection
-from kshell.client.handshake import connect
-from kshell.client.together import first
+from kshell.client.concurrency import concurrently, first_success
+from kshell.client.connection import Connection, NodeVersions
+from kshell.client.negotiation import connect
 from kshell.errors import (
     AuthorizationError,
     ClusterIdError,
@@ -30,13 +30,17 @@ from kshell.errors import (
     WrongEndpointError,
 )
 from kshell.protocol.decoder import Message
-from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
+from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER, METADATA
 from kshell.protocol.schema import Versions
 
 if TYPE_CHECKING:
     from kshell.client.settings import Settings
 
+
 CONTROLLER, BROKER = "controller", "broker"
+TOPIC = "__cluster_metadata"
+KIP_919_DRAFT = "kip-919-draft"
+"""The dialect in which Metadata v13 tells controllers and cluster id (:func:`drafted_description`)."""
 FIRST_CONTACT = 1.0
 """Seconds of trying while no node has ever answered: the addresses may be wrong, and the person should know."""
 _ENDPOINT_TYPES = {BROKER: 1, CONTROLLER: 2}
@@ -48,7 +52,6 @@ _MOST_NAMED = 256
 """Controllers that answers named in passing. A real cluster has fewer than ten."""
 _MOST_NODES = 10_000
 """Nodes of one cluster that are believed in: each of them may be asked, over a connection of its own."""
-_DRAFTED = "kip-919-draft"
 
 
 class Node(NamedTuple):
@@ -154,7 +157,7 @@ class Nodes:
         def attempt(address: Address) -> Connection:
             return self.at(address, timeout=_left(deadline))
 
-        return first([partial(attempt, address) for address in self.addresses()], unreachable)
+        return first_success([partial(attempt, address) for address in self.addresses()], unreachable)
 
     def reachable(self, *, timeout: float = inf) -> Iterator[Connection]:
         """Every node of the list, then those that the cluster told of, as far as they can be reached.
@@ -237,10 +240,8 @@ class Nodes:
         return body
 
     def _described(self, connection: Connection, fenced: bool, timeout: float | None) -> Message | None:
-        if _DRAFTED in self.settings.dialects:
-            from kshell.client.drafted_metadata import description
-
-            return description(connection, direct=self.kind == CONTROLLER, timeout=timeout)
+        if KIP_919_DRAFT in self.settings.dialects:
+            return drafted_description(connection, direct=self.kind == CONTROLLER, timeout=timeout)
         if not connection.offers(DESCRIBE_CLUSTER, 0 if self.kind == BROKER else 1):
             return None
         wanted = {"endpointType": _ENDPOINT_TYPES[self.kind], "includeFencedBrokers": fenced}
@@ -257,7 +258,7 @@ class Nodes:
 
     def _admit(self, connection: Connection, timeout: float) -> None:
         """Raises WrongEndpointError, ClusterIdError. A cluster that does not say its id stays unknown."""
-        if _DRAFTED in self.settings.dialects:
+        if KIP_919_DRAFT in self.settings.dialects:
             self.describe(connection, timeout=timeout)  # the draft's own answer says what kind of node gave it
             return
         if connection.versions.assumed is None and connection.versions.is_broker != (self.kind == BROKER):
@@ -298,5 +299,110 @@ def unreachable(failures: list[NodeError]) -> NodeError:
     if len(failures) == 1:
         return failures[0]
     reasons = "; ".join(f"{error.node}: {error.reason}" for error in failures)
-    first = next((error for error in failures if error.hint), failures[0])
-    return type(first)(", ".join(error.node for error in failures), f"none can be reached ({reasons})", hint=first.hint)
+    hinted = next((error for error in failures if error.hint), failures[0])
+    return type(hinted)(
+        ", ".join(error.node for error in failures), f"none can be reached ({reasons})", hint=hinted.hint
+    )
+
+
+# --- KIP-919 as it was drafted ----------------------------------------------------------------------------------------
+
+# The layout of Metadata v13 is in protocol/messages/drafts.py; Kafka then extended DescribeCluster in its place.
+
+_DIRECT = Versions(13, None)
+
+
+def drafted_metadata(
+    connection: Connection, *, direct: bool, topics: Sequence[str] | None = (), timeout: float | None = None
+) -> Message:
+    """The body of a Metadata answer, in the dialect ``kip-919-draft``.
+
+    The request says that it is meant for the controllers, the answer says that it comes from one. There is no error
+    code of the whole answer, so the entry of ``__cluster_metadata`` carries it.
+
+    Args:
+        connection: to the node that is asked.
+        direct: whether a controller is meant, else a broker.
+        topics: ``None`` for all, none by default.
+        timeout: seconds; ``request.timeout.ms`` where it is not given.
+
+    Raises:
+        UnsupportedVersionError: a controller is meant, and the peer does not know version 13.
+        WrongEndpointError: the other kind of node answers.
+        NodeError: any other failure.
+    """
+    wanted = {
+        "topics": None if topics is None else [{"name": name} for name in topics],
+        "allowAutoTopicCreation": False,  # the default on the wire is true, and controllers refuse it
+        "directToKRaftControllerQuorum": direct,
+    }
+    body = connection.request(METADATA, wanted, needed=_DIRECT if direct else None, timeout=timeout).body
+    if bool(body.get("fromKRaftController")) != direct:
+        meant, other = (CONTROLLER, BROKER) if direct else (BROKER, CONTROLLER)
+        reason = f"this is a {other}, and {_FLAGS[meant]} takes {meant}s"
+        hint = f"use {_FLAGS[other]} for it, or turn off the dialect {KIP_919_DRAFT} where no node speaks it"
+        raise WrongEndpointError(connection.node, reason, api=METADATA.name, hint=hint)
+    for topic in body["topics"]:
+        if topic["name"] == TOPIC and topic["errorCode"]:
+            raise codes.failure(connection.node, topic["errorCode"], METADATA.name)
+    return body
+
+
+def drafted_description(connection: Connection, *, direct: bool, timeout: float | None = None) -> Message:
+    """What :func:`drafted_metadata` says of the cluster, as a body of DescribeCluster. Raises NodeError."""
+    body = drafted_metadata(connection, direct=direct, timeout=timeout)
+    nodes = [{**{k: node[k] for k in ("host", "port", "rack")}, "brokerId": node["nodeId"]} for node in body["brokers"]]
+    return {
+        "errorCode": 0,
+        "errorMessage": None,
+        "clusterId": body.get("clusterId"),  # below version 2 brokers do not name their cluster: it is not compared
+        "controllerId": body["controllerId"],
+        "brokers": nodes,
+    }
+
+
+# --- the versions of many nodes ---------------------------------------------------------------------------------------
+
+
+_MOST_ASKED = 32
+"""Nodes that are asked at the same time."""
+
+
+class VersionsReply(NamedTuple):
+    """What the node at an address said of itself, or why it said nothing: one of both is ``None``."""
+
+    versions: NodeVersions | None
+    failure: NodeError | None
+
+
+def ask_versions(addresses: Iterable[Address], settings: Settings) -> dict[Address, VersionsReply]:
+    """Asks every node, all at the same time; each has ``connect_timeout`` twice over for its answer.
+
+    Nobody logs in for this: ApiVersions is answered before SASL (KIP-43), so a node that would not have us still tells.
+    Raises what is no failure of a node (UsageError for properties that cannot be used).
+    """
+    wanted = list(dict.fromkeys(addresses))
+    replies = concurrently(lambda address: _ask_versions(address, settings), wanted, most=_MOST_ASKED)
+    return dict(zip(wanted, replies, strict=True))
+
+
+def _ask_versions(address: Address, settings: Settings) -> VersionsReply:
+    try:
+        connection = connect(*address, settings._replace(sasl=None), timeout=settings.connect_timeout * 2)
+    except NodeError as error:
+        return VersionsReply(None, error)
+    try:
+        return VersionsReply(connection.versions, None)
+    finally:
+        connection.close()
+
+
+def none_answers(replies: Iterable[VersionsReply]) -> NodeError:
+    """One error for nodes of which none answered: the one failure, or all of them side by side."""
+    failures = [reply.failure for reply in replies if reply.failure is not None]
+    if len(failures) == 1:
+        return failures[0]
+    reasons = "; ".join(f"{error.node}: {error.reason}" for error in failures)
+    hint = next((error.hint for error in failures if error.hint), None)
+    names = ", ".join(error.node for error in failures)
+    return ConnectError(names, f"none answers ({reasons})", hint=hint)

@@ -1,17 +1,41 @@
-"""Java client properties: a ``.properties`` file, what stands above it (``-X``), and variables of config providers.
+"""Java client properties: a ``.properties`` file, what stands above it (``-X``), config providers, secrets.
 
 The file's syntax is that of ``java.util.Properties.load(InputStream)``, which Kafka's tools use (``Utils.loadProps``):
-ISO-8859-1 with ``\\uXXXX``. Variables ``${provider:[path:]key}`` are those of Kafka's ``ConfigTransformer``.
+ISO-8859-1 with ``\\uXXXX``. Variables ``${provider:[path:]key}`` are read as Kafka's ``ConfigTransformer`` and its
+providers read them; but Kafka leaves a variable that it cannot resolve as it is, and connects with that text for a
+password, where it is an error here.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from kshell.client.secret import Secret
 from kshell.errors import UsageError
 from kshell.extras import require
+
+
+class Secret:
+    """Holds a password, a key or a token; only :attr:`value` gives it away."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "[hidden]"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> str:
+        raise TypeError("a secret is not serialised")
+
+    def utf8(self) -> bytes:
+        """As Java encodes a string: what UTF-8 cannot hold (half a surrogate pair) becomes a question mark."""
+        return self.value.encode("utf-8", "replace")
+
 
 _LARGEST = 4 << 20
 """Bytes of a properties file; certificates in it included."""
@@ -85,8 +109,6 @@ def read(path: str | None, above: Iterable[str] = ()) -> Properties:
             raise UsageError("-X: what follows is not key=value", hint="kshell -X security.protocol=SSL …")
         made[key], made.places[key] = value, "-X"
     if made.filled("config.providers"):
-        from kshell.client.providers import resolve
-
         return resolve(made)
     return made
 
@@ -119,3 +141,137 @@ def parse(text: bytes | str, name: str) -> Iterator[tuple[int, str, str]]:
             f"{name}: line {line}: \\u without four hexadecimal digits after it",
             hint="a backslash itself is written \\\\ in a properties file",
         ) from None
+
+
+# --- config providers -------------------------------------------------------------------------------------------------
+
+
+_VARIABLE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
+_LARGEST = 4 << 20
+_PACKAGE = "org.apache.kafka.common.config.provider."
+
+Lookup = Callable[[str, str], str]
+"""(path, key) -> value. Raises LookupError with the reason."""
+
+
+def resolve(properties: Properties) -> Properties:
+    """The same properties with the variables of the providers that ``config.providers`` names replaced, once.
+
+    Raises UsageError for a provider class that is none of Kafka's three, and for a variable without a value.
+    """
+    lookups: dict[str, Lookup] = {}
+    for alias in properties.words("config.providers"):
+        key = f"config.providers.{alias}.class"
+        name = properties.filled(key)
+        if name is None:
+            continue  # as Kafka does
+        make = _CLASSES.get(name.removeprefix(_PACKAGE))
+        if make is None or not name.startswith(_PACKAGE):
+            known = ", ".join(_CLASSES)
+            raise properties.fault(key, f"{name} is not supported", hint=f"{_PACKAGE}… {known} are")
+        lookups[alias] = make(properties, f"config.providers.{alias}.param.")
+    made = Properties(places=properties.places)
+    for key, value in properties.items():
+        made[key] = _replaced(properties, key, value, lookups)
+    return made
+
+
+def _replaced(properties: Properties, key: str, value: str, lookups: Mapping[str, Lookup]) -> str:
+    def replace(match: re.Match[str]) -> str:
+        alias, path, name = match[1], match[2] or "", match[3]
+        lookup = lookups.get(alias)
+        if lookup is None:
+            return match[0]
+        try:
+            return lookup(path, name)
+        except LookupError as error:
+            raise properties.fault(key, f"the variable {match[0]}: {error.args[0]}") from None
+
+    return _VARIABLE.sub(replace, value)
+
+
+def _from_environment(properties: Properties, prefix: str) -> Lookup:
+    key = prefix + "allowlist.pattern"
+    try:
+        allowed = re.compile(properties.get(key) or ".*")
+    except re.error:
+        raise properties.fault(key, "is not a regular expression") from None
+
+    def lookup(path: str, name: str) -> str:
+        if path:
+            raise LookupError("an environment variable has no path")
+        if not allowed.fullmatch(name):
+            raise LookupError(f"{key} does not allow it")
+        if name not in os.environ:
+            raise LookupError(f"the environment has no {name}")
+        return os.environ[name]
+
+    return lookup
+
+
+def _from_file(properties: Properties, prefix: str) -> Lookup:
+    allowed = _allowed(properties, prefix)
+
+    def lookup(path: str, name: str) -> str:
+        found = allowed(path)
+        try:
+            values = {key: value for _, key, value in parse(_text(found), found)}
+        except UsageError as error:
+            raise LookupError(error.message) from None
+        if name not in values:
+            raise LookupError(f"{found} has no key {name}")
+        return values[name]
+
+    return lookup
+
+
+def _from_directory(properties: Properties, prefix: str) -> Lookup:
+    allowed = _allowed(properties, prefix)
+
+    def lookup(path: str, name: str) -> str:
+        folder = allowed(path)
+        if "/" in name or name in ("", ".", ".."):
+            raise LookupError("names no file of the directory")
+        return _text(os.path.join(folder, name))
+
+    return lookup
+
+
+def _allowed(properties: Properties, prefix: str) -> Callable[[str], str]:
+    """A function from the path in a variable to the path to read, as ``AllowedPaths`` decides."""
+    key = prefix + "allowed.paths"
+    paths = [os.path.normpath(path) for path in properties.words(key)]
+    for path in paths:
+        if not os.path.isabs(path) or not os.path.exists(path):
+            raise properties.fault(key, f"{path} is not an absolute path of something that exists")
+
+    def allow(path: str) -> str:
+        if not path:
+            raise LookupError("a path is needed, as in ${alias:/path:key}")
+        normal = os.path.normpath(path)
+        if not paths:
+            return path
+        if not any(normal == one or normal.startswith(one.rstrip("/") + "/") for one in paths):
+            raise LookupError(f"{key} does not allow {path}")
+        return normal
+
+    return allow
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            text = file.read(_LARGEST + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "is not UTF-8 text"
+        raise LookupError(f"{path}: {reason}") from None
+    if len(text) > _LARGEST:
+        raise LookupError(f"{path}: too large")
+    return text
+
+
+_CLASSES: dict[str, Callable[[Properties, str], Lookup]] = {
+    "EnvVarConfigProvider": _from_environment,
+    "FileConfigProvider": _from_file,
+    "DirectoryConfigProvider": _from_directory,
+}

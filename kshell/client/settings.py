@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.client.java_keys import is_known
 from kshell.client.properties import Properties
 from kshell.errors import UsageError
 
@@ -13,12 +12,10 @@ if TYPE_CHECKING:
     from kshell.client.sasl.configuration import Sasl
     from kshell.client.tls import Tls
 
+
 PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"
 _PROTOCOLS = (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)
-DIALECTS = ("kip-35-draft", "kip-919-draft", "kip-885", "kip-885-apiversions", "kip-569-draft")
 _LARGEST_KEY = 0x7FFF
-_MOST_PORTS = 0xFFFF
-_LIST_HINT = "addresses are host:port,host:port; an IPv6 address is in brackets: [::1]:9093"
 
 
 class Settings(NamedTuple):
@@ -122,10 +119,14 @@ def _positive(properties: Properties, key: str, default: float) -> float:
 
 
 def _dialects(properties: Properties) -> frozenset[str]:
-    found = frozenset(properties.words("dialect"))
-    if unknown := sorted(found - set(DIALECTS)):
+    names = frozenset(properties.words("dialect"))
+    if not names:
+        return names
+    from kshell.protocol.messages.drafts import DIALECTS  # late: hardly anybody names one
+
+    if unknown := sorted(names - DIALECTS.keys()):
         raise properties.fault("dialect", f"there is no {', '.join(unknown)}", hint=f"dialects: {', '.join(DIALECTS)}")
-    return found
+    return names
 
 
 def _excluded(properties: Properties) -> dict[str, frozenset[int]]:
@@ -149,48 +150,64 @@ def _version(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 6 and int(text) <= _LARGEST_KEY else None
 
 
-def addresses(text: str) -> list[tuple[str, int]]:
-    """(host, port) of each entry of a bootstrap list, duplicates left out, an IPv6 address without its brackets.
+# --- keys that are known ----------------------------------------------------------------------------------------------
 
-    Raises UsageError with the 1-based character where the list goes wrong; empty entries are passed over.
+
+KEYS = frozenset(
     """
-    found: dict[tuple[str, int], None] = {}
-    at = 0
-    for entry in text.split(","):
-        if entry.strip():
-            found[_address(entry.strip(), at + len(entry) - len(entry.lstrip()))] = None
-        at += len(entry) + 1
-    if not found:
-        raise UsageError("the list of addresses is empty", hint=_LIST_HINT)
-    return list(found)
+    acks allow.auto.create.topics auto.commit.interval.ms auto.include.jmx.reporter auto.offset.reset batch.size
+    bootstrap.controllers bootstrap.resolve.timeout.ms bootstrap.servers buffer.memory buffer.memory.allocation.strategy
+    check.crcs client.dns.lookup client.id client.rack compression.gzip.level compression.lz4.level compression.type
+    compression.zstd.level config.providers connections.max.idle.ms default.api.timeout.ms delivery.timeout.ms
+    enable.auto.commit enable.idempotence enable.metrics.push exclude.internal.topics fetch.max.bytes fetch.max.wait.ms
+    fetch.min.bytes group.id group.instance.id group.protocol group.remote.assignor heartbeat.interval.ms
+    interceptor.classes internal.leave.group.on.close internal.throw.on.fetch.stable.offset.unsupported isolation.level
+    key.deserializer key.serializer linger.ms max.block.ms max.in.flight.requests.per.connection
+    max.partition.fetch.bytes max.poll.interval.ms max.poll.records max.request.size metadata.cluster.check.enable
+    metadata.max.age.ms metadata.max.idle.ms metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy
+    metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms partition.assignment.strategy
+    partitioner.adaptive.partitioning.enable partitioner.availability.timeout.ms partitioner.class
+    partitioner.ignore.keys partitioner.rack.aware receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms
+    request.timeout.ms retries retry.backoff.max.ms retry.backoff.ms sasl.client.callback.handler.class sasl.jaas.config
+    sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin sasl.kerberos.service.name
+    sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor sasl.login.callback.handler.class
+    sasl.login.class sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
+    sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
+    sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms sasl.mechanism
+    sasl.oauthbearer.allow.unverified.audience sasl.oauthbearer.allow.unverified.issuer
+    sasl.oauthbearer.assertion.algorithm sasl.oauthbearer.assertion.claim.aud
+    sasl.oauthbearer.assertion.claim.exp.seconds sasl.oauthbearer.assertion.claim.iss
+    sasl.oauthbearer.assertion.claim.jti.include sasl.oauthbearer.assertion.claim.nbf.seconds
+    sasl.oauthbearer.assertion.claim.sub sasl.oauthbearer.assertion.file sasl.oauthbearer.assertion.private.key.file
+    sasl.oauthbearer.assertion.private.key.passphrase sasl.oauthbearer.assertion.template.file
+    sasl.oauthbearer.client.credentials.client.id sasl.oauthbearer.client.credentials.client.secret
+    sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
+    sasl.oauthbearer.header.urlencode sasl.oauthbearer.jwks.endpoint.refresh.ms
+    sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.ms
+    sasl.oauthbearer.jwks.endpoint.url sasl.oauthbearer.jwt.retriever.class sasl.oauthbearer.jwt.validator.class
+    sasl.oauthbearer.scope sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
+    sasl.oauthbearer.token.endpoint.url security.protocol security.providers send.buffer.bytes session.timeout.ms
+    share.acknowledgement.mode share.acquire.mode socket.connection.setup.timeout.max.ms
+    socket.connection.setup.timeout.ms ssl.cipher.suites ssl.enabled.protocols ssl.endpoint.identification.algorithm
+    ssl.engine.factory.class ssl.key.password ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key
+    ssl.keystore.location ssl.keystore.password ssl.keystore.type ssl.protocol ssl.provider
+    ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.location
+    ssl.truststore.password ssl.truststore.type transaction.timeout.ms transaction.two.phase.commit.enable
+    transactional.id value.deserializer value.serializer
+    """.split()
+)
+OWN = frozenset(
+    """
+    api.versions.exclude broker.version.fallback cluster.id dialect sasl.oauthbearer.token.command
+    sasl.oauthbearer.token.file sasl.plain.allow.plaintext
+    """.split()
+)
+"""kshell's own keys. ``broker.version.fallback`` has librdkafka's name."""
 
 
-def _address(entry: str, at: int) -> tuple[str, int]:
-    def fault(reason: str, where: int) -> UsageError:
-        return UsageError(f"{entry}: character {at + where + 1}: {reason}", hint=_LIST_HINT)
-
-    # Kafka's own tools take PROTOCOL://host:port; what the protocol is, is in the client properties.
-    scheme, slashes, _ = entry.partition("://")
-    if slashes:
-        raise fault(f"{scheme}:// has no place here: security.protocol says how to connect", 0)
-    if entry.startswith("["):
-        host, bracket, port = entry[1:].partition("]")
-        if not bracket:
-            raise fault("the bracket is not closed", 0)
-        if ":" not in host:
-            raise fault("brackets are for IPv6 addresses", 0)
-        if not port.startswith(":"):
-            raise fault("the port is missing", len(host) + 2)
-        port, start = port[1:], len(host) + 3
-    else:
-        host, colon, port = entry.rpartition(":")
-        if not colon:
-            raise fault("the port is missing", len(entry))
-        if ":" in host:
-            raise fault("an IPv6 address must be in brackets", 0)
-        start = len(host) + 1
-    if not host or any(char <= " " or char in "/[]@" or char == "\x7f" for char in host):
-        raise fault("the host is missing" if not host else "is not a host name", 0)
-    if not (port.isascii() and port.isdigit()) or not 0 < int(port[:6]) <= _MOST_PORTS:
-        raise fault("the port is not a number from 1 to 65535" if port else "the port is missing", start)
-    return host, int(port)
+def is_known(key: str) -> bool:
+    """Whether a key is one of these, or of a family whose last part is free (config providers, metrics contexts)."""
+    if key in KEYS or key in OWN or key.startswith(("config.providers.", "metrics.context.")):
+        return True
+    # Console tools take these for their formatters and deserializers.
+    return key.startswith(("key.deserializer.", "value.deserializer.", "key.serializer.", "value.serializer."))

@@ -1,19 +1,25 @@
-"""TLS as Java client properties describe it (``DefaultSslEngineFactory``), with Python's ``ssl``."""
+"""TLS as Java client properties describe it (``DefaultSslEngineFactory``), with Python's ``ssl``.
+
+What the properties say (:class:`Tls`), the context that connections are made with, and what goes wrong, as an error
+with the next step.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+import os
+import re
+import secrets
+import ssl
+import tempfile
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
 
-from kshell.client.properties import Properties
-from kshell.client.secret import Secret
-from kshell.errors import UsageError
-
-if TYPE_CHECKING:
-    import ssl
-
-    from kshell.client.settings import Settings
-    from kshell.errors import TlsError
+from kshell.client import key_stores
+from kshell.client.key_stores import Identity
+from kshell.client.properties import Properties, Secret
+from kshell.errors import TlsError, UsageError
 
 _VERSIONS = ("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3")
 _DEFAULT_VERSIONS = ("TLSv1.2", "TLSv1.3")
@@ -87,8 +93,8 @@ class Tls(NamedTuple):
 
 
 def _password(properties: Properties, key: str) -> Secret | None:
-    found = properties.secret(key)
-    return found if found is not None and found.value else None
+    secret = properties.secret(key)
+    return secret if secret is not None and secret.value else None
 
 
 def _checks_hostname(properties: Properties) -> bool:
@@ -120,70 +126,48 @@ def _enabled_versions(properties: Properties, warnings: list[str]) -> tuple[str,
 
 def _cipher_suites(properties: Properties, warnings: list[str]) -> tuple[str, ...]:
     suites = properties.words("ssl.cipher.suites")
-    if suites:
-        from kshell.client.ciphers import openssl_names
-
-        if unknown := openssl_names(suites)[2]:
-            warnings.append(f"ssl.cipher.suites: {', '.join(unknown)} cannot be offered here")
+    if unknown := openssl_names(suites)[2]:
+        warnings.append(f"ssl.cipher.suites: {', '.join(unknown)} cannot be offered here")
     return suites
 
 
-def context(settings: Settings) -> ssl.SSLContext:
-    """The context for the connections of these settings. Raises UsageError for stores that cannot be used."""
-    if settings.tls is None:
-        raise UsageError(f"security.protocol={settings.security_protocol} uses no TLS")
-    return context_of(settings.tls)
-
-
 def context_of(tls: Tls) -> ssl.SSLContext:
-    """The same for what ``ssl.*`` keys say, wherever they came from."""
-    import ssl
-
-    from kshell.client import stores
-
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    """The context for what ``ssl.*`` keys say, wherever they came from. Raises UsageError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # With 3.13 and older this is the default only of create_default_context; and Java, too, needs no strictness here.
-    made.check_hostname = tls.checks_name
-    made.verify_mode = ssl.CERT_REQUIRED
+    context.check_hostname = tls.checks_name
+    context.verify_mode = ssl.CERT_REQUIRED
     # A certificate in a trust store is trusted by itself, also one that is not a root: so Java has it.
-    made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    trusted = stores.trusted(tls)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    trusted = key_stores.trusted(tls)
     if trusted is None:
-        made.load_default_certs()
+        context.load_default_certs()
     else:
-        _trust(made, tls, trusted)
-    identity = stores.identity(tls)
+        _trust(context, tls, trusted)
+    identity = key_stores.identity(tls)
     if identity is not None:
-        from kshell.client.identity import load
-
-        load(made, tls, identity)
-    _limit(made, tls)
-    return made
+        _present(context, tls, identity)
+    _limit(context, tls)
+    return context
 
 
-def _trust(made: ssl.SSLContext, tls: Tls, trusted: list[bytes]) -> None:
-    import ssl
-
+def _trust(context: ssl.SSLContext, tls: Tls, trusted: list[bytes]) -> None:
     key = "ssl.truststore.location" if tls.truststore_location else "ssl.truststore.certificates"
     for certificate in trusted:
         try:
-            made.load_verify_locations(cadata=certificate)
+            context.load_verify_locations(cadata=certificate)
         except (ssl.SSLError, ValueError):
             raise tls.fault(key, "a certificate in it cannot be read") from None
 
 
-def _limit(made: ssl.SSLContext, tls: Tls) -> None:
-    import ssl
-
+def _limit(context: ssl.SSLContext, tls: Tls) -> None:
     names = {"TLSv1": "TLSv1", "TLSv1.1": "TLSv1_1", "TLSv1.2": "TLSv1_2", "TLSv1.3": "TLSv1_3"}
     low, high = tls.versions[0], tls.versions[-1]
     if tls.cipher_suites:
-        from kshell.client.ciphers import openssl_names
-
         older, newer, _ = openssl_names(tls.cipher_suites)
         if older:
             try:
-                made.set_ciphers(":".join(older))
+                context.set_ciphers(":".join(older))
             except ssl.SSLError:
                 older = []
         if not older and not newer:
@@ -193,22 +177,246 @@ def _limit(made: ssl.SSLContext, tls: Tls) -> None:
         high = high if newer else min(high, "TLSv1.2")
         if low > high or low not in tls.versions or high not in tls.versions:
             raise tls.fault("ssl.cipher.suites", "fits none of the versions in ssl.enabled.protocols")
-    import warnings
-
     with warnings.catch_warnings():
         # Python deprecates TLS 1.0 and 1.1; the person asked for them, and was told.
         warnings.simplefilter("ignore", DeprecationWarning)
-        made.minimum_version = getattr(ssl.TLSVersion, names[low])
-        made.maximum_version = getattr(ssl.TLSVersion, names[high])
-
-
-def explain(error: BaseException, node: str, **known: Any) -> TlsError:
-    """What went wrong with TLS as a typed error: :func:`kshell.client.tls_errors.explain`, imported only then."""
-    from kshell.client import tls_errors
-
-    return tls_errors.explain(error, node, **known)
+        context.minimum_version = getattr(ssl.TLSVersion, names[low])
+        context.maximum_version = getattr(ssl.TLSVersion, names[high])
 
 
 def server_name(host: str) -> str:
     """What goes into ``wrap_socket(server_hostname=…)``: a name without its root dot, an address without its scope."""
     return host.partition("%")[0] if ":" in host else host.removesuffix(".")
+
+
+# --- Java's names of cipher suites ------------------------------------------------------------------------------------
+
+
+_NEWER = (
+    "TLS_AES_128_GCM_SHA256",
+    "TLS_AES_256_GCM_SHA384",
+    "TLS_CHACHA20_POLY1305_SHA256",
+    "TLS_AES_128_CCM_SHA256",
+    "TLS_AES_128_CCM_8_SHA256",
+)
+_OLDER = re.compile(
+    r"(?:TLS|SSL)_(?P<exchange>ECDHE_ECDSA|ECDHE_RSA|ECDH_ECDSA|ECDH_RSA|DHE_RSA|DHE_DSS|RSA)_WITH_"
+    r"(?:(?P<aes>AES_(?:128|256))_(?P<mode>GCM|CBC|CCM(?:_8)?)|(?P<chacha>CHACHA20_POLY1305)|(?P<des>3DES_EDE_CBC))"
+    r"(?:_(?P<hash>SHA|SHA256|SHA384))?\Z"
+)
+
+
+def openssl_names(suites: Iterable[str]) -> tuple[list[str], list[str], list[str]]:
+    """(names for TLS 1.2 and older, suites of TLS 1.3, suites that are neither)."""
+    older, newer, unknown = list[str](), list[str](), list[str]()
+    for suite in suites:
+        match = _OLDER.match(suite)
+        if suite in _NEWER:
+            newer.append(suite)
+        elif match is None:
+            unknown.append(suite)
+        else:
+            older.append(_older(match))
+    return older, newer, unknown
+
+
+def _older(match: re.Match[str]) -> str:
+    exchange = "" if match["exchange"] == "RSA" else match["exchange"].replace("_", "-") + "-"
+    if match["chacha"]:
+        return exchange + "CHACHA20-POLY1305"
+    if match["des"]:
+        return exchange + "DES-CBC3-SHA"
+    cipher = match["aes"].replace("AES_", "AES")
+    mode = "" if match["mode"] == "CBC" else "-" + match["mode"].replace("CCM_8", "CCM8")
+    # CCM suites have their hash in the name of neither side.
+    return exchange + cipher + mode + (f"-{match['hash']}" if match["hash"] else "")
+
+
+# --- the client certificate -------------------------------------------------------------------------------------------
+
+
+def _present(context: ssl.SSLContext, tls: Tls, identity: Identity) -> None:
+    """Makes the context present the identity, which an ``SSLContext`` takes from a file only.
+
+    The key is on no disk in the clear: it is encrypted under a password made for it. Raises UsageError where key and
+    certificate do not belong together.
+    """
+    password = secrets.token_hex(32)
+    with _short_lived_file(_encrypted_pem(identity, password.encode())) as path:
+        try:
+            context.load_cert_chain(path, password=password)
+        except (ssl.SSLError, ValueError) as error:
+            key = "ssl.keystore.location" if tls.keystore_location else "ssl.keystore.key"
+            fits = getattr(error, "reason", None) != "KEY_VALUES_MISMATCH"
+            why = "OpenSSL cannot use the certificate or the key" if fits else "the key is not the certificate's"
+            raise tls.fault(key, why) from None
+
+
+def _encrypted_pem(identity: Identity, password: bytes) -> bytes:
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
+
+    key = identity.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password))
+    return key + b"".join(ssl.DER_cert_to_PEM_cert(one).encode() for one in identity.chain)
+
+
+@contextmanager
+def _short_lived_file(data: bytes) -> Iterator[str]:
+    """A path to read ``data`` from: in memory where the system can do that (Linux), else a file (0600), soon gone."""
+    if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
+        number = os.memfd_create("kshell-identity")
+        try:
+            _write(number, data)
+            yield f"/proc/self/fd/{number}"
+        finally:
+            os.close(number)
+        return
+    number, path = tempfile.mkstemp(prefix="kshell-")  # 0600
+    try:
+        try:
+            _write(number, data)
+        finally:
+            os.close(number)
+        yield path
+    finally:
+        os.unlink(path)
+
+
+def _write(number: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(number, view) :]
+
+
+# --- what went wrong --------------------------------------------------------------------------------------------------
+
+
+_ENDED = (
+    ConnectionResetError,
+    ConnectionAbortedError,
+    BrokenPipeError,
+    EOFError,
+    ssl.SSLEOFError,
+    ssl.SSLZeroReturnError,
+)
+_NAME_MISMATCH, _ADDRESS_MISMATCH = 62, 64
+"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""
+
+_TRUST = (
+    "trust the authority that issued it: ssl.truststore.location (JKS, PKCS12 or PEM) or ssl.truststore.certificates"
+)
+
+
+class _Case(NamedTuple):
+    reason: str
+    hint: str
+
+
+_VERIFY = {
+    9: _Case("the server's certificate is not valid yet", "check the clocks of both machines"),
+    10: _Case("the server's certificate has expired", "renew the certificate of that server"),
+    18: _Case("the server's certificate is self-signed and not trusted", _TRUST),
+    19: _Case("the server's certificate comes from an authority that is not trusted", _TRUST),
+    20: _Case("the server's certificate comes from an authority that is not trusted", _TRUST),
+    21: _Case("the server's certificate comes from an authority that is not trusted", _TRUST),
+    23: _Case("the server's certificate was revoked", "renew the certificate of that server"),
+    _NAME_MISMATCH: _Case("the server's certificate is for another name", ""),
+    _ADDRESS_MISMATCH: _Case("the server's certificate is for another address", ""),
+}
+_NOT_TLS = _Case(
+    "the server does not speak TLS there",
+    "is it a PLAINTEXT or SASL_PLAINTEXT listener? Then set security.protocol so, or give the port of a TLS listener",
+)
+_NO_CLIENT = _Case(
+    "the server wants a client certificate, and none was presented",
+    "set ssl.keystore.location (or ssl.keystore.certificate.chain and ssl.keystore.key)",
+)
+_REFUSED = _Case(
+    "the server refused the client's certificate",
+    "its authority must be in the server's trust store, and it must be valid now: see ssl.keystore.location",
+)
+_CLIENT = _Case(
+    "the server wants a client certificate: it got none, or refused the one it got",
+    "see ssl.keystore.location; the certificate's authority must be in the server's trust store",
+)
+_VERSION = _Case("no TLS version in common with the server", "see ssl.enabled.protocols, on both sides")
+_ALERTS = {
+    "WRONG_VERSION_NUMBER": _NOT_TLS,
+    "HTTP_REQUEST": _NOT_TLS,
+    "PACKET_LENGTH_TOO_LONG": _NOT_TLS,
+    "RECORD_LAYER_FAILURE": _NOT_TLS,
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": _NO_CLIENT,
+    "TLSV1_ALERT_CERTIFICATE_REQUIRED": _NO_CLIENT,
+    "SSLV3_ALERT_BAD_CERTIFICATE": _REFUSED,
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": _REFUSED,
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": _REFUSED,
+    "SSLV3_ALERT_CERTIFICATE_REVOKED": _REFUSED,
+    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": _REFUSED,
+    "TLSV1_ALERT_UNKNOWN_CA": _REFUSED,
+    "TLSV1_ALERT_ACCESS_DENIED": _REFUSED,
+    "TLSV1_ALERT_DECRYPT_ERROR": _REFUSED,
+    "TLSV1_ALERT_PROTOCOL_VERSION": _VERSION,
+    "UNSUPPORTED_PROTOCOL": _VERSION,
+    "NO_PROTOCOLS_AVAILABLE": _VERSION,
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": _Case(
+        "the server found nothing to agree on: versions, cipher suites, or a client certificate",
+        "see ssl.enabled.protocols, ssl.cipher.suites and ssl.keystore.location",
+    ),
+    "NO_SHARED_CIPHER": _Case("no cipher suite in common with the server", "see ssl.cipher.suites"),
+    "NO_CIPHERS_AVAILABLE": _Case("no cipher suite is left to offer", "see ssl.cipher.suites"),
+}
+
+
+def explain(
+    error: BaseException,
+    node: str,
+    *,
+    presents: bool | None = None,
+    handshake: bool = True,
+) -> TlsError:
+    """An error while TLS was agreed on, or (``handshake=False``) at a read or write later, as a typed one.
+
+    In TLS 1.3 a server refuses a client (certificate missing, not trusted) after the client's side of the handshake is
+    complete: that shows at the first read. So whoever reads first passes an SSLError, or an end of the stream (as
+    EOFError), to this function as well.
+
+    Args:
+        error: what ``ssl`` or the socket raised.
+        node: whom the connection was to, ``host:port``.
+        presents: whether we have a certificate of our own (``Tls.presents``); ``None`` where that is not known.
+        handshake: whether TLS was still being agreed on.
+    """
+    reason, hint = _case(error, presents, handshake=handshake)
+    if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in (_NAME_MISMATCH, _ADDRESS_MISMATCH):
+        hint = (
+            f"connect by a name that is in the certificate (`openssl s_client -connect {node}` shows it), or have one"
+            " made that has this name; ssl.endpoint.identification.algorithm= (empty) turns the check off, and with it"
+            " the proof who answers"
+        )
+    return TlsError(node, f"TLS: {reason}", hint=hint)
+
+
+def _case(error: BaseException, presents: bool | None, *, handshake: bool) -> _Case:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        known = _VERIFY.get(error.verify_code)
+        return known or _Case(f"the server's certificate: {error.verify_message}", _TRUST)
+    if isinstance(error, _ENDED):
+        return _ended(presents, handshake=handshake)
+    reason = (error.reason or "") if isinstance(error, ssl.SSLError) else ""
+    known = _ALERTS.get(reason)
+    if known is _REFUSED and not presents:
+        # Where a certificate is missing, servers say that it is bad: all before TLS 1.3, Java's after it, too.
+        return _NO_CLIENT if presents is False else _CLIENT
+    if known is not None:
+        return known
+    what = reason.replace("_", " ").lower() if reason else getattr(error, "strerror", None) or type(error).__name__
+    return _Case(str(what), "does the server speak TLS at this port, and what does its own log say?")
+
+
+def _ended(presents: bool | None, *, handshake: bool) -> _Case:
+    if handshake:
+        return _Case("the server ended the connection instead of agreeing on TLS", _NOT_TLS.hint)
+    if presents:
+        return _Case("the server ended the connection right after the handshake", _REFUSED.hint)
+    return _Case(
+        "the server ended the connection right after the handshake; it may want a client certificate", _NO_CLIENT.hint
+    )

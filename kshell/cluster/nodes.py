@@ -14,9 +14,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.client.address import Address, name_of
-from kshell.client.nodes import BROKER, CONTROLLER, Nodes
-from kshell.client.survey import Told, ask_versions, unreachable
-from kshell.client.versions import NodeVersions
+from kshell.client.connection import NodeVersions
+from kshell.client.nodes import BROKER, CONTROLLER, Nodes, VersionsReply, ask_versions, none_answers
 from kshell.errors import AuthorizationError, ConnectError, NodeError, SourceError, UnsupportedVersionError
 from kshell.protocol.messages.quorum import DESCRIBE_QUORUM
 
@@ -222,16 +221,16 @@ def _names(members: Iterable[Member]) -> dict[str, Member]:
     return {f"{one.kind}-{one.name}" if often[one.name] > 1 else one.name: one for one in members}
 
 
-def _why(member: Member, told: Told | None) -> str:
+def _why(member: Member, told: VersionsReply | None) -> str:
     if told is None or told.failure is None:
         return member.trouble or "its address is not known"
     return told.failure.message
 
 
-def _none(members: list[Member], answers: Iterable[Told]) -> NodeError:
+def _none(members: list[Member], answers: Iterable[VersionsReply]) -> NodeError:
     answers = list(answers)
     if answers:
-        return unreachable(answers)
+        return none_answers(answers)
     first = members[0] if members else None
     return ConnectError(first.title if first else "the cluster", _why(first, None) if first else "it names no node")
 
@@ -273,9 +272,9 @@ def add_software(session: Session, rows: list[dict[str, Any]]) -> None:
 
 
 def _ask_all(nodes: Nodes, members: list[Member]) -> list[Software]:
-    from kshell.client.together import at_once
+    from kshell.client.concurrency import concurrently
 
-    return at_once(lambda member: _ask(nodes, member), members)
+    return concurrently(lambda member: _ask(nodes, member), members)
 
 
 def _ask(nodes: Nodes, member: Member) -> Software:

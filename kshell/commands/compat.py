@@ -15,14 +15,13 @@ from kshell.tables.selection import is_given, row_flags, select
 from kshell.tables.where_kinds import Enumeration
 
 if TYPE_CHECKING:
-    from kshell.client.compatibility import Blocker, Verdict
-    from kshell.client.features import Feature
+    from kshell.client.compatibility import Blocker, Feature, Verdict
     from kshell.cluster.nodes import Survey
     from kshell.engine.session import Session
 
 
 def _known() -> Mapping[str, Feature]:
-    from kshell.client.features import features
+    from kshell.client.compatibility import features
 
     return features()
 
@@ -59,7 +58,7 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _wanted(word: str | None) -> list[Feature]:
-    from kshell.client.features import features, find
+    from kshell.client.compatibility import features, find
 
     if word is None:
         return list(features().values())
@@ -149,13 +148,13 @@ def _words(span: Mapping[str, int | None] | None) -> str:
 
 
 def _kips() -> list[str]:
-    from kshell.client.features import features
+    from kshell.client.compatibility import features
 
     return list(dict.fromkeys(feature.kip for feature in features().values()))
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
-    from kshell.client.features import features
+    from kshell.client.compatibility import features
 
     return [*features(), *_kips()]
 

@@ -83,8 +83,9 @@ def _of_properties(path: str) -> dict[str, Any]:
 
 def _new(name: str, config: str | None, given: dict[str, str | None]) -> Context:
     """Checked now as far as no connection is needed: a context that cannot work is not kept."""
+    from kshell.client.address import addresses
     from kshell.client.properties import read
-    from kshell.client.settings import Settings, addresses, source_of
+    from kshell.client.settings import Settings, source_of
 
     sources = [(kind, value) for kind, value in given.items() if value]
     if len(sources) > 1:

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell.client import releases
-from kshell.client.compatibility import check, kind_of, shared
-from kshell.client.features import Feature, features, find
+from kshell.client.compatibility import Feature, check, features, find, kind_of, shared
 from kshell.client.releases import BROKER, CONTROLLER, RELEASES, Range
 from kshell.protocol.names import API_NAMES
 

@@ -10,7 +10,7 @@ from hypothesis import settings as search
 from hypothesis import strategies as st
 
 from kshell.client.connection import Connection
-from kshell.client.handshake import connect, overlay
+from kshell.client.negotiation import connect, overlay
 from kshell.errors import ConnectError, NodeError, ProtocolError
 from kshell.protocol.api import encode_response
 from kshell.protocol.messages.drafts import DIALECTS

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from kshell.client.connection import Connection
-from kshell.client.handshake import connect
+from kshell.client.negotiation import connect
 from kshell.errors import AuthenticationError, ConnectError, NodeError, ServerError, UnsupportedVersionError, UsageError
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from kshell.protocol.names import error_codes

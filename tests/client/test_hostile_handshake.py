@@ -11,9 +11,9 @@ from itertools import repeat
 
 import pytest
 
-from kshell.client.handshake import connect
+from kshell.client.connection import MAX_FRAME, SocketTransport
+from kshell.client.negotiation import connect
 from kshell.client.settings import Settings
-from kshell.client.transport import MAX_FRAME, SocketTransport
 from kshell.errors import AuthenticationError, NodeError, ProtocolError, SourceTimeoutError
 from kshell.protocol.decoder import Message
 from tests.server import Quorum, faults, settings

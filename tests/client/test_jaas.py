@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given, strategies
 
-from kshell.client.jaas import JaasError, parse
+from kshell.client.sasl.configuration import JaasError, parse_jaas
 from tests.client.java_oracle import judge
 from tests.kafka import jars
 
@@ -18,12 +18,12 @@ _PIECES = (
 
 
 def options(text: str) -> dict[str, str]:
-    (entry,) = parse(text)
+    (entry,) = parse_jaas(text)
     return {name: value.value for name, value in entry.options.items()}
 
 
 def test_a_line_as_the_documentation_has_it() -> None:
-    (entry,) = parse(
+    (entry,) = parse_jaas(
         'org.apache.kafka.common.security.scram.ScramLoginModule REQUIRED username="alice" password="a;b=c";'
     )
     assert entry.short_name == "ScramLoginModule"
@@ -62,7 +62,7 @@ def test_quotes_escapes_and_comments(text: str, expected: dict[str, str]) -> Non
 )
 def test_faults_name_the_place_and_no_value(text: str, column: int, reason: str) -> None:
     with pytest.raises(JaasError, match=f"character {column}: .*{reason}") as raised:
-        parse(text)
+        parse_jaas(text)
     assert raised.value.column == column
     assert "hunter2" not in str(raised.value)
 
@@ -84,7 +84,7 @@ def test_kafka_reads_the_same() -> None:
         if judged and "null" in judged:
             expected = None  # an option whose name is no word is one without a name to Java; here it is a fault
         try:
-            entries = parse(text)
+            entries = parse_jaas(text)
         except JaasError:
             entries = []
         if len(entries) == 1:
@@ -98,6 +98,6 @@ def test_kafka_reads_the_same() -> None:
 @given(strategies.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        parse(text)
+        parse_jaas(text)
     except JaasError as error:
         assert 1 <= error.column <= len(text) + 1

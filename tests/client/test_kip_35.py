@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kshell.client.connection import Connection
-from kshell.client.handshake import connect
+from kshell.client.negotiation import connect
 from kshell.errors import (
     ConnectError,
     ProtocolError,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kshell.client.handshake import connect
+from kshell.client.negotiation import connect
 from kshell.errors import ProtocolError
 from kshell.protocol.messages.configs import DESCRIBE_CONFIGS
 from kshell.sources.brokers.configs import _type

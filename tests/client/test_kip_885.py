@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from kshell.client.address import addresses
 from kshell.client.connection import Connection
-from kshell.client.handshake import connect
+from kshell.client.negotiation import connect
 from kshell.client.nodes import BROKER, Nodes
-from kshell.client.settings import addresses
 from kshell.errors import ConnectError, NodeError, ProtocolError
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from tests.server import Node, Quorum, settings

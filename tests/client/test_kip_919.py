@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kshell.client.drafted_metadata import DIALECT, metadata
-from kshell.client.nodes import BROKER, CONTROLLER, Nodes
-from kshell.client.settings import addresses
+from kshell.client.address import addresses
+from kshell.client.nodes import BROKER, CONTROLLER, KIP_919_DRAFT, Nodes, drafted_metadata
 from kshell.errors import (
     AuthorizationError,
     ClusterIdError,
@@ -240,7 +239,7 @@ def test_a_missing_api_is_unsupported_version(quorum: Quorum, api: int) -> None:
 
 @pytest.fixture
 def drafted() -> Iterator[Quorum]:
-    with Quorum(3, brokers=1, dialects=[DIALECT]) as made:
+    with Quorum(3, brokers=1, dialects=[KIP_919_DRAFT]) as made:
         made.elect(2)
         made.commit()
         yield made
@@ -251,18 +250,18 @@ def asked_for_metadata(quorum: Quorum) -> list[dict[str, object]]:
 
 
 def test_the_draft_tells_controllers_and_cluster(drafted: Quorum) -> None:
-    nodes = nodes_of(drafted, CONTROLLER, drafted.controllers[0], dialect=DIALECT)
+    nodes = nodes_of(drafted, CONTROLLER, drafted.controllers[0], dialect=KIP_919_DRAFT)
     nodes.any()
     assert (nodes.cluster_id, nodes.controller_id, sorted(nodes.known)) == (drafted.cluster_id, 2, [1, 2, 3])
     assert drafted.asked_for("DescribeCluster") == []
-    source = drafted.keep(QuorumSource(drafted.bootstrap, settings(dialect=DIALECT)))
+    source = drafted.keep(QuorumSource(drafted.bootstrap, settings(dialect=KIP_919_DRAFT)))
     assert source.load().log_end_offset == drafted.log.end
 
 
 def test_the_draft_asks_for_no_topics_and_never_makes_one(drafted: Quorum) -> None:
-    connection = nodes_of(drafted, CONTROLLER, drafted.controllers[0], dialect=DIALECT).any()
-    metadata(connection, direct=True, topics=None)
-    metadata(connection, direct=True, topics=["orders"])
+    connection = nodes_of(drafted, CONTROLLER, drafted.controllers[0], dialect=KIP_919_DRAFT).any()
+    drafted_metadata(connection, direct=True, topics=None)
+    drafted_metadata(connection, direct=True, topics=["orders"])
     none, every, one = asked_for_metadata(drafted)
     assert (none["topics"], every["topics"]) == ([], None)
     assert [topic["name"] for topic in one["topics"]] == ["orders"]  # type: ignore[attr-defined]
@@ -290,7 +289,7 @@ def test_the_handling_matrix(
 ) -> None:
     node = drafted.brokers[0] if peer == "broker" else drafted.controllers[0]
     node.ranges[3] = (1, version)
-    nodes = nodes_of(drafted, wanted, node, dialect=DIALECT)
+    nodes = nodes_of(drafted, wanted, node, dialect=KIP_919_DRAFT)
     if outcome is None:
         assert nodes.any().node == node.address
         assert nodes.cluster_id == drafted.cluster_id
@@ -307,17 +306,17 @@ def test_the_entry_of_the_metadata_topic_carries_the_error(drafted: Quorum, code
     entry = {"errorCode": code, "name": "__cluster_metadata", "partitions": []}
     drafted.bodies["Metadata"] = {"topics": [entry], "fromKRaftController": True}
     with pytest.raises(kind) as caught:
-        nodes_of(drafted, CONTROLLER, drafted.controllers[0], dialect=DIALECT).any()
+        nodes_of(drafted, CONTROLLER, drafted.controllers[0], dialect=KIP_919_DRAFT).any()
     assert caught.value.api == "Metadata"
 
 
 def test_the_drafts_cluster_id_is_pinned_as_well(drafted: Quorum) -> None:
     drafted.controllers[1].cluster_id = "B" * 22
     with pytest.raises(ClusterIdError):
-        list(nodes_of(drafted, CONTROLLER, *drafted.controllers, dialect=DIALECT).reachable())
+        list(nodes_of(drafted, CONTROLLER, *drafted.controllers, dialect=KIP_919_DRAFT).reachable())
 
 
 def test_a_release_knows_nothing_of_the_draft(quorum: Quorum) -> None:
     with pytest.raises(UnsupportedVersionError):
-        nodes_of(quorum, CONTROLLER, quorum.controllers[0], dialect=DIALECT).any()
+        nodes_of(quorum, CONTROLLER, quorum.controllers[0], dialect=KIP_919_DRAFT).any()
     assert DESCRIBE_CLUSTER.key in quorum.controllers[0].ranges

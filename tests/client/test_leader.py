@@ -7,9 +7,9 @@ import time
 
 import pytest
 
+from kshell.client.address import addresses
 from kshell.client.leader import find_leader
 from kshell.client.nodes import CONTROLLER, Nodes
-from kshell.client.settings import addresses
 from kshell.errors import AuthorizationError, ConnectError, NodeError, ServerError, SourceTimeoutError
 from tests.server import Quorum, faults, settings
 

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as search
 from hypothesis import strategies as st
 
+from kshell.client.address import addresses
 from kshell.client.connection import Connection
 from kshell.client.nodes import CONTROLLER, Nodes
-from kshell.client.settings import addresses
 from kshell.errors import KshellError
 from kshell.protocol.api import Api, decode_response
 from kshell.protocol.decoder import Message

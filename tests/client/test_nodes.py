@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from kshell.client.address import addresses
 from kshell.client.nodes import BROKER, CONTROLLER, Nodes
-from kshell.client.settings import addresses
 from kshell.errors import ClusterIdError, ConnectError, NodeError, SourceTimeoutError, WrongEndpointError
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from tests.server import Quorum, faults, settings

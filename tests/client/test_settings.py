@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies
 
-from kshell.client.java_keys import KEYS, OWN, is_known
+from kshell.client.address import addresses
 from kshell.client.properties import Properties
-from kshell.client.settings import Settings, addresses, source_of
+from kshell.client.settings import KEYS, OWN, Settings, is_known, source_of
 from kshell.errors import UsageError
 from tests.kafka import comparison, jars
 

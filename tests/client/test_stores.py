@@ -13,11 +13,9 @@ import pytest
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 from hypothesis import given, strategies
 
-from kshell.client import jks, stores
-from kshell.client.identity import load
-from kshell.client.properties import Properties
-from kshell.client.secret import Secret
-from kshell.client.tls import Tls
+from kshell.client import key_stores
+from kshell.client.properties import Properties, Secret
+from kshell.client.tls import Tls, _present
 from kshell.errors import UsageError
 from tests.kafka import certificates, jars
 from tests.kafka.certificates import PASSWORD, Authority
@@ -34,7 +32,7 @@ def tls(**keys: str | Path) -> Tls:
     return Tls.of(Properties(given, dict.fromkeys(given, "c.properties: line 7")), [])
 
 
-def is_the_client(found: stores.Identity | None) -> bool:
+def is_the_client(found: key_stores.Identity | None) -> bool:
     assert found is not None
     assert found.chain == CHAIN
     return found.key.public_key() == CLIENT.key.public_key()
@@ -59,59 +57,59 @@ class TestKeytool:
         jars.require()
         path = certificates.trust_store(AUTHORITY, tmp_path / "trust", kind, legacy=legacy)
         # The type says nothing: Java reads either under the other's name.
-        assert stores.trusted(tls(truststore_location=path, truststore_password=PASSWORD)) == TRUSTED
+        assert key_stores.trusted(tls(truststore_location=path, truststore_password=PASSWORD)) == TRUSTED
         with pytest.raises(UsageError, match="the password is wrong") as raised:
-            stores.trusted(tls(truststore_location=path, truststore_password="hunter2"))
+            key_stores.trusted(tls(truststore_location=path, truststore_password="hunter2"))
         assert raised.value.message.startswith(f"c.properties: line 7: ssl.truststore.location: {path}")
         assert raised.value.hint == "check ssl.truststore.password"
         assert "hunter2" not in raised.value.message
         if kind == "JKS":  # its certificates are readable without one
-            assert stores.trusted(tls(truststore_location=path)) == TRUSTED
+            assert key_stores.trusted(tls(truststore_location=path)) == TRUSTED
         else:
             with pytest.raises(UsageError, match="needs a password"):
-                stores.trusted(tls(truststore_location=path))
+                key_stores.trusted(tls(truststore_location=path))
         with pytest.raises(UsageError, match="holds no private key"):
-            stores.identity(tls(keystore_location=path, keystore_password=PASSWORD))
+            key_stores.identity(tls(keystore_location=path, keystore_password=PASSWORD))
 
     def test_a_jks_key_store(self, tmp_path: Path) -> None:
         jars.require()
         path = certificates.identity_jks(CLIENT, AUTHORITY, tmp_path / "k.jks", key_password="another")
         given: dict[str, str | Path] = {"keystore_location": path, "keystore_password": PASSWORD}
-        assert is_the_client(stores.identity(tls(**given, key_password="another")))
+        assert is_the_client(key_stores.identity(tls(**given, key_password="another")))
         with pytest.raises(UsageError, match="the password of the key is wrong") as raised:
-            stores.identity(tls(**given))
+            key_stores.identity(tls(**given))
         assert raised.value.hint == "check ssl.key.password"
         with pytest.raises(UsageError, match="the password is wrong") as raised:
-            stores.identity(tls(keystore_location=path, keystore_password="hunter2"))
+            key_stores.identity(tls(keystore_location=path, keystore_password="hunter2"))
         assert raised.value.hint == "check ssl.keystore.password"
         with pytest.raises(UsageError, match="needs a password"):
-            stores.identity(tls(keystore_location=path))
+            key_stores.identity(tls(keystore_location=path))
 
     def test_every_cut_of_a_jks_store_is_said_to_be_one(self, tmp_path: Path) -> None:
         jars.require()
         whole = certificates.identity_jks(CLIENT, AUTHORITY, tmp_path / "k.jks").read_bytes()
-        assert jks.read(whole, Secret(PASSWORD)).keys
+        assert key_stores.read_jks(whole, Secret(PASSWORD)).keys
         for size in range(0, len(whole), 7):
-            with pytest.raises(jks.JksError) as raised:
-                jks.read(whole[:size], Secret(PASSWORD))
-            assert not isinstance(raised.value, jks.WrongPasswordError) or size > len(whole) - 20
+            with pytest.raises(key_stores.JksError) as raised:
+                key_stores.read_jks(whole[:size], Secret(PASSWORD))
+            assert not isinstance(raised.value, key_stores.WrongPasswordError) or size > len(whole) - 20
 
     def test_every_flipped_byte_of_a_jks_store_is_seen(self, tmp_path: Path) -> None:
         jars.require()
         whole = bytearray(certificates.trust_store(AUTHORITY, tmp_path / "t.jks", "JKS").read_bytes())
         for at in range(0, len(whole), 5):
             whole[at] ^= 0x10
-            with pytest.raises(jks.JksError):
-                jks.read(bytes(whole), Secret(PASSWORD))
+            with pytest.raises(key_stores.JksError):
+                key_stores.read_jks(bytes(whole), Secret(PASSWORD))
             whole[at] ^= 0x10
 
 
 class TestPkcs12:
     def test_a_key_store(self, tmp_path: Path) -> None:
         path = certificates.identity_pkcs12(CLIENT, AUTHORITY, tmp_path / "k")
-        assert is_the_client(stores.identity(tls(keystore_location=path, keystore_password=PASSWORD)))
+        assert is_the_client(key_stores.identity(tls(keystore_location=path, keystore_password=PASSWORD)))
         with pytest.raises(UsageError, match="the password is wrong"):
-            stores.identity(tls(keystore_location=path, keystore_password="hunter2"))
+            key_stores.identity(tls(keystore_location=path, keystore_password="hunter2"))
 
     def test_every_cut_is_refused(self, tmp_path: Path) -> None:
         path = certificates.identity_pkcs12(CLIENT, AUTHORITY, tmp_path / "k")
@@ -119,13 +117,15 @@ class TestPkcs12:
         for size in range(0, len(whole), 41):
             path.write_bytes(whole[:size])
             with pytest.raises(UsageError) as raised:
-                stores.identity(tls(keystore_location=path, keystore_password=PASSWORD))
+                key_stores.identity(tls(keystore_location=path, keystore_password=PASSWORD))
             assert str(path) in raised.value.message
 
 
 class TestJks:
     def test_a_password_beyond_ascii(self) -> None:
-        assert jks.read(jks_of(entry_of(b"x"), password="pässwörd😀"), Secret("pässwörd😀")).trusted == [b"x"]
+        assert key_stores.read_jks(jks_of(entry_of(b"x"), password="pässwörd😀"), Secret("pässwörd😀")).trusted == [
+            b"x"
+        ]
 
     @pytest.mark.parametrize(
         ("data", "reason"),
@@ -142,46 +142,46 @@ class TestJks:
         ],
     )
     def test_hostile_lengths_are_refused_at_once(self, data: bytes, reason: str) -> None:
-        with pytest.raises(jks.JksError, match=reason):
-            jks.read(data, None)
-        with pytest.raises(jks.JksError, match=reason):
-            jks.read(data, Secret(PASSWORD))
+        with pytest.raises(key_stores.JksError, match=reason):
+            key_stores.read_jks(data, None)
+        with pytest.raises(key_stores.JksError, match=reason):
+            key_stores.read_jks(data, Secret(PASSWORD))
 
     @given(strategies.binary())
     def test_any_protected_key_is_read_or_refused(self, data: bytes) -> None:
-        with pytest.raises(jks.JksError):
-            jks.unprotect(data, Secret("x"))
+        with pytest.raises(key_stores.JksError):
+            key_stores.decrypt_key(data, Secret("x"))
 
     @given(strategies.binary())
     def test_any_store_is_read_or_refused(self, data: bytes) -> None:
-        with contextlib.suppress(jks.JksError):
-            jks.read(b"\xfe\xed\xfe\xed\0\0\0\x02" + data, None)
+        with contextlib.suppress(key_stores.JksError):
+            key_stores.read_jks(b"\xfe\xed\xfe\xed\0\0\0\x02" + data, None)
 
 
 class TestPem:
     def test_a_trust_store_file_and_inline(self, tmp_path: Path) -> None:
         path = tmp_path / "ca.pem"
         path.write_text("Bag Attributes\n  x: y\n" + AUTHORITY.pem + "\r\n" + CLIENT.pem.replace("\n", "\r\n"))
-        assert stores.trusted(tls(truststore_location=path)) == [*TRUSTED, CHAIN[0]]
+        assert key_stores.trusted(tls(truststore_location=path)) == [*TRUSTED, CHAIN[0]]
         # In one line, as a properties file without continuations holds it.
-        assert stores.trusted(tls(truststore_certificates=AUTHORITY.pem.replace("\n", " "))) == TRUSTED
+        assert key_stores.trusted(tls(truststore_certificates=AUTHORITY.pem.replace("\n", " "))) == TRUSTED
 
     @pytest.mark.parametrize("password", [None, "hunter2"])
     def test_a_key_store_file_and_inline(self, tmp_path: Path, password: str | None) -> None:
         path = certificates.identity_pem(CLIENT, AUTHORITY, tmp_path / "k.pem", password=password)
         more = {"key_password": password} if password else {}
-        assert is_the_client(stores.identity(tls(keystore_location=path, **more)))
+        assert is_the_client(key_stores.identity(tls(keystore_location=path, **more)))
         inline = {
             "keystore_key": CLIENT.key_pem(password),
             "keystore_certificate_chain": CLIENT.pem + AUTHORITY.pem,
         }
-        assert is_the_client(stores.identity(tls(**inline, **more)))
+        assert is_the_client(key_stores.identity(tls(**inline, **more)))
 
     def test_a_key_in_one_line(self) -> None:
         """As a properties file without continuations holds it."""
         inline = {"keystore_key": CLIENT.key_pem("hunter2"), "keystore_certificate_chain": CLIENT.pem + AUTHORITY.pem}
         one_line = {name: text.replace("\n", " ") for name, text in inline.items()}
-        assert is_the_client(stores.identity(tls(**one_line, key_password="hunter2")))
+        assert is_the_client(key_stores.identity(tls(**one_line, key_password="hunter2")))
 
     def test_openssls_own_encryption(self) -> None:
         """``-----BEGIN EC PRIVATE KEY-----`` with Proc-Type and DEK-Info, as ``openssl ec -aes256`` writes it."""
@@ -189,39 +189,39 @@ class TestPem:
         pem = CLIENT.key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, how).decode()
         assert "Proc-Type" in pem
         given = {"keystore_key": pem, "keystore_certificate_chain": CLIENT.pem + AUTHORITY.pem}
-        assert is_the_client(stores.identity(tls(**given, key_password="hunter2")))
+        assert is_the_client(key_stores.identity(tls(**given, key_password="hunter2")))
 
     def test_faults(self, tmp_path: Path) -> None:
         path = certificates.identity_pem(CLIENT, AUTHORITY, tmp_path / "k.pem", password="hunter2")
         with pytest.raises(UsageError, match="the private key is encrypted"):
-            stores.identity(tls(keystore_location=path))
+            key_stores.identity(tls(keystore_location=path))
         with pytest.raises(UsageError, match="the private key cannot be read") as raised:
-            stores.identity(tls(keystore_location=path, key_password="hunter3"))
+            key_stores.identity(tls(keystore_location=path, key_password="hunter3"))
         assert raised.value.hint == "check ssl.key.password"
         assert "hunter" not in raised.value.message
         (tmp_path / "ca.pem").write_text(AUTHORITY.pem)
         with pytest.raises(UsageError, match="no private key in it"):
-            stores.identity(tls(keystore_location=tmp_path / "ca.pem"))
+            key_stores.identity(tls(keystore_location=tmp_path / "ca.pem"))
         with pytest.raises(UsageError, match="no PEM certificate in it"):
-            stores.identity(tls(keystore_certificate_chain="x", keystore_key=CLIENT.key_pem()))
+            key_stores.identity(tls(keystore_certificate_chain="x", keystore_key=CLIENT.key_pem()))
         with pytest.raises(UsageError, match="one is missing"):
-            stores.identity(tls(keystore_key=CLIENT.key_pem()))
+            key_stores.identity(tls(keystore_key=CLIENT.key_pem()))
         with pytest.raises(UsageError, match="two key stores"):
-            stores.identity(tls(keystore_key=CLIENT.key_pem(), keystore_location=path))
+            key_stores.identity(tls(keystore_key=CLIENT.key_pem(), keystore_location=path))
         with pytest.raises(UsageError, match="two trust stores"):
-            stores.trusted(tls(truststore_certificates=AUTHORITY.pem, truststore_location=path))
+            key_stores.trusted(tls(truststore_certificates=AUTHORITY.pem, truststore_location=path))
 
 
 class TestFiles:
     def test_nothing_given(self) -> None:
-        assert stores.trusted(tls()) is None
-        assert stores.identity(tls()) is None
+        assert key_stores.trusted(tls()) is None
+        assert key_stores.identity(tls()) is None
 
     def test_a_password_without_a_store(self) -> None:
         with pytest.raises(UsageError, match=r"ssl\.truststore\.location is not"):
-            stores.trusted(tls(truststore_password="x"))
+            key_stores.trusted(tls(truststore_password="x"))
         with pytest.raises(UsageError, match=r"ssl\.keystore\.location is not"):
-            stores.identity(tls(keystore_password="x"))
+            key_stores.identity(tls(keystore_password="x"))
 
     @pytest.mark.parametrize(
         ("data", "reason"),
@@ -240,7 +240,7 @@ class TestFiles:
         if data is not None:
             path.write_bytes(data)
         with pytest.raises(UsageError, match=reason) as raised:
-            stores.trusted(tls(truststore_location=path, truststore_password=PASSWORD))
+            key_stores.trusted(tls(truststore_location=path, truststore_password=PASSWORD))
         assert raised.value.message.startswith("c.properties: line 7: ssl.truststore.location: ")
 
 
@@ -261,9 +261,9 @@ class TestIdentity:
         if not has_memory_files:
             monkeypatch.delattr(os, "memfd_create", raising=False)
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-        found = stores.identity(tls(keystore_certificate_chain=CLIENT.pem, keystore_key=CLIENT.key_pem()))
+        found = key_stores.identity(tls(keystore_certificate_chain=CLIENT.pem, keystore_key=CLIENT.key_pem()))
         assert found is not None
-        load(Watching(ssl.PROTOCOL_TLS_CLIENT), tls(), found)
+        _present(Watching(ssl.PROTOCOL_TLS_CLIENT), tls(), found)
         ((text, open_to_others),) = seen
         assert "BEGIN ENCRYPTED PRIVATE KEY" in text
         assert "BEGIN PRIVATE KEY" not in text
@@ -272,7 +272,7 @@ class TestIdentity:
 
     def test_a_key_of_another_certificate(self) -> None:
         other = AUTHORITY.client("other")
-        found = stores.identity(tls(keystore_certificate_chain=other.pem, keystore_key=CLIENT.key_pem()))
+        found = key_stores.identity(tls(keystore_certificate_chain=other.pem, keystore_key=CLIENT.key_pem()))
         assert found is not None
         with pytest.raises(UsageError, match="the key is not the certificate's"):
-            load(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), tls(), found)
+            _present(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), tls(), found)

@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kshell.client.ciphers import openssl_names
 from kshell.client.properties import Properties
 from kshell.client.settings import Settings
-from kshell.client.tls import Tls, context, context_of, explain, server_name
-from kshell.client.tls_errors import presented_names
+from kshell.client.tls import Tls, context_of, explain, openssl_names, server_name
 from kshell.errors import TlsError, UsageError
 from tests.kafka.certificates import Authority, Pair
 
@@ -27,6 +25,11 @@ def settings(**keys: str) -> Settings:
     given = {"security.protocol": "SSL", "ssl.truststore.certificates": AUTHORITY.pem}
     given |= {f"ssl.{key.replace('_', '.')}": value for key, value in keys.items()}
     return Settings.of(given)
+
+
+def context(settings: Settings) -> ssl.SSLContext:
+    assert settings.tls is not None
+    return context_of(settings.tls)
 
 
 def identity(pair: Pair) -> dict[str, str]:
@@ -112,10 +115,7 @@ def say(running: Server, given: Settings, host: str = "localhost") -> str:
                     raise EOFError
                 return str(wrapped.version())
         except (OSError, EOFError) as error:
-            names: list[str] = []
-            if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in (62, 64):
-                names = presented_names("127.0.0.1", running.port, given, 5)
-            raise explain(error, NODE, names=names, presents=given.tls.presents, handshake=not done) from None
+            raise explain(error, NODE, presents=given.tls.presents, handshake=not done) from None
 
 
 VERSIONS = pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
@@ -143,10 +143,9 @@ class TestHandshake:
     def test_wrong_host(self, tmp_path: Path) -> None:
         with server(tmp_path, AUTHORITY.server("kafka.example", "10.0.0.1")) as running:
             for host in ("localhost", "127.0.0.1"):
-                with pytest.raises(
-                    TlsError, match=r"is for another .*: it names kafka\.example, 10\.0\.0\.1"
-                ) as raised:
+                with pytest.raises(TlsError, match=r"is for another (name|address)$") as raised:
                     say(running, settings(), host)
+                assert f"openssl s_client -connect {NODE}" in str(raised.value.hint)
                 assert "ssl.endpoint.identification.algorithm" in str(raised.value.hint)
             assert say(running, settings(endpoint_identification_algorithm=""))
 
@@ -273,10 +272,6 @@ class TestContext:
         pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
         with pytest.raises(UsageError, match=r"ssl\.truststore\.certificates: a certificate in it cannot be read"):
             context(settings(truststore_certificates=pem))
-
-    def test_no_tls(self) -> None:
-        with pytest.raises(UsageError, match="uses no TLS"):
-            context(Settings.of({}))
 
     def test_the_context_needs_no_settings(self) -> None:
         made = context_of(Tls.of(Properties({"ssl.truststore.certificates": AUTHORITY.pem}), []))

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from kshell.client.address import name_of
-from kshell.client.transport import MAX_FRAME, SocketTransport
+from kshell.client.connection import MAX_FRAME, SocketTransport
 from kshell.errors import ConnectError, NodeError, ProtocolError, SourceTimeoutError
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kshell.client.connection import NodeVersions
 from kshell.client.releases import RELEASES
-from kshell.client.versions import NodeVersions
 from kshell.cluster.nodes import inferred, span
 from kshell.engine.session import Session
 from kshell.errors import SourceError

@@ -88,7 +88,7 @@ def test_no_broker_is_known() -> None:
 
 
 def test_all_features_are_a_list_and_no_predicate() -> None:
-    from kshell.client.features import features
+    from kshell.client.compatibility import features
 
     with Quorum(controllers=1) as quorum:
         session = live(quorum)

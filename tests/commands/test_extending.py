@@ -16,7 +16,7 @@ import pytest
 
 import kshell.commands
 from kshell import cli
-from kshell.client.handshake import connect
+from kshell.client.negotiation import connect
 from kshell.engine import registry
 from kshell.engine.completion import complete
 from kshell.engine.formats import FORMATS as FORMATS_DECLARED

@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from kshell.client import java_keys
+from kshell.client import settings
 from kshell.client.releases import BROKER, CONTROLLER, Offer, Range, forwarded, offers, supported_features
 from kshell.metadata import config_keys, config_types
 from kshell.metadata.feature_levels import LATEST, METADATA_VERSION, Level, levels, metadata_changed
@@ -84,7 +84,7 @@ def declared() -> Declared:
         known_keys=config_keys.KNOWN,
         secret_keys=config_keys.SENSITIVE,
         config_types={kind: config_types.known_types(kind) for kind in config_types.TABLE},
-        client_key=java_keys.is_known,
+        client_key=settings.is_known,
         version_names={level: version_name(level) for level in known},
         changed={level for level in known if metadata_changed(level, level - 1)},
         latest=LATEST,
@@ -222,7 +222,7 @@ def names(have: Declared, release: str) -> Iterator[Gap]:
 
 KEYS = "add the release to RELEASES in tests/tools/config_keys.py; python -m tests.tools.config_keys"
 TYPES = "python -m tests.tools.config_types (after config_keys)"
-CLIENT_KEYS = "kshell/client/java_keys.py"
+CLIENT_KEYS = "kshell/client/settings.py"
 
 
 def config_key_names(have: Declared, release: str) -> Iterator[Gap]:

@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from kshell.client.handshake import connect
+from kshell.client.negotiation import connect
 from kshell.client.properties import read
 from kshell.client.settings import Settings
 from kshell.errors import AuthenticationError, TlsError

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from kshell.client.connection import Connection
-from kshell.client.handshake import connect
-from kshell.client.leader import find_leader
-from kshell.client.nodes import CONTROLLER, Nodes
-from kshell.client.observe import TOPIC, TOPIC_ID
+from kshell.client.leader import TOPIC_ID, find_leader
+from kshell.client.negotiation import connect
+from kshell.client.nodes import CONTROLLER, TOPIC, Nodes
 from kshell.errors import ConnectError
 from kshell.protocol.decoder import Message
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER

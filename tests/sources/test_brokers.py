@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.client.together import at_once
+from kshell.client.concurrency import concurrently
 from kshell.errors import ConnectError, ProtocolError, SourceError, UsageError, WrongEndpointError
 from kshell.metadata.families.acls import Acl
 from kshell.metadata.families.cluster import Broker, Listener
@@ -560,10 +560,10 @@ def test_many_at_once() -> None:
             meeting.wait()  # passes only where four work together
         return number * number
 
-    assert at_once(work, range(50)) == [number * number for number in range(50)]
-    assert at_once(work, []) == []
+    assert concurrently(work, range(50)) == [number * number for number in range(50)]
+    assert concurrently(work, []) == []
     with pytest.raises(ZeroDivisionError):
-        at_once(lambda number: 1 // number, range(40))
+        concurrently(lambda number: 1 // number, range(40))
 
 
 def test_partitions_stay_plain() -> None:

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from kshell.client.address import addresses
+from kshell.client.leader import SnapshotId
 from kshell.client.nodes import CONTROLLER, Nodes
-from kshell.client.observe import SnapshotId
-from kshell.client.settings import addresses
 from kshell.errors import AuthorizationError, ConnectError, NodeError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.sources.directory.files import SnapshotFile
 from kshell.sources.quorum.download import Downloader

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from kshell.client.leader import Leader, find_leader
+from kshell.client.address import addresses
+from kshell.client.leader import TOPIC_ID, Leader, find_leader
 from kshell.client.nodes import BROKER, CONTROLLER, Nodes
-from kshell.client.observe import TOPIC_ID
-from kshell.client.settings import addresses
 from kshell.errors import KshellError, NodeError, ProtocolError, SourceTimeoutError
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import EMPTY

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import settings as search
 from hypothesis import strategies as st
 
+from kshell.client.address import addresses
 from kshell.client.nodes import CONTROLLER, Nodes
-from kshell.client.settings import addresses
 from kshell.errors import (
     ConnectError,
     CorruptDataError,

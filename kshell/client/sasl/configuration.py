@@ -1,17 +1,22 @@
-"""What client properties say about SASL: the mechanism, and whom to be (JAAS or, for OAUTHBEARER, other keys)."""
+"""What client properties say about SASL: the mechanism, and whom to be (JAAS or, for OAUTHBEARER, other keys).
+
+``sasl.jaas.config`` is one login module with its options, read as Kafka's ``JaasConfig`` reads it: Kafka hands the text
+to ``java.io.StreamTokenizer``, whose rules are these: a word begins with a letter, ``_``, ``$`` or any character from
+U+00A0 up, and goes on with digits, ``.`` and ``-``; a value that begins with a digit must be quoted; ``'`` and ``"``
+quote up to the end of the line, with C's escapes; ``//``, ``/* */`` and a single ``/`` begin comments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.client import jaas
-from kshell.client.properties import Properties
-from kshell.client.secret import Secret
+from kshell.client.properties import Properties, Secret
 from kshell.errors import UsageError
 
 if TYPE_CHECKING:
     from kshell.client.tls import Tls
+
 
 _JAAS = "sasl.jaas.config"
 _MODULES = {
@@ -29,7 +34,7 @@ _EXAMPLES = {
 _EXAMPLES["SCRAM-SHA-512"] = _EXAMPLES["SCRAM-SHA-256"]
 
 
-class Kept:
+class TokenCache:
     """A token that may be presented again; ``until`` is by the monotonic clock, in seconds."""
 
     def __init__(self) -> None:
@@ -52,7 +57,7 @@ class OAuth(NamedTuple):
     claims: Mapping[str, Secret]
     """``unsecuredLogin…`` options, without that prefix."""
     extensions: Mapping[str, Secret]
-    kept: Kept
+    kept: TokenCache
     tls: Tls
     """For the token endpoint: the ``ssl.*`` options of the JAAS entry, as in Java, or else those of the client."""
 
@@ -110,8 +115,8 @@ def _login_options(properties: Properties, mechanism: str) -> Mapping[str, Secre
             hint=f"a JAAS file (java.security.auth.login.config) is not read; set {_JAAS}={_EXAMPLES[mechanism]}",
         )
     try:
-        entries = jaas.parse(properties[key])
-    except jaas.JaasError as error:
+        entries = parse_jaas(properties[key])
+    except JaasError as error:
         raise properties.fault(key, str(error), hint=f"for example {_EXAMPLES[mechanism]}") from None
     if len(entries) > 1:
         raise properties.fault(key, f"{len(entries)} login modules, where Kafka takes one")
@@ -165,7 +170,7 @@ def _oauth(properties: Properties, options: Mapping[str, Secret]) -> OAuth:
         token_command=properties.filled(_COMMAND),
         claims=claims,
         extensions=extensions,
-        kept=Kept(),
+        kept=TokenCache(),
         tls=_endpoint_tls(properties, options),
     )
     _check_endpoint(properties, made)
@@ -197,3 +202,156 @@ def _check_endpoint(properties: Properties, oauth: OAuth) -> None:
     if not oauth.client_id or oauth.client_secret is None or not oauth.client_secret.value.strip():
         missing = "id" if not oauth.client_id else "secret"
         raise properties.fault(_ENDPOINT, f"needs a client {missing}", hint=f"set {_CREDENTIALS}{missing}")
+
+
+# --- the text of sasl.jaas.config -------------------------------------------------------------------------------------
+
+
+_FLAGS = ("required", "requisite", "sufficient", "optional")
+_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_OCTAL = "01234567"
+_NUMBER = "0123456789.-"
+_WORD, _NUMBER_KIND, _END = "word", "number", "end"
+
+
+class JaasError(ValueError):
+    """The text is not a JAAS entry. ``column`` is the 1-based character of the fault; the message quotes no value."""
+
+    def __init__(self, reason: str, column: int) -> None:
+        super().__init__(f"character {column}: {reason}")
+        self.column = column
+
+
+class LoginModule(NamedTuple):
+    """An entry: the class, the control flag in lower case, and the options, all of them kept as secrets."""
+
+    name: str
+    flag: str
+    options: Mapping[str, Secret]
+
+    @property
+    def short_name(self) -> str:
+        """The class without its package (which may be a relocated one)."""
+        return self.name.rpartition(".")[2]
+
+
+class JaasToken(NamedTuple):
+    """A token: its kind (``word``, ``number``, ``end`` or the one character itself), text (words only) and column."""
+
+    kind: str
+    text: str | None
+    column: int
+
+
+def parse_jaas(text: str) -> list[LoginModule]:
+    """The entries of a JAAS text, at least one. Raises JaasError."""
+    tokens = tokens_of(text)
+    entries = []
+    while (token := next(tokens)).kind != _END:
+        entries.append(_login_module(token, tokens))
+    if not entries:
+        raise JaasError("there is no login module", 1)
+    return entries
+
+
+def _login_module(first: JaasToken, tokens: Iterator[JaasToken]) -> LoginModule:
+    if not first.text:
+        raise JaasError("the class of a login module is expected", first.column)
+    flag = next(tokens)
+    if flag.text is None or flag.text.lower() not in _FLAGS:
+        raise JaasError(f"one of {', '.join(_FLAGS)} is expected after the login module", flag.column)
+    options: dict[str, Secret] = {}
+    while (key := next(tokens)).kind != ";":
+        if key.kind == _END:
+            raise JaasError("the entry does not end with a semicolon", key.column)
+        if key.text is None:
+            raise JaasError("the name of an option or a semicolon is expected", key.column)
+        _equals(next(tokens))
+        value = next(tokens)
+        if value.text is None:
+            why = "begins with a digit, dot or dash: quote it" if value.kind in (_NUMBER_KIND, "-") else "is missing"
+            raise JaasError(f"the option's value {why}", value.column)
+        options[key.text] = Secret(value.text)
+    return LoginModule(first.text, flag.text.lower(), options)
+
+
+def _equals(token: JaasToken) -> None:
+    if token.kind != "=":
+        raise JaasError("= is expected after an option's name", token.column)
+
+
+def tokens_of(text: str) -> Iterator[JaasToken]:
+    """The tokens, the last one an ``end``."""
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char <= " ":
+            at += 1
+        elif char == "/":
+            at = _after_comment(text, at)
+        elif char in "\"'":
+            value, end = _quoted(text, at)
+            yield JaasToken(_WORD, value, at + 1)
+            at = end
+        elif char in _NUMBER:
+            end = _after_number(text, at)
+            yield JaasToken(_NUMBER_KIND if end > at + 1 or char != "-" else char, None, at + 1)
+            at = end
+        elif _begins_word(char):
+            end = at + 1
+            while end < len(text) and (_begins_word(text[end]) or text[end] in _NUMBER):
+                end += 1
+            yield JaasToken(_WORD, text[at:end], at + 1)
+            at = end
+        else:
+            yield JaasToken(char, None, at + 1)
+            at += 1
+    while True:
+        yield JaasToken(_END, None, len(text) + 1)
+
+
+def _begins_word(char: str) -> bool:
+    return ("a" <= char.lower() <= "z" and char.isascii()) or char in "_$" or char >= "\xa0"
+
+
+def _after_comment(text: str, at: int) -> int:
+    if text.startswith("/*", at):
+        end = text.find("*/", at + 2)
+        return len(text) if end < 0 else end + 2
+    # Java swallows the character after a single slash, whatever it is.
+    ends = [end for terminator in "\r\n" if (end := text.find(terminator, at + 2)) >= 0]
+    return min(ends, default=len(text))
+
+
+def _after_number(text: str, at: int) -> int:
+    end = at + 1 if text[at] == "-" else at
+    if end > at and text[end : end + 1] not in (*"0123456789.",):
+        return end  # a dash alone
+    dots = 0
+    while end < len(text) and ((text[end].isascii() and text[end].isdigit()) or (text[end] == "." and not dots)):
+        dots += text[end] == "."
+        end += 1
+    return end
+
+
+def _quoted(text: str, at: int) -> tuple[str, int]:
+    """(what the quotes hold, the place after them). A line's end closes them, as in Java."""
+    quote, made, at = text[at], [], at + 1
+    while at < len(text) and text[at] not in (quote, "\r", "\n"):
+        if text[at] != "\\":
+            made.append(text[at])
+            at += 1
+            continue
+        at += 1
+        char = text[at : at + 1]
+        if char and char in _OCTAL:
+            most = 3 if char <= "3" else 2
+            end = at + 1
+            while end < at + most and text[end : end + 1] and text[end] in _OCTAL:
+                end += 1
+            made.append(chr(int(text[at:end], 8)))
+            at = end
+        else:
+            made.append(_ESCAPES.get(char, char))
+            at += 1
+    return "".join(made), at + 1 if text[at : at + 1] == quote else at

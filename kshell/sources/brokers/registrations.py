@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kshell.client.address import Address
+from kshell.client.concurrency import concurrently
 from kshell.client.nodes import BROKER, Nodes
-from kshell.client.together import at_once
 from kshell.errors import NodeError
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.cluster import Broker, Listener
@@ -59,7 +59,7 @@ def brokers(nodes: Nodes, delta: Delta, notes: list[str]) -> dict[str, int]:
 
 def ask_each(nodes: Nodes, addresses: Mapping[int, Address]) -> dict[int, Own]:
     """Each broker's own answers, by id; all are asked at the same time."""
-    told = at_once(lambda item: _own(nodes, *item), addresses.items())
+    told = concurrently(lambda item: _own(nodes, *item), addresses.items())
     return dict(zip(addresses, told, strict=True))
 
 

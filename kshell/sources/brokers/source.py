@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.client.address import name_of
+from kshell.client.address import addresses, name_of
 from kshell.client.nodes import BROKER, Nodes
-from kshell.client.settings import addresses
 from kshell.errors import AuthorizationError, ServerError, SourceError, SourceTimeoutError, UnsupportedVersionError
 from kshell.metadata.delta import Delta
 from kshell.metadata.image import EMPTY, Image, families

@@ -15,7 +15,7 @@ from typing import IO
 
 from kshell.client import codes
 from kshell.client.connection import Connection
-from kshell.client.observe import MAX_BYTES, Piece, SnapshotId, fetch_snapshot
+from kshell.client.leader import MAX_BYTES, Piece, SnapshotId, fetch_snapshot
 from kshell.errors import ConnectError, NodeError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.protocol.messages.quorum import FETCH_SNAPSHOT
 from kshell.protocol.names import UNKNOWN_SERVER_ERROR, error_name

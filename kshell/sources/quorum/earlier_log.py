@@ -6,9 +6,8 @@ import time
 
 from kshell.client.backoff import Backoff
 from kshell.client.codes import failure, may_pass
-from kshell.client.leader import Leader, find_leader
+from kshell.client.leader import Leader, Position, fetch, find_leader
 from kshell.client.nodes import Nodes
-from kshell.client.observe import Position, fetch
 from kshell.client.settings import Settings
 from kshell.errors import ConnectError, OutOfReachError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.protocol.messages.quorum import FETCH

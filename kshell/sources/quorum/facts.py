@@ -9,8 +9,7 @@ from kshell.client import codes
 from kshell.client.backoff import Backoff
 from kshell.client.connection import Connection
 from kshell.client.leader import find_leader
-from kshell.client.nodes import CONTROLLER, FIRST_CONTACT, Nodes
-from kshell.client.observe import TOPIC
+from kshell.client.nodes import CONTROLLER, FIRST_CONTACT, TOPIC, Nodes
 from kshell.errors import ConnectError, NodeError, ProtocolError, SourceTimeoutError
 from kshell.protocol.messages.quorum import DESCRIBE_QUORUM
 from kshell.protocol.primitives import ZERO_UUID

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.client.codes import failure
-from kshell.client.leader import find_leader
-from kshell.client.observe import Position, SnapshotId, fetch
+from kshell.client.leader import Position, SnapshotId, fetch, find_leader
 from kshell.metadata.health.check import SnapshotAge
 from kshell.protocol.batches import read_header
 from kshell.protocol.messages.quorum import FETCH

@@ -13,11 +13,9 @@ from typing import NamedTuple
 from kshell.client import codes
 from kshell.client.address import name_of
 from kshell.client.backoff import Backoff
-from kshell.client.connection import Connection
-from kshell.client.leader import Leader, find_leader
+from kshell.client.connection import MAX_FRAME, Connection
+from kshell.client.leader import MAX_BYTES, Fetched, Leader, Position, fetch, find_leader
 from kshell.client.nodes import Nodes
-from kshell.client.observe import MAX_BYTES, Fetched, Position, fetch
-from kshell.client.transport import MAX_FRAME
 from kshell.errors import ConnectError, CorruptDataError, NodeError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.protocol.batches import Batch
 from kshell.protocol.messages.quorum import FETCH, FETCH_SNAPSHOT

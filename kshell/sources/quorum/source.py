@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from kshell.client.address import name_of
+from kshell.client.address import addresses, name_of
 from kshell.client.nodes import CONTROLLER, FIRST_CONTACT, Nodes
-from kshell.client.settings import addresses
 from kshell.errors import CorruptDataError, DataError
 from kshell.protocol.batches import Batch
 from kshell.sources.directory.files import Listing, SnapshotFile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kshell.client.sasl import mechanism
+from kshell.client.sasl.mechanisms import mechanism
 from kshell.client.settings import Settings
 from kshell.errors import AuthenticationError, UsageError
 

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from kshell.client.sasl import mechanism
-from kshell.client.sasl.tokens import unsecured
-from kshell.client.secret import Secret
+from kshell.client.properties import Secret
+from kshell.client.sasl.mechanisms import mechanism
+from kshell.client.sasl.oauth import unsecured
 from kshell.client.settings import Settings
 from kshell.errors import AuthenticationError, UsageError
 from tests.kafka.certificates import Authority

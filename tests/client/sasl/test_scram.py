@@ -9,9 +9,9 @@ import hmac
 import pytest
 from hypothesis import given, strategies
 
+from kshell.client.properties import Secret
 from kshell.client.sasl.configuration import Sasl
-from kshell.client.sasl.scram import Scram
-from kshell.client.secret import Secret
+from kshell.client.sasl.mechanisms import Scram
 from kshell.errors import AuthenticationError
 
 NODE = "controller-1:9093"

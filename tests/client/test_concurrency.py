@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kshell.client import together
+from kshell.client import concurrency
 from kshell.client.nodes import unreachable
 from kshell.errors import ConnectError, NodeError, SourceTimeoutError, WrongEndpointError
 
@@ -24,9 +24,9 @@ def after(seconds: float, result: str | NodeError) -> Callable[[], str]:
 
 
 def test_a_silent_one_is_passed_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(together, "STAGGER", 0.05)
+    monkeypatch.setattr(concurrency, "STAGGER", 0.05)
     begun = time.monotonic()
-    assert together.first([after(1.0, "slow"), after(0.0, "quick")], unreachable) == "quick"
+    assert concurrency.first_success([after(1.0, "slow"), after(0.0, "quick")], unreachable) == "quick"
     assert time.monotonic() - begun < 0.8
 
 
@@ -37,23 +37,25 @@ def test_no_second_attempt_while_the_first_is_quick_enough() -> None:
         called.set()
         return "second"
 
-    assert together.first([after(0.01, "first"), second], unreachable) == "first"
+    assert concurrency.first_success([after(0.01, "first"), second], unreachable) == "first"
     assert not called.is_set()
 
 
 def test_a_failure_starts_the_next_at_once() -> None:
     begun = time.monotonic()
     attempts = [after(0, ConnectError("a", "no")), after(0, SourceTimeoutError("b", "late")), after(0, "third")]
-    assert together.first(attempts, unreachable) == "third"
-    assert time.monotonic() - begun < together.STAGGER
+    assert concurrency.first_success(attempts, unreachable) == "third"
+    assert time.monotonic() - begun < concurrency.STAGGER
 
 
 def test_what_no_other_node_mends_is_raised_at_once() -> None:
     with pytest.raises(WrongEndpointError):
-        together.first([after(0, WrongEndpointError("a", "a broker")), after(0, "second")], unreachable)
+        concurrency.first_success([after(0, WrongEndpointError("a", "a broker")), after(0, "second")], unreachable)
 
 
 def test_when_all_fail_each_is_named() -> None:
     with pytest.raises(ConnectError, match="a, b: none can be reached") as raised:
-        together.first([after(0, ConnectError("a", "no")), after(0, ConnectError("b", "never"))], unreachable)
+        concurrency.first_success(
+            [after(0, ConnectError("a", "no")), after(0, ConnectError("b", "never"))], unreachable
+        )
     assert "a: no; b: never" in raised.value.message

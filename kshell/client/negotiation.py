@@ -7,22 +7,23 @@ and at last taken for the release that ``broker.version.fallback`` names.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING
 
-from kshell.client.connection import Connection
-from kshell.client.transport import SocketTransport
-from kshell.client.versions import NodeVersions, Range, of_response
-from kshell.errors import ConnectError, ServerError, TlsError, UnsupportedVersionError, UsageError
+from kshell.client.connection import Connection, NodeVersions, Range, SocketTransport, versions_of
+from kshell.client.sasl.mechanisms import mechanism
+from kshell.errors import AuthenticationError, ConnectError, ServerError, TlsError, UnsupportedVersionError, UsageError
 from kshell.protocol.api import Api
 from kshell.protocol.decoder import decoder
-from kshell.protocol.messages.connection import API_VERSIONS
+from kshell.protocol.messages.connection import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kshell.protocol.names import error_name
 from kshell.protocol.primitives import DecodeError
+from kshell.protocol.schema import Versions
 from kshell.version import __version__
 
 if TYPE_CHECKING:
     from kshell.client.settings import Settings
+
 
 _SOFTWARE = {"clientSoftwareName": "kraft-shell", "clientSoftwareVersion": __version__}
 _UNSUPPORTED_VERSION = 35
@@ -34,8 +35,6 @@ def connect(host: str, port: int, settings: Settings, *, timeout: float | None =
     deadline = time.monotonic() + (settings.api_timeout if timeout is None else timeout)
     connection = _negotiated(host, port, settings, deadline)
     if settings.sasl is not None:
-        from kshell.client.authenticate import authenticate
-
         try:
             authenticate(connection, settings, deadline)
         except BaseException:
@@ -110,7 +109,7 @@ def _ask(connection: Connection, version: int, deadline: float) -> NodeVersions:
     if code:
         connection.close()
         raise ServerError(connection.node, code, error_name(code), api=api.name)
-    return of_response(body)
+    return versions_of(body)
 
 
 def _next_version(connection: Connection, api: Api, highest: int) -> int:
@@ -137,7 +136,7 @@ def _refused(api: Api, version: int, frame: bytes) -> int | None:
         body, _ = decoder(API_VERSIONS.response, 0, API_VERSIONS.most_elements)(frame, _HEADER)
     except DecodeError:
         return 0
-    return of_response(body).ranges.get(API_VERSIONS.key, (0, 0))[1]
+    return versions_of(body).ranges.get(API_VERSIONS.key, (0, 0))[1]
 
 
 def _ranges_of(release: str) -> Mapping[int, Range]:
@@ -174,3 +173,73 @@ def _assumed(connection: Connection, settings: Settings, tried: list[int]) -> Co
         hint="does the listener want TLS or SASL (security.protocol)? Does it refuse this machine or its certificate?"
         " For a broker before 0.10, set broker.version.fallback to its release",
     )
+
+
+# --- SASL -------------------------------------------------------------------------------------------------------------
+
+
+_UNSUPPORTED_MECHANISM = 33
+_ILLEGAL_STATE = 34
+_AUTHENTICATION_FAILED = 58
+_FRAMED = Versions(1, None)
+"""From version 1 on the tokens travel inside SaslAuthenticate; before (Kafka below 1.0) they had no frame."""
+_MOST_STEPS = 16
+
+
+def authenticate(connection: Connection, settings: Settings, deadline: float) -> None:
+    """Proves who we are. Raises NodeError: AuthenticationError when either side does not believe the other."""
+    left = min(connection.timeout, max(deadline - time.monotonic(), 0.0))
+    made = mechanism(settings, connection.node, settings.tls is not None, left)
+    answer = connection.request(SASL_HANDSHAKE, {"mechanism": made.name}, needed=_FRAMED, timeout=left).body
+    if answer["errorCode"]:
+        raise _mechanism_refused(connection.node, made.name, answer)
+    _exchange(connection, made.name, made.exchange(), deadline)
+
+
+def _exchange(connection: Connection, name: str, steps: Generator[bytes, bytes, None], deadline: float) -> None:
+    try:
+        token = next(steps)
+        for _ in range(_MOST_STEPS):
+            try:
+                answer = _exchange_token(connection, name, token, deadline)
+            except AuthenticationError as error:
+                token = steps.throw(error)  # the mechanism may know better why
+            else:
+                token = steps.send(answer)
+    except StopIteration:
+        return
+    raise AuthenticationError(connection.node, f"{name} does not come to an end")
+
+
+def _exchange_token(connection: Connection, name: str, token: bytes, deadline: float) -> bytes:
+    left = min(connection.timeout, max(deadline - time.monotonic(), 0.0))
+    try:
+        answer = connection.request(SASL_AUTHENTICATE, {"authBytes": token}, timeout=left).body
+    except ConnectError as error:
+        # Servers that refuse say so (KIP-152): this one may be restarting, and asking again may help.
+        hint = error.hint or "if it stays so, the server's log says why"
+        raise type(error)(error.node, f"{name}: {error.reason}", api=error.api, hint=hint) from None
+    code = answer["errorCode"]
+    if code == _AUTHENTICATION_FAILED:
+        reason = answer["errorMessage"] or error_name(code)
+        hint = "are the user name and the password in sasl.jaas.config right, and known to this listener?"
+        raise AuthenticationError(connection.node, f"{name}: {reason}", api=SASL_AUTHENTICATE.name, hint=hint)
+    if code:
+        reason = f"{name}: {error_name(code)}: {answer['errorMessage'] or 'no reason given'}"
+        raise AuthenticationError(connection.node, reason, api=SASL_AUTHENTICATE.name)
+    token = answer["authBytes"]
+    return bytes(token)
+
+
+def _mechanism_refused(node: str, name: str, answer: dict[str, object]) -> AuthenticationError | ServerError:
+    code = answer["errorCode"]
+    assert isinstance(code, int)
+    if code == _ILLEGAL_STATE:
+        hint = "does this listener want SASL at all? Set security.protocol to what it speaks, or use another port"
+        return AuthenticationError(node, "the listener does not want SASL now", api=SASL_HANDSHAKE.name, hint=hint)
+    if code != _UNSUPPORTED_MECHANISM:
+        return ServerError(node, code, error_name(code), api=SASL_HANDSHAKE.name)
+    there = answer["mechanisms"]
+    assert isinstance(there, list)
+    hint = f"set sasl.mechanism to one of: {', '.join(there)}" if there else "the listener enables no mechanism"
+    return AuthenticationError(node, f"the listener does not take {name}", api=SASL_HANDSHAKE.name, hint=hint)

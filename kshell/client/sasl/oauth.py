@@ -1,23 +1,105 @@
-"""Where bearer tokens come from: a token endpoint (client credentials, RFC 6749 section 4.4), a file, a command.
+"""OAUTHBEARER (RFC 7628): a bearer token in one message; where tokens come from; the HTTPS request that fetches one.
 
-What an endpoint gave is presented again, by each connection of these settings, for as much of its lifetime as Java does
-(``sasl.login.refresh.window.factor``); files and commands are asked anew each time.
+A token comes from a token endpoint (client credentials, RFC 6749 section 4.4), a file or a command. What an endpoint
+gave is presented again, by each connection of these settings, for as much of its lifetime as Java does
+(``sasl.login.refresh.window.factor``); files and commands are asked each time.
+
+The request has a deadline and a number of bytes, whatever the server sends. ``http.client`` reads a response; what it
+reads from is ours: a time limit for each read of a socket, which is all that HTTP libraries offer, is none for a server
+that sends a byte now and then, or ``100 Continue`` without an end.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
+import io
 import json
 import re
+import socket
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
-from urllib.parse import quote_plus, unquote, urlencode, urlsplit
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from urllib.parse import quote, quote_plus, unquote, urlencode, urlsplit
 
-from kshell.client.sasl.configuration import OAuth
-from kshell.client.secret import Secret
+from kshell.client.connection import open_socket
+from kshell.client.properties import Secret
+from kshell.client.sasl.configuration import OAuth, Sasl
+from kshell.client.sasl.mechanisms import Exchange
+from kshell.client.tls import context_of, server_name
 from kshell.errors import AuthenticationError, UsageError
+
+if TYPE_CHECKING:
+    from kshell.client.tls import Tls
+
+
+# --- the mechanism ----------------------------------------------------------------------------------------------------
+
+
+_SEPARATOR = b"\x01"
+_KEY = re.compile(r"[A-Za-z]+\Z")
+_VALUE = re.compile(r"[\x21-\x7e \t\r\n]+\Z")
+_LONGEST = 1000
+"""Characters of a server's failure that are repeated to a person."""
+
+
+class OAuthBearer:
+    """Fetches a token, sends it. A refusal comes as a JSON object, which the client acknowledges."""
+
+    name = "OAUTHBEARER"
+
+    def __init__(self, sasl: Sasl, node: str, timeout: float) -> None:
+        self._sasl = sasl
+        self._node = node
+        self._timeout = timeout
+
+    def exchange(self) -> Exchange:
+        """One message, or two when the server refuses. Raises AuthenticationError, UsageError."""
+
+        assert self._sasl.oauth is not None
+        token = fetch_token(self._sasl.oauth, self._node, self._timeout)
+        answer = yield self._first(token)
+        if not answer:
+            return
+        self._sasl.oauth.kept.token = None
+        # The server waits for this before it says (as an error code, too) that it refuses.
+        with contextlib.suppress(AuthenticationError):  # thrown in here by whoever saw that code
+            yield _SEPARATOR
+        raise AuthenticationError(
+            self._node,
+            f"OAUTHBEARER: the token was refused: {_server_reason(answer)}",
+            api="SaslAuthenticate",
+            hint="compare the token's audience, issuer and expiry with the server's sasl.oauthbearer.expected.*",
+        )
+
+    def _first(self, token: str) -> bytes:
+        assert self._sasl.oauth is not None
+        parts = [b"n,,", b"auth=Bearer " + token.encode("ascii")]
+        for name, value in self._sasl.oauth.extensions.items():
+            if not _KEY.match(name) or name == "auth" or not _VALUE.match(value.value):
+                raise UsageError(
+                    f"sasl.jaas.config: the extension {name} is not valid",
+                    hint="a name has letters only and is not auth, a value has printable ASCII characters only",
+                )
+            parts.append(f"{name}={value.value}".encode("ascii"))
+        return _SEPARATOR.join(parts) + _SEPARATOR * 2
+
+
+def _server_reason(answer: bytes) -> str:
+    """The server's own words, short: the status of the JSON object, or what else it sent."""
+    text = answer[: 4 * _LONGEST].decode("utf-8", "replace")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text[:_LONGEST]
+    if not isinstance(found, dict):
+        return text[:_LONGEST]
+    return ", ".join(f"{name}={value}" for name, value in found.items() if value)[:_LONGEST]
+
+
+# --- tokens -----------------------------------------------------------------------------------------------------------
+
 
 _LARGEST = 1 << 20
 """Bytes of a file with a token in it, or of what a command says."""
@@ -34,26 +116,29 @@ _LARGEST_INT64 = 1 << 63
 _DIGITS = re.compile(r"[0-9]{1,18}(\.[0-9]{1,9})?\Z")
 
 
-def fetch(oauth: OAuth, node: str, timeout: float) -> str:
+def fetch_token(oauth: OAuth, node: str, timeout: float) -> str:
     """The token, within ``timeout`` seconds. Raises AuthenticationError (naming the node it was for), UsageError."""
     if oauth.claims:
         return unsecured(oauth.claims, time.time())
     if oauth.token_command is not None:
-        origin, token = "the token command", _run(oauth.token_command, node, timeout)
+        origin, token = "the token command", _token_of_command(oauth.token_command, node, timeout)
     elif oauth.token_file is not None:
-        origin, token = oauth.token_file, _read(oauth.token_file)
+        origin, token = oauth.token_file, _token_in(oauth.token_file)
     elif oauth.endpoint is not None and oauth.endpoint.lower().startswith("file:"):
         path = unquote(urlsplit(oauth.endpoint).path)
-        origin, token = path, _read(path)
+        origin, token = path, _token_in(path)
     else:
-        origin, token = f"the token endpoint {_place(str(oauth.endpoint))}", _request(oauth, node, timeout)
+        origin, token = (
+            f"the token endpoint {_shown_url(str(oauth.endpoint))}",
+            _token_of_endpoint(oauth, node, timeout),
+        )
     token = token.strip()
     if not _TOKEN.match(token):
         raise AuthenticationError(node, f"{origin} gave no bearer token", hint="a token has no spaces or line breaks")
     return token
 
 
-def _read(path: str) -> str:
+def _token_in(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
             return file.read(_LARGEST)
@@ -62,7 +147,7 @@ def _read(path: str) -> str:
         raise UsageError(f"{path}: {reason}", hint="the token's file is set in the client properties") from None
 
 
-def _run(command: str, node: str, timeout: float) -> str:
+def _token_of_command(command: str, node: str, timeout: float) -> str:
     """The command's output. No shell is involved; what it says on standard error goes to the person's."""
     import shlex
     import subprocess
@@ -85,11 +170,10 @@ def _run(command: str, node: str, timeout: float) -> str:
     return done.stdout[:_LARGEST].decode("utf-8", "replace")
 
 
-def _request(oauth: OAuth, node: str, timeout: float) -> str:
+def _token_of_endpoint(oauth: OAuth, node: str, timeout: float) -> str:
     """The access token that the endpoint gives for the client's credentials: one request, no redirections."""
     if oauth.kept.token is not None and time.monotonic() < oauth.kept.until:
         return oauth.kept.token.value
-    from kshell.client.sasl import endpoint  # late: few connections need HTTP
 
     assert oauth.endpoint is not None
     fields = {"grant_type": "client_credentials"} | ({"scope": oauth.scope} if oauth.scope else {})
@@ -103,10 +187,10 @@ def _request(oauth: OAuth, node: str, timeout: float) -> str:
     connect, read = oauth.connect_timeout or timeout, oauth.read_timeout or timeout
     body = urlencode(fields).encode()
     try:
-        answer = endpoint.post(
+        answer = post(
             oauth.endpoint, body, headers, oauth.tls, connect=connect, read=read, total=timeout
         )  # fmt: skip
-    except (OSError, http.client.HTTPException, ValueError, endpoint.TooLargeError) as error:
+    except (OSError, http.client.HTTPException, ValueError, TooLargeError) as error:
         _unreachable(oauth.endpoint, node, error)
     token, lifetime = _access_token(oauth.endpoint, node, answer.status, answer.body)
     oauth.kept.token, oauth.kept.until = Secret(token), began + _fresh(lifetime)
@@ -139,10 +223,10 @@ def _unreachable(endpoint: str, node: str, error: Exception) -> NoReturn:
         what = f"the answer is not HTTP, or is cut ({type(error).__name__})"
     else:
         what, hint = "the answer is too large for one with a token", "is it the URL of a token endpoint?"
-    raise AuthenticationError(node, f"the token endpoint {_place(endpoint)}: {what}", hint=hint) from None
+    raise AuthenticationError(node, f"the token endpoint {_shown_url(endpoint)}: {what}", hint=hint) from None
 
 
-def _place(endpoint: str) -> str:
+def _shown_url(endpoint: str) -> str:
     """The URL without what may be secret in it: user, password, query."""
     parts = urlsplit(endpoint)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
@@ -150,7 +234,7 @@ def _place(endpoint: str) -> str:
 
 def _access_token(endpoint: str, node: str, status: int, text: bytes) -> tuple[str, float]:
     """(the token, its lifetime in seconds, 0 where nothing is said of it)."""
-    place = f"the token endpoint {_place(endpoint)}"
+    place = f"the token endpoint {_shown_url(endpoint)}"
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -237,9 +321,124 @@ def unsecured(options: Mapping[str, Secret], now: float) -> str:
     return (b".".join(parts) + b".").decode()
 
 
-def _listed(value: str) -> list[str]:
+def _list_claim(value: str) -> list[str]:
     """A list whose first character separates its elements."""
     return value[1:].split(value[0]) if len(value) > 1 else []
 
 
-_CLAIMS: dict[str, Callable[[str], Any]] = {"StringClaim": str, "NumberClaim": float, "ListClaim": _listed}
+_CLAIMS: dict[str, Callable[[str], Any]] = {"StringClaim": str, "NumberClaim": float, "ListClaim": _list_claim}
+
+
+# --- one HTTPS request ------------------------------------------------------------------------------------------------
+
+
+MOST_BYTES = 1 << 20
+"""Of the body of an answer."""
+_MOST_HEAD = 1 << 16
+"""Bytes of status line and headers, those of interim responses (1xx) with them."""
+_IN_URL = "/%:=&?~+!$,;'@()*[]"
+
+
+class TooLargeError(Exception):
+    """The answer has more bytes than any with a token in it."""
+
+
+class Response(NamedTuple):
+    """The status, and the body as it came (a content coding is not asked for)."""
+
+    status: int
+    body: bytes
+
+
+def post(
+    url: str, body: bytes, headers: Mapping[str, str], tls: Tls, *, connect: float, read: float, total: float
+) -> Response:
+    """Send one POST; redirections are not followed, and no proxy is used.
+
+    Args:
+        url: an ``https`` URL; a user and a password in it are passed over.
+        body: what to send.
+        headers: beside ``Host`` and ``Content-Length``.
+        tls: whom to trust.
+        connect: seconds until TLS is agreed on.
+        read: seconds from then until the last byte of the answer is here.
+        total: seconds for both.
+
+    Raises:
+        OSError: among others TimeoutError, ssl.SSLError.
+        http.client.HTTPException: what came is not HTTP, or ends early.
+        ValueError: the URL cannot be used.
+        TooLargeError: headers or body have no end.
+    """
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or 443
+    end = time.monotonic() + total
+    deadline = min(end, time.monotonic() + connect)
+    with open_socket(host, port, deadline) as plain:
+        plain.settimeout(_left(deadline))
+        with context_of(tls).wrap_socket(plain, server_hostname=server_name(host)) as connection:
+            stream = _Stream(connection, min(end, time.monotonic() + read))
+            exchange = _Connection(host, port, stream)
+            target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+            exchange.request("POST", quote(target, safe=_IN_URL), body, dict(headers))
+            response = exchange.getresponse()
+            stream.most = stream.taken + MOST_BYTES
+            found = bytearray()
+            while part := response.read1(1 << 16):
+                found += part
+            if response.length:
+                raise http.client.IncompleteRead(b"", response.length)
+            return Response(response.status, bytes(found))
+
+
+class _Connection(http.client.HTTPConnection):
+    """Over a stream that is there already."""
+
+    default_port = 443
+
+    def __init__(self, host: str, port: int, stream: _Stream) -> None:
+        super().__init__(host, port)
+        self._stream = stream
+
+    def connect(self) -> None:
+        self.sock = self._stream
+
+
+class _Stream(io.RawIOBase):
+    """A socket's bytes up to a deadline, and ``most`` of them; what ``http.client`` wants of a socket."""
+
+    def __init__(self, connection: socket.socket, deadline: float) -> None:
+        self.most = _MOST_HEAD
+        self.taken = 0
+        self._connection = connection
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if self.taken >= self.most:
+            raise TooLargeError
+        self._connection.settimeout(_left(self._deadline))
+        count = self._connection.recv_into(memoryview(buffer)[: self.most - self.taken])
+        self.taken += count
+        return count
+
+    def sendall(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            self._connection.settimeout(_left(self._deadline))
+            rest = rest[self._connection.send(rest) :]
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        return io.BufferedReader(self)
+
+    def close(self) -> None:
+        """Whoever opened the socket closes it: ``http.client`` does it before the body was read."""
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left

@@ -1,7 +1,14 @@
-"""SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, RFC 7677) as Kafka has them (``ScramSaslClient``).
+"""SASL mechanisms as small state machines without a socket: PLAIN (RFC 4616), SCRAM (RFC 5802, RFC 7677).
 
-Kafka prepares neither name nor password (no SASLprep): their UTF-8 bytes count. The libraries there are do, so a
-password that SASLprep changes fails with them; hence the exchange is here, on the standard library's PBKDF2.
+A mechanism yields what the client sends in SaslAuthenticate and is sent what the server answered::
+
+    exchange = mechanism(settings, "controller-1:9093", tls=True).exchange()
+    message = next(exchange)
+    while True: message = exchange.send(answer_of_server(message))   # until StopIteration
+
+SCRAM is as Kafka has it (``ScramSaslClient``): Kafka prepares neither name nor password (no SASLprep): their UTF-8
+bytes count. The libraries there are do, so a password that SASLprep changes fails with them; hence the exchange is
+here, on the standard library's PBKDF2.
 """
 
 from __future__ import annotations
@@ -12,11 +19,87 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Protocol
 
-from kshell.client.sasl import Exchange
 from kshell.client.sasl.configuration import Sasl
-from kshell.errors import AuthenticationError
+from kshell.errors import AuthenticationError, UsageError
+
+if TYPE_CHECKING:
+    from kshell.client.settings import Settings
+
+
+Exchange = Generator[bytes, bytes, None]
+"""Yields the client's messages, is sent the server's; ends when both sides are satisfied."""
+
+
+class Mechanism(Protocol):
+    """``name`` goes into SaslHandshake; ``exchange`` begins anew with each call (a connection each)."""
+
+    name: str
+
+    def exchange(self) -> Exchange:
+        """The messages of one authentication. Raises AuthenticationError, which names the node."""
+
+
+def mechanism(settings: Settings, node: str, tls: bool, timeout: float | None = None) -> Mechanism:
+    """The mechanism that the settings choose.
+
+    Args:
+        settings: which mechanism, and whom to be.
+        node: for messages, ``host:port``.
+        tls: whether the connection is encrypted.
+        timeout: seconds in which a token must be here, where that is less than ``request.timeout.ms``.
+
+    Raises:
+        UsageError: SASL is not configured, or PLAIN would send a password over a connection that is not encrypted and
+            nobody allowed that.
+    """
+    chosen = settings.sasl
+    if chosen is None:
+        raise UsageError(f"security.protocol={settings.security_protocol} uses no SASL")
+    if chosen.mechanism == "PLAIN":
+        if not tls and not settings.allow_plaintext_password:
+            raise UsageError(
+                f"{node}: SASL PLAIN would send the password over a connection that is not encrypted",
+                hint="use security.protocol=SASL_SSL, or allow it with -X sasl.plain.allow.plaintext=true",
+            )
+        return Plain(chosen, node)
+    if chosen.mechanism == "OAUTHBEARER":
+        from kshell.client.sasl.oauth import OAuthBearer
+
+        most = settings.request_timeout
+        return OAuthBearer(chosen, node, timeout=most if timeout is None else min(most, timeout))
+
+    return Scram(chosen, node)
+
+
+# --- PLAIN ------------------------------------------------------------------------------------------------------------
+
+
+class Plain:
+    """One message; the server answers with nothing, or closes the connection after an error code."""
+
+    name = "PLAIN"
+
+    def __init__(self, sasl: Sasl, node: str) -> None:
+        self._sasl = sasl
+        self._node = node
+
+    def exchange(self) -> Exchange:
+        """The message. Raises UsageError where NUL is in it, AuthenticationError for an answer that has no place."""
+        assert self._sasl.username is not None
+        assert self._sasl.password is not None
+        parts = (b"", self._sasl.username.utf8(), self._sasl.password.utf8())
+        if any(b"\0" in part for part in parts):
+            raise UsageError("sasl.jaas.config: neither name nor password may hold a NUL with PLAIN")
+        answer = yield b"\0".join(parts)
+        if answer:
+            raise AuthenticationError(self._node, "the server answered PLAIN with a challenge", api="SaslAuthenticate")
+
+
+# --- SCRAM ------------------------------------------------------------------------------------------------------------
+
 
 _FEWEST, _MOST = 4096, 1_000_000
 """Iterations. Kafka's own minimum; and a limit on the time that a server can make a client spend."""
@@ -63,7 +146,7 @@ class Scram:
 
     def _read_first(self, answer: bytes, nonce: str) -> tuple[str, bytes, int]:
         """(both nonces, salt, iterations), checked before anything is computed."""
-        found = _FIRST.match(_text(answer))
+        found = _FIRST.match(_decoded_text(answer))
         if found is None or found[0].startswith("m="):
             raise self._fault("the server's first message is not SCRAM")
         if not found[1].startswith(nonce) or found[1] == nonce:
@@ -79,7 +162,7 @@ class Scram:
         return found[1], self._decoded(found[2]), iterations
 
     def _check_final(self, answer: bytes, expected: bytes) -> None:
-        found = _FINAL.match(_text(answer))
+        found = _FINAL.match(_decoded_text(answer))
         if found is None:
             raise self._fault("the server's last message is not SCRAM")
         if found[1] is not None:
@@ -97,5 +180,5 @@ class Scram:
             raise self._fault("base64 in the server's message is not valid") from None
 
 
-def _text(answer: bytes) -> str:
+def _decoded_text(answer: bytes) -> str:
     return "" if len(answer) > _LONGEST else answer.decode("utf-8", "replace")

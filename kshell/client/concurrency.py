@@ -1,0 +1,92 @@
+"""Several nodes asked at the same time: the first that answers, or all of them.
+
+Threads are daemons, which those of a ``ThreadPoolExecutor`` are not: the interpreter joins these when it exits, so an
+interrupt would wait for a node that does not answer. Their results are futures of the library.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import TypeVar
+
+from kshell.errors import ConnectError, NodeError, SourceTimeoutError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+STAGGER = 1.0
+"""Seconds after which the next attempt starts while others are under way (RFC 8305 calls it a race)."""
+
+
+def first_success(
+    attempts: Sequence[Callable[[], Result]], unreachable: Callable[[list[NodeError]], NodeError]
+) -> Result:
+    """Return what the first attempt to succeed gives.
+
+    The next attempt starts when one fails, or takes longer than :data:`STAGGER`. Those that are still under way at the
+    end go on by themselves, and nobody waits for them.
+
+    Args:
+        attempts: at least one, in the order in which they are started.
+        unreachable: makes one error of the failures to reach a node, where every attempt was one.
+
+    Raises:
+        BaseException: at once, what is no failure to reach a node.
+    """
+    if len(attempts) == 1:
+        return attempts[0]()
+    waiting = list(attempts)
+    running: set[Future[Result]] = set()
+    failures: list[NodeError] = []
+    is_due = True
+    while waiting or running:
+        if waiting and is_due:
+            running.add(_start(waiting.pop(0)))
+        done, running = wait(running, STAGGER if waiting else None, FIRST_COMPLETED)
+        for future in done:
+            error = future.exception()
+            if error is None:
+                return future.result()
+            if not isinstance(error, ConnectError | SourceTimeoutError):
+                raise error
+            failures.append(error)
+        is_due = not (done and running)
+    raise unreachable(failures)
+
+
+def concurrently(work: Callable[[Item], Result], items: Iterable[Item], *, most: int = 16) -> list[Result]:
+    """Return what ``work`` gives for each item, in their order. Raises what it raises for the first item that fails.
+
+    Args:
+        work: called in a thread, but in the caller's own where there is a single item.
+        items: one call each.
+        most: how many are worked on at the same time.
+    """
+    items = list(items)
+    if len(items) == 1:
+        return [work(items[0])]
+    futures: list[Future[Result]] = []
+    running: set[Future[Result]] = set()
+    for item in items:
+        if len(running) == most:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            if any(future.exception() is not None for future in done):
+                break
+        future = _start(lambda item=item: work(item))  # type: ignore[misc]
+        futures.append(future)
+        running.add(future)
+    return [future.result() for future in futures]
+
+
+def _start(work: Callable[[], Result]) -> Future[Result]:
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # raised in the thread that asks for the result
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="kshell client", daemon=True).start()
+    return future
