@@ -19,6 +19,7 @@ import importlib
 import os
 import pickle
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -324,7 +325,9 @@ class Warehouse:
             if not isinstance(expectation, Unique):
                 continue
             new = [file for file in files if file.partition == "true" or not expectation.current]
-            if len(new) > 1:
+            if len(new) > 1 and self._session is None:
+                breaches += self._repeated_keys(name, new, expectation)
+            elif len(new) > 1:
                 keys = self._frame(catalog.table(name), new, None).groupBy(*expectation.columns).count()
                 rows = keys.where("count > 1").limit(_MOST_REPEATED).collect()
                 breaches = [breach for breach in breaches if breach.expectation != expectation.name]
@@ -332,6 +335,18 @@ class Warehouse:
                     example = {column: row[column] for column in expectation.columns}
                     breaches.append(Breach(expectation.name, row[CLUSTER], row["count"] - 1, example))
         return breaches
+
+    def _repeated_keys(self, name: str, files: Sequence[DataFile], expectation: Unique) -> list[Breach]:
+        """Keys that are in several files, for a writer that has no session."""
+        rows = self._new_table(catalog.table(name)).writer.rows_of(files, None)
+        keys = rows.select(list(expectation.columns)).to_pylist()
+        counts = Counter(tuple(map(str, key.values())) for key in keys)
+        examples = {tuple(map(str, key.values())): key for key in keys}
+        return [
+            Breach(expectation.name, examples[key][CLUSTER], count - 1, examples[key])
+            for key, count in counts.most_common(_MOST_REPEATED)
+            if count > 1
+        ]
 
     def _append_breaches(self) -> list[dict[str, Any]]:
         """Write what of the step's rows breaks expectations, unless the table has it already; return those rows."""
