@@ -180,7 +180,6 @@ OWN = {
     "tables/export": "writes",
     "commands/strays": "a listing that the user names, which may be a pipe",
     "client/properties": "the user's",
-    "client/providers": "the user's",
     "client/sasl/oauth": "the user's",
     "client/key_stores": "the user's",
     "own_files": "kshell's own",
