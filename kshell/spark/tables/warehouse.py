@@ -19,7 +19,6 @@ import importlib
 import os
 import pickle
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -33,7 +32,7 @@ from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import BREACHES, CLOSED, CURRENT, TableSpec
 from kshell.spark.tables.data_files import CLUSTER, SHARED, DataFile, DataFileWriter, lost_file
 from kshell.spark.tables.delta import NO_TABLE, RETAINED_HOURS, Table
-from kshell.spark.tables.expectations import Breach, Unique, breach_rows, identity
+from kshell.spark.tables.expectations import Breach, Unique, breach_rows, by_cluster, identity, repeated
 from kshell.spark.tables.steps import OPTIMIZE, VACUUM, ClusterState, State, StepLog, writer_lock
 from kshell.tables.arrow import batches
 from kshell.tables.declaration import Field
@@ -319,33 +318,28 @@ class Warehouse:
         return state
 
     def _breaches_in(self, name: str, files: Sequence[DataFile]) -> list[Breach]:
-        """What is broken in new files: within each its writer has looked, for keys in several of them Spark does."""
+        """What is broken in new files: within each its writer has looked, keys of several files are counted here."""
         breaches = [breach for file in files for breach in file.breaches]
         for expectation in catalog.table(name).expect:
             if not isinstance(expectation, Unique):
                 continue
             new = [file for file in files if file.partition == "true" or not expectation.current]
-            if len(new) > 1 and self._session is None:
-                breaches += self._repeated_keys(name, new, expectation)
-            elif len(new) > 1:
-                keys = self._frame(catalog.table(name), new, None).groupBy(*expectation.columns).count()
-                rows = keys.where("count > 1").limit(_MOST_REPEATED).collect()
+            if len(new) > 1:
                 breaches = [breach for breach in breaches if breach.expectation != expectation.name]
-                for row in rows:
-                    example = {column: row[column] for column in expectation.columns}
-                    breaches.append(Breach(expectation.name, row[CLUSTER], row["count"] - 1, example))
+                breaches += self._repeated_keys(name, new, expectation)
         return breaches
 
     def _repeated_keys(self, name: str, files: Sequence[DataFile], expectation: Unique) -> list[Breach]:
-        """Keys that are in several files, for a writer that has no session."""
-        rows = self._new_table(catalog.table(name)).writer.rows_of(files, None)
-        keys = rows.select(list(expectation.columns)).to_pylist()
-        counts = Counter(tuple(map(str, key.values())) for key in keys)
-        examples = {tuple(map(str, key.values())): key for key in keys}
+        """Keys that several rows of some files have; few rows are counted here, without a job of Spark's."""
+        columns = list(expectation.columns)
+        if self._session is None or sum(file.rows for file in files) <= _FEW_ROWS:
+            keys = repeated(self.writer(name).rows_of(files).select(columns))
+            return [Breach(expectation.name, *broken) for broken in by_cluster(keys)]
+        counts = self._frame(catalog.table(name), files, None).groupBy(*columns).count()
+        rows = counts.where("count > 1").limit(_MOST_REPEATED).collect()
         return [
-            Breach(expectation.name, examples[key][CLUSTER], count - 1, examples[key])
-            for key, count in counts.most_common(_MOST_REPEATED)
-            if count > 1
+            Breach(expectation.name, row[CLUSTER], row["count"] - 1, {column: row[column] for column in columns})
+            for row in rows
         ]
 
     def _append_breaches(self) -> list[dict[str, Any]]:

@@ -177,13 +177,36 @@ def test_a_file_that_is_retracted_breaks_nothing(tmp_path: Path) -> None:
     assert breaches(tmp_path) == [] and warehouse.breaches == []
 
 
+def test_a_key_in_several_files_and_twice_in_one_is_counted_once_for_each_repetition(tmp_path: Path) -> None:
+    pytest.importorskip("deltalake")
+    warehouse = Warehouse(None, str(tmp_path))
+    arrow, fields = importlib.import_module("pyarrow"), catalog.table("topics").fields
+    with warehouse.writing():
+        warehouse.begin(["one"])
+        writer, files = warehouse.writer("topics"), []
+        for rows in ([topic("x", "X", 1), topic("x", "X", 2), topic("y", "Y", 1)], [topic("x", "X", 5)]):
+            files += writer.write(arrow_tables.batches(arrow, fields, rows))
+        assert len(files) == 2
+        warehouse.append_files("topics", files)
+        warehouse.commit({"one": ClusterState({"offset": 1})})
+    (row,) = breaches(tmp_path)
+    assert (row["expectation"], row["count"]) == ("unique (clusterId, topicId) WHERE isCurrent", 2)
+    assert json.loads(row["key"]) == {"clusterId": "one", "topicId": "X"}
+
+
 # --- with Spark -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_key_that_two_tasks_have_written(tmp_path: Path, spark: Any) -> None:
+@pytest.mark.parametrize("few_rows", [0, 20_000], ids=["by Spark", "here"])
+def test_a_key_that_two_tasks_have_written(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, few_rows: int
+) -> None:
     from kshell.spark.steps.few_rows import frame_of
+    from kshell.spark.tables import warehouse as warehouses
+
+    monkeypatch.setattr(warehouses, "_FEW_ROWS", few_rows)
 
     fields = catalog.table("topics").fields
     same, rest = [topic("x", "X", 1), topic("x", "X", 5)], [topic("y", f"Y{at}", 1) for at in range(6)]
