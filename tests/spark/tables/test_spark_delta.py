@@ -137,11 +137,17 @@ def literal(wanted: Any) -> str:
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every table of the catalog: a step with rows of all clusters, one in which some went, and OPTIMIZE."""
     path = tmp_path_factory.mktemp("fleet")
-    step(path, catalog.tables(), CLUSTERS)
-    step(path, MANY_COLUMNS, KEPT, REMOVED)
-    warehouse = Warehouse(None, str(path))
-    with warehouse.writing():
-        assert {*warehouse.optimize(1 << 20)} == {*MANY_COLUMNS}
+    with pytest.MonkeyPatch.context() as patch:
+        for (
+            name,
+            spec,
+        ) in catalog.tables().items():  # odd values would be rows of `breaches`, too
+            patch.setitem(catalog.tables(), name, spec._replace(expect=()))
+        step(path, catalog.tables(), CLUSTERS)
+        step(path, MANY_COLUMNS, KEPT, REMOVED)
+        warehouse = Warehouse(None, str(path))
+        with warehouse.writing():
+            assert {*warehouse.optimize(1 << 20)} == {*MANY_COLUMNS}
     return path
 
 
