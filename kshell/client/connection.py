@@ -71,7 +71,7 @@ class SocketTransport:
         rest = memoryview(struct.pack(">i", len(frame)) + frame)
         try:
             while rest:  # not sendall: inside TLS it gives each of its writes the whole time again
-                self._socket.settimeout(_left(deadline))
+                self._socket.settimeout(seconds_left(deadline))
                 rest = rest[self._socket.send(rest) :]
         except OSError as error:
             raise self._failed(error) from None
@@ -110,7 +110,7 @@ class SocketTransport:
         done = 0
         while done < size:
             try:
-                self._socket.settimeout(_left(deadline))
+                self._socket.settimeout(seconds_left(deadline))
                 got = self._socket.recv_into(view[done:])
             except OSError as error:
                 raise self._failed(error) from None
@@ -135,7 +135,8 @@ class SocketTransport:
         return ConnectError(self.node, f"the connection ended: {error.strerror or type(error).__name__}")
 
 
-def _left(deadline: float) -> float:
+def seconds_left(deadline: float) -> float:
+    """The time to a deadline. Raises TimeoutError when there is none."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError
@@ -152,7 +153,7 @@ def open_socket(host: str, port: int, deadline: float) -> socket.socket:
     for number, (family, kind, protocol, _, address) in enumerate(addresses):
         connection = socket.socket(family, kind, protocol)
         try:
-            connection.settimeout(_left(deadline) / (len(addresses) - number))
+            connection.settimeout(seconds_left(deadline) / (len(addresses) - number))
             connection.connect(address)
         except BaseException as error:
             connection.close()
@@ -190,7 +191,7 @@ def _secured(plain: socket.socket, host: str, port: int, settings: Settings, dea
     node = name_of(host, port)
     try:
         context = context_of(settings.tls)
-        plain.settimeout(_left(deadline))
+        plain.settimeout(seconds_left(deadline))
         return context.wrap_socket(plain, server_hostname=server_name(host))
     except TimeoutError:
         plain.close()

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from urllib.parse import quote, quote_plus, unquote, urlencode, urlsplit
 
-from kshell.client.connection import open_socket
+from kshell.client.connection import open_socket, seconds_left
 from kshell.client.properties import Secret
 from kshell.client.sasl.configuration import OAuth, Sasl
 from kshell.client.sasl.mechanisms import Exchange
@@ -375,7 +375,7 @@ def post(
     end = time.monotonic() + total
     deadline = min(end, time.monotonic() + connect)
     with open_socket(host, port, deadline) as plain:
-        plain.settimeout(_left(deadline))
+        plain.settimeout(seconds_left(deadline))
         with context_of(tls).wrap_socket(plain, server_hostname=server_name(host)) as connection:
             stream = _Stream(connection, min(end, time.monotonic() + read))
             exchange = _Connection(host, port, stream)
@@ -419,7 +419,7 @@ class _Stream(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         if self.taken >= self.most:
             raise TooLargeError
-        self._connection.settimeout(_left(self._deadline))
+        self._connection.settimeout(seconds_left(self._deadline))
         count = self._connection.recv_into(memoryview(buffer)[: self.most - self.taken])
         self.taken += count
         return count
@@ -427,7 +427,7 @@ class _Stream(io.RawIOBase):
     def sendall(self, data: bytes) -> None:
         rest = memoryview(data)
         while rest:
-            self._connection.settimeout(_left(self._deadline))
+            self._connection.settimeout(seconds_left(self._deadline))
             rest = rest[self._connection.send(rest) :]
 
     def makefile(self, mode: str) -> io.BufferedReader:
@@ -435,10 +435,3 @@ class _Stream(io.RawIOBase):
 
     def close(self) -> None:
         """Whoever opened the socket closes it: ``http.client`` does it before the body was read."""
-
-
-def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
