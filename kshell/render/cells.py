@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,7 +63,5 @@ def clip(text: str, width: int) -> str:
     """The text, or as much of it as leaves room for ``…`` within a width."""
     if cells(text) <= width:
         return text
-    end = min(len(text), width)
-    while end and cells(text[:end]) > width - 1:
-        end -= 1
-    return text[:end] + ELLIPSIS
+    end = bisect.bisect_right(range(len(text)), width - 1, key=lambda end: cells(text[:end])) - 1
+    return text[: max(end, 0)] + ELLIPSIS
