@@ -1,102 +1,29 @@
-"""What the checks of ``health`` and ``status`` look at, gathered from a source, slips of snapshots included.
-
-A slip is a value that a snapshot has otherwise than the log before it (:mod:`kshell.metadata.checkpoint` says how that
-comes about). Slips are looked for only where a directory has both, and never by a command that just shows values.
-"""
+"""What the checks of ``health`` and ``status`` look at, gathered from a source."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.features import standing
-from kshell.errors import DataError, KshellError
-from kshell.metadata.checkpoint import ONLY_LOG, PassedCheckpoint
+from kshell.cluster.snapshot_slips import slips
+from kshell.errors import AuthorizationError, KshellError, NodeError, ServerError, UnsupportedVersionError
+from kshell.metadata.checkpoint import ONLY_LOG
 from kshell.metadata.health.check import SnapshotAge, SnapshotSlip, State
 from kshell.metadata.image import Image
 from kshell.metadata.partial import MISSING
 from kshell.metadata.partition_state import MinIsr
 from kshell.sources.directory import checkpoints, describe
-from kshell.sources.directory.describe import snapshot_named_by
 from kshell.sources.directory.log import LogReader
-from kshell.tree.paths import Segments, is_under, join, paths
+from kshell.tree.paths import join, walk
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
     from kshell.engine.session import Session
     from kshell.sources.directory.files import Listing
     from kshell.sources.source import Loaded
-
-_NAMED = 3
-"""Paths that a sentence names; it counts the rest."""
-
-
-class Slip(NamedTuple):
-    """One value: the snapshot's id, its path, and ``only in the snapshot`` or the like."""
-
-    snapshot: str
-    path: Segments
-    what: str
-
-
-def slips(session: Session, *, lasting: bool = False) -> list[Slip]:
-    """Every slip of the snapshots up to the moment that is shown. Replays the log before the newest of them.
-
-    Args:
-        session: shows the moment.
-        lasting: whether there are none where the newest snapshot has none, which is soon known.
-    """
-    until, past = session.until, session.past
-    if past is not None and past.is_recorded:
-        history = past.history(session.progress)
-        passed = [] if history is None else history[0].checkpoints
-        return list(_slips_of(one for one in passed if until is None or one.provenance.offset <= until))
-    listing = session.loaded.listing
-    if not checkpoints.log_before(listing):
-        return []
-    try:
-        if lasting:
-            newest = checkpoints.compare(listing, until, session.progress, newest_alone=True)
-            if not any(checkpoint.disagreements for checkpoint in newest):
-                return []
-        return list(_slips_of(checkpoints.compare(listing, until, session.progress)))
-    except DataError:
-        return []  # what the log does not tell is not compared; loading says what is wrong with it
-
-
-def slips_between(older: Session, newer: Session) -> list[Slip]:
-    """The slips of the snapshots that end after the one moment of a directory, and up to the other."""
-    loaded = older.loaded
-    end = newer.image.provenance.offset
-    try:
-        return list(
-            _slips_of(checkpoints.compare_between(newer.loaded.listing, loaded.image, loaded.open_transaction, end))
-        )
-    except DataError:
-        return []
-
-
-def sentences(found: list[Slip], place: Segments) -> Iterator[str]:
-    """One sentence a snapshot, about what concerns a place of the tree."""
-    for snapshot in dict.fromkeys(slip.snapshot for slip in found):
-        concerned = [slip for slip in found if slip.snapshot == snapshot and is_under(slip.path, place)]
-        if concerned:
-            named = ", ".join(f"{join(slip.path)} ({slip.what})" for slip in concerned[:_NAMED])
-            more = f" and {len(concerned) - _NAMED} more" if len(concerned) > _NAMED else ""
-            yield (
-                f"snapshot {snapshot} and the log before it disagree: {named}{more}; this comes from no record, but"
-                " from the node that wrote the snapshot"
-            )
-
-
-def _slips_of(passed: Iterator[PassedCheckpoint] | list[PassedCheckpoint]) -> Iterator[Slip]:
-    for checkpoint in passed:
-        for disagreement in checkpoint.disagreements:
-            for path in paths(disagreement.touch)[:1]:
-                yield Slip(snapshot_named_by(checkpoint.file), path, disagreement.what)
-
 
 _REPLAYED = 64 << 20
 """Bytes of log that are replayed at most, to compare a snapshot with them."""
@@ -127,7 +54,9 @@ def state_of(session: Session, least: MinIsr) -> State:
 
 def _refused(image: Image) -> list[tuple[str, str]]:
     """Every part of an image for which brokers were asked and did not answer, and why; checks may look at any."""
-    from kshell.sources.brokers.source import parts
+    if not image[MISSING]:
+        return []
+    from kshell.sources.brokers.source import parts  # late: a directory needs no client
 
     return sorted((part.path[-1], image[MISSING][part.path]) for part in parts() if part.path in image[MISSING])
 
@@ -139,7 +68,6 @@ def _moment(loaded: Loaded) -> int | None:
 
 
 def _quorum(session: Session, nodes: Nodes) -> Mapping[str, Any] | None:
-    from kshell.errors import AuthorizationError, ServerError, UnsupportedVersionError
     from kshell.sources.quorum.facts import describe_quorum
 
     try:
@@ -152,7 +80,6 @@ def _quorum(session: Session, nodes: Nodes) -> Mapping[str, Any] | None:
 
 def _told_snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
     """What the leader of a running quorum says now; brokers know nothing of snapshots."""
-    from kshell.errors import NodeError
     from kshell.sources.quorum.newest_snapshot import snapshot_age
     from kshell.sources.quorum.source import QuorumSource
 
@@ -186,12 +113,9 @@ def _snapshots(session: Session, loaded: Loaded) -> SnapshotAge | None:
 
 def _slips(session: Session, loaded: Loaded) -> tuple[SnapshotSlip, ...]:
     """What a snapshot brought and the log did not, as far as it is shown still. A long log is not replayed for it."""
-    from kshell.sources.directory.checkpoints import log_before
-    from kshell.tree.paths import join, walk
-
     if session.source.is_live or not session.source.has_log:
         return ()
-    size = log_before(loaded.listing)
+    size = checkpoints.log_before(loaded.listing)
     if size > _REPLAYED and not (session.past is not None and session.past.is_recorded):
         session.remarks.append(
             f"not checked: whether snapshots agree with the {size >> 20} MiB of log before them; `info` compares them"

@@ -11,8 +11,8 @@ from kshell.engine.result import Column, Result, Row, Rows
 from kshell.errors import UsageError
 from kshell.protocol.names import API_NAMES, NEWER_API, api_name
 from kshell.tables.declaration import Field
+from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import row_flags, select
-from kshell.tables.where_kinds import Enumeration
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from kshell.engine.declaration import Command, Example, Flag
 from kshell.engine.result import Report, Result, Row, Rows, Section
 from kshell.tables.declaration import Field, image_for
+from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import row_flags, select
 from kshell.tables.state.cluster import BROKER_FIELDS, broker_rows
-from kshell.tables.where_kinds import Enumeration
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session

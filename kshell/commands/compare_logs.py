@@ -11,26 +11,47 @@ from kshell.engine.declaration import Arg, Command, Example
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section
 from kshell.engine.walk import one_line
-from kshell.errors import EXIT_DATA, EXIT_FINDING, EXIT_OK, DataError, SourceNotFoundError, UsageError
+from kshell.errors import (
+    EXIT_DATA,
+    EXIT_FINDING,
+    EXIT_OK,
+    DataError,
+    MissingCodecError,
+    SourceNotFoundError,
+    UsageError,
+)
 from kshell.history.diff import PROVENANCE, changed_places
 from kshell.history.records import RECORD_TYPE
 from kshell.metadata.image import Image
-from kshell.sources.copies.agreement import BEHIND, DIVERGED, NOT_COMPARED, SAME, Standing
-from kshell.sources.copies.logs import Copy
+from kshell.sources.copies.agreement import (
+    BEHIND,
+    CONSISTENT,
+    DIVERGED,
+    NOT_COMPARED,
+    OTHER_CLUSTER,
+    REFERENCE,
+    SAME,
+    STATES,
+    Agreement,
+    Parted,
+    Standing,
+    agreement,
+    reason,
+)
+from kshell.sources.copies.logs import Copy, read_together
 from kshell.sources.directory.files import SnapshotFile
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.ranges import FileWindows
-from kshell.sources.directory.source import DirectorySource
+from kshell.sources.directory.source import DirectorySource, without_collector
 from kshell.tables.declaration import Field, columns
+from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import is_given, row_flags, select
-from kshell.tables.where_kinds import Enumeration
 from kshell.tree.paths import Segments, join
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
     from kshell.metadata.redaction import Redaction
     from kshell.protocol.batches import Batch
-    from kshell.sources.copies.agreement import Agreement, Parted
 
 _MOST_PATHS = 3
 """Paths that a sentence names."""
@@ -148,17 +169,13 @@ _RECORD = {"offset": "int64", "epoch": "int32", "timestampMs": "int64", "type": 
            "data": "json"}  # fmt: skip
 
 
-def _states() -> tuple[str, ...]:
-    from kshell.sources.copies.agreement import STATES
-
-    return STATES
-
-
+DAMAGED = "damaged"
+"""State of a copy that agrees as far as it can be read, which is not all of it."""
 _FIELDS = (
     Field("copy", "string", "the directory or file, as it was given"),
     Field(
         "state",
-        Enumeration(lambda: (*_states(), DAMAGED)),
+        Enumeration((*STATES, DAMAGED)),
         "reference, same, behind, diverged, damaged, other-cluster or not-compared; see `man compare-logs`",
     ),
     Field("nodeId", "int32", "the node whose copy it is; null without meta.properties"),
@@ -178,8 +195,6 @@ _FIELDS = (
     Field("records", [_RECORD], "of the first batch that differs: what is here", True),
     Field("otherRecords", [_RECORD], "of the first batch that differs: what the other copy has", True),
 )
-DAMAGED = "damaged"
-"""State of a copy that agrees as far as it can be read, which is not all of it."""
 _MOST = 20
 """Records of either side that are told: a batch may have thousands."""
 _PEOPLE = 4
@@ -191,10 +206,6 @@ def run(session: Session, args: Any) -> Result:
     """A row a copy. Exit code 1 unless all are of one history, 4 for damage. Raises UsageError, SourceError."""
     if len(args.copy) < 2:
         raise UsageError("compare-logs: one copy alone", hint="give two or more: compare-logs DIR DIR …")
-    from kshell.sources.copies.agreement import BEHIND, CONSISTENT, OTHER_CLUSTER, REFERENCE, SAME, agreement
-    from kshell.sources.copies.logs import Copy, read_together
-    from kshell.sources.directory.source import without_collector
-
     copies = [Copy(os.path.expanduser(path)) for path in args.copy]
     with without_collector():
         found = agreement(copies, read_together(copies, session.progress))
@@ -215,8 +226,6 @@ def run(session: Session, args: Any) -> Result:
 
 
 def _row(one: Standing, found: Agreement, difference: str | None, redaction: Redaction) -> dict[str, Any]:
-    from kshell.sources.copies.agreement import reason
-
     copy, parted, newest = one.copy, one.parted, one.copy.newest
     return {
         "copy": copy.path,
@@ -267,7 +276,6 @@ def _records(parted: Parted, redaction: Redaction, *, other: bool = False) -> It
 
 def _raw(batch: Batch) -> list[Any]:
     """The records of a batch as far as they can be told apart: what is malformed or packed has none."""
-    from kshell.errors import MissingCodecError
     from kshell.protocol.batches import iter_records
     from kshell.protocol.primitives import DecodeError
 

@@ -11,8 +11,8 @@ from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.errors import EXIT_OK, UsageError, did_you_mean
 from kshell.protocol.names import api_name
 from kshell.tables.declaration import Field
+from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import is_given, row_flags, select
-from kshell.tables.where_kinds import Enumeration
 
 if TYPE_CHECKING:
     from kshell.client.compatibility import Blocker, Feature, Verdict

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kshell.cluster.health import sentences, slips_between
+from kshell.cluster.snapshot_slips import sentences, slips_between
 from kshell.commands.as_of import complete_point
 from kshell.engine.declaration import Arg, Command, Example, Flag
 from kshell.engine.result import Column, Difference, Page, Result, Row, Rows, Text, Value

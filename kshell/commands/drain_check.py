@@ -15,9 +15,9 @@ from kshell.metadata.partial import is_untold, known
 from kshell.metadata.partition_state import MinIsr
 from kshell.metadata.partitions import Partition
 from kshell.tables.declaration import Field, image_for
+from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import row_flags, select
 from kshell.tables.state.topics import by_name
-from kshell.tables.where_kinds import Enumeration
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session

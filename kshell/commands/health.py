@@ -16,8 +16,8 @@ from kshell.errors import EXIT_FINDING, EXIT_OK
 from kshell.metadata.health.check import ERROR, LEVELS, Check, Finding, checks
 from kshell.metadata.health.examine import Health, examine
 from kshell.tables.declaration import Field
+from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import is_given, row_flags, select
-from kshell.tables.where_kinds import Enumeration
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session

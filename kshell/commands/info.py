@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from kshell.cluster.health import Slip, slips
+from kshell.cluster.snapshot_slips import Slip, slips
 from kshell.engine.declaration import Command, Example
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, typed
 from kshell.engine.session import Session

@@ -13,8 +13,8 @@ from kshell.engine.result import Result, Rows, typed
 from kshell.errors import CommandError, UsageError, did_you_mean
 from kshell.metadata.values import NEWER_ENUM
 from kshell.tables.declaration import Field
+from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import is_given, row_flags, select
-from kshell.tables.where_kinds import Enumeration
 
 if TYPE_CHECKING:
     from kshell.client.connection import Connection

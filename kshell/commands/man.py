@@ -166,8 +166,6 @@ def _configs(words: list[str]) -> Iterable[str]:
     """The configs that Kafka defines, after the word that is about them."""
     if words[-1:] != [_CONFIG]:
         return ()
-    from kshell.metadata.config_types import TABLE, known_types
-
     return sorted({key for kind in TABLE for key in known_types(kind)})
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.declaration import Command, Example, Flag
 from kshell.engine.result import Result, Row, Rows
-from kshell.engine.shell_words import command_line, option
+from kshell.engine.shell_words import command_line, option, quote
 from kshell.metadata.families.configs import Resource, resource_segment
 from kshell.metadata.families.quotas import Entity, entity_segment
 from kshell.metadata.image import Image, families
@@ -17,9 +17,9 @@ from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.metadata.values import camel
 from kshell.tables.declaration import Field, image_for
+from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import row_flags, select
 from kshell.tables.state.topics import by_name
-from kshell.tables.where_kinds import Enumeration
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -262,8 +262,6 @@ _FIELDS = (
 
 def run(session: Session, args: Any) -> Result:
     """A row a command; as text, a script to read, edit and run."""
-    from kshell.engine.shell_words import quote
-
     image = image_for(session, "plan-restore", RESTORED)
     server = quote(args.bootstrap_server) if args.bootstrap_server is not None else _SERVER
     made = steps(image, Tools(server, args.command_config))

@@ -13,8 +13,8 @@ from kshell.metadata.image import Image
 from kshell.metadata.partial import is_told, known
 from kshell.metadata.values import Entry
 from kshell.tables.declaration import Field, image_for
+from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import row_flags, select
-from kshell.tables.where_kinds import Enumeration
 from kshell.tree.image import iso
 
 if TYPE_CHECKING:

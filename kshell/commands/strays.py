@@ -19,8 +19,8 @@ from kshell.metadata.partitions import Partition, Topic
 from kshell.sources.directory.files import META, read_small
 from kshell.sources.directory.sidecar_files import node_id
 from kshell.tables.declaration import Field, image_for
+from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import row_flags, select
-from kshell.tables.where_kinds import Enumeration
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session

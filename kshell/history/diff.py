@@ -18,7 +18,7 @@ from kshell.metadata.partial import MISSING, NOT_AVAILABLE
 from kshell.metadata.partitions import Topic
 from kshell.metadata.redaction import REDACTED
 from kshell.protocol.primitives import Uuid
-from kshell.tables.where_kinds import Enumeration
+from kshell.tables.enumeration import Enumeration
 from kshell.tree.image import image_directory
 from kshell.tree.node import Directory, Leaf, Node, StaticDirectory
 from kshell.tree.paths import Segments, is_under, join, paths

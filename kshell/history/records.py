@@ -28,7 +28,7 @@ from kshell.protocol.control import CONTROL_TYPES, control_name
 from kshell.protocol.primitives import Buffer, Uuid
 from kshell.sources.directory.records import LogRecord, Records, log_records
 from kshell.tables.declaration import Field, columns
-from kshell.tables.where_kinds import Enumeration
+from kshell.tables.enumeration import Enumeration
 from kshell.tree.globs import is_glob, unescape
 from kshell.tree.image import iso
 from kshell.tree.paths import Segments, is_under, join, paths, split

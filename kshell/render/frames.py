@@ -28,7 +28,6 @@ _COUNTED = 10_000
 """Lines below the screen that are counted, at most."""
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
-"""What parts two answers in a stream; in the other formats they need nothing."""
 
 
 def show(call: Call, frames: Frames, complain: Complain, out: TextIO) -> int:

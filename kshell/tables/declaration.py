@@ -16,7 +16,7 @@ from kshell.engine.result import Column, Row
 from kshell.errors import SourceError
 from kshell.metadata.image import EMPTY, Image
 from kshell.metadata.partial import MISSING
-from kshell.tables.where_kinds import Enumeration
+from kshell.tables.enumeration import Enumeration
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kshell.engine.session import Session
 from kshell.errors import UsageError, did_you_mean
 from kshell.metadata.image import families
-from kshell.tables.where_kinds import Enumeration
+from kshell.tables.enumeration import Enumeration
 
 _OTHERS = {
     "provenance": "the last record in the image: offset, epoch, time",

@@ -20,9 +20,9 @@ from kshell.errors import OutOfReachError, UsageError
 from kshell.sources.choose import demo_directory
 from kshell.sources.directory.source import DirectorySource
 from kshell.tables.declaration import tables, where_type
+from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import Conditions
 from kshell.tables.where import ExpressionError, compile_where, complete_where
-from kshell.tables.where_kinds import Enumeration
 from tests import builders
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

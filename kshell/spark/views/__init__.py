@@ -1,6 +1,6 @@
 """The shell's tables out of silver: all their columns, the derived ones included, with ``clusterId`` before them.
 
-What is derived is derived as :mod:`kshell.metadata.partition_state` and :mod:`kshell.metadata.partition_state` do it.
+What is derived is derived as :mod:`kshell.metadata.partition_state` does it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from kshell.metadata.partial import known
 from kshell.metadata.values import NEWER_ENUM
 from kshell.protocol.primitives import Uuid
 from kshell.tables.declaration import Field, Table, Wanted, table
-from kshell.tables.where_kinds import Enumeration
+from kshell.tables.enumeration import Enumeration
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session

@@ -13,7 +13,7 @@ from kshell.metadata.values import NEWER_ENUM, SECURITY_PROTOCOLS
 from kshell.sources.brokers.config_entries import NEWER_SOURCE, SOURCES, TYPES, UNKNOWN
 from kshell.tables.controller_rows import controller_rows
 from kshell.tables.declaration import Field, Table, Wanted, table
-from kshell.tables.where_kinds import Enumeration
+from kshell.tables.enumeration import Enumeration
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session

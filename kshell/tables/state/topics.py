@@ -26,8 +26,8 @@ from kshell.metadata.partition_state import (
 )
 from kshell.metadata.partitions import RECOVERY_STATES, Partition, Topic
 from kshell.tables.declaration import Field, Table, Wanted, table
+from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import asked_for
-from kshell.tables.where_kinds import Enumeration
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session

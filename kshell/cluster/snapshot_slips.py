@@ -1,0 +1,87 @@
+"""Slips: values that a snapshot has otherwise than the log before it; for ``info``, ``health`` and ``diff``.
+
+:mod:`kshell.metadata.checkpoint` says how they come about. They are looked for only where a directory has both, and
+never by a command that just shows values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from kshell.errors import DataError
+from kshell.metadata.checkpoint import PassedCheckpoint
+from kshell.sources.directory import checkpoints
+from kshell.sources.directory.describe import snapshot_named_by
+from kshell.tree.paths import Segments, is_under, join, paths
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+_NAMED = 3
+"""Paths that a sentence names; it counts the rest."""
+
+
+class Slip(NamedTuple):
+    """One value: the snapshot's id, its path, and ``only in the snapshot`` or the like."""
+
+    snapshot: str
+    path: Segments
+    what: str
+
+
+def slips(session: Session, *, lasting: bool = False) -> list[Slip]:
+    """Every slip of the snapshots up to the moment that is shown. Replays the log before the newest of them.
+
+    Args:
+        session: shows the moment.
+        lasting: whether there are none where the newest snapshot has none, which is soon known.
+    """
+    until, past = session.until, session.past
+    if past is not None and past.is_recorded:
+        history = past.history(session.progress)
+        passed = [] if history is None else history[0].checkpoints
+        return list(_slips_of(one for one in passed if until is None or one.provenance.offset <= until))
+    listing = session.loaded.listing
+    if not checkpoints.log_before(listing):
+        return []
+    try:
+        if lasting:
+            newest = checkpoints.compare(listing, until, session.progress, newest_alone=True)
+            if not any(checkpoint.disagreements for checkpoint in newest):
+                return []
+        return list(_slips_of(checkpoints.compare(listing, until, session.progress)))
+    except DataError:
+        return []  # what the log does not tell is not compared; loading says what is wrong with it
+
+
+def slips_between(older: Session, newer: Session) -> list[Slip]:
+    """The slips of the snapshots that end after the one moment of a directory, and up to the other."""
+    loaded = older.loaded
+    end = newer.image.provenance.offset
+    try:
+        return list(
+            _slips_of(checkpoints.compare_between(newer.loaded.listing, loaded.image, loaded.open_transaction, end))
+        )
+    except DataError:
+        return []
+
+
+def sentences(found: list[Slip], place: Segments) -> Iterator[str]:
+    """One sentence a snapshot, about what concerns a place of the tree."""
+    for snapshot in dict.fromkeys(slip.snapshot for slip in found):
+        concerned = [slip for slip in found if slip.snapshot == snapshot and is_under(slip.path, place)]
+        if concerned:
+            named = ", ".join(f"{join(slip.path)} ({slip.what})" for slip in concerned[:_NAMED])
+            more = f" and {len(concerned) - _NAMED} more" if len(concerned) > _NAMED else ""
+            yield (
+                f"snapshot {snapshot} and the log before it disagree: {named}{more}; this comes from no record, but"
+                " from the node that wrote the snapshot"
+            )
+
+
+def _slips_of(passed: Iterator[PassedCheckpoint] | list[PassedCheckpoint]) -> Iterator[Slip]:
+    for checkpoint in passed:
+        for disagreement in checkpoint.disagreements:
+            for path in paths(disagreement.touch)[:1]:
+                yield Slip(snapshot_named_by(checkpoint.file), path, disagreement.what)
