@@ -180,6 +180,10 @@ class ConnectError(NodeError):
     """A node cannot be reached, or the connection to it ended."""
 
 
+class HostNotAllowedError(ConnectError):
+    """A node named a host that the property ``allowed.hosts`` does not list: kshell does not connect to it."""
+
+
 class TlsError(ConnectError):
     """TLS could not be agreed on: certificates, names, versions."""
 

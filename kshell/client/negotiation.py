@@ -10,9 +10,18 @@ import time
 from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING
 
+from kshell.client.address import name_of
 from kshell.client.connection import Connection, NodeVersions, Range, SocketTransport, versions_of
 from kshell.client.sasl.mechanisms import mechanism
-from kshell.errors import AuthenticationError, ConnectError, ServerError, TlsError, UnsupportedVersionError, UsageError
+from kshell.errors import (
+    AuthenticationError,
+    ConnectError,
+    HostNotAllowedError,
+    ServerError,
+    TlsError,
+    UnsupportedVersionError,
+    UsageError,
+)
 from kshell.protocol.api import Api
 from kshell.protocol.decoder import decoder
 from kshell.protocol.messages.connection import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE
@@ -31,7 +40,21 @@ _HEADER = 4
 
 
 def connect(host: str, port: int, settings: Settings, *, timeout: float | None = None) -> Connection:
-    """A connection ready for requests. Raises NodeError; ``timeout`` (seconds) is for all of it."""
+    """Open a connection that is ready for requests.
+
+    Args:
+        host: where the node listens; must be among ``settings.allowed_hosts``, where that is set.
+        port: the port of its listener.
+        settings: how to connect and log in.
+        timeout: seconds for all of it; ``default.api.timeout.ms`` where it is not given.
+
+    Raises:
+        HostNotAllowedError: ``allowed.hosts`` does not list the host; nothing was sent.
+        NodeError: any other failure.
+    """
+    if settings.allowed_hosts is not None and not settings.allowed_hosts.allows(host):
+        hint = f"if the host belongs to the cluster, add it: -X allowed.hosts=…,{host}"
+        raise HostNotAllowedError(name_of(host, port), "allowed.hosts does not list this host", hint=hint)
     deadline = time.monotonic() + (settings.api_timeout if timeout is None else timeout)
     connection = _negotiated(host, port, settings, deadline)
     if settings.sasl is not None:

@@ -73,7 +73,8 @@ class Nodes:
     def __init__(self, kind: str, bootstrap: list[Address], settings: Settings) -> None:
         self.kind = kind
         self.bootstrap = bootstrap
-        self.settings = settings
+        allowed = settings.allowed_hosts
+        self.settings = settings if allowed is None else settings._replace(allowed_hosts=allowed.including(bootstrap))
         self.cluster_id = settings.cluster_id
         self.known: dict[int, Node] = {}
         """Nodes by id, as the cluster last told of them."""

@@ -9,6 +9,7 @@ from kshell.client.properties import Properties
 from kshell.errors import UsageError
 
 if TYPE_CHECKING:
+    from kshell.client.allowed_hosts import AllowedHosts
     from kshell.client.sasl.configuration import Sasl
     from kshell.client.tls import Tls
 
@@ -40,6 +41,8 @@ class Settings(NamedTuple):
     """API name -> versions that are not to be used (KIP-35 lets a client restrict itself)."""
     fallback_release: str | None
     allow_plaintext_password: bool
+    allowed_hosts: AllowedHosts | None
+    """The hosts that may be connected to; ``None`` for all."""
     warnings: list[str]
 
     @classmethod
@@ -69,6 +72,7 @@ class Settings(NamedTuple):
             excluded=_excluded(given),
             fallback_release=given.filled("broker.version.fallback"),
             allow_plaintext_password=given.switch("sasl.plain.allow.plaintext"),
+            allowed_hosts=_allowed_hosts(given),
             warnings=warnings,
         )
         if made.sasl is not None and made.sasl.oauth is not None and made.tls is None and made.sasl.oauth.is_secret:
@@ -109,6 +113,14 @@ def _sasl(properties: Properties) -> Sasl:
     from kshell.client.sasl.configuration import Sasl
 
     return Sasl.of(properties)
+
+
+def _allowed_hosts(properties: Properties) -> AllowedHosts | None:
+    if "allowed.hosts" not in properties:
+        return None
+    from kshell.client.allowed_hosts import AllowedHosts  # late: few set it
+
+    return AllowedHosts.of(properties)
 
 
 def _positive(properties: Properties, key: str, default: float) -> float:
@@ -198,7 +210,7 @@ KEYS = frozenset(
 )
 OWN = frozenset(
     """
-    api.versions.exclude broker.version.fallback cluster.id dialect sasl.oauthbearer.token.command
+    allowed.hosts api.versions.exclude broker.version.fallback cluster.id dialect sasl.oauthbearer.token.command
     sasl.oauthbearer.token.file sasl.plain.allow.plaintext
     """.split()
 )
