@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from kshell.engine import plain
 from kshell.engine.result import Nothing, Report, Result, Row, Rows, Text, Tree, Value
-from kshell.render import plain
 from kshell.render.options import Renderer, Renderers, RenderOptions, nothing
 from kshell.separated_values import csv_line, tsv_line
 

@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from kshell import escape
+from kshell.engine import plain
 from kshell.engine.result import (
     Branch,
     Column,
@@ -27,7 +28,6 @@ from kshell.engine.result import (
     Value,
 )
 from kshell.errors import KshellError
-from kshell.render import plain
 from kshell.render.cells import ELLIPSIS, cell, is_scalar
 from kshell.render.html_style import (
     BELOW,

@@ -5,34 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from kshell.engine import plain
 from kshell.engine.result import Nothing, Report, Result, Rows, Text, TextRows, Tree, Value
 from kshell.errors import KshellError
 from kshell.json_text import to_json
-from kshell.render import plain
 from kshell.render.color import highlight
 from kshell.render.options import Renderer, Renderers, RenderOptions, nothing
 
 _INDENT = 2
 
 
-def _whole(result: Result) -> Any:
-    """What a result is as one plain value; rows are not, they stream."""
-    if isinstance(result, Text):
-        return result.text
-    if isinstance(result, Value):
-        return result.value
-    if isinstance(result, Tree):
-        return plain.tree(result.root)
-    assert isinstance(result, Report)
-    return plain.report(result)
-
-
 def _indented(result: Result) -> Iterator[str]:
-    yield to_json(_whole(result), _INDENT) + "\n"
+    yield to_json(plain.value(result), _INDENT) + "\n"
 
 
 def _line(result: Result) -> Iterator[str]:
-    yield to_json(_whole(result)) + "\n"
+    yield to_json(plain.value(result)) + "\n"
 
 
 def _array(rows: Rows) -> Iterator[str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kshell import escape
+from kshell.engine import plain
 from kshell.engine.result import Branch, Nothing, Report, Row, Rows, Text, Tree, Value
-from kshell.render import plain
 from kshell.render.cells import cell
 from kshell.render.limits import Shown, cut
 from kshell.render.options import Renderers, RenderOptions, nothing

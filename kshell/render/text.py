@@ -183,7 +183,7 @@ def _grid(sizes: list[int], width: int) -> tuple[int, list[int]]:
 
 def tree(result: Tree, options: RenderOptions) -> Iterator[str]:
     """Branches drawn as ``tree`` does; with values, an object's keys stand below its name."""
-    from kshell.render.plain import trees
+    from kshell.engine.plain import trees
 
     for root in trees(result.root):
         yield from _branch(root, "", "", result.values, options)

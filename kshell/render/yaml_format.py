@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any
 
 from kshell import escape
+from kshell.engine import plain
 from kshell.engine.result import Nothing, Report, Result, Rows, Text, Tree, Value
-from kshell.render import plain
 from kshell.render.color import highlight
 from kshell.render.options import Renderers, RenderOptions, nothing
 

@@ -6,11 +6,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from kshell.engine import plain
 from kshell.engine.result import Column, Many, Report, Row, Rows, Tree, Value
 from kshell.engine.result import Result as Answer
 from kshell.errors import EXIT_OK
 from kshell.json_text import to_json
-from kshell.render import plain, render
+from kshell.render import render
 from kshell.result.frames import fields, row_names
 from kshell.result.materialized import materialized
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import traceback
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,18 @@ def test_records_in_which_copies_differ_hide_theirs(
     assert canaries.seen_in(shown(opened(directory), line, fmt)) == set()
 
 
+def test_a_support_bundle_holds_none(directory: Path, tmp_path: Path, canaries: Canaries) -> None:
+    assert "alice" in bundled(directory, tmp_path / "bundle.zip")
+    assert canaries.seen_in(bundled(directory, tmp_path / "bundle.zip --force")) == set()
+
+
+def bundled(directory: Path, arguments: Path) -> str:
+    """Every byte of a bundle's files, as text."""
+    shown(opened(directory), f"support-bundle {arguments}", "json")
+    with zipfile.ZipFile(str(arguments).removesuffix(" --force")) as archive:
+        return "".join(archive.read(name).decode() for name in archive.namelist())
+
+
 def test_values_are_seen_in_the_tree_when_asked_for(directory: Path, canaries: Canaries) -> None:
     seen = canaries.seen_in(shown(opened(directory), "find / --values --show-secrets", "json"))
     assert {"snapshot scram salt", "log scram serverKey", "log sensitive key", "log unknown topic key"} <= seen
@@ -236,7 +249,7 @@ def test_every_command_that_shows_data_is_tried() -> None:
     live = {"api-versions", "compat", "loggers"}
     silent = {"alias", "cd", "context", "exit", "help", "history", "man", "pwd", "reload", "set", "source", "unalias"}
     # What these give, tests of their own look at; watch shows the answers of other commands.
-    silent |= live | {"compare-logs", "drain-check", "export", "strays", "watch", "why"}
+    silent |= live | {"compare-logs", "drain-check", "export", "strays", "support-bundle", "watch", "why"}
     assert {line.split()[0] for line in LINES} | silent == set(registry.names())
 
 

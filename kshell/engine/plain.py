@@ -1,11 +1,11 @@
-"""Results as plain values (what JSON knows): the exact side of rendering, shared by JSON, YAML, CSV and TSV."""
+"""Results as plain values (what JSON knows): what exact formats print, and what `support-bundle` stores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kshell.engine.result import Branch, Report, Row, Rows, Section
+from kshell.engine.result import Branch, Report, Result, Row, Rows, Section, Text, Tree, Value
 
 LEFT_OUT = "…"
 """The key (or last path segment) under which a tree says how many children a limit cut off."""
@@ -86,3 +86,18 @@ def flat(sections: Iterable[Section]) -> Iterator[Row]:
     for section in sections:
         for key, value in items(section):
             yield {"section": section.key, "key": key, "value": value}
+
+
+def value(result: Result) -> Any:
+    """Any result as one value. Rows become a list: only for answers that fit in memory."""
+    if isinstance(result, Text):
+        return result.text
+    if isinstance(result, Value):
+        return result.value
+    if isinstance(result, Tree):
+        return tree(result.root)
+    if isinstance(result, Report):
+        return report(result)
+    if isinstance(result, Rows):
+        return list(objects(result))
+    return None

@@ -1,0 +1,228 @@
+"""``support-bundle``: what somebody who helps from afar needs to know, in one file, without secrets."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.engine import plain, registry
+from kshell.engine.arguments import parse
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Result, Rows, typed
+from kshell.errors import CommandError, KshellError, UsageError
+from kshell.json_text import to_json
+from kshell.sources.directory.files import is_inside
+from kshell.tree.image import iso
+from kshell.version import __version__
+
+if TYPE_CHECKING:
+    import zipfile
+
+    from kshell.engine.session import Session
+
+_COLUMNS = typed("file:string bytes:int64 sha256:string error:string")
+_MOST_ROWS = 20_000
+"""Rows of one answer: a bundle is read by people, and mailed."""
+_PACKAGES = (
+    "crc32c", "cramjam", "prompt-toolkit", "pygments", "pyyaml", "wcwidth", "markdown-it-py", "cryptography", "duckdb",
+    "pyarrow", "pandas", "polars", "ipython", "pyspark", "deltalake",
+)  # fmt: skip
+
+
+_IN_TROUBLE = ("--offline", "--under-min-isr", "--under-replicated", "--reassigning")
+
+
+class Content(NamedTuple):
+    """A file of the bundle: the answer of a command line, and what it tells."""
+
+    file: str
+    words: tuple[str, ...]
+    purpose: str
+
+
+CONTENTS = (
+    Content("status.json", ("status",), "the cluster on one screen"),
+    Content("health.json", ("health",), "what is wrong, and what to do next"),
+    Content("info.json", ("info",), "files, offsets, epochs, record counts and problems of the source"),
+    Content("quorum.json", ("quorum",), "leader, voters and observers of the metadata quorum"),
+    Content("features.json", ("features",), "finalized and supported feature levels"),
+    Content("controllers.json", ("controllers",), "the controllers"),
+    Content("brokers.json", ("brokers",), "the brokers, and the software that they run"),
+    Content("registrations.json", ("registrations",), "registrations, and which are stale"),
+    Content("topics.json", ("topics",), "topics, and how many of their partitions are in trouble"),
+    Content(
+        "partitions.json",
+        ("partitions", "--under-min-isr", "--under-replicated", "--reassigning"),
+        "partitions in trouble",
+    ),
+    Content("configs.json", ("configs",), "configs that are set; sensitive values are redacted"),
+    Content("log.json", ("log", "--newest-first", "--count", "1000"), "the last 1,000 records, the newest first"),
+)
+_ABOUT = """\
+Support bundle of kshell {version}, made at {time}.
+
+It says what the metadata of a Kafka cluster looks like, for somebody who was not there. It holds names (of topics,
+configs, hosts) but no secrets: passwords, keys, SCRAM credentials and sensitive configs are replaced by [redacted].
+Read it before you pass it on.
+
+{contents}
+  environment.json       kshell, Python and this machine
+  manifest.json          the source, and the size and SHA-256 of each file
+
+NAME.error.json stands in place of an answer that could not be given, and says why.
+"""
+
+
+def run(session: Session, args: Any) -> Result:
+    """Write the bundle.
+
+    Returns:
+        One row per file of the bundle; ``error`` says why an answer is missing.
+
+    Raises:
+        CommandError: the file exists, or cannot be written.
+        UsageError: with ``--show-secrets``: a bundle is made to be passed on.
+    """
+    if session.redaction.show_secrets:
+        raise UsageError("support-bundle: never holds secrets", hint="leave out --show-secrets")
+    target = os.path.realpath(os.path.expanduser(args.file))
+    _check(session, args, target)
+    rows: list[dict[str, Any]] = []
+    with _new_archive(args.file, target) as archive:
+        for content in CONTENTS:
+            rows.append(_add_answer(archive, session, content))
+        rows.append(_add(archive, "environment.json", to_json(_environment(session), 2)))
+        contents = "\n".join(f"  {content.file:<23}{content.purpose}" for content in CONTENTS)
+        about = _ABOUT.format(version=__version__, time=iso(int(time.time() * 1000)), contents=contents)
+        rows.append(_add(archive, "README.txt", about))
+        _add(archive, "manifest.json", to_json(_manifest(session, rows), 2))
+    return Rows(_COLUMNS, rows)
+
+
+def _add_answer(archive: zipfile.ZipFile, session: Session, content: Content) -> dict[str, Any]:
+    try:
+        return _add(archive, content.file, to_json(_answer(session, content.words), 2))
+    except KshellError as error:
+        name = content.file.replace(".json", ".error.json")
+        text = to_json({"error": error.message, "next": error.hint, "exitCode": error.exit_code}, 2)
+        return _add(archive, name, text) | {"error": error.message}
+
+
+def _answer(session: Session, words: tuple[str, ...]) -> dict[str, Any]:
+    """The answer of a command with its notes; of many rows the first, and how many there are beyond those."""
+    session.remarks.clear()
+    command = registry.get(words[0])
+    result = command.run(session, parse(command, list(words[1:])))
+    if isinstance(result, Rows):
+        rows = plain.objects(result)
+        value: Any = list(islice(rows, _MOST_ROWS))
+        left_out = sum(1 for _ in rows)
+    else:
+        value, left_out = plain.value(result), 0
+    return {
+        "command": " ".join(words),
+        "exitCode": result.exit_code,
+        "notes": list(session.remarks),
+        "rowsLeftOut": left_out,
+        "answer": value,
+    }
+
+
+def _add(archive: zipfile.ZipFile, name: str, text: str) -> dict[str, Any]:
+    body = (text.rstrip("\n") + "\n").encode()
+    archive.writestr(name, body)
+    return {"file": name, "bytes": len(body), "sha256": hashlib.sha256(body).hexdigest(), "error": None}
+
+
+def _environment(session: Session) -> dict[str, Any]:
+    """The program and the machine. Of environment variables only names: values may be secrets."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    packages = {}
+    for name in _PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            packages[name] = version(name)
+    return {
+        "kshell": __version__,
+        "python": sys.version,
+        "platform": platform.platform(),
+        "encoding": sys.getfilesystemencoding(),
+        "variables": sorted(name for name in os.environ if name.startswith(("KSHELL_", "KAFKA_"))),
+        "packages": packages,
+    }
+
+
+def _manifest(session: Session, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    source = session.source
+    files = [{"name": row["file"], "size": row["bytes"], "sha256": row["sha256"]} for row in rows]
+    return {
+        "source": source.name or source.path,
+        "kind": source.kind,
+        "asOf": session.until,
+        "problems": session.problems(),
+        "notes": session.notes(),
+        "files": files,
+    }
+
+
+def _check(session: Session, args: Any, target: str) -> None:
+    if any(is_inside(target, place) for place in session.protected):
+        raise CommandError(
+            f"{args.file}: is in the source's own directory, where kshell writes nothing", hint="choose another place"
+        )
+    if os.path.isdir(target):
+        raise CommandError(f"{args.file}: is a directory", hint="name a file: support-bundle bundle.zip")
+    if os.path.lexists(target) and not args.force:
+        raise CommandError(f"{args.file}: exists", hint="--force replaces it")
+
+
+@contextlib.contextmanager
+def _new_archive(typed_name: str, target: str) -> Iterator[zipfile.ZipFile]:
+    """A ZIP file beside the target, which takes its place when all is written; readable by its owner only."""
+    import zipfile
+
+    folder, name = os.path.split(target)
+    temporary = None
+    try:
+        number, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
+        with open(number, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                yield archive
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+        temporary = None
+    except OSError as error:
+        raise CommandError(f"{typed_name}: {error.strerror or error}") from None
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+COMMAND = Command(
+    name="support-bundle",
+    summary="what somebody who helps needs to know, in one ZIP file, without secrets",
+    run=run,
+    args=(Arg("file", "where the ZIP file goes"),),
+    flags=(Flag(("--force",), "replace the file if it exists"),),
+    examples=(
+        Example("support-bundle bundle.zip", "everything about this source, to attach to a ticket"),
+        Example("support-bundle before.zip --as-of 100", "the same as of an earlier moment"),
+    ),
+    description=(
+        "Holds the answers of status, health, info, quorum, features, controllers, brokers, registrations, topics and"
+        " configs, the partitions in trouble, the last 1,000 records of the log, and facts about kshell, Python and the"
+        " machine. Secrets are redacted, whatever options are given; names of topics, configs and hosts are not, so"
+        " read it before you pass it on. What cannot be answered (a damaged directory, a node that is down) does not"
+        " stop it: the file NAME.error.json says why. The file is readable by its owner only."
+    ),
+)
