@@ -55,6 +55,7 @@ LINES = (
     "acls",
     "can User:alice READ TOPIC:orders",
     "features",
+    "hash",
     "health",
     "partitions",
     "plan-restore",

@@ -1,0 +1,70 @@
+"""``hash``: one line that is the same wherever the same metadata is."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.result import Report, Result, Section
+from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError
+from kshell.tree.hash import image_hash
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+
+def run(session: Session, args: Any) -> Result:
+    """Hash the image, or a part of it.
+
+    Returns:
+        ``hash``, and the ``offset`` and ``epoch`` of the last record in the image; exit code 1 where ``--expect``
+        names another hash.
+
+    Raises:
+        CommandError: brokers are asked, which do not report all of the image.
+        NoSuchPathError: there is no such path.
+        UsageError: the path is outside ``/image``.
+    """
+    if not session.source.has_log:
+        raise CommandError(
+            "hash: brokers do not report all of the metadata",
+            hint="connect to the controllers: --bootstrap-controllers host:port",
+        )
+    hits = session.find(args.path or "/image")
+    path = hits[0][0]
+    if len(hits) > 1 or path[:1] != ("image",):
+        raise UsageError("hash: takes one path, /image or below it", hint="hash /image/topics")
+    digest = image_hash(session.image, path)
+    last = session.image.provenance
+    answer = {"hash": digest, "offset": last.offset, "epoch": last.epoch}
+    is_expected = args.expect in (None, digest)
+    return Report([Section("", "", answer)], exit_code=EXIT_OK if is_expected else EXIT_FINDING)
+
+
+def _expected(text: str) -> str:
+    digest = text if text.startswith("sha256:") else f"sha256:{text}"
+    if not re.fullmatch("sha256:[0-9a-f]{64}", digest.lower()):
+        raise ValueError("sha256: and 64 hexadecimal digits")
+    return digest.lower()
+
+
+COMMAND = Command(
+    name="hash",
+    summary="a hash of the metadata, to compare nodes, copies and moments with",
+    run=run,
+    args=(Arg("path", "only this part of /image", kind="path", arity="?"),),
+    flags=(Flag(("--expect",), "exit code 1 unless the hash is this one", metavar="HASH", convert=_expected),),
+    examples=(
+        Example("hash", "of the whole image"),
+        Example("hash /image/acls", "of the ACLs"),
+        Example("hash --as-of 100", "as of an offset: compare it with another node's"),
+    ),
+    description=(
+        "SHA-256 over one line per leaf of /image, sorted by their bytes: the path, a tab, the value as JSON with"
+        " sorted keys and without spaces, a line feed. /image/provenance is left out. Secret values are part of it;"
+        " only their hash leaves. All nodes of a cluster have the same hash at the same offset: give --as-of an offset"
+        " that both have. Where two nodes differ at an offset, `compare-logs` says in what."
+    ),
+    says_no="the hash is not the one that --expect names",
+)
