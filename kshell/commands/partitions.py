@@ -31,7 +31,7 @@ _SAID = {
 }
 _MOVING = ("addingReplicas", "removingReplicas")
 _REASSIGNING = TABLE._replace(
-    fields=tuple(one._replace(wide=False, spare=False) if one.name in _MOVING else one for one in TABLE.fields)
+    fields=tuple(one._replace(wide=False, spare=0) if one.name in _MOVING else one for one in TABLE.fields)
 )
 """The table for people who ask for reassignments."""
 

@@ -30,7 +30,7 @@ _FIELDS = (
     Field("inControlledShutdown", "boolean", "whether a broker is handing over what it leads", True),
     Field("replicas", "int32", "replicas that are placed on a broker"),
     Field("stale", "boolean", "whether nothing that runs seems to stand behind it"),
-    Field("reason", "string", "why, and what to do"),
+    Field("reason", "string", "why, and what to do", prose=True),
     Field("changed", "string", "when the log last changed it; null if only a snapshot or a node told"),
     Field("changedMs", "int64", "the same in epoch milliseconds", True),
 )

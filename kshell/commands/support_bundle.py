@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from kshell.engine.session import Session
 
-_COLUMNS = typed("file:string bytes:int64 sha256:string error:string")
+_COLUMNS = typed("file:string error:string", wide="bytes:int64 sha256:string")
 _MOST_ROWS = 20_000
 """Rows of one answer: a bundle is read by people, and mailed."""
 _PACKAGES = (

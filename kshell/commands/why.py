@@ -161,7 +161,10 @@ def _for_people(
     title: str, about: dict[str, Any], rows: list[Row], brokers: list[Row], closing: dict[str, Any]
 ) -> Report:
     """Lists of brokers as one word, what happened at the lines' ends, the sentence last."""
-    columns = (*map(Column, _PEOPLE), *(Column(name, wide=True) for name, *_ in COLUMNS if name in _WIDE))
+    columns = (
+        *(Column(name, prose=name == "what") for name in _PEOPLE),
+        *(Column(name, wide=True) for name, *_ in COLUMNS if name in _WIDE),
+    )
     events = Rows(columns, [_shown(row) for row in rows])
     return Report(
         [

@@ -29,6 +29,7 @@ FORMATS = {
     for declared in (
         Format("text", "text", between="\n"),
         Format("wide", "text", between="\n"),
+        Format("record", "record", between="\n"),
         Format("json", "json_format"),
         Format("jsonl", "json_format"),
         Format("yaml", "yaml_format", between="---\n"),

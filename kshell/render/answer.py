@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import TextIO
@@ -69,9 +70,10 @@ def unpaged(out: TextIO) -> None:
 
 
 def terminal_width(out: TextIO) -> int | None:
-    """Columns of the terminal (``COLUMNS`` wins); ``None`` when the output is no terminal: nothing is cut then."""
+    """Columns of the terminal, or ``COLUMNS`` where that is set; ``None`` for neither: then nothing is cut."""
+    columns = os.environ.get("COLUMNS", "")
     if not out.isatty():
-        return None
+        return int(columns) if columns.isascii() and columns.isdigit() and int(columns) > 0 else None
     import shutil
 
     return shutil.get_terminal_size().columns

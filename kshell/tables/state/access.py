@@ -27,12 +27,12 @@ _PERMISSION_TYPE = Enumeration(PERMISSION_TYPES.values(), NEWER_ENUM)
 _MECHANISM = Enumeration(MECHANISMS.values(), NEWER_ENUM)
 
 _ACL_FIELDS = (
-    Field("id", "string", "the entry's id, a UUID as Kafka writes it; null from brokers", spare=True),
+    Field("id", "string", "the entry's id, a UUID as Kafka writes it; null from brokers", spare=3),
     Field("resourceType", _RESOURCE_TYPE, "TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, USER"),
-    Field("resourceName", "string", "the resource's name or prefix; * for all"),
-    Field("patternType", _PATTERN_TYPE, "LITERAL or PREFIXED"),
-    Field("principal", "string", "whom it is about; User:* for everybody"),
-    Field("host", "string", "from where; * for anywhere"),
+    Field("resourceName", "string", "the resource's name or prefix; * for all", spare=-1),
+    Field("patternType", _PATTERN_TYPE, "LITERAL or PREFIXED", spare=1),
+    Field("principal", "string", "whom it is about; User:* for everybody", spare=-1),
+    Field("host", "string", "from where; * for anywhere", spare=2),
     Field("operation", _OPERATION, "READ, WRITE, …, ALL"),
     Field("permissionType", _PERMISSION_TYPE, "ALLOW or DENY"),
 )
@@ -45,8 +45,8 @@ _QUOTA_FIELDS = (
     ),
     Field("clientId", "string", "the client id, likewise"),
     Field("ip", "string", "the address, likewise"),
-    Field("key", "string", "what is limited: producer_byte_rate, …"),
-    Field("value", "float64", "the limit"),
+    Field("key", "string", "what is limited: producer_byte_rate, …", spare=-1),
+    Field("value", "float64", "the limit", spare=-1),
     Field("entity", {"*": "string"}, "the entity as Kafka has it: type -> name, null for the default", True),
     Field("name", "string", "the entity's name in the tree, below /image/clientQuotas", True),
 )
