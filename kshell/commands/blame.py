@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import Any
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
@@ -123,6 +123,7 @@ def _line(row: Row) -> str:
 
 COMMAND = Command(
     name="blame",
+    task=Task.PAST,
     summary="for each field, the record that last changed it",
     run=run,
     args=(Arg("path", "a leaf, or a directory with every leaf below it", kind="path"),),

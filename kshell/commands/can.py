@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Section
 from kshell.errors import EXIT_FINDING, EXIT_OK, SourceError, UsageError, did_you_mean
 from kshell.metadata.authorizer import (
@@ -218,6 +218,7 @@ def _hosts(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="can",
+    task=Task.ACCESS,
     summary="whether a principal may do something with a resource, and which rule says so",
     run=run,
     args=(

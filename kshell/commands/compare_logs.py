@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section
 from kshell.engine.walk import one_line
@@ -328,6 +328,7 @@ def _page(rows: list[dict[str, Any]], found: Agreement) -> Report:
 
 COMMAND = Command(
     name="compare-logs",
+    task=Task.LOG,
     summary="whether copies of the metadata log from several nodes agree, and where they part",
     run=run,
     args=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.predicates import code_of
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.errors import EXIT_OK, UsageError, did_you_mean
@@ -161,6 +161,7 @@ def _complete(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="compat",
+    task=Task.PROBLEMS,
     summary="what the cluster can do, and which node is in the way",
     run=run,
     args=(Arg("feature", "a feature or a KIP; all that are known when absent", arity="?", complete=_complete),),

@@ -8,7 +8,7 @@ from typing import Any
 
 from kshell.cluster.snapshot_slips import sentences, slips_between
 from kshell.commands.as_of import complete_point
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Difference, Page, Result, Row, Rows, Text, Value
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
@@ -175,6 +175,7 @@ def _complete(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="diff",
+    task=Task.PAST,
     summary="what changed between two points, or between two sources",
     run=run,
     args=(

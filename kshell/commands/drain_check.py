@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Result
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError
 from kshell.metadata.image import Image
@@ -105,6 +105,7 @@ def complete_broker(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="drain-check",
+    task=Task.PROBLEMS,
     summary="what would lose its last in-sync replica, or fall under min ISR, without a broker",
     run=run,
     args=(Arg("broker", "ids of the brokers that are to go, all at once", arity="+", complete=complete_broker),),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows, TextRows
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
@@ -84,6 +84,7 @@ def _complete_snapshot(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="dump",
+    task=Task.LOG,
     summary="the records of the log, or of a snapshot",
     run=run,
     flags=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.predicates import code_of
 from kshell.engine.result import Result, Row, Rows
 from kshell.errors import EXIT_OK, UsageError
@@ -260,6 +260,7 @@ def _complete_what(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="features",
+    task=Task.CLUSTER,
     summary="finalized features, what brokers and controllers support, and whether levels can be raised or lowered",
     run=run,
     args=(Arg("what", "map: which release brought which level", arity="?", complete=_complete_what),),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.errors import DataError
@@ -114,6 +114,7 @@ def _line(row: Row) -> str:
 
 COMMAND = Command(
     name="follow",
+    task=Task.PAST,
     summary="the records that are committed, as they come",
     run=run,
     args=(Arg("path", "only what concerns this part of the tree", kind="path", arity="?"),),

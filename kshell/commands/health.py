@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.cluster.health import state_of
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Column, Page, Report, Result, Row, Rows, Section, Text, Toned
 from kshell.errors import EXIT_FINDING, EXIT_OK
 from kshell.metadata.health.check import ERROR, LEVELS, Check, Finding, checks
@@ -121,6 +121,7 @@ def _described() -> str:
 
 COMMAND = Command(
     name="health",
+    task=Task.PROBLEMS,
     summary="what is wrong with the cluster or could become so, the worst first, with what to do next",
     run=run,
     flags=(

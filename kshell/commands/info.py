@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from kshell.cluster.snapshot_slips import Slip, slips
-from kshell.engine.declaration import Command, Example
+from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, typed
 from kshell.engine.session import Session
 from kshell.errors import EXIT_DATA, EXIT_OK, DataError
@@ -333,6 +333,7 @@ def _commit(session: Session, snapshots: list[SnapshotSurvey], log: dict[str, An
 
 COMMAND = Command(
     name="info",
+    task=Task.LOG,
     summary="files, offsets, epochs, record counts, quorum and problems of the source",
     run=run,
     examples=(

@@ -8,7 +8,7 @@ from typing import Any
 
 from kshell.commands.as_of import complete_point
 from kshell.engine.arguments import count, regex
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
@@ -149,6 +149,7 @@ def _line(row: Row) -> str:
 
 COMMAND = Command(
     name="log",
+    task=Task.PAST,
     summary="the records that touched a part of the tree",
     run=run,
     args=(Arg("path", "only what concerns this part of the tree", kind="path", arity="?"),),

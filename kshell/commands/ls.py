@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.metadata.partial import is_told
@@ -87,6 +87,7 @@ def _written(origin: Origin | None) -> dict[str, Any]:
 
 COMMAND = Command(
     name="ls",
+    task=Task.TREE,
     summary="list directories of the tree",
     run=run,
     args=(Arg("path", "what to list; the working directory when absent", kind="path", arity="*"),),

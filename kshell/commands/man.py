@@ -153,7 +153,7 @@ def run(session: Session, args: Any) -> Result:
 
     if args.command not in PAGES:
         raise unknown(args.command)
-    return Text(PAGES[args.command](), markdown=True)
+    return Text(PAGES[args.command].text(), markdown=True)
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.shell_words import command_line, option, quote
 from kshell.metadata.families.configs import Resource, resource_segment
@@ -291,6 +291,7 @@ class _Script:
 
 COMMAND = Command(
     name="plan-restore",
+    task=Task.PROGRAMS,
     summary="print the commands that would recreate topics, configs, quotas and ACLs",
     run=run,
     flags=(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.broker_load import loads
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result
 from kshell.metadata.feature_levels import CONTROLLERS_UNREGISTER, METADATA_VERSION
 from kshell.metadata.image import Image
@@ -104,6 +104,7 @@ def _changed(entry: Entry[Any]) -> dict[str, Any]:
 
 COMMAND = Command(
     name="registrations",
+    task=Task.PROBLEMS,
     summary="the registrations of brokers and controllers, and which of them are stale",
     run=run,
     flags=(Flag(("--stale",), "only those that nothing which runs seems to stand behind"), *row_flags(_FIELDS)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Report, Result, Section
 from kshell.engine.session import Session
 from kshell.engine.walk import kind
@@ -75,6 +75,7 @@ def _in_snapshot(session: Session, origin: Origin) -> dict[str, Any]:
 
 COMMAND = Command(
     name="stat",
+    task=Task.TREE,
     summary="where nodes come from: the record, offset, epoch and time that last wrote them",
     run=run,
     args=(Arg("path", "leaves or directories", kind="path", arity="+"),),

@@ -11,7 +11,7 @@ from kshell.cluster.health import state_of
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
 from kshell.commands.health import level_of
-from kshell.engine.declaration import Command, Example
+from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Report, Result, Rows, Section, Toned, typed
 from kshell.errors import NodeError
 from kshell.metadata.feature_levels import KRAFT_VERSION, METADATA_VERSION, level_name
@@ -162,6 +162,7 @@ def _for_people(problems: list[dict[str, Any]]) -> Section:
 
 COMMAND = Command(
     name="status",
+    task=Task.PROBLEMS,
     summary="the cluster on one screen: ids, versions, quorum, counts and problems",
     run=run,
     flags=(MIN_ISR_DEFAULT,),

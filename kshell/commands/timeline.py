@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
 from kshell.commands.why import since, until
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Drawing, Result, Row, Rows, typed
 from kshell.errors import CommandError, UsageError
 from kshell.history.plot import Lane, Span, draw
@@ -155,6 +155,7 @@ def _is_plain() -> bool:
 
 COMMAND = Command(
     name="timeline",
+    task=Task.PAST,
     summary="leadership and ISR size over time, drawn",
     run=run,
     args=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, Toned, typed
 from kshell.errors import EXIT_OK, CommandError
 from kshell.history.explain import COLUMNS, broker_status, event_rows, everyone, ids, sentence, trailing
@@ -36,7 +36,7 @@ def run(session: Session, args: Any) -> Result:
     """Events, state, the replicas' brokers, and a sentence. Raises KshellError."""
     then = until(session, args.until)
     story = story_of(then, "why")
-    topic, number = one_partition(then, story, args.partition)
+    topic, number = one_partition(then, story, _partition(args))
     topic_id = story.topic_id(topic)
     if topic_id is None:
         raise CommandError(f"{topic}: no such topic")  # one_partition has seen it
@@ -71,6 +71,10 @@ def run(session: Session, args: Any) -> Result:
         session.remarks += then.problems()
         result.exit_code = then.exit_code() if then.is_loaded else EXIT_OK
     return result
+
+
+def _partition(args: Any) -> str:
+    return args.partition if args.number is None else f"{args.partition}/{args.number}"
 
 
 def until(session: Session, point: str | None) -> Session:
@@ -189,9 +193,13 @@ def _shown(row: Row) -> Row:
 
 COMMAND = Command(
     name="why",
+    task=Task.PROBLEMS,
     summary="how a partition came to its leader, or to none: its story, its brokers, and a sentence",
     run=run,
-    args=(Arg("partition", "TOPIC-PARTITION (orders-3, orders/3, or a path)", complete=complete_partition),),
+    args=(
+        Arg("partition", "TOPIC-PARTITION (orders-3, orders/3, or a path)", complete=complete_partition),
+        Arg("number", "the partition's number, where the topic stands alone (orders 3)", arity="?"),
+    ),
     flags=(
         Flag(("--since",), "events from that point on", metavar="POINT", complete=complete_point, dashed=True),
         Flag(("--until",), "the story up to that point", metavar="POINT", complete=complete_point, dashed=True),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from kshell.engine.execution import Call
+from kshell.engine.formats import FORMATS
 from kshell.engine.result import Frames, Many, Nothing, Result, Rows
 from kshell.errors import EXIT_OK, KshellError
 from kshell.render.color import use_color
@@ -35,9 +36,10 @@ def show_answer(call: Call, result: Result, complain: Callable[[KshellError], No
     shape, line = call.shape, call.line
     if isinstance(result, Rows) and result.live:
         unpaged(out)
+    fmt = shape.output or "text"
     written = emit(
-        result,
-        shape.output or "text",
+        localized(result, fmt, shape.timezone),
+        fmt,
         stdout=out,
         target=line.target,
         append=line.append,
@@ -60,6 +62,15 @@ def _print_parts(many: Many, complain: Callable[[KshellError], None], out: TextI
         elif part.call is not None and part.result is not None:
             code = max(code, show_answer(part.call, part.result, complain, out))
     return max(code, many.exit_code)
+
+
+def localized(result: Result, fmt: str, timezone: str | None) -> Result:
+    """The answer with its times in the user's zone, where a zone is set and the format is made to be read."""
+    if timezone is None or fmt not in FORMATS or not FORMATS[fmt].is_text:
+        return result
+    from kshell.engine.zones import in_zone  # late: few users set one
+
+    return in_zone(result, timezone)
 
 
 def unpaged(out: TextIO) -> None:

@@ -112,7 +112,7 @@ class Repl:
             self._session.history.append(line)
 
     def _greet(self) -> None:
-        title, keys = f"kshell {__version__} on ", " · help · Tab completes · Ctrl-D leaves"
+        title, keys = f"kshell {__version__} on ", " · try status, health, help · Ctrl-D leaves"
         room = shutil.get_terminal_size().columns - width_of(title + keys)
         name = clean(self._session.source.name)
         # With little room, the name matters more than the keys.

@@ -9,7 +9,7 @@ import traceback
 from typing import TextIO, cast
 
 from kshell.engine.completion import resolve
-from kshell.engine.execution import Call, Engine, prepare
+from kshell.engine.execution import Call, Engine, prepare, run_commands
 from kshell.engine.language import words as words_in
 from kshell.engine.result import Exit
 from kshell.engine.session import Session
@@ -36,18 +36,22 @@ class Lines:
         self.status = EXIT_OK
 
     def run(self, line: str) -> None:
-        """Runs one line. Raises Exit when it asks to leave, or nobody reads the answers any more."""
+        """Run the commands of a line. Raises Exit when one asks to leave, or nobody reads the answers any more."""
+        if line.strip():
+            self.status = run_commands(line, self._command)
+
+    def _command(self, line: str) -> int:
         try:
-            self.status = self._run(line)
+            return self._run(line)
         except KshellError as error:
             self.complain(error, line)
-            self.status = error.exit_code
+            return error.exit_code
         except PagerQuit:
-            self.status = EXIT_OK
+            return EXIT_OK
         except KeyboardInterrupt:
             self._meter.clear()
             self.write("\ninterrupted" if sys.stderr.isatty() else "interrupted", "hint")
-            self.status = EXIT_INTERRUPTED
+            return EXIT_INTERRUPTED
         except OutputClosed:
             raise Exit(EXIT_OK) from None
         except Exit:
@@ -56,7 +60,7 @@ class Lines:
             # A fault of ours must not take the shell away from somebody who needs it.
             self._meter.clear()
             self.write(f"{traceback.format_exc()}kshell: this is a fault of kshell, please report it", "error")
-            self.status = EXIT_USAGE
+            return EXIT_USAGE
         finally:
             self._meter.clear()
 

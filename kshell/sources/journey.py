@@ -80,7 +80,7 @@ class Journey:
         if self.past is not None and self.past.is_recorded and self.source.has_log:
             from kshell.sources.points import parse_point
 
-            moment = parse_point(point)
+            moment = parse_point(point, from_end=True)
             found = None if moment.time_ms is None else self.past.offset_by(moment.time_ms, self.progress)
             if found is not None:
                 return found

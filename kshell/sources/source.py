@@ -16,7 +16,7 @@ from kshell.sources.directory.snapshot import SnapshotFacts
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
-    from kshell.sources.points import Since
+    from kshell.sources.points import Point, Since
 
 
 class Loaded(NamedTuple):
@@ -76,19 +76,28 @@ class Source(ABC):
 
     def offset_of(self, point: str) -> int | None:
         """The offset that ``point`` means; ``None`` for now. Raises UsageError, DataError."""
-        from kshell.sources.points import offset_at, parse_point  # late: few lines name a point
+        from kshell.sources.points import offset_at  # late: few lines name a point
 
-        moment = parse_point(point)
+        moment = self._point(point)
         return offset_at(self.listing(whole=True), moment.time_ms) if moment.time_ms is not None else moment.offset
 
     def since(self, point: str) -> Since | None:
         """The first record that is not from before ``point``; ``None`` for now. Raises UsageError, DataError."""
-        from kshell.sources.points import Since, first_offset_since, parse_point
+        from kshell.sources.points import Since, first_offset_since
 
-        moment = parse_point(point)
+        moment = self._point(point)
         if moment.time_ms is not None:
             return Since(first_offset_since(self.listing(whole=True), moment.time_ms), moment.time_ms)
         return None if moment.offset is None else Since(moment.offset)
+
+    def _point(self, text: str) -> Point:
+        """A point; one that counts from the last record's time becomes a time."""
+        from kshell.sources.points import Point, end_time, parse_point
+
+        point = parse_point(text, from_end=True)
+        if point.before_end_ms is None:
+            return point
+        return Point(time_ms=end_time(self.listing(whole=True)) - point.before_end_ms)
 
     def quorum(self, loaded: Loaded) -> dict[str, Any]:
         """``/quorum`` as nested facts: (type, value, origin) or a dictionary of them."""

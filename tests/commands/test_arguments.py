@@ -174,7 +174,7 @@ def test_own_options_are_proposed() -> None:
         parse_options("kshell", OWN, ["--direktory", "x"])
     assert raised.value.hint == "did you mean --directory?"
     with pytest.raises(UsageError) as raised:
-        parse_options("kshell", OWN, ["--zzz"])
+        parse_options("kshell", OWN, ["--qqqqqq"])
     assert raised.value.hint == "`kshell --help` lists the options"
 
 

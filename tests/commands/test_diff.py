@@ -262,7 +262,7 @@ def test_a_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: Sess
         ("diff 160 now /quorum", UsageError),
         ("diff 160 now /image/*", UsageError),
         ("diff 160 now /image/topics/byName/nosuch", NoSuchPathError),
-        ("diff yesterday now", UsageError),
+        ("diff someday now", UsageError),
         ("diff @nosuch now", UsageError),
         ("diff no/such now", UsageError),
         ("diff 160", UsageError),
