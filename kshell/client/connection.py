@@ -107,18 +107,18 @@ class SocketTransport:
     def _exactly(self, size: int, deadline: float) -> bytes:
         buffer = bytearray(size)
         view = memoryview(buffer)
-        done = 0
-        while done < size:
+        received = 0
+        while received < size:
             try:
                 self._socket.settimeout(seconds_left(deadline))
-                got = self._socket.recv_into(view[done:])
+                got = self._socket.recv_into(view[received:])
             except OSError as error:
                 raise self._failed(error) from None
             if not got:
                 self.close()
-                where = f"after {done} of {size} bytes" if done or self._answered else "before it answered"
+                where = f"after {received} of {size} bytes" if received or self._answered else "before it answered"
                 raise ConnectError(self.node, f"the peer closed the connection {where}")
-            done += got
+            received += got
         return bytes(buffer)
 
     def _failed(self, error: OSError) -> NodeError:
@@ -137,10 +137,10 @@ class SocketTransport:
 
 def seconds_left(deadline: float) -> float:
     """The time to a deadline. Raises TimeoutError when there is none."""
-    left = deadline - time.monotonic()
-    if left <= 0:
+    remaining = deadline - time.monotonic()
+    if remaining <= 0:
         raise TimeoutError
-    return left
+    return remaining
 
 
 def open_socket(host: str, port: int, deadline: float) -> socket.socket:
@@ -258,20 +258,20 @@ def versions_of(body: Mapping[str, Any]) -> NodeVersions:
 
 
 def choose_version(
-    api: Api, node: str, known: NodeVersions, excluded: Mapping[str, frozenset[int]], needed: Versions | None = None
+    api: Api, node: str, offered: NodeVersions, excluded: Mapping[str, frozenset[int]], accepted: Versions | None = None
 ) -> int:
-    """The highest version that the node offers, kshell knows, ``needed`` allows and nobody excluded.
+    """The highest version that the node offers, kshell knows, ``accepted`` allows and nobody excluded.
 
     Raises UnsupportedVersionError, which says what both sides have.
     """
     ours = api.versions
-    low, high = known.ranges.get(api.key, (0, -1))
+    low, high = offered.ranges.get(api.key, (0, -1))
     banned = excluded.get(api.name, frozenset())
     for version in range(min(high, ours.high if ours.high is not None else high), max(low, ours.low) - 1, -1):
-        if version not in banned and (needed is None or version in needed):
+        if version not in banned and (accepted is None or version in accepted):
             return version
     theirs = f"the node offers {low}-{high}" if low <= high else "the node does not offer it"
-    mine = f"kshell knows {ours}" + (f" and needs {needed}" if needed else "")
+    mine = f"kshell knows {ours}" + (f" and needs {accepted}" if accepted else "")
     left_out = f", without {', '.join(map(str, sorted(banned)))} (api.versions.exclude)" if banned else ""
     hint = "`api-versions` shows what each node offers"
     raise UnsupportedVersionError(node, f"UnsupportedVersion: {theirs}, {mine}{left_out}", api=api.name, hint=hint)
@@ -322,11 +322,11 @@ class Connection:
         return min(_PATIENCE, self.timeout)
 
     def request(
-        self, api: Api, message: Message, *, needed: Versions | None = None, timeout: float | None = None
+        self, api: Api, message: Message, *, accepted: Versions | None = None, timeout: float | None = None
     ) -> Answer:
-        """Asks with the highest common version (of those ``needed``). Raises NodeError."""
+        """Ask with the highest common version, of those that are ``accepted``. Raises NodeError."""
         api = self.api(api)
-        version = choose_version(api, self.node, self.versions, self.excluded, needed)
+        version = choose_version(api, self.node, self.versions, self.excluded, accepted)
         return Answer(version, self.exchange(api, version, message, timeout=timeout))
 
     def api(self, api: Api) -> Api:

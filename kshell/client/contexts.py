@@ -91,7 +91,7 @@ def load(environment: Mapping[str, str]) -> Contexts:
 
 
 def _loaded(path: str, stored: Mapping[str, Any]) -> Contexts:
-    made = Contexts(path)
+    contexts = Contexts(path)
     if not isinstance(stored.get("contexts"), dict):
         raise own_files.damaged(path, _HOLDS, _MOVE)
     for name, fields in stored["contexts"].items():
@@ -100,15 +100,15 @@ def _loaded(path: str, stored: Mapping[str, Any]) -> Contexts:
         ):
             raise own_files.damaged(path, _HOLDS, _MOVE)
         kind = next((kind for kind in _KINDS if fields.get(_KEYS[kind])), None)
-        made.named[name] = Context(name, kind, fields[_KEYS[kind]] if kind else None, fields.get("config"))
+        contexts.named[name] = Context(name, kind, fields[_KEYS[kind]] if kind else None, fields.get("config"))
     current = stored.get("current")
-    made.current = current if current in made.named else None
-    return made
+    contexts.current = current if current in contexts.named else None
+    return contexts
 
 
 def _stored(context: Context) -> dict[str, str]:
-    found = {_KEYS[context.kind]: context.value or ""} if context.kind else {}
-    return found | ({"config": context.config} if context.config else {})
+    fields = {_KEYS[context.kind]: context.value or ""} if context.kind else {}
+    return fields | ({"config": context.config} if context.config else {})
 
 
 def described(context: Context) -> dict[str, str | None]:

@@ -114,15 +114,15 @@ def fetch(
     version, body = connection.request(FETCH, message, timeout=timeout)
     if body["errorCode"]:
         raise failure(connection.node, body["errorCode"], FETCH.name)
-    found = _only_partition(connection, body["responses"], FETCH.name)
-    diverging, snapshot = found.get("divergingEpoch"), found.get("snapshotId")
+    partition = _only_partition(connection, body["responses"], FETCH.name)
+    diverging, snapshot = partition.get("divergingEpoch"), partition.get("snapshotId")
     return Fetched(
-        _quorum_state(connection, found, body),
-        found["highWatermark"],
-        found["logStartOffset"],
+        _quorum_state(connection, partition, body),
+        partition["highWatermark"],
+        partition["logStartOffset"],
         (diverging["epoch"], diverging["endOffset"]) if diverging and diverging["epoch"] >= 0 else None,
         _snapshot_id(connection, snapshot) if snapshot and snapshot["endOffset"] >= 0 else None,
-        found["records"] or b"",
+        partition["records"] or b"",
         version,
     )
 
@@ -163,10 +163,10 @@ def fetch_snapshot(
     _, body = connection.request(FETCH_SNAPSHOT, message, timeout=timeout)
     if body["errorCode"]:
         raise failure(connection.node, body["errorCode"], FETCH_SNAPSHOT.name)
-    found = _only_partition(connection, body["topics"], FETCH_SNAPSHOT.name)
-    named = SnapshotId(found["snapshotId"]["endOffset"], found["snapshotId"]["epoch"])
-    answered = _quorum_state(connection, found, body)
-    return Piece(answered, named, found["size"], found["position"], found["unalignedRecords"])
+    partition = _only_partition(connection, body["topics"], FETCH_SNAPSHOT.name)
+    named = SnapshotId(partition["snapshotId"]["endOffset"], partition["snapshotId"]["epoch"])
+    answered = _quorum_state(connection, partition, body)
+    return Piece(answered, named, partition["size"], partition["position"], partition["unalignedRecords"])
 
 
 def _only_partition(connection: Connection, topics: list[dict[str, Any]], api: str) -> dict[str, Any]:
@@ -175,14 +175,14 @@ def _only_partition(connection: Connection, topics: list[dict[str, Any]], api: s
         connection.close()
         reason = f"the answer holds {len(partitions)} partitions, one was asked for"
         raise ProtocolError(connection.node, reason, api=api)
-    found: dict[str, Any] = partitions[0]
-    return found
+    only: dict[str, Any] = partitions[0]
+    return only
 
 
-def _quorum_state(connection: Connection, found: dict[str, Any], body: dict[str, Any]) -> QuorumState:
-    leader = found.get("currentLeader") or {"leaderId": -1, "leaderEpoch": -1}
+def _quorum_state(connection: Connection, partition: dict[str, Any], body: dict[str, Any]) -> QuorumState:
+    leader = partition.get("currentLeader") or {"leaderId": -1, "leaderEpoch": -1}
     endpoints = {point["nodeId"]: (point["host"], point["port"]) for point in body.get("nodeEndpoints", ())}
-    return QuorumState(connection.node, found["errorCode"], leader["leaderId"], leader["leaderEpoch"], endpoints)
+    return QuorumState(connection.node, partition["errorCode"], leader["leaderId"], leader["leaderEpoch"], endpoints)
 
 
 # --- finding the leader -----------------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ class _Search:
         self._round = _Round()
 
     @property
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Seconds to the deadline."""
         return max(self._deadline - time.monotonic(), 0.0)
 
@@ -270,32 +270,34 @@ class _Search:
         """Asks every address, and again once the epoch is known. Raises NodeError for what waiting does not mend."""
         before, self._round = self._round, _Round()
         leader = self._ask_all(self._round)
-        if leader is None and not self._left and (before.claims or before.failure):
+        if leader is None and not self._seconds_left and (before.claims or before.failure):
             self._round = before  # the deadline cut this one short: the one before says more
         return leader
 
     def _ask_all(self, current: _Round) -> Leader | None:
         try:
-            self._nodes.any(timeout=self._left)
+            self._nodes.any(timeout=self._seconds_left)
         except (ConnectError, SourceTimeoutError) as error:
             current.failure = error
             return None
         times: Counter[Address] = Counter()
-        asked: set[tuple[Address, int]] = set()
+        tried: set[tuple[Address, int]] = set()
         most = _MOST_TIMES * len(self._nodes.bootstrap) + _MOST_NEW
         waiting = self._addresses()
-        while waiting and len(asked) < most and (self._left or not asked):
+        while waiting and len(tried) < most and (self._seconds_left or not tried):
             address, epoch = waiting.pop(0), self._epoch
-            if (address, epoch) in asked or times[address] == _MOST_TIMES:
+            if (address, epoch) in tried or times[address] == _MOST_TIMES:
                 continue
-            asked.add((address, epoch))
+            tried.add((address, epoch))
             times[address] += 1
             current.claims.pop(address, None)
             try:
                 answer = self._ask(address, epoch)
             except (ConnectError, SourceTimeoutError) as error:
                 current.silent.append(name_of(*address))
-                if self._left or not (current.claims or current.failure):  # what the deadline cut short is no news
+                if self._seconds_left or not (
+                    current.claims or current.failure
+                ):  # what the deadline cut short is no news
                     current.failure = error
                 continue
             except ServerError as error:
@@ -316,8 +318,8 @@ class _Search:
         return None
 
     def _ask(self, address: Address, epoch: int) -> QuorumState:
-        connection = self._nodes.at(address, timeout=self._left)
-        timeout = min(connection.patience, self._left)
+        connection = self._nodes.at(address, timeout=self._seconds_left)
+        timeout = min(connection.patience, self._seconds_left)
         position, cluster_id = Position(epoch), self._nodes.cluster_id
         return fetch(connection, position, cluster_id, max_bytes=_SMALL, timeout=timeout).quorum
 

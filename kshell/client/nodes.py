@@ -99,10 +99,10 @@ class Nodes:
             timeout: seconds for all of it, where that is less than ``socket.connection.setup.timeout.ms`` allows.
         """
         deadline = time.monotonic() + timeout
-        connection = connect(*address, self.settings, timeout=_left(deadline, self.settings.connect_timeout))
+        connection = connect(*address, self.settings, timeout=_seconds_left(deadline, self.settings.connect_timeout))
         self.was_reached = True
         try:
-            self._admit(connection, _left(deadline, connection.patience))
+            self._admit(connection, _seconds_left(deadline, connection.patience))
         except BaseException:
             connection.close()
             raise
@@ -110,38 +110,38 @@ class Nodes:
 
     def at(self, address: Address, *, timeout: float = inf) -> Connection:
         """The connection to an address, kept for later; ``timeout`` as in :meth:`dial`. Raises NodeError."""
-        kept = self._kept(address)
-        if kept is not None:
-            return kept
+        connection = self._pooled(address)
+        if connection is not None:
+            return connection
         try:
-            made = self.dial(address, timeout=timeout)  # without the lock: close() must not wait for it
+            dialed = self.dial(address, timeout=timeout)  # without the lock: close() must not wait for it
         except SourceTimeoutError:
             self._silent.add(address)
             raise
         self._silent.discard(address)
         try:
-            kept = self._kept(address, made) or made
+            connection = self._pooled(address, dialed) or dialed
         except ConnectError:
-            made.close()
+            dialed.close()
             raise
-        if kept is not made:
-            made.close()  # another thread was faster
-        return kept
+        if connection is not dialed:
+            dialed.close()  # another thread was faster
+        return connection
 
-    def _kept(self, address: Address, made: Connection | None = None) -> Connection | None:
-        """The open connection to an address, or else ``made``, which is kept then. Raises ConnectError once closed."""
+    def _pooled(self, address: Address, dialed: Connection | None = None) -> Connection | None:
+        """The open connection to an address, else ``dialed``, now pooled. Raises ConnectError once closed."""
         with self._lock:
             if self._is_closed:
                 raise ConnectError(name_of(*address), "closed meanwhile")
-            kept = self._open.get(address)
-            if kept is not None and kept.is_usable():
-                return kept
-            if made is not None:
+            pooled = self._open.get(address)
+            if pooled is not None and pooled.is_usable():
+                return pooled
+            if dialed is not None:
                 self._open.pop(address, None)
-                self._open[address] = made
+                self._open[address] = dialed
                 while len(self._open) > _MOST_OPEN:
                     self._open.pop(next(iter(self._open))).close()
-            return made
+            return dialed
 
     def any(self, *, timeout: float = inf) -> Connection:
         """A connection to the first node that can be reached; ``timeout`` is in seconds.
@@ -149,14 +149,14 @@ class Nodes:
         Raises NodeError when none can.
         """
         with self._lock:
-            kept = list(self._open.values())
-        usable = next((connection for connection in kept if connection.is_usable()), None)
+            connections = list(self._open.values())
+        usable = next((connection for connection in connections if connection.is_usable()), None)
         if usable is not None:
             return usable
         deadline = time.monotonic() + timeout
 
         def attempt(address: Address) -> Connection:
-            return self.at(address, timeout=_left(deadline))
+            return self.at(address, timeout=_seconds_left(deadline))
 
         return first_success([partial(attempt, address) for address in self.addresses()], unreachable)
 
@@ -169,27 +169,27 @@ class Nodes:
         """
         deadline = time.monotonic() + timeout
         failures: list[NodeError] = []
-        found = False
+        any_reachable = False
         for address in self.addresses():
             try:
-                connection = self.at(address, timeout=_left(deadline))
+                connection = self.at(address, timeout=_seconds_left(deadline))
             except (ConnectError, SourceTimeoutError) as error:
                 failures.append(error)
                 continue
-            found = True
+            any_reachable = True
             yield connection
-        if not found:
+        if not any_reachable:
             raise unreachable(failures)
 
     def addresses(self) -> list[Address]:
         """Every address that is known: those given first, but those of nodes that were silent last."""
-        known = tuple(self.known.values())  # at once: another thread may learn of nodes
-        found = dict.fromkeys([*self.bootstrap, *(node.address for node in known)])
-        return sorted(found, key=self._rank)
+        nodes = tuple(self.known.values())  # at once: another thread may learn of nodes
+        addresses = dict.fromkeys([*self.bootstrap, *(node.address for node in nodes)])
+        return sorted(addresses, key=self._rank)
 
     def _rank(self, address: Address) -> int:
-        kept = self._open.get(address)
-        return 0 if kept is not None and kept.is_open else 2 if address in self._silent else 1
+        connection = self._open.get(address)
+        return 0 if connection is not None and connection.is_open else 2 if address in self._silent else 1
 
     def close(self) -> None:
         """Closes every connection that was kept; none is made any more."""
@@ -205,12 +205,12 @@ class Nodes:
         """The connection to the node with that id. Raises NodeError; ConnectError names the ids that are known."""
         if node_id not in self.known:
             self.describe(self.any())
-        found = self.known.get(node_id)
-        if found is None:
+        node = self.known.get(node_id)
+        if node is None:
             there = ", ".join(map(str, sorted(self.known))) or "none"
             reason = f"no {self.kind} with this id is known"
             raise ConnectError(f"node {node_id}", reason, hint=f"known {self.kind}s: {there}")
-        return self.at(found.address)
+        return self.at(node.address)
 
     def learn(self, node: Node) -> None:
         """Adds a node that an answer named in passing. Of too many the ones that were named first are forgotten."""
@@ -235,9 +235,9 @@ class Nodes:
         self._pin(connection, body["clusterId"])
         if self.kind == CONTROLLER:
             self.controller_id = body["controllerId"]
-        told = [Node(n["brokerId"], (n["host"], n["port"]), n["rack"], n.get("isFenced")) for n in body["brokers"]]
-        if told:
-            self.known = {node.id: node for node in told}  # who left is forgotten
+        nodes = [Node(n["brokerId"], (n["host"], n["port"]), n["rack"], n.get("isFenced")) for n in body["brokers"]]
+        if nodes:
+            self.known = {node.id: node for node in nodes}  # who left is forgotten
         return body
 
     def _described(self, connection: Connection, fenced: bool, timeout: float | None) -> Message | None:
@@ -246,8 +246,8 @@ class Nodes:
         if not connection.offers(DESCRIBE_CLUSTER, 0 if self.kind == BROKER else 1):
             return None
         wanted = {"endpointType": _ENDPOINT_TYPES[self.kind], "includeFencedBrokers": fenced}
-        needed = None if self.kind == BROKER else _WITH_TYPE
-        body = connection.request(DESCRIBE_CLUSTER, wanted, needed=needed, timeout=timeout).body
+        accepted = None if self.kind == BROKER else _WITH_TYPE
+        body = connection.request(DESCRIBE_CLUSTER, wanted, accepted=accepted, timeout=timeout).body
         code = body["errorCode"]
         if code in (codes.MISMATCHED_ENDPOINT_TYPE, codes.UNSUPPORTED_ENDPOINT_TYPE):
             raise self._wrong_kind(connection)
@@ -290,7 +290,7 @@ class Nodes:
         return WrongEndpointError(connection.node, reason, hint=hint)
 
 
-def _left(deadline: float, most: float = inf) -> float:
+def _seconds_left(deadline: float, most: float = inf) -> float:
     """The seconds to ``deadline``, ``most`` at the most."""
     return min(most, max(deadline - time.monotonic(), 0.0))
 
@@ -337,11 +337,11 @@ def drafted_metadata(
         "allowAutoTopicCreation": False,  # the default on the wire is true, and controllers refuse it
         "directToKRaftControllerQuorum": direct,
     }
-    body = connection.request(METADATA, wanted, needed=_DIRECT if direct else None, timeout=timeout).body
+    body = connection.request(METADATA, wanted, accepted=_DIRECT if direct else None, timeout=timeout).body
     if bool(body.get("fromKRaftController")) != direct:
-        meant, other = (CONTROLLER, BROKER) if direct else (BROKER, CONTROLLER)
-        reason = f"this is a {other}, and {_FLAGS[meant]} takes {meant}s"
-        hint = f"use {_FLAGS[other]} for it, or turn off the dialect {KIP_919_DRAFT} where no node speaks it"
+        meant, actual = (CONTROLLER, BROKER) if direct else (BROKER, CONTROLLER)
+        reason = f"this is a {actual}, and {_FLAGS[meant]} takes {meant}s"
+        hint = f"use {_FLAGS[actual]} for it, or turn off the dialect {KIP_919_DRAFT} where no node speaks it"
         raise WrongEndpointError(connection.node, reason, api=METADATA.name, hint=hint)
     for topic in body["topics"]:
         if topic["name"] == TOPIC and topic["errorCode"]:

@@ -37,8 +37,8 @@ def ask(nodes: Nodes, api: Api, message: Message, needed: Versions | None = None
     failure: NodeError | None = None
     while True:
         try:
-            connection = nodes.any(timeout=backoff.left)
-            told = ask_at(connection, api, message, needed, timeout=min(connection.timeout, backoff.left))
+            connection = nodes.any(timeout=backoff.seconds_left)
+            told = ask_at(connection, api, message, needed, timeout=min(connection.timeout, backoff.seconds_left))
             code = told.body.get("errorCode", 0)
             if not code:
                 return told
@@ -46,7 +46,7 @@ def ask(nodes: Nodes, api: Api, message: Message, needed: Versions | None = None
             if not is_retriable(code):
                 raise failure
         except (ConnectError, SourceTimeoutError) as error:
-            if failure is None or backoff.left:  # what the deadline cut short is no news
+            if failure is None or backoff.seconds_left:  # what the deadline cut short is no news
                 failure = error
         if backoff.is_over:
             raise failure
@@ -57,10 +57,10 @@ def ask_at(
     connection: Connection,
     api: Api,
     message: Message,
-    needed: Versions | None = None,
+    accepted: Versions | None = None,
     *,
     timeout: float | None = None,
 ) -> Told:
     """What one node answers, its error code included. Raises NodeError."""
-    answer = connection.request(api, message, needed=needed, timeout=timeout)
+    answer = connection.request(api, message, accepted=accepted, timeout=timeout)
     return Told(answer.body, told_by(connection.node, api.name, answer.version))

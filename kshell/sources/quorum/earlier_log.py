@@ -32,8 +32,8 @@ def older_log(observer: Observer, nodes: Nodes, start: int, end: int) -> Mirror:
     while not search.is_over:
         try:
             if leader is None:
-                leader = find_leader(nodes, timeout=backoff.left, known_epoch=observer.epoch)
-            search.ask(leader, backoff.left)
+                leader = find_leader(nodes, timeout=backoff.seconds_left, known_epoch=observer.epoch)
+            search.ask(leader, backoff.seconds_left)
         except (ConnectError, SourceTimeoutError, ServerError) as error:
             if backoff.is_over or (isinstance(error, ServerError) and not may_pass(error.code)):
                 raise

@@ -52,7 +52,7 @@ def describe_quorum(nodes: Nodes) -> dict[str, Any]:
         except (ConnectError, SourceTimeoutError) as error:
             if not nodes.was_reached and time.monotonic() - begun > FIRST_CONTACT:
                 raise
-            failure = error if failure is None or backoff.left else failure
+            failure = error if failure is None or backoff.seconds_left else failure
             nodes.controller_id = -1  # it may be the leader that went: the others know the next one
         else:
             partitions = [partition for topic in body["topics"] for partition in topic["partitions"]]
@@ -74,12 +74,12 @@ def describe_quorum(nodes: Nodes) -> dict[str, Any]:
 
 def _ask(nodes: Nodes, limit: Backoff) -> tuple[dict[str, Any], str]:
     """One DescribeQuorum, at the leader where we talk to controllers: others refuse without a hint."""
-    connection = nodes.any(timeout=limit.left)
+    connection = nodes.any(timeout=limit.seconds_left)
     if nodes.kind == CONTROLLER:
         known = nodes.known.get(nodes.controller_id)
         if known is None:
             return _ask_each(nodes, limit)
-        connection = nodes.at(known.address, timeout=limit.left)
+        connection = nodes.at(known.address, timeout=limit.seconds_left)
     return _asked(connection, limit), connection.node
 
 
@@ -88,17 +88,17 @@ def _ask_each(nodes: Nodes, limit: Backoff) -> tuple[dict[str, Any], str]:
 
     Only a leader that is not in the list is searched for with Fetch, which needs CLUSTER_ACTION.
     """
-    for connection in nodes.reachable(timeout=limit.left):
+    for connection in nodes.reachable(timeout=limit.seconds_left):
         body = _asked(connection, limit)
         refused = [part["errorCode"] for topic in body["topics"] for part in topic["partitions"]]
         if codes.NOT_LEADER not in (body["errorCode"], *refused):
             return body, connection.node
-    connection = nodes.at(find_leader(nodes, timeout=limit.left).address, timeout=limit.left)
+    connection = nodes.at(find_leader(nodes, timeout=limit.seconds_left).address, timeout=limit.seconds_left)
     return _asked(connection, limit), connection.node
 
 
 def _asked(connection: Connection, limit: Backoff) -> dict[str, Any]:
-    return connection.request(DESCRIBE_QUORUM, _ASKED, timeout=min(connection.patience, limit.left)).body
+    return connection.request(DESCRIBE_QUORUM, _ASKED, timeout=min(connection.patience, limit.seconds_left)).body
 
 
 def _object(nodes: Nodes, found: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
