@@ -23,8 +23,8 @@ def load(ip: InteractiveShell) -> None:
     from kshell.result import Result
 
     unload(ip)
-    held = getattr(ip, _ATTRIBUTE, None)
-    notebook = Notebook(ip, sessions=held.sessions if held is not None else None)
+    previous = getattr(ip, _ATTRIBUTE, None)
+    notebook = Notebook(ip, sessions=previous.sessions if previous is not None else None)
     setattr(ip, _ATTRIBUTE, notebook)
     ip.register_magics(KafkaMagics(ip, notebook))
     notebook.matcher = matcher(notebook)

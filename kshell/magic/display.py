@@ -33,8 +33,8 @@ def show(result: Result, *, in_terminal: bool = False) -> None:
 def put(forms: Forms) -> None:
     """Shows something; nothing where there is no form of it."""
     if forms:
-        shown: Any = display
-        shown(dict(forms), raw=True)
+        show_raw: Any = display
+        show_raw(dict(forms), raw=True)
 
 
 class Drawing:
@@ -46,8 +46,8 @@ class Drawing:
     def draw(self, forms: Forms) -> None:
         """Shows it, or what it has become."""
         if self._handle is None:
-            made: Any = DisplayHandle
-            self._handle = made()
+            handle_type: Any = DisplayHandle
+            self._handle = handle_type()
             self._handle.display(dict(forms), raw=True)
         else:
             self._handle.update(dict(forms), raw=True)
@@ -69,11 +69,11 @@ class CellProgress:
         self._pace = Pace(_EVERY)
         self._place = Drawing()
 
-    def __call__(self, done: int, total: int, what: str) -> None:
+    def __call__(self, bytes_read: int, total: int, path: str) -> None:
         if not self._pace.is_due():
             return
-        name = terminal(os.path.basename(what))
-        line = f"{min(done / total, 1.0):4.0%} of {total / 1e6:.1f} MB  {name}" if total else name
+        name = terminal(os.path.basename(path))
+        line = f"{min(bytes_read / total, 1.0):4.0%} of {total / 1e6:.1f} MB  {name}" if total else name
         self._place.draw({"text/plain": line})
 
     def clear(self) -> None:
@@ -91,12 +91,12 @@ def short(error: BaseException, line: str | None = None, place: str = "") -> Ksh
 
     What nobody foresaw becomes one as well: its text, and the values in its traceback, may be of records.
     """
-    made = _typed(error)
-    said = describe_error(made, line=line)
-    head = f"{type(made).__name__}: {f'{place}: ' if place else ''}"
-    made.args = (escape.terminal(made.message),)  # str() of it: a notebook saves that as well
-    made.__dict__[_HOOK] = partial(list, (head + said).split("\n"))
-    return made
+    failure = _typed(error)
+    text = describe_error(failure, line=line)
+    head = f"{type(failure).__name__}: {f'{place}: ' if place else ''}"
+    failure.args = (escape.terminal(failure.message),)  # str() of it: a notebook saves that as well
+    failure.__dict__[_HOOK] = partial(list, (head + text).split("\n"))
+    return failure
 
 
 def rendered(error: KshellError) -> list[str]:

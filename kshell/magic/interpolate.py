@@ -116,8 +116,8 @@ class _Line:
         return quote_for_sh(text)
 
     def _is_word_start(self) -> bool:
-        word = re.split(r"\s", "".join(self._out))[-1]
-        return not word.strip('"')
+        prefix = re.split(r"\s", "".join(self._out))[-1]
+        return not prefix.strip('"')
 
 
 def _is_expression(text: str) -> bool:

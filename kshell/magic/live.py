@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 _LAST = 20
-"""Rows of ``follow`` that are seen."""
-_KEPT = 100_000
-"""Rows of ``follow`` that its result has, at most: the newest."""
+"""How many of the newest rows of ``follow`` are displayed."""
+_MOST_ROWS = 100_000
+"""How many of the newest rows of ``follow`` its result retains."""
 _EVERY = 0.1
 """Seconds between two drawings."""
 _COLUMNS = tuple(map(Column, ("time", "offset", "type", "path", "data")))
 
 
-def shown(ip: InteractiveShell, call: Call, answer: Frames | Rows) -> Result:
+def show_live(ip: InteractiveShell, call: Call, answer: Frames | Rows) -> Result:
     """Shows the answer while it comes. What Ctrl-C ends has the exit code 130, and what came until then.
 
     Raises KshellError, after the last state was drawn.
@@ -89,14 +89,14 @@ class _Paced:
 
 
 def _followed(call: Call, answer: Rows) -> Result:
-    place, seen = _Paced(), _Seen(call, answer)
-    place.draw(lambda: seen.forms("following"))
+    place, newest = _Paced(), _NewestRows(call, answer)
+    place.draw(lambda: newest.forms("following"))
     session = call.session
-    before, session.announce = session.announce, lambda: place.draw(lambda: seen.forms("following"))
+    before, session.announce = session.announce, lambda: place.draw(lambda: newest.forms("following"))
     end, code = "ended", EXIT_OK
     try:
-        for _ in seen:
-            place.draw(lambda: seen.forms("following"))
+        for _ in newest:
+            place.draw(lambda: newest.forms("following"))
     except (KeyboardInterrupt, DeadlineError) as stop:
         end, code = _ended_by(stop)
     except KshellError as error:
@@ -104,8 +104,8 @@ def _followed(call: Call, answer: Rows) -> Result:
         raise
     finally:
         session.announce = before
-        place.finish(seen.forms(end))
-    return seen.result(code)
+        place.finish(newest.forms(end))
+    return newest.result(code)
 
 
 def _ended_by(stop: BaseException) -> tuple[str, int]:
@@ -115,15 +115,15 @@ def _ended_by(stop: BaseException) -> tuple[str, int]:
     return "interrupted", EXIT_INTERRUPTED
 
 
-class _Seen:
-    """The rows that came: the newest are kept."""
+class _NewestRows:
+    """The newest of the rows that came, and how many came in all."""
 
     def __init__(self, call: Call, answer: Rows) -> None:
         self._call = call
         people = answer if call.shape.output or answer.for_people is None else answer.for_people
         assert isinstance(people, Rows)
         self.answer = people
-        self._rows: deque[Row] = deque(maxlen=_KEPT)
+        self._rows: deque[Row] = deque(maxlen=_MOST_ROWS)
         self._count = 0
 
     def __iter__(self) -> Iterator[Row]:
@@ -148,20 +148,19 @@ class _Seen:
         first = max(len(self._rows) - _LAST, 0)
         newest = [self._rows[at] for at in range(first, len(self._rows))]
         table = Rows(_COLUMNS, [_short(row) for row in newest])
-        said = f"{self._count} record{'' if self._count == 1 else 's'}, {state}"
+        summary = f"{self._count} record{'' if self._count == 1 else 's'}, {state}"
         if self._count > _LAST:
-            said += (
-                f"; the last {_LAST} are shown, .rows has {'them all' if self._count <= _KEPT else f'the last {_KEPT}'}"
-            )
+            retained = "them all" if self._count <= _MOST_ROWS else f"the last {_MOST_ROWS}"
+            summary += f"; the last {_LAST} are shown, .rows has {retained}"
         if self._is_secret:
             table = Rows(_COLUMNS[:-1], table.rows)
         output = self._call.shape.output or ""
         if output and not self._is_secret:
             answer = self.answer
             table = Rows(answer.columns, newest, answer.style, answer.line_column, answer.line)
-        forms = bundle(Result(table, notes=[said, *self._call.session.source.notes()], output=output))
+        forms = bundle(Result(table, notes=[summary, *self._call.session.source.notes()], output=output))
         if output:
-            forms["text/plain"] = "\n".join(filter(None, (forms.get("text/plain"), said)))
+            forms["text/plain"] = "\n".join(filter(None, (forms.get("text/plain"), summary)))
         return forms
 
     @property
@@ -213,10 +212,10 @@ def _forms(frames: Frames, last: Result, error: KshellError | None, end: str = "
     if error is not None:
         head += f" · {error.message}"
     forms = bundle(last)
-    made = {"text/plain": f"{escape.terminal(head)}\n\n{forms.get('text/plain', '')}"}
+    forms_shown = {"text/plain": f"{escape.terminal(head)}\n\n{forms.get('text/plain', '')}"}
     if "text/html" in forms or not forms:
-        made["text/html"] = f"<p><strong>{escape.html(head)}</strong></p>\n{forms.get('text/html', '')}"
-    return made
+        forms_shown["text/html"] = f"<p><strong>{escape.html(head)}</strong></p>\n{forms.get('text/html', '')}"
+    return forms_shown
 
 
 # --- a terminal ------------------------------------------------------------------------------------------------------
@@ -224,14 +223,14 @@ def _forms(frames: Frames, last: Result, error: KshellError | None, end: str = "
 
 def _printed(call: Call, answer: Answer) -> Result:
     """IPython in a terminal can replace nothing: there it looks as it does in the shell."""
-    seen = _Seen(call, answer) if isinstance(answer, Rows) else None
-    if seen is not None and isinstance(answer, Rows):
-        answer = Rows(answer.columns, seen, answer.style, answer.line_column, seen.line, live=True)
+    newest = _NewestRows(call, answer) if isinstance(answer, Rows) else None
+    if newest is not None and isinstance(answer, Rows):
+        answer = Rows(answer.columns, newest, answer.style, answer.line_column, newest.line, live=True)
     try:
         code = show_answer(call, answer, _complain, sys.stdout)
     except (KeyboardInterrupt, DeadlineError) as stop:
         _, code = _ended_by(stop)
-    return Result(Nothing(), exit_code=code) if seen is None else seen.result(code)
+    return Result(Nothing(), exit_code=code) if newest is None else newest.result(code)
 
 
 def _complain(error: KshellError) -> None:

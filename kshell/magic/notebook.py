@@ -68,7 +68,7 @@ class Notebook:
 
     def show(self, result: Result) -> None:
         """Shows a result, unless the cell keeps quiet about it."""
-        if not any(result is one for one in self._silent):
+        if not any(result is silenced for silenced in self._silent):
             show(result, in_terminal=not hasattr(self._ip, "kernel"))
 
     # --- lines -------------------------------------------------------------------------------------------------------
@@ -90,20 +90,20 @@ class Notebook:
         try:
             results.extend(self._lines(body, options, local))
         finally:
-            whole = results[0] if len(results) == 1 else Result(Many(()), parts=results)
+            combined = results[0] if len(results) == 1 else Result(Many(()), parts=results)
             if options.own.into and results:
-                self._keep(options.own.into, whole)
-        return self.silence(whole)
+                self._keep(options.own.into, combined)
+        return self.silence(combined)
 
     def _options(self, header: str, local: Names | None) -> Split:
         """What the line of ``%%kafka`` itself says. Raises UsageError."""
-        found = self._parse(header, local).split
-        own = found.own
-        if found.command or own.list or own.close or own.help:
+        split = self._parse(header, local).split
+        own = split.own
+        if split.command or own.list or own.close or own.help:
             raise UsageError("%%kafka takes options only", hint="the commands stand below it, one a line")
         if own.into:
             check_name(own.into)
-        return found
+        return split
 
     def _lines(self, body: str, options: Split, local: Names | None) -> Iterator[Result]:
         failed = 0
@@ -111,10 +111,10 @@ class Notebook:
             try:
                 result = self._cell_line(text, options, local)
             except (Exception, KeyboardInterrupt) as error:
-                told = short(error, typed_line(text), f"line {number}")
-                if not options.own.keep_going or isinstance(told, Interrupted):
-                    raise told from None
-                tell(told)
+                complaint = short(error, typed_line(text), f"line {number}")
+                if not options.own.keep_going or isinstance(complaint, Interrupted):
+                    raise complaint from None
+                tell(complaint)
                 failed += 1
                 continue
             if result is not None:
@@ -149,14 +149,14 @@ class Notebook:
 
     def _run(self, parsed: CellLine, point: str | None = None) -> Result:
         """Runs a line. ``point`` is the moment that it is asked for, unless it says one itself."""
-        own, words = parsed.split.own, parsed.split.command
+        own, tokens = parsed.split.own, parsed.split.command
         if own.into:
             check_name(own.into)
         result = self._own(parsed)
         if result is None:
             name, session = self.sessions.get(own.context)
             session.refresh()
-            command = [*words[:1], *parsed.split.shaping, *words[1:]]
+            command = [*tokens[:1], *parsed.split.shaping, *tokens[1:]]
             call = prepare_line(session, parsed.line._replace(words=command), point=point)
             result = self._answered(name, call, quiet=parsed.quiet or bool(own.into))
         if own.into:
@@ -165,20 +165,20 @@ class Notebook:
 
     def _own(self, parsed: CellLine) -> Result | None:
         """What the magic does itself; ``None`` where a command is asked for. Raises KshellError."""
-        own, words = parsed.split.own, parsed.split.command
+        own, tokens = parsed.split.own, parsed.split.command
         if own.list:
             return Result(self.sessions.rows())
         if own.close:
-            self.sessions.close(words[0].text if words else None)
+            self.sessions.close(tokens[0].text if tokens else None)
             return Result(Nothing())
-        if own.help or (not words and not parsed.is_comment):
+        if own.help or (not tokens and not parsed.is_comment):
             return Result(Text(USAGE, markdown=True))
-        if not words:
+        if not tokens:
             return Result(Nothing())
-        if words[0].text != "connect" or words[0].quoted:
+        if tokens[0].text != "connect" or tokens[0].quoted:
             return None
-        session, output = self.sessions.connect([*words[1:], *parsed.split.shaping])
-        self._said = {(name, said) for name, said in self._said if name != self.sessions.current}
+        session, output = self.sessions.connect([*tokens[1:], *parsed.split.shaping])
+        self._said = {(name, note) for name, note in self._said if name != self.sessions.current}
         notes = self._news(str(self.sessions.current), session)
         return Result(_connected(session), notes=notes, output=output, exit_code=session.exit_code())
 
@@ -199,7 +199,7 @@ class Notebook:
         session = call.session
         if isinstance(answer, Frames | Rows) and (isinstance(answer, Frames) or answer.live):
             if call.line.target is None and call.line.program is None:
-                return self.silence(live.shown(self._ip, call, answer))
+                return self.silence(live.show_live(self._ip, call, answer))
             raise UsageError(f"{call.command.name}: a cell shows it while it comes; it cannot be redirected or piped")
         if isinstance(answer, Many):
             return self._parts(name, answer, quiet=quiet)
@@ -211,12 +211,12 @@ class Notebook:
         line = call.line
         if line.target is not None or line.program is not None:
             # A program cannot write to a kernel's standard output itself: what that calls its file is not the cell.
-            said = io.StringIO()
+            output = io.StringIO()
             try:
                 written = emit(
                     result.answer,
                     call.shape.output or "text",
-                    stdout=said,
+                    stdout=output,
                     target=line.target,
                     append=line.append,
                     program=line.program,
@@ -224,7 +224,7 @@ class Notebook:
                     header=not call.shape.no_header,
                 )
             finally:
-                sys.stdout.write(said.getvalue())
+                sys.stdout.write(output.getvalue())
             result.exit_code = max(result.exit_code, written)
             self.silence(result)
         return result

@@ -128,9 +128,9 @@ class Repl:
     def _read_kshellrc(self) -> None:
         path = kshellrc()
         if path is not None and os.path.exists(path):
-            given = dict(self._session.settings)
+            command_line_settings = dict(self._session.settings)
             self._lines.run(f"source {quote(path)}")
-            self._session.settings |= given  # the command line is nearer than the file
+            self._session.settings |= command_line_settings  # the command line is nearer than the file
 
 
 def kshellrc() -> str | None:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from prompt_toolkit.history import History
 
-_KEPT = 10_000
-"""Lines that are read back."""
+_MOST_LINES = 10_000
+"""How many lines are read back, the newest."""
 
 
 def state_directory() -> str | None:
@@ -61,7 +61,7 @@ class ShellHistory(History):
             return []
         try:
             with open(self.path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-                return [line for line in file.read().split("\n") if line][-_KEPT:]
+                return [line for line in file.read().split("\n") if line][-_MOST_LINES:]
         except OSError:
             return []
 

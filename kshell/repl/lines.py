@@ -86,11 +86,11 @@ class Lines:
             self._screen = None
 
     def _needs_data(self, line: str) -> bool:
-        words = words_in(line)
-        found = resolve(self._session, words) if words else None
+        tokens = words_in(line)
+        resolved = resolve(self._session, tokens) if tokens else None
         # The lines of a file may be any commands.
         # And a diff needs no source only where it is given two.
-        return found is not None and (found[0].needs_source or found[0].name in ("source", "diff"))
+        return resolved is not None and (resolved[0].needs_source or resolved[0].name in ("source", "diff"))
 
     def _pages(self) -> bool:
         wanted = self._session.settings.get("pager", True)

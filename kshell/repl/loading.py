@@ -27,9 +27,9 @@ class Meter:
         self._waiting = False
         self.changed: Callable[[], None] = lambda: None
 
-    def __call__(self, done: int, total: int, what: str) -> None:
+    def __call__(self, bytes_read: int, total: int, path: str) -> None:
         """The progress of a source; in the main thread it is the running command that reads."""
-        before, self._last = self.percent(), (done, total, what)
+        before, self._last = self.percent(), (bytes_read, total, path)
         if threading.current_thread() is threading.main_thread():
             self.draw()
         elif self.percent() != before:
@@ -41,8 +41,8 @@ class Meter:
 
     def percent(self) -> int:
         """Of the bytes of what is being read."""
-        done, total, _ = self._last
-        return min(100, done * 100 // total) if total else 0
+        bytes_read, total, _ = self._last
+        return min(100, bytes_read * 100 // total) if total else 0
 
     def begin(self) -> None:
         """From now on somebody waits; the line comes up after a second."""
@@ -51,10 +51,10 @@ class Meter:
     def draw(self) -> None:
         """Brings the line up to date, if somebody waits."""
         if self._waiting:
-            done, total, what = self._last
+            bytes_read, total, path = self._last
             # In one row: what wraps cannot be written over.
             room = max(shutil.get_terminal_size().columns - _BAR, 1)
-            self._line(done, total, shortened(os.path.basename(what), room))
+            self._line(bytes_read, total, shortened(os.path.basename(path), room))
 
     def clear(self) -> None:
         """Takes the line away: the answer is coming, or the prompt."""
@@ -103,7 +103,7 @@ class Loader:
         while not self.is_done(_EVERY):
             self._meter.draw()
 
-    def words(self) -> str:
+    def status_text(self) -> str:
         """What goes on, for the toolbar."""
         if self.error is not None:
             return "not loaded"

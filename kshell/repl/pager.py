@@ -36,10 +36,10 @@ def pager_command() -> str | None:
 
 def _is_there(command: str) -> bool:
     try:
-        words = shlex.split(command)
+        arguments = shlex.split(command)
     except ValueError:
         return False
-    return not words or "=" in words[0] or shutil.which(words[0]) is not None
+    return not arguments or "=" in arguments[0] or shutil.which(arguments[0]) is not None
 
 
 class Screen:
@@ -157,9 +157,9 @@ class Screen:
         if self._timer is not None:
             self._timer.cancel()
         with self._lock:
-            held, self._held = self._held, []
+            pending, self._held = self._held, []
         if self._pager is None:
-            self._out.write("".join(held))
+            self._out.write("".join(pending))
             self._out.flush()
             return
         assert self._pager.stdin is not None

@@ -34,10 +34,10 @@ class Toolbar:
         """The toolbar's fragments for a terminal of so many columns."""
         facts = self._facts()
         out = self._first_line(facts, columns)
-        style, words = self._worry()
-        if words:
+        style, text = self._worry()
+        if text:
             out.append(("", "\n"))
-            out.append((style, _fitted(f" {words}", columns)))
+            out.append((style, _fitted(f" {text}", columns)))
         return out
 
     def _first_line(self, facts: list[str], columns: int) -> StyleAndTextTuples:
@@ -56,7 +56,7 @@ class Toolbar:
         if following is not None and (session.is_loaded or following.end_offset or following.trouble):
             return _live_facts(following)
         if not session.is_loaded:
-            return [self._loader.words()]
+            return [self._loader.status_text()]
         last = provenance(session.image)
         if not session.source.has_log:
             return [fact for fact in ("what brokers tell", self._metadata_version()) if fact]
@@ -78,7 +78,7 @@ class Toolbar:
         """The worst there is to say, and its style."""
         if self._loader.error is not None and not self._session.is_loaded:
             return "class:bar.wrong", self._counted([self._loader.error.message])
-        problems, notes = self._words()
+        problems, notes = self._problems_and_notes()
         if problems:
             return "class:bar.wrong", self._counted(problems)
         return "class:bar.note", self._counted(notes) if notes else ""
@@ -90,7 +90,7 @@ class Toolbar:
         more = f" (and {len(sentences) - 1} more: info)" if len(sentences) > 1 else ""
         return clean(sentences[0].replace(os.path.join(directory, ""), "")) + more
 
-    def _words(self) -> tuple[list[str], list[str]]:
+    def _problems_and_notes(self) -> tuple[list[str], list[str]]:
         session = self._session
         if not session.is_loaded:
             return [], []
