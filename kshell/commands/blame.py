@@ -42,7 +42,7 @@ def run(session: Session, args: Any) -> Result:
     else:
         removed = blame.removed(place)
         leaves = () if removed and not blame.exists(place) else blame.leaves(place)
-        every = chain((blame.whole(*one) for one in leaves), _removals(session, blame, removed))
+        every = chain((blame.leaf_row(*one) for one in leaves), _removals(session, blame, removed))
         rows = list(islice(filter(args.where, every), args.limit + 1))
         if len(rows) > args.limit:
             rows.pop()

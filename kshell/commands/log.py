@@ -23,7 +23,7 @@ from kshell.history.records import (
     only,
     place_of,
     row_at,
-    what,
+    summary,
     when,
     with_paths,
 )
@@ -144,7 +144,7 @@ def _offset(session: Session, point: str) -> int:
 
 
 def _line(row: Row) -> str:
-    return f"{row['offset']:>6} {when(row)} {what(row)}"
+    return f"{row['offset']:>6} {when(row)} {summary(row)}"
 
 
 COMMAND = Command(

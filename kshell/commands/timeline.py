@@ -12,7 +12,7 @@ from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Drawing, Result, Row, Rows, typed
 from kshell.errors import CommandError, UsageError
 from kshell.history.plot import Lane, Span, draw
-from kshell.history.story import Held, Partitions, Story, complete_target, story_of, target, told
+from kshell.history.story import Partitions, Revision, Story, complete_target, reported_ids, story_of, target
 from kshell.metadata.names import sort_key
 from kshell.metadata.partial import is_untold, known
 from kshell.metadata.partitions import Partition
@@ -81,13 +81,13 @@ def _moved(held: Partitions) -> bool:
 
 
 def _shape(value: Partition | None) -> tuple[Any, ...] | None:
-    return None if value is None else (value.leader, tuple(sorted(told(value.isr))), value.replicas)
+    return None if value is None else (value.leader, tuple(sorted(reported_ids(value.isr))), value.replicas)
 
 
 def _rows(one: Told, first: Since | None, last: int) -> Iterator[Row]:
     """One partition's stretches, oldest first; the last one is open: its end is null unless the topic was deleted."""
     topic, number, held = one
-    begun: Held[Partition] | None = None
+    begun: Revision[Partition] | None = None
     for change in held:
         if begun is not None and _shape(change.value) == _shape(begun.value):
             continue
@@ -102,12 +102,12 @@ def _rows(one: Told, first: Since | None, last: int) -> Iterator[Row]:
         yield _row(topic, number, begun, begun.value, None)
 
 
-def _is_after(end: Held[Partition], since: Since) -> bool:
+def _is_after(end: Revision[Partition], since: Since) -> bool:
     """Whether a stretch that a record ended lasted beyond a point."""
     return end.time > since.time_ms if since.time_ms is not None else end.offset > since.offset
 
 
-def _row(topic: str, number: int, begun: Held[Partition], value: Partition, end: Held[Partition] | None) -> Row:
+def _row(topic: str, number: int, begun: Revision[Partition], value: Partition, end: Revision[Partition] | None) -> Row:
     return {
         "topic": topic,
         "partition": number,
@@ -119,7 +119,7 @@ def _row(topic: str, number: int, begun: Held[Partition], value: Partition, end:
         "toTimeMs": None if end is None else end.time,
         "leader": known(value.leader),
         "isrSize": None if is_untold(value.isr) else len(value.isr),
-        "isr": list(told(value.isr)),
+        "isr": list(reported_ids(value.isr)),
         "replicas": list(value.replicas),
     }
 

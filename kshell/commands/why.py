@@ -9,7 +9,7 @@ from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, Toned, typed
 from kshell.errors import EXIT_OK, CommandError
 from kshell.history.explain import COLUMNS, broker_status, event_rows, everyone, ids, sentence, trailing
-from kshell.history.story import Held, Partitions, Story, complete_partition, one_partition, story_of, told
+from kshell.history.story import Partitions, Revision, Story, complete_partition, one_partition, reported_ids, story_of
 from kshell.metadata.election import leaderless, steps
 from kshell.metadata.names import encode_name
 from kshell.metadata.partition_state import MinIsr, effective_min_isr, problems, state
@@ -150,13 +150,13 @@ def _brokers(story: Story, held: Partitions) -> list[Row]:
                 "sinceTimeMs": at.time if at else None,
                 "inReplicas": broker in last.replicas,
                 "inIsr": broker in last.isr,
-                "inElr": broker in told(last.elr),
+                "inElr": broker in reported_ids(last.elr),
             }
         )
     return rows
 
 
-def _last_run(known: list[Held[Any]], status: str) -> Held[Any] | None:
+def _last_run(known: list[Revision[Any]], status: str) -> Revision[Any] | None:
     """The first of the last registrations that all stand so."""
     return trailing(known, lambda one: broker_status(one) == status)
 

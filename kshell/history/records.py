@@ -49,9 +49,9 @@ RECORD_TYPE = Enumeration(type_names, ("UNKNOWN", "UNKNOWN_{}", "UNKNOWN_CONTROL
 """The column type of a record's type; a type that is not known has a number for its name."""
 
 
-def record_type(word: str) -> str:
+def record_type(text: str) -> str:
     """The type that was meant: in any case, with or without ``_RECORD``. Raises UsageError, which proposes some."""
-    name = word.upper().replace("-", "_")
+    name = text.upper().replace("-", "_")
     names = type_names()
     for candidate in (name, f"{name}_RECORD"):
         if candidate in names:
@@ -59,12 +59,12 @@ def record_type(word: str) -> str:
     if RECORD_TYPE.has(name):
         return name
     listed = "`help dump` says where the types are listed"
-    within = [known for known in names if name in known][:3]
+    within = [type_name for type_name in names if name in type_name][:3]
     if within:
         hint: str | None = f"did you mean {' or '.join(within)}?"
     else:
         hint = did_you_mean(name, names) or did_you_mean(f"{name}_RECORD", names, listed)
-    raise UsageError(f"{word}: no record has that type", hint=hint)
+    raise UsageError(f"{text}: no record has that type", hint=hint)
 
 
 def complete_record_type(session: Session, typed: str) -> Iterable[str]:
@@ -84,17 +84,17 @@ TYPE_FLAG = Flag(
 
 def only(names: frozenset[str]) -> Wanted:
     """A test for records of these types that looks at no more than a record's head."""
-    known: dict[bytes, bool] = {}
+    answers: dict[bytes, bool] = {}
 
     def wanted(raw: RawRecord, control: bool) -> bool:
         if control:
             return control_name(raw.key) in names
         value = raw.value or b""
-        answer = known.get(value[:_HEAD])
+        answer = answers.get(value[:_HEAD])
         if answer is None:
             answer = decode_value(value).name in names
             if value[:_HEAD].isascii():  # three whole varints: the name hangs on nothing else
-                known[value[:_HEAD]] = answer
+                answers[value[:_HEAD]] = answer
         return answer
 
     return wanted
@@ -226,7 +226,7 @@ class Touched(NamedTuple):
 
 
 def row_at(session: Session, record: LogRecord, touched: Touched | None) -> Row:
-    """The same with where the tree shows what the record touches and what changed there, for people."""
+    """The same with where the tree shows what the record touches and what changed there, for users."""
     row = row_of(session, record)
     if touched is None:
         return {**row, "path": None, "change": ""}
@@ -237,13 +237,13 @@ def _change(session: Session, touched: Touched) -> str:
     """``1000 -> 2000``, or the fields that changed; nothing where the record's own fields say all."""
     if touched.old is None or touched.old == touched.new:
         return ""
-    old, new = (_shown(session, touched.touch, value) for value in (touched.old, touched.new))
+    old, new = (_displayed(session, touched.touch, value) for value in (touched.old, touched.new))
     if touched.new is None:
         return f"removed, was {one_line(old)}"
     return ", ".join(changed_parts(old, new))
 
 
-def _shown(session: Session, touch: Touch, value: Any) -> Any:
+def _displayed(session: Session, touch: Touch, value: Any) -> Any:
     """A value as the tree shows it, secrets hidden."""
     family = families().get(touch.family)
     if value is None:
@@ -268,12 +268,12 @@ def changed_parts(old: Any, new: Any) -> Iterator[str]:
 
 
 def when(row: Row) -> str:
-    """A row's time for people."""
+    """Return a row's time in readable form."""
     return str(iso(row["timestampMs"]) or row["timestampMs"])
 
 
-def what(row: Row) -> str:
-    """A row's type, path, data with Kafka's names, and what changed, for people."""
+def summary(row: Row) -> str:
+    """Summarize a row for users: type, path, data with Kafka's names, and what changed."""
     where = f" {row['path']}" if row["path"] else ""
     change = f": {row['change']}" if row["change"] else ""
     return f"{row['type']}{where} {one_line(readable(row['type'], row['data']))}{change}"
@@ -317,7 +317,7 @@ def with_paths(
 
 
 def touched_paths(tracker: Tracker, record: LogRecord) -> list[Touched]:
-    """The places of the tree that the next record touches, the one that people look at first."""
+    """The places of the tree that the next record touches, the most relevant first."""
     decoded = record.decoded
     place = Place(record.file, record.position, record.epoch, False)
     touched = tracker.touched(decoded, Origin(record.offset, record.timestamp, decoded.name, decoded.version, place))
