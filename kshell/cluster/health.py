@@ -122,9 +122,9 @@ def _slips(session: Session, loaded: Loaded) -> tuple[SnapshotSlip, ...]:
         )
         return ()
     return tuple(
-        SnapshotSlip(join(slip.path), slip.snapshot, slip.what)
+        SnapshotSlip(join(slip.path), slip.snapshot, slip.difference)
         for slip in slips(session, lasting=True)
-        if (walk(session.root, slip.path) is None) == (slip.what == ONLY_LOG)
+        if (walk(session.root, slip.path) is None) == (slip.difference == ONLY_LOG)
     )
 
 

@@ -27,7 +27,7 @@ class Slip(NamedTuple):
 
     snapshot: str
     path: Segments
-    what: str
+    difference: str
 
 
 def slips(session: Session, *, lasting: bool = False) -> list[Slip]:
@@ -72,7 +72,7 @@ def sentences(found: list[Slip], place: Segments) -> Iterator[str]:
     for snapshot in dict.fromkeys(slip.snapshot for slip in found):
         concerned = [slip for slip in found if slip.snapshot == snapshot and is_under(slip.path, place)]
         if concerned:
-            named = ", ".join(f"{join(slip.path)} ({slip.what})" for slip in concerned[:_NAMED])
+            named = ", ".join(f"{join(slip.path)} ({slip.difference})" for slip in concerned[:_NAMED])
             more = f" and {len(concerned) - _NAMED} more" if len(concerned) > _NAMED else ""
             yield (
                 f"snapshot {snapshot} and the log before it disagree: {named}{more}; this comes from no record, but"
@@ -84,4 +84,4 @@ def _slips_of(passed: Iterator[PassedCheckpoint] | list[PassedCheckpoint]) -> It
     for checkpoint in passed:
         for disagreement in checkpoint.disagreements:
             for path in paths(disagreement.touch)[:1]:
-                yield Slip(snapshot_named_by(checkpoint.file), path, disagreement.what)
+                yield Slip(snapshot_named_by(checkpoint.file), path, disagreement.difference)

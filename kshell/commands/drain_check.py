@@ -11,7 +11,7 @@ from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Result
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError
 from kshell.metadata.image import Image
-from kshell.metadata.partial import is_untold, known
+from kshell.metadata.partial import is_untold, reported_or_none
 from kshell.metadata.partition_state import MinIsr
 from kshell.metadata.partitions import Partition
 from kshell.tables.declaration import Field, image_for
@@ -76,7 +76,7 @@ def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[di
                 "topic": topic.name,
                 "partition": number,
                 "risk": risk,
-                "leader": known(value.leader),
+                "leader": reported_or_none(value.leader),
                 "replicas": list(value.replicas),
                 "isr": list(value.isr),
                 "isrAfter": after,

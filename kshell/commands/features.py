@@ -14,8 +14,8 @@ from kshell.metadata.feature_levels import (
     METADATA_VERSION,
     default_levels,
     level_name,
+    level_title,
     levels,
-    shown,
     version_level,
 )
 from kshell.tables.declaration import Field
@@ -193,8 +193,8 @@ def _row(verdict: Verdict) -> dict[str, Any]:
 def _change_for_people(row: Row) -> Row:
     return {
         **row,
-        "level": shown(row["feature"], row["level"]),
-        "target": shown(row["feature"], row["target"]),
+        "level": level_title(row["feature"], row["level"]),
+        "target": level_title(row["feature"], row["target"]),
         "possible": _POSSIBLE[row["possible"]],
         "inTheWay": row["inTheWay"] or None,
     }
@@ -224,7 +224,7 @@ def _map() -> list[dict[str, Any]]:
 
 
 def _map_for_people(row: Row) -> Row:
-    needs = [f"{name} {shown(name, least)}" for name, least in row["needs"].items()]
+    needs = [f"{name} {level_title(name, least)}" for name, least in row["needs"].items()]
     return {**row, "needs": needs or None}
 
 

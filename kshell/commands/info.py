@@ -61,7 +61,7 @@ def problem_rows(
     rows += _of_types(inside.types, f"snapshot {inside.file.end_offset}-{inside.file.epoch}") if inside else []
     rows += _skipped(loaded)
     rows += [
-        _row("disagreement", place=f"snapshot {slip.snapshot}", reason=f"{join(slip.path)}: {slip.what}")
+        _row("disagreement", place=f"snapshot {slip.snapshot}", reason=f"{join(slip.path)}: {slip.difference}")
         for slip in slips
     ]
     if log.torn is not None:

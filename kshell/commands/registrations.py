@@ -10,7 +10,7 @@ from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result
 from kshell.metadata.feature_levels import CONTROLLERS_UNREGISTER, METADATA_VERSION
 from kshell.metadata.image import Image
-from kshell.metadata.partial import is_told, known
+from kshell.metadata.partial import is_told, reported_or_none
 from kshell.metadata.values import Entry
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
@@ -59,10 +59,10 @@ def _brokers(image: Image) -> Iterator[dict[str, Any]]:
         yield {
             "kind": BROKER,
             "id": broker_id,
-            "epoch": known(broker.epoch),
-            "incarnationId": known(str(broker.incarnation_id)),
-            "fenced": known(broker.fenced),
-            "inControlledShutdown": known(broker.in_controlled_shutdown),
+            "epoch": reported_or_none(broker.epoch),
+            "incarnationId": reported_or_none(str(broker.incarnation_id)),
+            "fenced": reported_or_none(broker.fenced),
+            "inControlledShutdown": reported_or_none(broker.in_controlled_shutdown),
             "replicas": replicas,
             "stale": stale,
             "reason": reason,
@@ -82,7 +82,7 @@ def _controllers(session: Session, image: Image) -> Iterator[dict[str, Any]]:
         yield {
             "kind": CONTROLLER,
             "id": node_id,
-            "incarnationId": known(str(entry.value.incarnation_id)),
+            "incarnationId": reported_or_none(str(entry.value.incarnation_id)),
             "stale": stale,
             "reason": reason.format(id=node_id) if stale else None,
             **_changed(entry),

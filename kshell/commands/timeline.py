@@ -14,7 +14,7 @@ from kshell.errors import CommandError, UsageError
 from kshell.history.plot import Lane, Span, draw
 from kshell.history.story import Partitions, Revision, Story, complete_target, reported_ids, story_of, target
 from kshell.metadata.names import sort_key
-from kshell.metadata.partial import is_untold, known
+from kshell.metadata.partial import is_untold, reported_or_none
 from kshell.metadata.partitions import Partition
 from kshell.sources.points import Since
 from kshell.tree.image import iso
@@ -117,7 +117,7 @@ def _row(topic: str, number: int, begun: Revision[Partition], value: Partition, 
         "toOffset": None if end is None else end.offset,
         "toTime": None if end is None else iso(end.time),
         "toTimeMs": None if end is None else end.time,
-        "leader": known(value.leader),
+        "leader": reported_or_none(value.leader),
         "isrSize": None if is_untold(value.isr) else len(value.isr),
         "isr": list(reported_ids(value.isr)),
         "replicas": list(value.replicas),

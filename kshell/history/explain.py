@@ -13,7 +13,7 @@ from kshell.engine.result import Row, typed
 from kshell.history.story import STATE, Brokers, Partitions, Revision, Story, reported_ids, successive
 from kshell.metadata.election import leaderless
 from kshell.metadata.families.cluster import Broker
-from kshell.metadata.partial import is_untold, known
+from kshell.metadata.partial import is_untold, reported_or_none
 from kshell.metadata.partition_state import is_online
 from kshell.metadata.partitions import Partition
 from kshell.metadata.values import plain
@@ -30,7 +30,7 @@ _STATE = tuple(column.name for column in COLUMNS[7:])
 
 
 class Event(NamedTuple):
-    """What a record did: a stable name (``leader-lost``), a description for users, the broker that it concerns, if any."""
+    """What a record did: a stable name (``leader-lost``), a description for users, and the broker concerned, if any."""
 
     at: Revision[Any]
     event: str
@@ -194,7 +194,9 @@ def _concerns(broker: int, partition: Partition | None) -> bool:
 
 def _row(event: Event, state: Partition | None) -> dict[str, Any]:
     at = event.at
-    columns = dict.fromkeys(_STATE) if state is None else {name: known(plain(state)[name]) for name in _STATE}
+    columns = (
+        dict.fromkeys(_STATE) if state is None else {name: reported_or_none(plain(state)[name]) for name in _STATE}
+    )
     return {
         "offset": None if at.offset < 0 else at.offset,
         "time": iso(at.time),

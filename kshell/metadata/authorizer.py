@@ -182,9 +182,9 @@ def decide(
     if request.principal in super_users:
         return Decision(True, SUPER_USER)
     allowing: tuple[Any, Acl] | None = None
-    found = False
+    any_rule = False
     for acl_id, acl in _of_resource(acls, request):
-        found = True
+        any_rule = True
         if not _is_about(acl, request, ranges):
             continue
         if acl.permission_type != "ALLOW":
@@ -192,7 +192,7 @@ def decide(
         allowing = acl_id, acl
     if allowing is not None:
         return Decision(True, ACL, *allowing)
-    return Decision(False, DEFAULT) if found else Decision(allow_if_no_acl, NO_ACL)
+    return Decision(False, DEFAULT) if any_rule else Decision(allow_if_no_acl, NO_ACL)
 
 
 def other_hosts(acls: Mapping[Any, Entry[Acl]], request: Request) -> list[str]:
@@ -216,8 +216,8 @@ def covers(acl: Acl, resource_type: str, resource_name: str) -> bool:
 def _of_resource(acls: Mapping[Any, Entry[Acl]], request: Request) -> Iterable[tuple[Any, Acl]]:
     """The entries about the resource in Kafka's order: longer names first, the wildcard's last."""
     kind, name = request.resource_type, request.resource_name
-    found = [(key, entry.value) for key, entry in acls.items() if covers(entry.value, kind, name)]
-    return sorted(found, key=lambda one: _order(one[1], name))
+    covering = [(key, entry.value) for key, entry in acls.items() if covers(entry.value, kind, name)]
+    return sorted(covering, key=lambda pair: _order(pair[1], name))
 
 
 def _is_about(acl: Acl, request: Request, ranges: bool) -> bool:

@@ -82,8 +82,12 @@ class Leaderless(NamedTuple):
     @property
     def last_leader(self) -> int | None:
         """The last known leader, which the ELR's rules elect when ISR and ELR are empty; ``None``: there is none."""
-        known = _brokers_of(self.partition.last_known_elr)
-        return known[0] if self.has_elr and len(known) == 1 and known[0] in self.partition.replicas else None
+        last_known = _brokers_of(self.partition.last_known_elr)
+        return (
+            last_known[0]
+            if self.has_elr and len(last_known) == 1 and last_known[0] in self.partition.replicas
+            else None
+        )
 
     @property
     def awaited(self) -> tuple[int, ...]:
@@ -235,10 +239,10 @@ def steps(case: Leaderless, topic: str, number: int) -> Steps:
     if not awaited:
         return Steps(f"{_no_candidate(case)}: {_unclean_steps(case, topic, number)}")
     pronoun, verb = ("it", "comes") if len(awaited) == 1 else ("they", "come")
-    gone = case._replace(statuses={**case.statuses, **dict.fromkeys(awaited, UNREGISTERED)})
+    without_awaited = case._replace(statuses={**case.statuses, **dict.fromkeys(awaited, UNREGISTERED)})
     return Steps(
         "; ".join([*_guard(case, topic), *_revival(case)]),
-        _unclean_steps(gone, topic, number),
+        _unclean_steps(without_awaited, topic, number),
         f"only if {pronoun} never {verb} back, with the loss of records that only {pronoun} had",
     )
 
@@ -259,19 +263,21 @@ def _elected_now(case: Leaderless, chosen: Leader, topic: str, number: int) -> s
 def _revival(case: Leaderless) -> list[str]:
     """How to bring back each broker that Kafka would elect by itself, and what then happens."""
     revivals = []
+    unregistered = "" if case.is_partial else ", which {are} not registered,"
     for status, step in (
         (FENCED, "start {brokers} (if the process runs, its server.log says why it is fenced)"),
-        (UNREGISTERED, "start {brokers} with the same log directories" if case.is_partial
-         else "start {brokers}, which {are} not registered, with the same log directories"),
+        (UNREGISTERED, f"start {{brokers}}{unregistered} with the same log directories"),
         (STOPPING, "{brokers} {are} in controlled shutdown: start again when the process has ended"),
-        (NO_DIRECTORY, "{brokers} {run}, but the log directory of the replica is offline: repair the disk (server.log"
-         " names it) and restart the broker"),
-    ):  # fmt: skip
+        (
+            NO_DIRECTORY,
+            "{brokers} {run}, but the log directory of the replica is offline: repair the disk (server.log names it)"
+            " and restart the broker",
+        ),
+    ):
         brokers = case.with_status(status, case.awaited)
         if brokers:
-            words = {"brokers": _brokers(brokers), "are": _verb(brokers, "is", "are"),
-                     "run": _verb(brokers, "runs", "run")}  # fmt: skip
-            revivals.append(step.format_map(words))
+            are, run = _verb(brokers, "is", "are"), _verb(brokers, "runs", "run")
+            revivals.append(step.format(brokers=_brokers(brokers), are=are, run=run))
     revivals[-1] += f": {_promise(case)}"
     return revivals
 

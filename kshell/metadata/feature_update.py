@@ -10,10 +10,10 @@ from kshell.metadata.feature_levels import (
     KRAFT_VERSION,
     METADATA_VERSION,
     is_known,
+    level_title,
     levels,
     metadata_changed,
     needs_of,
-    shown,
 )
 from kshell.metadata.metadata_version import NEWEST_NAMED
 
@@ -59,7 +59,7 @@ class Standing(NamedTuple):
     @property
     def leader_supports(self) -> Mapping[str, Range] | None:
         """What the active controller supports: it decides. ``None``: not known."""
-        return next((one.supported for one in self.nodes if one[:2] == (CONTROLLER, self.leader_id)), None)
+        return next((node.supported for node in self.nodes if node[:2] == (CONTROLLER, self.leader_id)), None)
 
 
 class Verdict(NamedTuple):
@@ -81,9 +81,9 @@ def check(standing: Standing, targets: Mapping[str, int], *, upgrade: bool) -> l
 
 def _check(standing: Standing, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool) -> Verdict:
     current = standing.finalized.get(name, 0)
-    refused = [one for one in standing.nodes if one.supported is not None and not _supports(one, name, target)]
-    unknown = [one for one in standing.nodes if one.supported is None]
-    reasons = [f"{said}: {', '.join(nodes)}" for said, nodes in _grouped(refused, name).items()]
+    refused = [node for node in standing.nodes if node.supported is not None and not _supports(node, name, target)]
+    unknown = [node for node in standing.nodes if node.supported is None]
+    reasons = [f"{reason}: {', '.join(nodes)}" for reason, nodes in _grouped(refused, name).items()]
     reasons += _not_allowed(standing, name, target, proposed, upgrade=upgrade)
     registers = standing.finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER
     unregistered = [node for node in unknown if registers and node.is_registered is False]
@@ -94,7 +94,7 @@ def _check(standing: Standing, name: str, target: int, proposed: Mapping[str, in
         return Verdict(name, current, target, False, (*refused, *unregistered), "; ".join(reasons))
     if unknown and target != current:
         return Verdict(name, current, target, None, tuple(unknown), _unknown(unknown, registers=registers))
-    if target != current and all(one.kind != CONTROLLER for one in standing.nodes):
+    if target != current and all(node.kind != CONTROLLER for node in standing.nodes):
         return Verdict(name, current, target, None, (), "no controller is known, and controllers must support it, too")
     if doubt := _beyond_the_tables(standing, name, current, target):
         return Verdict(name, current, target, None, (), doubt)
@@ -110,14 +110,16 @@ def _supports(node: Node, name: str, level: int) -> bool:
 
 
 def _grouped(nodes: Iterable[Node], name: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    titles_by_reason: dict[str, list[str]] = {}
     for node in nodes:
         low, high = (node.supported or {}).get(name, DISABLED)
-        said = (
-            f"only {shown(name, low)} to {shown(name, high)} is supported" if high else "the feature is not supported"
+        reason = (
+            f"only {level_title(name, low)} to {level_title(name, high)} is supported"
+            if high
+            else "the feature is not supported"
         )
-        found.setdefault(said, []).append(node.title)
-    return found
+        titles_by_reason.setdefault(reason, []).append(node.title)
+    return titles_by_reason
 
 
 def _titles(nodes: Iterable[Node]) -> str:
@@ -127,13 +129,13 @@ def _titles(nodes: Iterable[Node]) -> str:
 def _unknown(nodes: Sequence[Node], *, registers: bool) -> str:
     """Why it is not known what nodes support, and who knows it: controllers decide by registrations, up or down."""
     silent = [node for node in nodes if node.is_silent]
-    others = [node for node in nodes if not node.is_silent]
+    unlisted = [node for node in nodes if not node.is_silent]
     reasons = []
     if silent:
         pronoun = "it supports" if len(silent) == 1 else "they support"
         reasons.append(f"{_titles(silent)} did not answer, so what {pronoun} is not known")
-    if others:
-        reasons.append(f"what {_titles(others)} supports is not known")
+    if unlisted:
+        reasons.append(f"what {_titles(unlisted)} supports is not known")
     if registers and any(node.kind == CONTROLLER and node.is_registered is None for node in nodes):
         reasons.append("its registration says it (-q)" if len(nodes) == 1 else "their registrations say it (-q)")
     return "; ".join(reasons)
@@ -164,7 +166,7 @@ def _beyond_the_tables(standing: Standing, name: str, current: int, target: int)
     if name == METADATA_VERSION:
         if target == current or max(current, target) <= NEWEST_NAMED:
             return None
-        newest = f"this kshell knows metadata.version up to {shown(name, NEWEST_NAMED)}"
+        newest = f"this kshell knows metadata.version up to {level_title(name, NEWEST_NAMED)}"
         if target > current:
             return f"{newest}, and not what {target} needs"
         return f"{newest}, and not whether levels above it brought new records or fields"
@@ -194,11 +196,11 @@ def _not_allowed(
     if upgrade and target < 1:
         return ["an upgrade goes to level 1 or above: level 0, which turns a feature off, is a downgrade"]
     if upgrade and target < current:
-        return [f"{shown(name, current)} is finalized: this would be a downgrade"]
+        return [f"{level_title(name, current)} is finalized: this would be a downgrade"]
     if _is_unheard_of(standing, name):
         return ["the active controller knows no feature of that name"]
     if not upgrade and target > current:
-        return [f"{shown(name, current)} is finalized: this would be an upgrade"]
+        return [f"{level_title(name, current)} is finalized: this would be an upgrade"]
     if name == METADATA_VERSION:
         return _metadata_version(standing, current, target)
     if name == KRAFT_VERSION and target < current:
@@ -207,7 +209,7 @@ def _not_allowed(
     if name == KRAFT_VERSION and target and _is_conditional(standing):
         needs = {METADATA_VERSION: _KNOWS_KRAFT}
     return [
-        f"needs {feature} {shown(feature, least)}"
+        f"needs {feature} {level_title(feature, least)}"
         for feature, least in needs.items()
         if proposed.get(feature, 0) < least
     ]
@@ -218,6 +220,6 @@ def _metadata_version(standing: Standing, current: int, target: int) -> list[str
         return ["a migration from ZooKeeper is in progress"]
     lost = metadata_changed(current, target)
     if lost:
-        names = ", ".join(shown(METADATA_VERSION, level) for level in lost)
+        names = ", ".join(level_title(METADATA_VERSION, level) for level in lost)
         return [f"metadata might be lost: {names} brought new records or fields"]
     return []

@@ -171,9 +171,9 @@ class PartitionChanges:
 
     def _step(self, state: _State, value: bytes) -> _Step:
         key = essence(value)
-        known = self._sets.get(key) or state.after.get(key)
-        if known is not None:
-            return known
+        cached = self._sets.get(key) or state.after.get(key)
+        if cached is not None:
+            return cached
         self._remember()
         if value[1] == CLEAR_ELR:
             step = _Step(self._state(_without_epochs(cleared(state.value))), None, 0)

@@ -52,8 +52,8 @@ class MinIsr:
 
 def _number(value: str | None) -> int | None:
     """A config's value; what is no number in range cannot be in force."""
-    found = re.match(NUMBER, value or "")
-    return int(found[1]) if found is not None else None
+    match = re.match(NUMBER, value or "")
+    return int(match[1]) if match is not None else None
 
 
 OFFLINE = "offline"
@@ -109,8 +109,8 @@ class Verdicts(Generic[T]):
     def add(self, topic: str, value: Partition) -> tuple[T, Partition]:
         """The verdict on a partition of the topic with a value that is not known yet."""
         if self._count >= _MOST_VERDICTS:
-            for known in self._by_own.values():
-                known.clear()
+            for verdicts in self._by_own.values():
+                verdicts.clear()
             self._count = 0
         self._count += 1
         verdict = self._decide(value, self._min_isr.of(topic, value.leader)), value
@@ -125,25 +125,25 @@ def problems(partition: Partition, min_isr: int | None) -> list[str]:
     """
     leader, in_sync = partition.leader, len(partition.isr)
     leaderless = leader == -1
-    found = [OFFLINE] if leaderless else []
+    problem_names = [OFFLINE] if leaderless else []
     if leaderless or (min_isr is not None and in_sync < min_isr):
-        found.append(UNDER_MIN_ISR)
+        problem_names.append(UNDER_MIN_ISR)
     if in_sync == min_isr:
-        found.append(AT_MIN_ISR)
+        problem_names.append(AT_MIN_ISR)
     if in_sync < replication_factor(partition):
-        found.append(UNDER_REPLICATED)
+        problem_names.append(UNDER_REPLICATED)
     if partition.leader_recovery_state == "RECOVERING":
-        found.append(UNCLEAN)
+        problem_names.append(UNCLEAN)
     if is_reassigning(partition):
-        found.append(REASSIGNING)
+        problem_names.append(REASSIGNING)
     if partition.replicas and not (leaderless or is_untold(leader)) and leader != partition.replicas[0]:
-        found.append(NON_PREFERRED)
-    return found
+        problem_names.append(NON_PREFERRED)
+    return problem_names
 
 
-def state(found: list[str]) -> str:
+def state(problem_names: list[str]) -> str:
     """The worst of the problems that keep clients from data; ``online`` when there is none of those."""
-    return next((one for one in _STATES if one in found), ONLINE)
+    return next((problem for problem in _STATES if problem in problem_names), ONLINE)
 
 
 def is_reassigning(partition: Partition) -> bool:

@@ -214,13 +214,13 @@ class Topic:
         waiting = self._in_bulk()
         if waiting is not None and not self._changed:
             return waiting
-        held: dict[int, Partition | Undecoded] = {} if waiting is None else dict(waiting)
-        held |= {number: entry.value for number, entry in self._changed.items()}
+        values: dict[int, Partition | Undecoded] = {} if waiting is None else dict(waiting)
+        values |= {number: entry.value for number, entry in self._changed.items()}
         if waiting is None:
-            for number, found in (self._framed or self._frame()).items():
-                if number not in held:
-                    held[number] = _value(*found)
-        return sorted(held.items())
+            for number, framed in (self._framed or self._frame()).items():
+                if number not in values:
+                    values[number] = _value(*framed)
+        return sorted(values.items())
 
     def changes(self) -> Iterator[tuple[int, Entry[Partition]]]:
         """The partitions that are kept as values beside the runs."""
@@ -230,40 +230,40 @@ class Topic:
         """What the runs hold, by number; equal values are one object. ``None`` where a record needs a look of its own:
         one that cannot be decoded, whose offset is wrong, or that comes after another of the same partition.
         """
-        found: list[tuple[int, Partition | Undecoded]] = []
+        values: list[tuple[int, Partition | Undecoded]] = []
         for run in self._runs:
             read = _READER.partitions(run.buf, run.start, run.end)
             if read is None:
                 return None
-            found += read
-        if not _is_rising([number for number, _ in found]):
-            found.sort(key=itemgetter(0))
-            if not _is_rising([number for number, _ in found]):
+            values += read
+        if not _is_rising([number for number, _ in values]):
+            values.sort(key=itemgetter(0))
+            if not _is_rising([number for number, _ in values]):
                 return None
-        return found
+        return values
 
-    def is_same(self, other: Topic) -> bool:
+    def is_same(self, topic: Topic) -> bool:
         """Whether the other is surely the same, found without decoding anything."""
-        if self is other:
+        if self is topic:
             return True
-        mine, theirs = self._runs, other._runs
-        same = (self.id, self.name, len(mine)) == (other.id, other.name, len(theirs)) and bool(mine)
-        return same and not self._changed and not other._changed and all(map(_same_bytes, mine, theirs))
+        mine, theirs = self._runs, topic._runs
+        same = (self.id, self.name, len(mine)) == (topic.id, topic.name, len(theirs)) and bool(mine)
+        return same and not self._changed and not topic._changed and all(map(_same_bytes, mine, theirs))
 
-    def agrees(self, other: Topic) -> bool:
+    def agrees(self, topic: Topic) -> bool:
         """Whether a snapshot says the same of the topic."""
-        return self.name == other.name and (self.is_same(other) or self.scan() == other.scan())
+        return self.name == topic.name and (self.is_same(topic) or self.scan() == topic.scan())
 
-    def differing(self, other: Topic) -> list[int]:
+    def differing(self, topic: Topic) -> list[int]:
         """The numbers of partitions that are not the same in both; what is the same as bytes is not decoded."""
-        found = []
-        for number in sorted({*self.partition_ids(), *other.partition_ids()}):
+        numbers = []
+        for number in sorted({*self.partition_ids(), *topic.partition_ids()}):
             raw = self.raw(number)
-            if raw is None or raw != other.raw(number):
-                mine, theirs = self.partition(number), other.partition(number)
+            if raw is None or raw != topic.raw(number):
+                mine, theirs = self.partition(number), topic.partition(number)
                 if mine is None or theirs is None or mine.value != theirs.value:
-                    found.append(number)
-        return found
+                    numbers.append(number)
+        return numbers
 
     def raw(self, partition_id: int) -> bytes | None:
         """The record of a partition that waits as bytes; ``None`` for any other."""
@@ -276,13 +276,13 @@ class Topic:
 
     def numbers(self) -> list[int]:
         """As :meth:`partition_ids`, after which nothing is kept."""
-        found: list[int] = []
+        numbers: list[int] = []
         for run in self._runs:
             read = _READER.numbers(run.buf, run.start, run.end)
             if read is None:
                 return sorted((self._framed or self._frame()).keys() | self._changed.keys())
-            found += read
-        return found if not self._changed and _is_rising(found) else sorted({*found, *self._changed})
+            numbers += read
+        return numbers if not self._changed and _is_rising(numbers) else sorted({*numbers, *self._changed})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Topic):
@@ -296,9 +296,9 @@ def _is_rising(numbers: list[int]) -> bool:
     return all(map(lt, numbers, islice(numbers, 1, None)))
 
 
-def _same_bytes(one: Run, other: Run) -> bool:
-    return one.end - one.start == other.end - other.start and (
-        one.buf[one.start : one.end] == other.buf[other.start : other.end]
+def _same_bytes(mine: Run, theirs: Run) -> bool:
+    return mine.end - mine.start == theirs.end - theirs.start and (
+        mine.buf[mine.start : mine.end] == theirs.buf[theirs.start : theirs.end]
     )
 
 
@@ -311,8 +311,8 @@ def _report_offset(run: Run, value: bytes, delta: int, due: int) -> None:
 
 def _value(value: bytes, offset: int, run: Run) -> Partition | Undecoded:
     """As :func:`_decode`, without an origin where all is well: that is the greater part of the work."""
-    found = _READER.state(value)
-    return _decode(value, offset, run).value if found is None else found
+    partition = _READER.state(value)
+    return _decode(value, offset, run).value if partition is None else partition
 
 
 def _of_nobody(value: bytes) -> Partition | None:
@@ -324,15 +324,15 @@ def _of_nobody(value: bytes) -> Partition | None:
     if at is None:
         return _sound(value)
     without_epochs = value[:at] + value[at + _EPOCHS.size :]
-    known = _WITHOUT_EPOCHS.get(without_epochs)
-    if known is None:
-        known = _sound(value)
-        if known is None:
+    cached = _WITHOUT_EPOCHS.get(without_epochs)
+    if cached is None:
+        cached = _sound(value)
+        if cached is None:
             return None
         if len(_WITHOUT_EPOCHS) >= _MOST_STATES:
             _WITHOUT_EPOCHS.clear()
-        _WITHOUT_EPOCHS[without_epochs] = known
-    return Partition(*known[:9], *_EPOCHS.unpack_from(value, at))
+        _WITHOUT_EPOCHS[without_epochs] = cached
+    return Partition(*cached[:9], *_EPOCHS.unpack_from(value, at))
 
 
 def _sound(value: bytes) -> Partition | None:

@@ -32,11 +32,11 @@ class Interned(Generic[_T]):
 
     def number(self, value: _T) -> int:
         """The value's number, the same for an equal one."""
-        known = self._numbers.get(value)
-        if known is None:
-            known = self._numbers[value] = len(self.values)
+        index = self._numbers.get(value)
+        if index is None:
+            index = self._numbers[value] = len(self.values)
             self.values.append(value)
-        return known
+        return index
 
 
 class RecordLog:
@@ -149,18 +149,18 @@ class RecordLog:
         """The last record written by then; ``None`` for none, and where the clocks of the log leave it open."""
         if not all(map(int.__le__, self._times, self._times[1:])):
             return None
-        found = bisect_right(self._times, time_ms)
-        last = self.end if found == len(self._times) else self._times_from[found]
-        return last - 1 if found else None
+        count = bisect_right(self._times, time_ms)
+        last = self.end if count == len(self._times) else self._times_from[count]
+        return last - 1 if count else None
 
     def last_metadata(self, offset: int) -> int | None:
         """The last record up to an offset that is no control record."""
         at = bisect_right(self._bases, offset) - 1
         if at < 0 or offset < self.start:
             return None
-        found = self._is_metadata.rfind(1, 0, at + 1)
-        last = offset if found == at else self._bases[found + 1] - 1
-        return last if found >= 0 and last >= self.start else None
+        index = self._is_metadata.rfind(1, 0, at + 1)
+        last = offset if index == at else self._bases[index + 1] - 1
+        return last if index >= 0 and last >= self.start else None
 
     def place(self, offset: int) -> Place:
         """The batch of the record at an offset."""
@@ -178,8 +178,8 @@ class RecordLog:
         """The address below which every filed record is in effect at an offset, and from which on none is."""
         last_offset, end, limit = self._last_limit
         if (last_offset, end) != (offset, self.end):
-            begun = self.open_transaction(offset)
-            limit = self._address(offset + 1 if begun is None else begun)
+            transaction_start = self.open_transaction(offset)
+            limit = self._address(offset + 1 if transaction_start is None else transaction_start)
             self._last_limit = (offset, self.end, limit)
         return limit
 

@@ -89,8 +89,8 @@ class RecordTexts:
         leading = self._leading.get(head)
         if leading is None:
             leading = self._leading[head] = _leading(decoded.type, decoded)
-        shown = self._redaction.record(decoded)
-        below = {name: field for name, field in shown.items() if name not in leading.names}
+        printed = self._redaction.record(decoded)
+        below = {name: field for name, field in printed.items() if name not in leading.names}
         comma = "," if leading.names and below else ""
         rest = f"{comma}{to_json(below)[1:]}}}"
         if len(value) <= _LONGEST:

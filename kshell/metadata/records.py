@@ -142,10 +142,10 @@ class Decoded(NamedTuple):
 
 def decode_known(value: bytes) -> tuple[RecordType, int, Message] | None:
     """(type, version, message) of a value that can be decoded, else ``None``: the short way of :func:`decode_value`."""
-    known = _HEADS.get(value[:HEAD_SIZE]) or _learn(value)
-    if isinstance(known, Decoded):
+    decoding = _HEADS.get(value[:HEAD_SIZE]) or _learn(value)
+    if isinstance(decoding, Decoded):
         return None
-    kind, version, decode = known
+    kind, version, decode = decoding
     try:
         data, end = decode(value, HEAD_SIZE)
     except DecodeError:
@@ -157,10 +157,10 @@ def decode_value(value: bytes | None) -> Decoded:
     """The value of a metadata record; never raises: what cannot be decoded is kept with the reason."""
     if value is None:
         return Decoded("UNKNOWN", -1, None, None, Undecoded(b"", "the record has no value", True))
-    known = _HEADS.get(value[:HEAD_SIZE]) or _learn(value)
-    if isinstance(known, Decoded):
-        return known
-    kind, version, decode = known
+    decoding = _HEADS.get(value[:HEAD_SIZE]) or _learn(value)
+    if isinstance(decoding, Decoded):
+        return decoding
+    kind, version, decode = decoding
     try:
         data, end = decode(value, HEAD_SIZE)
     except DecodeError as error:
@@ -210,8 +210,8 @@ def _learn(value: bytes) -> tuple[RecordType, int, Decoder] | Decoded:
     if kind is None or reason is not None:
         name = kind.name if kind else f"UNKNOWN_{api_key}"
         return Decoded(name, version, kind, None, Undecoded(value, reason or "", False))
-    known = _HEADS[value[:HEAD_SIZE]] = (kind, version, decoder(kind.schema, version))
-    return known
+    decoding = _HEADS[value[:HEAD_SIZE]] = (kind, version, decoder(kind.schema, version))
+    return decoding
 
 
 def _unknown(frame: int, api_key: int, version: int, kind: RecordType | None) -> str | None:

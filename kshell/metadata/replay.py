@@ -137,7 +137,7 @@ class Replayer:
         self._framer = framer or Framer()
         self._stored = self._decompressed = 0
         """Bytes of compressed batches, and what they became."""
-        self._held: list[_Waiting] | None = None
+        self._transaction: list[_Waiting] | None = None
         self._before_transaction = base.provenance
         self._expected: deque[Checkpoint] = deque()
         self._due = _NEVER
@@ -168,7 +168,7 @@ class Replayer:
             table = self._delta.table(TOPICS)
             for topic in grown:
                 table[topic.id] = topic.until(limit)
-        image = self._delta.apply(self._provenance if self._held is None else self._before_transaction)
+        image = self._delta.apply(self._provenance if self._transaction is None else self._before_transaction)
         self._delta = Delta(image)
         return image
 
@@ -177,7 +177,7 @@ class Replayer:
 
         Inside a transaction nothing is done. Not for whoever asks for the past.
         """
-        if self.log.retained <= most or self._held is not None:
+        if self.log.retained <= most or self._transaction is not None:
             return
         self._catch_up()
         for topic in list(self._delta.peek(TOPICS).values()):
@@ -193,7 +193,7 @@ class Replayer:
     @property
     def open_transaction(self) -> int | None:
         """The offset of the BeginTransaction whose end has not come, if any."""
-        return self._held[0].raw.offset if self._held else None
+        return self._transaction[0].raw.offset if self._transaction else None
 
     # --- the log -------------------------------------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class Replayer:
 
     def _plain(self, batch: Batch, place: Place, region: Buffer, first: int, values: array[int]) -> None:
         """All records of a batch in the plain form; ``first`` is the address of the region's first byte."""
-        filed, sound, is_waiting = self._filed, self._sound, self._held is not None
+        filed, sound, is_waiting = self._filed, self._sound, self._transaction is not None
         filers = self._filers
         bounds = iter(values)
         base_offset, timestamp = batch.base_offset, batch.plain_timestamp
@@ -275,7 +275,7 @@ class Replayer:
                 self._provenance = Provenance(offset - 1, place.epoch, timestamp)
             self._log_record(RawRecord(offset, timestamp, None, bytes(region[at:end])), place, first + at)
             self._after(offset)
-            is_waiting = self._held is not None
+            is_waiting = self._transaction is not None
             replayed += 1
             offset += 1
         if offset - base_offset > replayed:
@@ -303,10 +303,10 @@ class Replayer:
     def _replay_latest(self, family: str | None = None) -> None:
         """Replay what waits of one family, or of all but the brokers."""
         for address in self._latest.take(family):
-            known = decode_known(self.log.value(address))
-            if known is None:
+            decoded = decode_known(self.log.value(address))
+            if decoded is None:
                 raise AssertionError("a record that was filed cannot be decoded")
-            kind, _, data = known
+            kind, _, data = decoded
             kind.replay(self._delta, data, self.log.origin(address))
 
     def _after(self, offset: int) -> None:
@@ -327,29 +327,29 @@ class Replayer:
         key = value[1] if len(value) > 2 and value[0] == 1 else -1
         if _BEGIN <= key <= _ABORT:
             self._marker(key, raw, place)
-        elif self._held is not None:
-            self._held.append(_Waiting(raw, place, address))
+        elif self._transaction is not None:
+            self._transaction.append(_Waiting(raw, place, address))
             self.log.keep_last_chunk()
         else:
             self._replay(raw, place, address)
 
     def _marker(self, key: int, raw: RawRecord, place: Place) -> None:
         """A marker whose version is not known, or that is malformed, still marks; it is listed as well."""
-        held = self._held
+        transaction = self._transaction
         origin = self._list_undecoded(raw, place)
-        if (key == _BEGIN) == (held is not None):
-            reason = "a transaction is already open" if held else "no transaction is open"
+        if (key == _BEGIN) == (transaction is not None):
+            reason = "a transaction is already open" if transaction else "no transaction is open"
             self.problems.append(Problem(origin, reason, False))
             return
         if key == _BEGIN:
             self._before_transaction = self._provenance
-            self._held = [_Waiting(raw, place, -1)]
+            self._transaction = [_Waiting(raw, place, -1)]
             self.log.begin_transaction(raw.offset)
             return
-        self._held = None
+        self._transaction = None
         self.log.end_transaction(raw.offset)
         if key == _END:
-            for waiting in (held or ())[1:]:
+            for waiting in (transaction or ())[1:]:
                 self._replay(*waiting)
 
     def _list_undecoded(self, raw: RawRecord, place: Place) -> Origin:
@@ -366,15 +366,15 @@ class Replayer:
     def _replay(self, raw: RawRecord, place: Place, address: int | None) -> None:
         """A record, of the log if it has an address, else of a snapshot."""
         offset, timestamp, key, value = raw
-        known = None
+        decoded = None
         if key is None and value is not None:
             if value == _NO_OP:
                 return
-            known = decode_known(value)
-        if known is None or value is None:
+            decoded = decode_known(value)
+        if decoded is None or value is None:
             self._list_undecoded(raw, place)
             return
-        kind, version, data = known
+        kind, version, data = decoded
         origin = new_origin((offset, timestamp, kind.name, version, place))
         if kind.latest is not None:
             self._replay_latest(kind.latest.family)
@@ -502,8 +502,8 @@ class Replayer:
 
         No snapshot is written inside a metadata transaction, so one that is open belongs to a log of another history.
         """
-        if self._held is not None:
-            self._held = None
+        if self._transaction is not None:
+            self._transaction = None
             self.log.end_transaction(checkpoint.end_offset - 1)
         self._provenance = snapshot.provenance
         self._catch_up()
@@ -525,21 +525,21 @@ class Replayer:
             return
         buf, start, end = batch.region()
         self._grow(batch, end - start)
-        for found in self._framer.checked(buf, start, end, batch.last_offset_delta):
-            if isinstance(found, Span):
-                value = bytes(buf[found.value : found.value_end])
-                offset, timestamp = batch.base_offset + found.delta, batch.time(found.time_delta)
+        for framed in self._framer.checked(buf, start, end, batch.last_offset_delta):
+            if isinstance(framed, Span):
+                value = bytes(buf[framed.value : framed.value_end])
+                offset, timestamp = batch.base_offset + framed.delta, batch.time(framed.time_delta)
                 self._replay(RawRecord(offset, timestamp, None, value), place, None)
                 continue
-            if isinstance(found, OddRecord):
-                self._replay(read_record(buf, found.start, batch)[0], place, None)
+            if isinstance(framed, OddRecord):
+                self._replay(read_record(buf, framed.start, batch)[0], place, None)
                 continue
-            run = Run(buf, found.start, found.end, batch.base_offset, batch.base_timestamp, place, self._report)
-            topic_id = Uuid(found.topic_id)
-            if isinstance(found, TopicRun):
-                origin = new_origin((batch.base_offset + found.delta, batch.base_timestamp, TOPIC.name, 0, place))
+            run = Run(buf, framed.start, framed.end, batch.base_offset, batch.base_timestamp, place, self._report)
+            topic_id = Uuid(framed.topic_id)
+            if isinstance(framed, TopicRun):
+                origin = new_origin((batch.base_offset + framed.delta, batch.base_timestamp, TOPIC.name, 0, place))
                 try:
-                    create(self._delta, found.name.decode("utf-8", "surrogateescape"), topic_id, origin).add_run(run)
+                    create(self._delta, framed.name.decode("utf-8", "surrogateescape"), topic_id, origin).add_run(run)
                     continue
                 except ReplayError as error:
                     self.problems.append(Problem(origin, str(error), False))
@@ -561,11 +561,11 @@ class Replayer:
 
 def _reporter(problems: Problems) -> Report:
     """Lists what a snapshot's topics turn out to hold, each record once, up to a bound. It outlives the replayer."""
-    seen: set[tuple[int, str]] = set()
+    reported: set[tuple[int, str]] = set()
 
     def report(origin: Origin, reason: str, undecoded: Undecoded | None) -> None:
-        if len(seen) <= 2 * MOST_PROBLEMS and (origin.offset, reason) not in seen:
-            seen.add((origin.offset, reason))
+        if len(reported) <= 2 * MOST_PROBLEMS and (origin.offset, reason) not in reported:
+            reported.add((origin.offset, reason))
             problems.append(Problem(origin, reason, undecoded is not None and not undecoded.malformed, undecoded))
 
     return report

@@ -65,7 +65,7 @@ class Provenance(NamedTuple):
 def camel(name: str) -> str:
     """``partition_epoch`` -> ``partitionEpoch``."""
     first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+    return first + "".join(part.capitalize() for part in rest)
 
 
 _SCALARS = frozenset((str, int, float, bool, type(None)))

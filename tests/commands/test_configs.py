@@ -14,7 +14,7 @@ from kshell.cluster.configs import parse_entity
 from kshell.engine.result import Rows
 from kshell.engine.session import Session
 from kshell.errors import AuthorizationError, CommandError, NodeError, UsageError
-from kshell.metadata.config_keys import KNOWN, SENSITIVE
+from kshell.metadata.config_keys import ALL_KEYS, SENSITIVE
 from kshell.metadata.config_types import TABLE, known_types
 from kshell.metadata.redaction import REDACTED
 from kshell.protocol.decoder import Message
@@ -436,7 +436,7 @@ def test_values_are_coloured_by_type(text: str | None, kind: str | None, shown: 
 
 
 def test_the_tables_agree_on_keys_and_secrets() -> None:
-    for kind, keys in KNOWN.items():
+    for kind, keys in ALL_KEYS.items():
         types = known_types(kind)
         assert set(types) == keys
         assert {key for key in types if types[key].type == "PASSWORD"} <= SENSITIVE[kind]

@@ -81,7 +81,7 @@ def declared() -> Declared:
         api_names=API_NAMES,
         apis=apis(),
         errors={code: (error_name(code), is_retriable(code)) for code in error_codes()},
-        known_keys=config_keys.KNOWN,
+        known_keys=config_keys.ALL_KEYS,
         secret_keys=config_keys.SENSITIVE,
         config_types={kind: config_types.known_types(kind) for kind in config_types.TABLE},
         client_key=settings.is_known,

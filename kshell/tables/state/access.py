@@ -11,7 +11,7 @@ from kshell.metadata.families.quotas import Entity, entity_segment
 from kshell.metadata.families.scram import MECHANISMS
 from kshell.metadata.image import Image, families
 from kshell.metadata.names import entity_name, sort_key
-from kshell.metadata.partial import known
+from kshell.metadata.partial import reported_or_none
 from kshell.metadata.values import NEWER_ENUM
 from kshell.protocol.primitives import Uuid
 from kshell.tables.declaration import Field, Table, Wanted, table
@@ -98,7 +98,7 @@ def user_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
         for name, entry in users.items()
     ]
     for name, mechanism, iterations in sorted(found, key=lambda one: (sort_key(one[0]), one[1])):
-        yield {"name": name, "mechanism": mechanism, "iterations": known(iterations)}
+        yield {"name": name, "mechanism": mechanism, "iterations": reported_or_none(iterations)}
 
 
 def token_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:

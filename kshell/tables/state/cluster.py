@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kshell.engine.result import Row
 from kshell.metadata.families.configs import RESOURCE_TYPES
 from kshell.metadata.image import Image, families
-from kshell.metadata.partial import known
+from kshell.metadata.partial import reported_or_none
 from kshell.metadata.values import NEWER_ENUM, SECURITY_PROTOCOLS
 from kshell.sources.brokers.config_entries import NEWER_SOURCE, SOURCES, TYPES, UNKNOWN
 from kshell.tables.controller_rows import controller_rows
@@ -85,8 +85,10 @@ def broker_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]
     """One row a registration, by id."""
     plain = families()["brokers"].plain
     for _, entry in sorted(image["brokers"].items()):
-        broker = {name: known(value) for name, value in plain(entry.value).items()}
-        yield broker | {"listeners": [{name: known(v) for name, v in one.items()} for one in broker["listeners"]]}
+        broker = {name: reported_or_none(value) for name, value in plain(entry.value).items()}
+        yield broker | {
+            "listeners": [{name: reported_or_none(v) for name, v in one.items()} for one in broker["listeners"]]
+        }
 
 
 def _controllers(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
@@ -103,7 +105,7 @@ def config_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]
 def feature_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
     """One row a finalized feature, by name."""
     for name, entry in sorted(image["features"].items()):
-        yield {"name": name, "level": known(entry.value)}
+        yield {"name": name, "level": reported_or_none(entry.value)}
 
 
 def provenance_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:

@@ -9,7 +9,7 @@ from kshell.engine.result import Row
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.names import sort_key
-from kshell.metadata.partial import is_untold, known
+from kshell.metadata.partial import is_untold, reported_or_none
 from kshell.metadata.partition_state import (
     OFFLINE,
     PROBLEMS,
@@ -225,16 +225,16 @@ def _listed(values: Iterable[Any], convert: Any = None) -> list[Any] | None:
 
 
 _FACTS: dict[str, Callable[[Partition], Any]] = {
-    "leader": lambda value: known(value.leader),
+    "leader": lambda value: reported_or_none(value.leader),
     "leaderEpoch": lambda value: value.leader_epoch,
-    "partitionEpoch": lambda value: known(value.partition_epoch),
+    "partitionEpoch": lambda value: reported_or_none(value.partition_epoch),
     "replicas": lambda value: list(value.replicas),
     "isr": lambda value: list(value.isr),
     "elr": lambda value: _listed(value.elr),
     "lastKnownElr": lambda value: _listed(value.last_known_elr),
     "addingReplicas": lambda value: _listed(value.adding_replicas),
     "removingReplicas": lambda value: _listed(value.removing_replicas),
-    "leaderRecoveryState": lambda value: known(value.leader_recovery_state),
+    "leaderRecoveryState": lambda value: reported_or_none(value.leader_recovery_state),
     "directories": lambda value: _listed(value.directories, str),
 }
 """Fields of a partition that its record has."""
