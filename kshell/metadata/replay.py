@@ -42,7 +42,7 @@ from kshell.protocol.batches import (
     read_record,
 )
 from kshell.protocol.decoder import Message
-from kshell.protocol.framing import Framer, OddRecord, Span, TopicRun, iter_values
+from kshell.protocol.framing import Framer, OddRecord, RecordBounds, TopicRun, iter_values
 from kshell.protocol.primitives import Buffer, DecodeError, Uuid
 
 _BEGIN, _END, _ABORT = 23, 24, 25
@@ -526,7 +526,7 @@ class Replayer:
         buf, start, end = batch.region()
         self._grow(batch, end - start)
         for framed in self._framer.checked(buf, start, end, batch.last_offset_delta):
-            if isinstance(framed, Span):
+            if isinstance(framed, RecordBounds):
                 value = bytes(buf[framed.value : framed.value_end])
                 offset, timestamp = batch.base_offset + framed.delta, batch.time(framed.time_delta)
                 self._replay(RawRecord(offset, timestamp, None, value), place, None)

@@ -91,8 +91,8 @@ def decode_response(api: Api, version: int, frame: bytes) -> tuple[int, Message]
 
 def correlation_of(frame: bytes) -> int:
     """The correlation id of a response; the caller has seen four bytes."""
-    found: int = _CORRELATION.unpack_from(frame)[0]
-    return found
+    correlation_id: int = _CORRELATION.unpack_from(frame)[0]
+    return correlation_id
 
 
 def decode_header(frame: bytes, flexible: int = NEVER) -> RequestHeader:

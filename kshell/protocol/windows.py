@@ -1,4 +1,4 @@
-"""Bytes that are looked at through windows, so that nobody needs all of a large file in memory at once."""
+"""Bytes that are read through windows, so that a large file is never in memory as a whole."""
 
 from __future__ import annotations
 
