@@ -33,8 +33,8 @@ from kshell.sources.copies.agreement import (
     SAME,
     STATES,
     Agreement,
+    CopyVerdict,
     Parted,
-    Standing,
     agreement,
     reason,
 )
@@ -64,13 +64,13 @@ class Snapshots(NamedTuple):
     difference: str | None
 
 
-def compare_snapshots(one: Standing, reference: Copy, progress: Progress | None) -> Snapshots:
+def compare_snapshots(one: CopyVerdict, reference: Copy, progress: Progress | None) -> Snapshots:
     """Holds the snapshots of a copy against those of the copy that it was compared with, else of the reference.
 
     Where they share neither offsets nor snapshots, one is held against what the other copy's log makes of its offset.
     Raises SourceError for a file that cannot be read.
     """
-    other = one.other or reference
+    other = one.peer or reference
     compared = False
     for mine, theirs in _shared(one.copy, other):
         try:
@@ -225,7 +225,7 @@ def run(session: Session, args: Any) -> Result:
     return result
 
 
-def _row(one: Standing, found: Agreement, difference: str | None, redaction: Redaction) -> dict[str, Any]:
+def _row(one: CopyVerdict, found: Agreement, difference: str | None, redaction: Redaction) -> dict[str, Any]:
     copy, parted, newest = one.copy, one.parted, one.copy.newest
     return {
         "copy": copy.path,
@@ -242,7 +242,7 @@ def _row(one: Standing, found: Agreement, difference: str | None, redaction: Red
         "damage": [error.message for error in copy.damage],
         "clusterId": copy.cluster_id,
         "directoryId": copy.directory_id,
-        "comparedWith": one.other.path if one.other else None,
+        "comparedWith": one.peer.path if one.peer else None,
         "sameFrom": one.since,
         "records": list(_records(parted, redaction)) if parted else [],
         "otherRecords": list(_records(parted, redaction, other=True)) if parted else [],

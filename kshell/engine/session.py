@@ -19,8 +19,8 @@ from kshell.metadata.replay import MALFORMED, MOST_PROBLEMS, NEWER, SKIPPED
 from kshell.metadata.values import Origin
 from kshell.sources.directory.files import META, METADATA_DIRECTORY
 from kshell.sources.directory.log import Progress
-from kshell.sources.journey import Journey
 from kshell.sources.source import Source
+from kshell.sources.view import SourceView
 from kshell.tree.globs import expand, is_glob, unescape
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
@@ -34,7 +34,7 @@ OLD_AFTER = 300.0
 """Seconds after which a copy's last record is worth a word."""
 
 
-class Session(Journey):
+class Session(SourceView):
     """What commands run on. ``until`` is an offset, or ``None`` for the newest state."""
 
     def __init__(

@@ -327,7 +327,7 @@ def touched_paths(tracker: Tracker, record: LogRecord) -> list[Touched]:
 
 def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, int | None]:
     """A tracker for records from ``start`` on, and where it must be made anew."""
-    listing = session.source.listing(whole=True)
+    listing = session.source.listing(full_log=True)
     first = listing.segments[0].base_offset or 0 if listing.segments else 0
     if max(start, first) <= listing.unseen:
         return Tracker(EMPTY, keeps_old=values), None

@@ -110,7 +110,7 @@ def _moment(text: str, zone: datetime.tzinfo | None) -> datetime.datetime:
 
 
 def is_ago(text: str) -> bool:
-    """Whether a point is said as a while ago, so that it is another one later."""
+    """Whether a point is relative to now, so that it is another one later."""
     return _AGO.match(text) is not None
 
 
@@ -181,7 +181,7 @@ def _ends_after(file: SnapshotFile, offset: int) -> bool:
 
 
 def missing(first: int, following: int) -> str:
-    """What is not there, in words."""
+    """Describe what is not there."""
     return f"offset {first} is missing" if following == first + 1 else f"offsets {first} to {following - 1} are missing"
 
 
@@ -194,7 +194,7 @@ def _last_by(batch: Batch, time_ms: int, path: str) -> int | None:
         raise error.at(path, batch.position) from None
 
 
-class _Stretch(NamedTuple):
+class _OffsetRange(NamedTuple):
     """Points that can be shown, from one to the other: (offset, when its record was written in epoch milliseconds)."""
 
     first: tuple[int, int]
@@ -207,36 +207,36 @@ class _Stretch(NamedTuple):
 
 
 def reach(listing: Listing) -> str | None:
-    """The points that an image can be made of, in words: from the log's start, or a snapshot that it joins."""
-    known: list[_Stretch] = []
+    """Describe the points that an image exists for: from the log's start, or a snapshot that it joins."""
+    ranges: list[_OffsetRange] = []
     for first, last in _unbroken(listing):
         joined = [file for file in listing.snapshots if file.end_offset and first[0] <= file.end_offset <= last[0] + 1]
         if first[0] <= listing.unseen or listing.directory is None:  # of a lone segment its own records are shown
-            known.append(_Stretch(first, last))
+            ranges.append(_OffsetRange(first, last))
         elif joined:
-            known.append(_Stretch(((joined[0].end_offset or 0) - 1, _written(joined[0])), last))
+            ranges.append(_OffsetRange(((joined[0].end_offset or 0) - 1, _written(joined[0])), last))
     for file in listing.snapshots:
         end = (file.end_offset or 0) - 1
-        if end >= 0 and not any(one.first[0] <= end <= one.last[0] for one in known):
-            known.append(_Stretch((end, _written(file)), (end, _written(file))))
-    if not known:
+        if end >= 0 and not any(offset_range.first[0] <= end <= offset_range.last[0] for offset_range in ranges):
+            ranges.append(_OffsetRange((end, _written(file)), (end, _written(file))))
+    if not ranges:
         return None
-    words = [str(one) for one in sorted(known)]
-    if len(words) > _MOST:
-        words[_MOST - 1 : -1] = ["…"]
-    return f"offsets {', '.join(words[:-1])}{' and ' if words[1:] else ''}{words[-1]} can be shown"
+    texts = [str(offset_range) for offset_range in sorted(ranges)]
+    if len(texts) > _MOST:
+        texts[_MOST - 1 : -1] = ["…"]
+    return f"offsets {', '.join(texts[:-1])}{' and ' if texts[1:] else ''}{texts[-1]} can be shown"
 
 
-def _unbroken(listing: Listing) -> list[_Stretch]:
+def _unbroken(listing: Listing) -> list[_OffsetRange]:
     """The log's stretches in which no offset is missing."""
-    found: list[_Stretch] = []
+    ranges: list[_OffsetRange] = []
     for _, batch in LogReader(listing, 0, resume=True):
         first, last = (batch.base_offset, batch.base_timestamp), (batch.last_offset, batch.max_timestamp)
-        if found and found[-1].last[0] + 1 == batch.base_offset:
-            found[-1] = found[-1]._replace(last=last)
+        if ranges and ranges[-1].last[0] + 1 == batch.base_offset:
+            ranges[-1] = ranges[-1]._replace(last=last)
         else:
-            found.append(_Stretch(first, last))
-    return found
+            ranges.append(_OffsetRange(first, last))
+    return ranges
 
 
 def _written(file: SnapshotFile) -> int:

@@ -1,4 +1,4 @@
-"""Configs as nodes tell them (KIP-226, KIP-569): values, sources and types, before anybody asks or shows them."""
+"""Configs as nodes report them (KIP-226, KIP-569): values, sources and types, before they are selected or shown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Synonym(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One config as a node tells it. ``value`` is ``None`` where it is sensitive, or unset.
+    """One config as a node reports it. ``value`` is ``None`` where it is sensitive, or unset.
 
     ``valid_values`` is told by the earlier draft of KIP-569 alone; ``case_sensitive`` belongs to it.
     """
@@ -65,7 +65,7 @@ def dynamic_source(resource: Resource) -> str:
 
 
 NEWER_SOURCE = tuple(_DYNAMIC.format(kind) for kind in NEWER_ENUM)
-"""The source of what is set for resources of a type that no release defines; ``{}`` stands for the type's number."""
+"""The source of what is set for resources of a type that no release defines; ``{}`` is the type's number."""
 
 
 def own_setting(resource: Resource, entry: Entry) -> Synonym | None:

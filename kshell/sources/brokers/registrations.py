@@ -1,4 +1,4 @@
-"""Brokers as they tell of themselves and of each other: registrations, features, and each one's own configs.
+"""Brokers as they report themselves and each other: registrations, features, and each one's own configs.
 
 Any broker lists the cluster's brokers; what only a broker itself knows is asked there, of all of them at once.
 """
@@ -22,13 +22,13 @@ from kshell.sources.brokers.config_entries import Described
 from kshell.sources.brokers.configs import describe, write
 
 KRAFT_VERSION = "kraft.version"
-"""Among the features that brokers tell, and no record of the image: it is a control record's."""
+"""Among the features that brokers report, but in no record of the image: a control record has it."""
 _ANYWHERE = ("", "0.0.0.0", "::")
 """Hosts in a broker's listeners of which the registration has the real name."""
 
 
 class Own(NamedTuple):
-    """What one broker told of itself, or why it did not."""
+    """What one broker reported about itself, or why it did not."""
 
     supported: Mapping[str, tuple[int, int]] | None
     configs: Described | None
@@ -47,10 +47,10 @@ def brokers(nodes: Nodes, delta: Delta, notes: list[str]) -> dict[str, int]:
     listed = body["brokers"] if body else []
     own = ask_each(nodes, {item["brokerId"]: (item["host"], item["port"]) for item in listed})
     for item in listed:
-        told = own[item["brokerId"]]
+        answers = own[item["brokerId"]]
         origin = told_by(connection.node, DESCRIBE_CLUSTER.name, 0)
-        delta.put("brokers", item["brokerId"], _broker(nodes, item, told), origin)
-    write(delta, [told.configs for told in own.values() if told.configs is not None], notes)
+        delta.put("brokers", item["brokerId"], _broker(nodes, item, answers), origin)
+    write(delta, [answers.configs for answers in own.values() if answers.configs is not None], notes)
     _write_silent(delta, own, notes)
     if listed and "isFenced" not in listed[0]:
         notes.append("brokers that are fenced are not in the image: brokers tell them from Kafka 4.0 on")
@@ -59,8 +59,8 @@ def brokers(nodes: Nodes, delta: Delta, notes: list[str]) -> dict[str, int]:
 
 def ask_each(nodes: Nodes, addresses: Mapping[int, Address]) -> dict[int, Own]:
     """Each broker's own answers, by id; all are asked at the same time."""
-    told = concurrently(lambda item: _own(nodes, *item), addresses.items())
-    return dict(zip(addresses, told, strict=True))
+    answers = concurrently(lambda item: _own(nodes, *item), addresses.items())
+    return dict(zip(addresses, answers, strict=True))
 
 
 def _own(nodes: Nodes, node_id: int, address: Address) -> Own:
@@ -79,10 +79,10 @@ def _own(nodes: Nodes, node_id: int, address: Address) -> Own:
 
 def _write_silent(delta: Delta, own: Mapping[int, Own], notes: list[str]) -> None:
     """Brokers that could not be asked: what only they know is missing."""
-    for node_id, told in own.items():
-        if told.configs is None and told.failure is not None:
-            delta.table(MISSING)["configs", f"BROKER:{node_id}"] = f"{NOT_AVAILABLE}: {told.failure.reason}"
-            notes.append(f"broker {node_id} cannot be asked for what only it knows: {told.failure.message}")
+    for node_id, answers in own.items():
+        if answers.configs is None and answers.failure is not None:
+            delta.table(MISSING)["configs", f"BROKER:{node_id}"] = f"{NOT_AVAILABLE}: {answers.failure.reason}"
+            notes.append(f"broker {node_id} cannot be asked for what only it knows: {answers.failure.message}")
 
 
 def _broker(nodes: Nodes, item: Message, own: Own) -> Broker:
@@ -125,7 +125,7 @@ def listeners_of(values: Mapping[str, str | None]) -> tuple[Listener, ...]:
         name.strip().upper(): protocol.strip().upper() for name, _, protocol in (pair.partition(":") for pair in pairs)
     }
     controllers = {name.strip().upper() for name in (values.get("controller.listener.names") or "").split(",")}
-    found = []
+    listeners = []
     for text in filter(None, (part.strip() for part in advertised.split(","))):
         name, slashes, address = text.partition("://")
         host, colon, port = address.rpartition(":")
@@ -134,5 +134,5 @@ def listeners_of(values: Mapping[str, str | None]) -> tuple[Listener, ...]:
         if not slashes or not colon or host in _ANYWHERE or not port.isdigit() or int(port) == 0:
             return ()
         if name not in controllers:
-            found.append(Listener(name, host, int(port), protocols.get(name, name)))
-    return tuple(sorted(found))
+            listeners.append(Listener(name, host, int(port), protocols.get(name, name)))
+    return tuple(sorted(listeners))

@@ -1,4 +1,4 @@
-"""Files that are read in ranges, wherever they are, so that nobody holds all of a large one."""
+"""Files that are read in ranges, wherever they are, so that a large one is never in memory as a whole."""
 
 from __future__ import annotations
 

@@ -37,9 +37,9 @@ class DirectorySource(Source):
         self.path = locate(path)
         self.name = name or path
         self.is_sample = name is not None
-        """The sample's age is nobody's concern."""
+        """Without the age: the sample is old on purpose."""
 
-    def listing(self, *, whole: bool = False) -> Listing:
+    def listing(self, *, full_log: bool = False) -> Listing:
         """The files as they are now."""
         return scan(self.path)
 
@@ -52,9 +52,9 @@ class DirectorySource(Source):
             start = 0 if end is None else end
         while True:
             walk = BatchWalk(self, start)
-            for found in walk:
-                start = found.batch.last_offset + 1
-                yield found
+            for file_batch in walk:
+                start = file_batch.batch.last_offset + 1
+                yield file_batch
             if walk.damage:
                 raise walk.damage[0]
             yield None
@@ -258,7 +258,7 @@ def _replay_log(reader: LogReader, replayer: Replayer, start: int, until: int | 
 
 
 def add_notes(loaded: Loaded) -> None:
-    """Says in words what a person should know of what was loaded."""
+    """Sentences for the user on what was loaded."""
     notes = loaded.notes
     if loaded.snapshot and loaded.snapshot.note:
         notes.append(loaded.snapshot.note)

@@ -82,9 +82,9 @@ class LogSurvey:
     damage: list[DataError] = field(default_factory=list)
     torn: tuple[str, Torn] | None = None
 
-    def add_batch(self, found: FileBatch) -> None:
+    def add_batch(self, file_batch: FileBatch) -> None:
         """Counts a batch; :meth:`add_record` counts what is in it."""
-        name, batch = os.path.basename(found.file), found.batch
+        name, batch = os.path.basename(file_batch.file), file_batch.batch
         if not self.segments or self.segments[-1].file != name:
             self.segments.append(SegmentSurvey(name, batch.base_offset))
         self.segments[-1].add(batch)
@@ -93,7 +93,7 @@ class LogSurvey:
 
 @dataclass
 class SnapshotSurvey:
-    """One snapshot. ``facts`` and ``types`` are there when it is whole; ``damage`` says why it is not."""
+    """One snapshot. ``facts`` and ``types`` are there when it is complete; ``damage`` says why it is not."""
 
     file: SnapshotFile
     facts: SnapshotFacts | None = None
@@ -107,9 +107,9 @@ class _Noted(BatchWalk):
     survey: LogSurvey
 
     def __iter__(self) -> Iterator[FileBatch]:
-        for found in super().__iter__():
-            self.survey.add_batch(found)
-            yield found
+        for file_batch in super().__iter__():
+            self.survey.add_batch(file_batch)
+            yield file_batch
 
 
 def survey_log(source: Source, until: int | None = None, progress: Progress | None = None) -> LogSurvey:
@@ -126,23 +126,23 @@ def survey_snapshot(
     listing: Listing, file: SnapshotFile, *, decode: bool, progress: Progress | None = None
 ) -> SnapshotSurvey | None:
     """Verifies a snapshot; with ``decode`` its records are counted as well. ``None``: a running server deleted it."""
-    found = SnapshotSurvey(file)
+    survey = SnapshotSurvey(file)
     reader = SnapshotReader(file, progress=progress)
     try:
         if decode:
             records = Records(reader)
-            _count(records, found.types)
-            found.damage = records.damage[0] if records.damage else None
+            _count(records, survey.types)
+            survey.damage = records.damage[0] if records.damage else None
         else:
             for _ in reader:
                 pass
-        if found.damage is None:
-            found.facts = reader.facts()
+        if survey.damage is None:
+            survey.facts = reader.facts()
     except FileNotFoundError:
         return None
     except (DataError, SourceError) as error:
-        found.damage = error
-    return found
+        survey.damage = error
+    return survey
 
 
 def _count(records: Records, types: Types) -> None:
@@ -154,8 +154,8 @@ def _count(records: Records, types: Types) -> None:
         data = decoded.data
         if data is not None and key in simple and UNKNOWN_TAGS not in data:
             continue
-        found = types.setdefault(key, TypeSurvey())
-        found.add(offset, decoded)
+        type_survey = types.setdefault(key, TypeSurvey())
+        type_survey.add(offset, decoded)
         if decoded.type is not None and not any(field.is_struct for field in decoded.type.schema.fields):
             simple.add(key)  # nothing nested: one look is enough
     for key, count in counts.items():

@@ -1,4 +1,4 @@
-"""A snapshot, fetched in pieces from the leader (KIP-630). It is shown only once it is whole and was verified.
+"""A snapshot, fetched in pieces from the leader (KIP-630). It is used only once it is complete and verified.
 
 How large it is, is what the leader claims; nothing is reserved for that. A small one is kept in memory, a larger one in
 a temporary file without a name, for which there must be room: a million partitions make about 150 MB.
@@ -74,7 +74,7 @@ class Downloader:
             try:
                 piece = fetch_snapshot(
                     connection, leader_epoch, snapshot, partial.position, cluster_id, timeout=timeout
-                )  # fmt: skip
+                )
             except ServerError as error:
                 raise _without_a_reason(error, partial) from None
             if piece.quorum.error == codes.SNAPSHOT_NOT_FOUND:
@@ -221,7 +221,7 @@ class _Partial:
         return None
 
     def contents(self, node: str) -> bytes | mmap.mmap:
-        """All of it, mapped where it is in a file; nobody else can change or shorten that."""
+        """All of it, memory-mapped where it is in a file, which no other process can change or shorten."""
         if self._file is None:
             return bytes(self._memory)
         try:

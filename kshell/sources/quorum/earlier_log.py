@@ -17,7 +17,7 @@ from kshell.sources.quorum.observer import Observer
 
 _MOST_EPOCHS = 1000
 """Epochs to ask with at the log's start: elections between the oldest snapshot and the newest."""
-_AGAIN = "look at the newest state in place of an older one, or read the leader's directory"
+_ADVICE = "look at the newest state in place of an older one, or read the leader's directory"
 
 
 def older_log(observer: Observer, nodes: Nodes, start: int, end: int) -> Mirror:
@@ -67,7 +67,7 @@ class _Search:
         self._chain = Chain(RisingEpochs(), None)
 
     def ask(self, leader: Leader, timeout: float) -> None:
-        """One question. Raises NodeError, OutOfReachError for what is gone, CorruptDataError."""
+        """Fetch once. Raises NodeError, OutOfReachError for what was deleted, CorruptDataError."""
         connection = self._nodes.at(leader.address, timeout=timeout)
         epoch = leader.epoch if self._epoch is None else self._epoch
         at = Position(leader.epoch, self.position, epoch)
@@ -78,7 +78,7 @@ class _Search:
             self._guesses += 1
             if self._guesses > _MOST_EPOCHS:
                 reason = f"no epoch fits where its log starts, of {_MOST_EPOCHS} that were asked with"
-                raise ProtocolError(connection.node, reason, api=FETCH.name, hint=_AGAIN)
+                raise ProtocolError(connection.node, reason, api=FETCH.name, hint=_ADVICE)
             self._epoch = min(epoch - 1, answer.snapshot.epoch)  # the newest one's; the oldest's is not above it
             return
         if answer.snapshot is not None or not answer.records:

@@ -44,14 +44,14 @@ def newest_snapshot(source: QuorumSource) -> Newest:
 
 def snapshot_age(source: QuorumSource, loaded: Loaded) -> SnapshotAge | None:
     """How the log that was fetched stands to it; ``None`` where that is not known. Raises NodeError."""
-    found = newest_snapshot(source)
+    newest = newest_snapshot(source)
     segments = loaded.listing.segments
-    if not found.is_known or not segments or not segments[0].data:
+    if not newest.is_known or not segments or not segments[0].data:
         return None
     first = read_header(segments[0].data, 0).base_timestamp
-    size = sum(one.size for one in segments)
-    taken = None if found.snapshot is None else _taken(source, loaded, found.snapshot.end_offset)
-    if found.snapshot is not None and taken is None:
+    size = sum(segment.size for segment in segments)
+    taken = None if newest.snapshot is None else _taken(source, loaded, newest.snapshot.end_offset)
+    if newest.snapshot is not None and taken is None:
         return None
     return SnapshotAge(taken, first, loaded.last_timestamp, size, is_running=True)
 

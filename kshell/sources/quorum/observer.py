@@ -147,10 +147,10 @@ class Observer:
                 self._pause(self._backoff)
 
     def _pause(self, backoff: Backoff) -> None:
-        time.sleep(min(backoff.next(), self._left))
+        time.sleep(min(backoff.next(), self._seconds_left))
 
     @property
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Seconds to the deadline."""
         return max(self.deadline - time.monotonic(), 0.0)
 
@@ -163,8 +163,10 @@ class Observer:
 
     def stalled(self, source: str, end: int) -> SourceTimeoutError:
         """The error for a leader that answers, and brings nothing though offset ``end`` is not the last."""
-        told = self.high_watermark
-        reason = "the leader does not say what is committed" if told < 0 else f"nothing comes after offset {end}"
+        high_watermark = self.high_watermark
+        reason = (
+            "the leader does not say what is committed" if high_watermark < 0 else f"nothing comes after offset {end}"
+        )
         hint = "do most voters run? default.api.timeout.ms sets how long to wait"
         return SourceTimeoutError(source, reason, api=FETCH.name, hint=hint)
 
@@ -178,11 +180,11 @@ class Observer:
         if self._connection is not None and self._connection.is_usable():
             return self._connection
         if self.leader is None:
-            timeout = min(self.nodes.settings.api_timeout, self._left)
+            timeout = min(self.nodes.settings.api_timeout, self._seconds_left)
             self.leader = find_leader(self.nodes, timeout=timeout, known_epoch=self.epoch, once=True)
             self.epoch = self.leader.epoch
         try:
-            self._connection = self.nodes.dial(self.leader.address, timeout=self._left)
+            self._connection = self.nodes.dial(self.leader.address, timeout=self._seconds_left)
         except (ConnectError, SourceTimeoutError):
             self.leader = None
             raise
@@ -191,7 +193,7 @@ class Observer:
     def _fetch(self, connection: Connection, wait: float) -> Fetched:
         if self._pending and self._version < _KNOWS_WATERMARK:
             wait = min(wait, _HURRY)
-        wait = min(wait, self._left / 2)
+        wait = min(wait, self._seconds_left / 2)
         last = self._pending[-1] if self._pending else None
         at = Position(
             self.epoch,
@@ -199,10 +201,8 @@ class Observer:
             last.epoch if last else self._committed_epoch,
             self.high_watermark,
         )
-        timeout = min(wait + _GRACE, self.nodes.settings.request_timeout, self._left)
-        answer = fetch(
-            connection, at, self.nodes.cluster_id, wait=wait, max_bytes=self._max_bytes, timeout=timeout
-        )  # fmt: skip
+        timeout = min(wait + _GRACE, self.nodes.settings.request_timeout, self._seconds_left)
+        answer = fetch(connection, at, self.nodes.cluster_id, wait=wait, max_bytes=self._max_bytes, timeout=timeout)
         self._version = answer.version
         return answer
 
@@ -218,7 +218,7 @@ class Observer:
 
     def _was_cut_short(self, error: NodeError) -> bool:
         """Whether the deadline came soon after the question: then what was known before says more."""
-        if self._left or not isinstance(error, SourceTimeoutError):
+        if self._seconds_left or not isinstance(error, SourceTimeoutError):
             return False
         return time.monotonic() - self._asked_at < self.nodes.settings.api_timeout / 2
 
@@ -326,7 +326,7 @@ class Observer:
             count += 1
         if not count:
             return ()
-        done, self._pending = tuple(self._pending[:count]), self._pending[count:]
+        committed, self._pending = tuple(self._pending[:count]), self._pending[count:]
         del self._costs[:count]
-        self.committed, self._committed_epoch = done[-1].last_offset + 1, done[-1].epoch
-        return done
+        self.committed, self._committed_epoch = committed[-1].last_offset + 1, committed[-1].epoch
+        return committed
