@@ -289,7 +289,7 @@ class Blocker(NamedTuple, Generic[N]):
     reason: str
 
 
-class Verdict(NamedTuple, Generic[N]):
+class Compatibility(NamedTuple, Generic[N]):
     """Whether a cluster can do something.
 
     ``usable`` is ``None`` when nobody knows: no server of the right kind was asked (``nodes`` is empty), or a level is
@@ -331,7 +331,7 @@ def kind_of(ranges: Mapping[int, Range]) -> str | None:
 
 def check(
     feature: Feature, nodes: Mapping[N, Mapping[int, Range]], finalized: Mapping[str, int] | None = None
-) -> Verdict[N]:
+) -> Compatibility[N]:
     """Check whether the cluster of these nodes can do something: each required range overlaps with the one they share.
 
     ``nodes`` is node -> API key -> (lowest, highest); those of a kind that the feature does not concern are left out.
@@ -353,7 +353,7 @@ def check(
         elif finalized.get(name, 0) < level:
             blockers.append(Blocker(None, f"{name} is {finalized.get(name, 0)}, {level} is needed"))
     usable = None if not concerned else False if blockers else None if unknown else True
-    return Verdict(feature, usable, list(concerned), requirements, blockers, unknown)
+    return Compatibility(feature, usable, list(concerned), requirements, blockers, unknown)
 
 
 def _overlap(required: tuple[int, int | None], span: Range | None) -> bool:

@@ -18,7 +18,7 @@ from kshell.client.address import Address, name_of
 from kshell.client.backoff import Backoff
 from kshell.client.codes import EPOCH_CODES, failure, may_pass
 from kshell.client.connection import Connection
-from kshell.client.nodes import TOPIC, Node, Nodes
+from kshell.client.nodes import TOPIC, ClusterNode, Nodes
 from kshell.errors import ConnectError, NodeError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.protocol.messages.quorum import FETCH, FETCH_SNAPSHOT
 from kshell.protocol.primitives import Uuid
@@ -32,7 +32,7 @@ NO_REPLICA = -1
 MAX_BYTES = 8 << 20
 
 
-class Position(NamedTuple):
+class FetchPosition(NamedTuple):
     """What an observer knows when it asks: the leader's epoch, the next offset, the epoch of the one before it."""
 
     leader_epoch: int = 0
@@ -83,7 +83,7 @@ class Piece(NamedTuple):
 
 def fetch(
     connection: Connection,
-    at: Position,
+    at: FetchPosition,
     cluster_id: str | None,
     *,
     wait: float = 0.0,
@@ -320,7 +320,7 @@ class _Search:
     def _ask(self, address: Address, epoch: int) -> QuorumState:
         connection = self._nodes.at(address, timeout=self._seconds_left)
         timeout = min(connection.patience, self._seconds_left)
-        position, cluster_id = Position(epoch), self._nodes.cluster_id
+        position, cluster_id = FetchPosition(epoch), self._nodes.cluster_id
         return fetch(connection, position, cluster_id, max_bytes=_SMALL, timeout=timeout).quorum
 
     def _addresses(self) -> list[Address]:
@@ -332,7 +332,7 @@ class _Search:
         """Whether the answer told of a leader that was not known."""
         endpoint = answer.endpoints.get(answer.leader_id)
         if endpoint is not None:
-            self._nodes.learn(Node(answer.leader_id, endpoint))
+            self._nodes.learn(ClusterNode(answer.leader_id, endpoint))
         if (answer.leader_epoch, answer.leader_id) <= (self._epoch, self._id):
             return False
         self._id, self._epoch = answer.leader_id, answer.leader_epoch
@@ -342,7 +342,7 @@ class _Search:
         """The node at ``address`` serves a Fetch of that epoch: it leads, and says its id."""
         self._id = answer.leader_id if answer.leader_id >= 0 else self._id
         if self._id >= 0:
-            self._nodes.learn(Node(self._id, address))
+            self._nodes.learn(ClusterNode(self._id, address))
         return Leader(self._id, epoch, address)
 
     # --- why there is none ---------------------------------------------------------------------------------------

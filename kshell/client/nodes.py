@@ -54,7 +54,7 @@ _MOST_NODES = 10_000
 """Nodes of one cluster that are believed in: each of them may be asked, over a connection of its own."""
 
 
-class Node(NamedTuple):
+class ClusterNode(NamedTuple):
     """A node that the cluster names: where it says that it can be reached. ``fenced`` is ``None`` where not told."""
 
     id: int
@@ -76,7 +76,7 @@ class Nodes:
         allowed = settings.allowed_hosts
         self.settings = settings if allowed is None else settings._replace(allowed_hosts=allowed.including(bootstrap))
         self.cluster_id = settings.cluster_id
-        self.known: dict[int, Node] = {}
+        self.known: dict[int, ClusterNode] = {}
         """Nodes by id, as the cluster last told of them."""
         self.controller_id = -1
         """The active controller, as a controller last said; a broker names a random broker and is not believed."""
@@ -212,7 +212,7 @@ class Nodes:
             raise ConnectError(f"node {node_id}", reason, hint=f"known {self.kind}s: {there}")
         return self.at(node.address)
 
-    def learn(self, node: Node) -> None:
+    def learn(self, node: ClusterNode) -> None:
         """Adds a node that an answer named in passing. Of too many the ones that were named first are forgotten."""
         self.known.pop(node.id, None)
         self.known[node.id] = node
@@ -235,7 +235,9 @@ class Nodes:
         self._pin(connection, body["clusterId"])
         if self.kind == CONTROLLER:
             self.controller_id = body["controllerId"]
-        nodes = [Node(n["brokerId"], (n["host"], n["port"]), n["rack"], n.get("isFenced")) for n in body["brokers"]]
+        nodes = [
+            ClusterNode(n["brokerId"], (n["host"], n["port"]), n["rack"], n.get("isFenced")) for n in body["brokers"]
+        ]
         if nodes:
             self.known = {node.id: node for node in nodes}  # who left is forgotten
         return body

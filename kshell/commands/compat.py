@@ -15,7 +15,7 @@ from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import is_given, row_flags, select
 
 if TYPE_CHECKING:
-    from kshell.client.compatibility import Blocker, Feature, Verdict
+    from kshell.client.compatibility import Blocker, Compatibility, Feature
     from kshell.cluster.nodes import Survey
     from kshell.engine.session import Session
 
@@ -69,7 +69,7 @@ def _wanted(word: str | None) -> list[Feature]:
     return found
 
 
-def _row(verdict: Verdict[str], found: Survey) -> dict[str, Any]:
+def _row(verdict: Compatibility[str], found: Survey) -> dict[str, Any]:
     feature = verdict.feature
     blockers = verdict.blockers
     # A level that is too low is in the way whoever was asked.

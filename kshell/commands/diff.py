@@ -13,7 +13,7 @@ from kshell.engine.result import Column, Difference, Page, Result, Row, Rows, Te
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
 from kshell.errors import EXIT_FINDING, NoSuchPathError, UsageError
-from kshell.history.diff import ADDED, BY_ID, CHANGE, CHANGED, REMOVED, Comparison, counts, is_double, untold
+from kshell.history.diff import ADDED, BY_ID, CHANGE, CHANGED, REMOVED, TreeComparison, counts, is_double, untold
 from kshell.tables.declaration import Field, columns
 from kshell.tables.leaf_types import LEAF_TYPE
 from kshell.tables.selection import where_flag
@@ -42,7 +42,7 @@ def run(session: Session, args: Any) -> Result:
     old = _operand(session, args.a)
     new = _operand(session, args.b)
     try:
-        comparison = Comparison(old, new, place, ignore_epochs=args.ignore_epochs)
+        comparison = TreeComparison(old, new, place, ignore_epochs=args.ignore_epochs)
         if not comparison.exists():
             raise NoSuchPathError(f"{join(place)}: no such path in either")
         result = _result(args, comparison, place)
@@ -55,7 +55,7 @@ def run(session: Session, args: Any) -> Result:
                 one.source.close()
 
 
-def _result(args: Any, comparison: Comparison, place: Segments) -> Result:
+def _result(args: Any, comparison: TreeComparison, place: Segments) -> Result:
     if args.json_patch:
         import json
 

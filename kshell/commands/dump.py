@@ -16,7 +16,7 @@ from kshell.json_text import to_json
 from kshell.metadata.record_text import RecordTexts
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import Listing, SnapshotFile
-from kshell.sources.directory.records import Records, log_records, snapshot_records
+from kshell.sources.directory.records import DecodedRecords, log_records, snapshot_records
 from kshell.sources.directory.source import snapshot_named
 
 
@@ -28,7 +28,7 @@ def run(session: Session, args: Any) -> Result:
     return result
 
 
-def _records(session: Session, args: Any) -> Records:
+def _records(session: Session, args: Any) -> DecodedRecords:
     listing = session.source.listing()
     start = vars(args)["from"] or 0  # args.from would not parse
     wanted = only(frozenset(args.type)) if args.type else None
@@ -55,7 +55,7 @@ def _snapshot(listing: Listing, name: str | None) -> SnapshotFile | None:
 class _Dumped(TextRows):
     """The records as rows, or as lines of JSON, most of which are made without a row."""
 
-    def __init__(self, session: Session, records: Records, result: Rows) -> None:
+    def __init__(self, session: Session, records: DecodedRecords, result: Rows) -> None:
         self._session = session
         self._records = records
         self._result = result

@@ -30,7 +30,7 @@ from kshell.history.records import (
 from kshell.metadata.readable import readable
 from kshell.metadata.records import decode_value
 from kshell.protocol.batches import RawRecord
-from kshell.sources.directory.records import LogRecord, Records, Wanted, log_records
+from kshell.sources.directory.records import DecodedRecords, LogRecord, Wanted, log_records
 from kshell.sources.points import Since
 from kshell.tables.selection import where_flag
 from kshell.tree.paths import is_under
@@ -94,7 +94,7 @@ class _Search:
         if not self._newest_first:
             self._finish(records, result)
 
-    def _finish(self, records: Records, result: Rows) -> None:
+    def _finish(self, records: DecodedRecords, result: Rows) -> None:
         conclude(self._session, records, result)
 
     def _wanted(self) -> Wanted | None:

@@ -11,7 +11,7 @@ from kshell.commands.why import since, until
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Drawing, Result, Row, Rows, typed
 from kshell.errors import CommandError, UsageError
-from kshell.history.plot import Lane, Span, draw
+from kshell.history.plot import LeadershipSpan, PartitionLane, draw
 from kshell.history.story import Partitions, Revision, Story, complete_target, reported_ids, story_of, target
 from kshell.metadata.names import sort_key
 from kshell.metadata.partial import is_untold, reported_or_none
@@ -129,15 +129,15 @@ def _plot(
 ) -> list[list[str]]:
     assert story.chronicle is not None
     end = story.end()[1]
-    lanes: dict[tuple[str, int], Lane] = {}
+    lanes: dict[tuple[str, int], PartitionLane] = {}
     for row in rows:
         key = row["topic"], row["partition"]
         if key not in lanes and len(lanes) == _MOST:
             session.remarks.append(f"only the first {_MOST} partitions are drawn; `-o csv` has all")
             break
         to = max(end, row["fromTimeMs"]) if row["toTimeMs"] is None else row["toTimeMs"]
-        span = Span(row["fromTimeMs"], to, row["leader"], row["isrSize"], len(row["replicas"]))
-        lanes.setdefault(key, Lane(f"{key[0]}-{key[1]}", [])).spans.append(span)
+        span = LeadershipSpan(row["fromTimeMs"], to, row["leader"], row["isrSize"], len(row["replicas"]))
+        lanes.setdefault(key, PartitionLane(f"{key[0]}-{key[1]}", [])).spans.append(span)
     if not lanes:
         return [["no leader or ISR changed in that time"]]
     if story.chronicle.starts_with_snapshot:

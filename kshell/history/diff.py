@@ -122,7 +122,7 @@ class Change(NamedTuple):
         return self._asdict() | {"path": join(self.path)}
 
 
-class Comparison:
+class TreeComparison:
     """Two sessions, compared below one place of the tree."""
 
     def __init__(self, old: Session, new: Session, place: Segments, *, ignore_epochs: bool = False) -> None:

@@ -20,7 +20,7 @@ _LEAST = 20
 Parts = list[str]
 
 
-class Span(NamedTuple):
+class LeadershipSpan(NamedTuple):
     """From ``start`` on (epoch milliseconds) up to ``end``. ``leader`` -1: none."""
 
     start: int
@@ -30,11 +30,11 @@ class Span(NamedTuple):
     replicas: int
 
 
-class Lane(NamedTuple):
+class PartitionLane(NamedTuple):
     """A partition's spans, oldest first; gaps are times when it did not exist, or is not known."""
 
     label: str
-    spans: list[Span]
+    spans: list[LeadershipSpan]
 
 
 class _Cell(NamedTuple):
@@ -64,14 +64,14 @@ class Signs(NamedTuple):
         return _LEVELS[max(0, round(share * len(_LEVELS)) - 1)]
 
 
-def signs(lanes: Sequence[Lane], *, plain: bool) -> Signs:
+def signs(lanes: Sequence[PartitionLane], *, plain: bool) -> Signs:
     """Brokers below 10 are their own digit; others get letters, and ``?`` when there are more than letters."""
     brokers = sorted({span.leader for lane in lanes for span in lane.spans if span.leader >= 0})
     letters = iter(_LETTERS)
     return Signs({broker: str(broker) if broker < 10 else next(letters, "?") for broker in brokers}, plain)
 
 
-def draw(lanes: Sequence[Lane], start: int, end: int, width: int, *, plain: bool) -> list[Parts]:
+def draw(lanes: Sequence[PartitionLane], start: int, end: int, width: int, *, plain: bool) -> list[Parts]:
     """Lines of parts, at most ``width`` columns wide unless that is very little. ``plain``: ASCII only."""
     marks = signs(lanes, plain=plain)
     widest = max(8, width - _LEAST - 9)
@@ -95,7 +95,7 @@ def _clip(label: str, widest: int, plain: bool) -> str:
     return label[: widest - end - 1] + ("~" if plain else "…") + label[len(label) - end :]
 
 
-def _cells(spans: Sequence[Span], start: int, end: int, columns: int) -> list[_Cell | None]:
+def _cells(spans: Sequence[LeadershipSpan], start: int, end: int, columns: int) -> list[_Cell | None]:
     """A cell a column; ``None`` where there is nothing."""
     cells: list[_Cell | None] = [None] * columns
     length = max(end - start, 1)

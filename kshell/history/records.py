@@ -22,11 +22,11 @@ from kshell.metadata.partition_changes import PARTITION, PARTITION_CHANGE, TOPIC
 from kshell.metadata.readable import readable
 from kshell.metadata.records import HEAD_SIZE, decode_value, record_types
 from kshell.metadata.tracking import Tracker
-from kshell.metadata.values import Origin, Place, plain
+from kshell.metadata.values import BatchPosition, Origin, plain
 from kshell.protocol.batches import RawRecord
 from kshell.protocol.control import CONTROL_TYPES, control_name
 from kshell.protocol.primitives import Buffer, Uuid
-from kshell.sources.directory.records import LogRecord, Records, log_records
+from kshell.sources.directory.records import DecodedRecords, LogRecord, log_records
 from kshell.tables.declaration import Field, columns
 from kshell.tables.enumeration import Enumeration
 from kshell.tree.globs import is_glob, unescape
@@ -289,7 +289,7 @@ def place_of(session: Session, path: str | None, command: str, hint: str) -> Seg
 
 
 def with_paths(
-    session: Session, records: Records, start: int, concern: Concern | None = None, *, values: bool = False
+    session: Session, records: DecodedRecords, start: int, concern: Concern | None = None, *, values: bool = False
 ) -> Iterator[tuple[LogRecord, list[Touched]]]:
     """Each record with the places of the tree that it touches, and (``values``) what stood there.
 
@@ -319,7 +319,7 @@ def with_paths(
 def touched_paths(tracker: Tracker, record: LogRecord) -> list[Touched]:
     """The places of the tree that the next record touches, the most relevant first."""
     decoded = record.decoded
-    place = Place(record.file, record.position, record.epoch, False)
+    place = BatchPosition(record.file, record.position, record.epoch, False)
     touched = tracker.touched(decoded, Origin(record.offset, record.timestamp, decoded.name, decoded.version, place))
     values = ((touch, tracker.values(touch)) for touch in touched)
     return [Touched(path, touch, old, new) for touch, (old, new) in values for path in paths(touch)]
@@ -343,7 +343,7 @@ def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, in
     return tracker, begin if begin > max(start, first) else None
 
 
-def conclude(session: Session, records: Records, result: Result) -> None:
+def conclude(session: Session, records: DecodedRecords, result: Result) -> None:
     """After the last record: what a person should know, and damage. Raises DataError for that."""
     session.remarks += records.notes
     if records.torn is not None:

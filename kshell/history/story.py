@@ -267,14 +267,14 @@ _MOST = 200
 _BY_NAME, _BY_ID = ("image", "topics", "byName"), ("image", "topics", "byId")
 
 
-class Target(NamedTuple):
+class PartitionTarget(NamedTuple):
     """A topic, or one partition of it."""
 
     topic: str
     partition: int | None
 
 
-def target(session: Session, story: Story, text: str) -> Target:
+def target(session: Session, story: Story, text: str) -> PartitionTarget:
     """What an argument means: TOPIC-PARTITION, TOPIC/PARTITION, a path, or a topic's name. Raises CommandError.
 
     A topic's name may end in a dash and digits: a topic of the whole name comes first.
@@ -301,16 +301,16 @@ def one_partition(session: Session, story: Story, text: str) -> tuple[str, int]:
     raise _nothing(story, text, readings)
 
 
-def _readings(session: Session, story: Story, text: str) -> list[Target]:
-    targets = [Target(text, None)]
+def _readings(session: Session, story: Story, text: str) -> list[PartitionTarget]:
+    targets = [PartitionTarget(text, None)]
     for mark in "-/":
         topic, _, number = text.rpartition(mark)
         if topic and number.isascii() and number.isdigit() and len(number) < 10:
-            targets.append(Target(topic, int(number)))
+            targets.append(PartitionTarget(topic, int(number)))
     path = split(text, session.cwd)
     if len(path) in (4, 5) and path[:3] in (_BY_NAME, _BY_ID) and (len(path) == 4 or path[4].isdecimal()):
         name = decode_name(path[3]) if path[:3] == _BY_NAME else _named(story, path[3])
-        targets.append(Target(name, int(path[4]) if len(path) == 5 else None))
+        targets.append(PartitionTarget(name, int(path[4]) if len(path) == 5 else None))
     return targets
 
 
@@ -323,7 +323,7 @@ def _numbers(story: Story, topic: str) -> list[int]:
     return [] if topic_id is None else story.numbers(topic_id)
 
 
-def _nothing(story: Story, text: str, readings: list[Target]) -> CommandError:
+def _nothing(story: Story, text: str, readings: list[PartitionTarget]) -> CommandError:
     for reading in readings:
         numbers = _numbers(story, reading.topic)
         if numbers:
@@ -340,9 +340,11 @@ def _nothing(story: Story, text: str, readings: list[Target]) -> CommandError:
     return CommandError(f"{text}: no such topic or partition, now or in the log", hint=hint)
 
 
-def _split(text: str) -> list[Target]:
+def _split(text: str) -> list[PartitionTarget]:
     topic, _, number = text.rpartition("-")
-    return [Target(text, None)] + ([Target(topic, int(number))] if topic and number.isdecimal() else [])
+    return [PartitionTarget(text, None)] + (
+        [PartitionTarget(topic, int(number))] if topic and number.isdecimal() else []
+    )
 
 
 def complete_partition(session: Session, typed: str) -> Iterable[str]:

@@ -37,7 +37,7 @@ def put(forms: Forms) -> None:
         show_raw(dict(forms), raw=True)
 
 
-class Drawing:
+class LiveOutput:
     """Something that is shown once and then replaced in its place."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class CellProgress:
 
     def __init__(self) -> None:
         self._pace = Pace(_EVERY)
-        self._place = Drawing()
+        self._place = LiveOutput()
 
     def __call__(self, bytes_read: int, total: int, path: str) -> None:
         if not self._pace.is_due():

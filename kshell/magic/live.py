@@ -16,7 +16,7 @@ from kshell.engine.result import Column, Frames, Nothing, Part, Row, Rows
 from kshell.engine.result import Result as Answer
 from kshell.engine.walk import one_line
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, KshellError
-from kshell.magic.display import Drawing, Forms
+from kshell.magic.display import Forms, LiveOutput
 from kshell.render.answer import show_answer
 from kshell.result import Result
 from kshell.result.shown import bundle
@@ -48,7 +48,7 @@ class _Paced:
     """A display that is drawn anew, at most every so often; what came last is drawn in the end in any case."""
 
     def __init__(self) -> None:
-        self._place = Drawing()
+        self._place = LiveOutput()
         self._drawn = 0.0
         self._timer: threading.Timer | None = None
         self._lock = threading.Lock()

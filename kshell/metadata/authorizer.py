@@ -140,7 +140,7 @@ SUPER_USER, ACL, DEFAULT, NO_ACL = "superUser", "acl", "default", "noAcl"
 """What decided: the list of super users, an entry, no entry among those of the resource, no entry for it at all."""
 
 
-class Request(NamedTuple):
+class AccessRequest(NamedTuple):
     """Who wants to do what on what. ``host`` is an IP address as Java writes it; ``None``: any that no entry names."""
 
     principal: str
@@ -161,7 +161,7 @@ class Decision(NamedTuple):
 
 def decide(
     acls: Mapping[Any, Entry[Acl]],
-    request: Request,
+    request: AccessRequest,
     *,
     super_users: Collection[str] = (),
     allow_if_no_acl: bool = False,
@@ -195,7 +195,7 @@ def decide(
     return Decision(False, DEFAULT) if any_rule else Decision(allow_if_no_acl, NO_ACL)
 
 
-def other_hosts(acls: Mapping[Any, Entry[Acl]], request: Request) -> list[str]:
+def other_hosts(acls: Mapping[Any, Entry[Acl]], request: AccessRequest) -> list[str]:
     """The hosts and ranges named by entries that would otherwise apply to the request, sorted."""
     applying = (acl for _, acl in _of_resource(acls, request) if _is_about(acl, request._replace(host=acl.host), False))
     return sorted({acl.host for acl in applying if acl.host not in (WILDCARD, request.host)})
@@ -213,14 +213,14 @@ def covers(acl: Acl, resource_type: str, resource_name: str) -> bool:
     return acl.pattern_type == "PREFIXED" and resource_name.startswith(acl.resource_name)
 
 
-def _of_resource(acls: Mapping[Any, Entry[Acl]], request: Request) -> Iterable[tuple[Any, Acl]]:
+def _of_resource(acls: Mapping[Any, Entry[Acl]], request: AccessRequest) -> Iterable[tuple[Any, Acl]]:
     """The entries about the resource in Kafka's order: longer names first, the wildcard's last."""
     kind, name = request.resource_type, request.resource_name
     covering = [(key, entry.value) for key, entry in acls.items() if covers(entry.value, kind, name)]
     return sorted(covering, key=lambda pair: _order(pair[1], name))
 
 
-def _is_about(acl: Acl, request: Request, ranges: bool) -> bool:
+def _is_about(acl: Acl, request: AccessRequest, ranges: bool) -> bool:
     """Whether the entry, which covers the resource, holds for the principal, the host and the operation."""
     if acl.principal not in (request.principal, EVERYONE) or not _is_from(acl.host, request.host, ranges):
         return False

@@ -21,7 +21,7 @@ from kshell.metadata.values import Entry, Provenance
 ONLY_LOG, ONLY_SNAPSHOT, OTHER_VALUE = "only in the log", "only in the snapshot", "another value in the snapshot"
 
 
-class Checkpoint(NamedTuple):
+class LogCheckpoint(NamedTuple):
     """A snapshot that a replay of the log comes by."""
 
     end_offset: int

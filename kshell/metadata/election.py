@@ -29,7 +29,7 @@ ACTIVE, FENCED, STOPPING, UNREGISTERED = "active", "fenced", "in controlled shut
 NO_DIRECTORY = "without the log directory"
 
 
-class Leader(NamedTuple):
+class ElectedLeader(NamedTuple):
     """Whom an election makes the leader; ``is_clean``: with every committed record."""
 
     id: int
@@ -110,15 +110,15 @@ class Leaderless(NamedTuple):
         """Those of the brokers that have a status."""
         return tuple(broker for broker in brokers if self.statuses.get(broker, UNREGISTERED) == status)
 
-    def elect(self, kind: str) -> Leader | None:
+    def elect(self, kind: str) -> ElectedLeader | None:
         """Whom an election of that kind makes the leader now; ``None``: it fails."""
         ready = self.with_status(ACTIVE, self.partition.replicas)
         clean = next((replica for replica in ready if replica in self.complete), None)
         if clean is not None:
-            return Leader(clean, True)
+            return ElectedLeader(clean, True)
         if self.awaits_last_leader and self.last_leader in ready:
-            return Leader(self.last_leader, False)
-        return Leader(ready[0], False) if kind == UNCLEAN and ready else None
+            return ElectedLeader(self.last_leader, False)
+        return ElectedLeader(ready[0], False) if kind == UNCLEAN and ready else None
 
 
 def statuses(partition: Partition, broker_of: Callable[[int], Broker | None]) -> dict[int, str]:
@@ -247,7 +247,7 @@ def steps(case: Leaderless, topic: str, number: int) -> Steps:
     )
 
 
-def _elected_now(case: Leaderless, chosen: Leader, topic: str, number: int) -> str:
+def _elected_now(case: Leaderless, chosen: ElectedLeader, topic: str, number: int) -> str:
     command = election_command(PREFERRED, topic, number)
     about = f"is in the {case.source}" if chosen.is_clean else "was the last leader"
     loss = "" if chosen.is_clean else "; what it lost if it crashed stays lost"

@@ -39,7 +39,7 @@ streams.version 1 4.2-IV1
 _NAMED = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?(?:-IV(\d+))?", re.ASCII)
 
 
-class Level(NamedTuple):
+class FeatureLevel(NamedTuple):
     """A level above 0. ``version`` is the metadata.version with which a new cluster has it by default; ``needs`` are
     the levels of other features without which it cannot be finalized.
     """
@@ -51,15 +51,17 @@ class Level(NamedTuple):
 
 
 @cache
-def levels() -> dict[str, list[Level]]:
+def levels() -> dict[str, list[FeatureLevel]]:
     """Every feature's levels, from 1 on, oldest first; metadata.version first."""
     levels_by_feature = {
-        METADATA_VERSION: [Level(METADATA_VERSION, number, number, {}) for number in range(1, NEWEST_NAMED + 1)]
+        METADATA_VERSION: [FeatureLevel(METADATA_VERSION, number, number, {}) for number in range(1, NEWEST_NAMED + 1)]
     }
     for line in _LEVELS.strip().split("\n"):
         name, level, version, *needs = line.split()
         required = {feature: int(least) for feature, _, least in (need.partition("=") for need in needs)}
-        levels_by_feature.setdefault(name, []).append(Level(name, int(level), version_level(version) or 0, required))
+        levels_by_feature.setdefault(name, []).append(
+            FeatureLevel(name, int(level), version_level(version) or 0, required)
+        )
     return levels_by_feature
 
 

@@ -27,7 +27,7 @@ _RAISES_KRAFT = 26
 """Controllers that know this metadata.version (4.1-IV0) change kraft.version by this way (KIP-853, KAFKA-16907)."""
 
 
-class Node(NamedTuple):
+class NodeFeatures(NamedTuple):
     """A server: ``kind`` is ``broker`` or ``controller``. ``supported`` is ``None`` where nobody knows it.
 
     ``id`` is its address where its id is not told.
@@ -47,11 +47,11 @@ class Node(NamedTuple):
         return f"{self.kind} {self.id}"
 
 
-class Standing(NamedTuple):
+class ClusterFeatures(NamedTuple):
     """The cluster's finalized levels (kraft.version among them), every node, and what else is in the way."""
 
     finalized: Mapping[str, int]
-    nodes: tuple[Node, ...]
+    nodes: tuple[NodeFeatures, ...]
     leader_id: int | None = None
     migrating: bool = False
     """Whether a migration from ZooKeeper is going on."""
@@ -62,24 +62,26 @@ class Standing(NamedTuple):
         return next((node.supported for node in self.nodes if node[:2] == (CONTROLLER, self.leader_id)), None)
 
 
-class Verdict(NamedTuple):
+class LevelVerdict(NamedTuple):
     """``possible`` is ``None`` where that is not known. ``nodes`` are those in the way; ``reason`` says why."""
 
     feature: str
     level: int
     target: int
     possible: bool | None
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[NodeFeatures, ...] = ()
     reason: str | None = None
 
 
-def check(standing: Standing, targets: Mapping[str, int], *, upgrade: bool) -> list[Verdict]:
+def check(standing: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[LevelVerdict]:
     """A verdict for each feature that is to change, all of them in one update, as ``kafka-features.sh`` asks for it."""
     proposed = {**standing.finalized, **targets}
     return [_check(standing, name, target, proposed, upgrade=upgrade) for name, target in targets.items()]
 
 
-def _check(standing: Standing, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool) -> Verdict:
+def _check(
+    standing: ClusterFeatures, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
+) -> LevelVerdict:
     current = standing.finalized.get(name, 0)
     refused = [node for node in standing.nodes if node.supported is not None and not _supports(node, name, target)]
     unknown = [node for node in standing.nodes if node.supported is None]
@@ -91,25 +93,27 @@ def _check(standing: Standing, name: str, target: int, proposed: Mapping[str, in
         # Kafka refuses as well: a voter that has not registered may be anything.
         reasons.append(f"{_titles(unregistered)} has not registered, and may not support this level")
     if reasons:
-        return Verdict(name, current, target, False, (*refused, *unregistered), "; ".join(reasons))
+        return LevelVerdict(name, current, target, False, (*refused, *unregistered), "; ".join(reasons))
     if unknown and target != current:
-        return Verdict(name, current, target, None, tuple(unknown), _unknown(unknown, registers=registers))
+        return LevelVerdict(name, current, target, None, tuple(unknown), _unknown(unknown, registers=registers))
     if target != current and all(node.kind != CONTROLLER for node in standing.nodes):
-        return Verdict(name, current, target, None, (), "no controller is known, and controllers must support it, too")
+        return LevelVerdict(
+            name, current, target, None, (), "no controller is known, and controllers must support it, too"
+        )
     if doubt := _beyond_the_tables(standing, name, current, target):
-        return Verdict(name, current, target, None, (), doubt)
+        return LevelVerdict(name, current, target, None, (), doubt)
     note = None
     if name == KRAFT_VERSION and target > current and not _handles_kraft(standing):
         note = "accepted, but controllers before 4.1 do not act on it: the quorum stays as it is"
-    return Verdict(name, current, target, True, (), note)
+    return LevelVerdict(name, current, target, True, (), note)
 
 
-def _supports(node: Node, name: str, level: int) -> bool:
+def _supports(node: NodeFeatures, name: str, level: int) -> bool:
     low, high = (node.supported or {}).get(name, DISABLED)
     return low <= level <= high
 
 
-def _grouped(nodes: Iterable[Node], name: str) -> dict[str, list[str]]:
+def _grouped(nodes: Iterable[NodeFeatures], name: str) -> dict[str, list[str]]:
     titles_by_reason: dict[str, list[str]] = {}
     for node in nodes:
         low, high = (node.supported or {}).get(name, DISABLED)
@@ -122,11 +126,11 @@ def _grouped(nodes: Iterable[Node], name: str) -> dict[str, list[str]]:
     return titles_by_reason
 
 
-def _titles(nodes: Iterable[Node]) -> str:
+def _titles(nodes: Iterable[NodeFeatures]) -> str:
     return ", ".join(node.title for node in nodes)
 
 
-def _unknown(nodes: Sequence[Node], *, registers: bool) -> str:
+def _unknown(nodes: Sequence[NodeFeatures], *, registers: bool) -> str:
     """Why it is not known what nodes support, and who knows it: controllers decide by registrations, up or down."""
     silent = [node for node in nodes if node.is_silent]
     unlisted = [node for node in nodes if not node.is_silent]
@@ -141,12 +145,12 @@ def _unknown(nodes: Sequence[Node], *, registers: bool) -> str:
     return "; ".join(reasons)
 
 
-def _handles_kraft(standing: Standing) -> bool:
+def _handles_kraft(standing: ClusterFeatures) -> bool:
     supported = standing.leader_supports
     return supported is None or supported.get(METADATA_VERSION, DISABLED)[1] >= _RAISES_KRAFT
 
 
-def _is_unheard_of(standing: Standing, name: str) -> bool:
+def _is_unheard_of(standing: ClusterFeatures, name: str) -> bool:
     """Whether the leader has never heard of a feature, and minds even for level 0: from 4.0 on it does.
 
     Of a leader that is newer than kshell nobody knows which features it has without supporting a level of them.
@@ -156,12 +160,12 @@ def _is_unheard_of(standing: Standing, name: str) -> bool:
     return knows_features and not _leader_is_newer(standing) and name not in {*levels(), *supported}
 
 
-def _leader_is_newer(standing: Standing) -> bool:
+def _leader_is_newer(standing: ClusterFeatures) -> bool:
     """Whether the active controller supports a metadata.version that kshell has no name for."""
     return (standing.leader_supports or {}).get(METADATA_VERSION, DISABLED)[1] > NEWEST_NAMED
 
 
-def _beyond_the_tables(standing: Standing, name: str, current: int, target: int) -> str | None:
+def _beyond_the_tables(standing: ClusterFeatures, name: str, current: int, target: int) -> str | None:
     """Why kshell cannot judge a change that nothing known is against: it is about levels newer than its tables."""
     if name == METADATA_VERSION:
         if target == current or max(current, target) <= NEWEST_NAMED:
@@ -180,14 +184,14 @@ def _beyond_the_tables(standing: Standing, name: str, current: int, target: int)
     return None if is_settled or is_supported else f"this kshell does not know {name}, nor what the change needs"
 
 
-def _is_conditional(standing: Standing) -> bool:
+def _is_conditional(standing: ClusterFeatures) -> bool:
     """Whether the leader is of 4.0: it is the only release that sets a condition for kraft.version."""
     supported = standing.leader_supports or {}
     return _KNOWS_KRAFT < supported.get(METADATA_VERSION, DISABLED)[1] < _RAISES_KRAFT
 
 
 def _not_allowed(
-    standing: Standing, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
+    standing: ClusterFeatures, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
 ) -> list[str]:
     """What is against the change whatever the nodes support."""
     current = standing.finalized.get(name, 0)
@@ -215,7 +219,7 @@ def _not_allowed(
     ]
 
 
-def _metadata_version(standing: Standing, current: int, target: int) -> list[str]:
+def _metadata_version(standing: ClusterFeatures, current: int, target: int) -> list[str]:
     if standing.migrating:
         return ["a migration from ZooKeeper is in progress"]
     lost = metadata_changed(current, target)

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint
+from kshell.metadata.checkpoint import LogCheckpoint, PassedCheckpoint
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import EMPTY, Image, Table
 from kshell.metadata.partition_changes import PartitionChanges
@@ -242,7 +242,7 @@ class Recorder(Replayer):
         self.history.checkpoints = self.checkpoints
         self._delta.touched = []
 
-    def pass_checkpoint(self, checkpoint: Checkpoint, snapshot: Image) -> None:
+    def pass_checkpoint(self, checkpoint: LogCheckpoint, snapshot: Image) -> None:
         """As a replayer does; what the snapshot holds otherwise holds from its last offset on."""
         super().pass_checkpoint(checkpoint, snapshot)
         self._after(checkpoint.end_offset - 1)

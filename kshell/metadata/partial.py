@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.metadata.values import Origin, Place
+from kshell.metadata.values import BatchPosition, Origin
 
 NOT_AVAILABLE = "not available from brokers"
 UNTOLD: Any = NOT_AVAILABLE
@@ -20,7 +20,7 @@ MISSING = "missing"
 
 def told_by(node: str, api: str, version: int) -> Origin:
     """The origin of a value that no record is known of: which node reported it, in the answer of which API."""
-    return Origin(-1, -1, api, version, Place(node, -1, -1, False))
+    return Origin(-1, -1, api, version, BatchPosition(node, -1, -1, False))
 
 
 def is_told(origin: Origin) -> bool:

@@ -14,7 +14,7 @@ from operator import itemgetter, lt
 from typing import Any, NamedTuple
 
 from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode_value
-from kshell.metadata.values import Entry, Origin, Place
+from kshell.metadata.values import BatchPosition, Entry, Origin
 from kshell.protocol.framing import iter_values
 from kshell.protocol.primitives import ZERO_UUID, Buffer, Uuid
 from kshell.protocol.readers import HEAD, KEY, RunReader
@@ -116,7 +116,7 @@ Report = Callable[[Origin, str, Undecoded | None], None]
 """Told of a record that turned out wrong when its topic was looked at: (origin, reason, its bytes if not decoded)."""
 
 
-class Run(NamedTuple):
+class RecordRun(NamedTuple):
     """Bytes ``start`` to ``end`` of ``buf``: partition records of one topic, back to back, in one batch."""
 
     buf: Buffer
@@ -124,7 +124,7 @@ class Run(NamedTuple):
     end: int
     base_offset: int
     timestamp: int
-    place: Place
+    place: BatchPosition
     report: Report
 
 
@@ -137,8 +137,8 @@ class Topic:
         self.name = name
         self.id = topic_id
         self.origin = origin
-        self._runs: list[Run] = []
-        self._framed: dict[int, tuple[bytes, int, Run]] | None = None
+        self._runs: list[RecordRun] = []
+        self._framed: dict[int, tuple[bytes, int, RecordRun]] | None = None
         self._changed: dict[int, Entry[Partition]] = {}
 
     def copy(self) -> Topic:
@@ -147,7 +147,7 @@ class Topic:
         twin._runs, twin._framed, twin._changed = list(self._runs), self._framed, dict(self._changed)
         return twin
 
-    def add_run(self, run: Run) -> None:
+    def add_run(self, run: RecordRun) -> None:
         """Adds partitions that wait as bytes."""
         last = self._runs[-1] if self._runs else None
         if last is not None and last.buf is run.buf and last.end == run.start:
@@ -160,12 +160,12 @@ class Topic:
         """Sets one partition."""
         self._changed[partition_id] = entry
 
-    def _waiting(self) -> dict[int, tuple[bytes, int, Run]]:
+    def _waiting(self) -> dict[int, tuple[bytes, int, RecordRun]]:
         if self._framed is None:
             self._framed = self._frame()
         return self._framed
 
-    def _frame(self) -> dict[int, tuple[bytes, int, Run]]:
+    def _frame(self) -> dict[int, tuple[bytes, int, RecordRun]]:
         framed = {}
         for run in self._runs:
             due: int | None = None
@@ -296,20 +296,20 @@ def _is_rising(numbers: list[int]) -> bool:
     return all(map(lt, numbers, islice(numbers, 1, None)))
 
 
-def _same_bytes(mine: Run, theirs: Run) -> bool:
+def _same_bytes(mine: RecordRun, theirs: RecordRun) -> bool:
     return mine.end - mine.start == theirs.end - theirs.start and (
         mine.buf[mine.start : mine.end] == theirs.buf[theirs.start : theirs.end]
     )
 
 
-def _report_offset(run: Run, value: bytes, delta: int, due: int) -> None:
+def _report_offset(run: RecordRun, value: bytes, delta: int, due: int) -> None:
     decoded = decode_value(value)
     offset = run.base_offset + delta
     origin = Origin(offset, run.timestamp, decoded.name, decoded.version, run.place)
     run.report(origin, f"the record claims offset {offset}, {run.base_offset + due} was to come", None)
 
 
-def _value(value: bytes, offset: int, run: Run) -> Partition | Undecoded:
+def _value(value: bytes, offset: int, run: RecordRun) -> Partition | Undecoded:
     """As :func:`_decode`, without an origin where all is well: that is the greater part of the work."""
     partition = _READER.state(value)
     return _decode(value, offset, run).value if partition is None else partition
@@ -359,7 +359,7 @@ def _epochs_at(value: bytes) -> int | None:
     return at + 4 if at + 4 + _EPOCHS.size < len(value) else None
 
 
-def _decode(value: bytes, offset: int, run: Run) -> Entry[Partition] | Entry[Undecoded]:
+def _decode(value: bytes, offset: int, run: RecordRun) -> Entry[Partition] | Entry[Undecoded]:
     decoded = decode_value(value)
     origin = Origin(offset, run.timestamp, decoded.name, decoded.version, run.place)
     if decoded.data is None:

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from kshell.metadata.records import record_types
-from kshell.metadata.values import Origin, Place
+from kshell.metadata.values import BatchPosition, Origin
 from kshell.protocol.batches import Batch
 from kshell.protocol.primitives import Buffer, read_varint
 
@@ -162,10 +162,10 @@ class RecordLog:
         last = offset if index == at else self._bases[index + 1] - 1
         return last if index >= 0 and last >= self.start else None
 
-    def place(self, offset: int) -> Place:
+    def place(self, offset: int) -> BatchPosition:
         """The batch of the record at an offset."""
         at = bisect_right(self._bases, offset) - 1
-        return Place(self._files.values[self._file_numbers[at]], self._positions[at], self._epochs[at], False)
+        return BatchPosition(self._files.values[self._file_numbers[at]], self._positions[at], self._epochs[at], False)
 
     def open_transaction(self, offset: int) -> int | None:
         """Where the transaction begins that is open once the record at an offset is there, if one is."""

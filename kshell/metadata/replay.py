@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from itertools import repeat
 from typing import NamedTuple
 
-from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint, take_over
+from kshell.metadata.checkpoint import LogCheckpoint, PassedCheckpoint, take_over
 from kshell.metadata.deferred import Filed, LatestRecords, RecordFiler, Registrations, remove_topic, topic_filers
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.quorum import control
@@ -28,11 +28,11 @@ from kshell.metadata.partition_changes import (
     essence,
     fits_every_partition,
 )
-from kshell.metadata.partitions import Partition, Report, Run, Topic, from_record, merge
+from kshell.metadata.partitions import Partition, RecordRun, Report, Topic, from_record, merge
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.recorded_topics import RecordedTopic, TopicAt, TopicRecords
 from kshell.metadata.records import HEAD_SIZE, ReplayError, Undecoded, decode_known, decode_record, decode_value
-from kshell.metadata.values import Origin, Place, Provenance, new_origin
+from kshell.metadata.values import BatchPosition, Origin, Provenance, new_origin
 from kshell.protocol.batches import (
     Batch,
     RawRecord,
@@ -109,7 +109,7 @@ class _Waiting(NamedTuple):
     """A record of an open metadata transaction."""
 
     raw: RawRecord
-    place: Place
+    place: BatchPosition
     address: int
 
 
@@ -139,7 +139,7 @@ class Replayer:
         """Bytes of compressed batches, and what they became."""
         self._transaction: list[_Waiting] | None = None
         self._before_transaction = base.provenance
-        self._expected: deque[Checkpoint] = deque()
+        self._expected: deque[LogCheckpoint] = deque()
         self._due = _NEVER
         self._sound: set[bytes] = set()
         """Essences of records of partitions that fit whichever partition they name, if it is there."""
@@ -200,7 +200,7 @@ class Replayer:
     def log_batch(self, batch: Batch, file: str, start: int = 0) -> None:
         """The records of a verified batch of the log, from offset ``start`` on. Raises DecodeError before the first."""
         self.log.add_batch(batch, file, start)
-        place = Place(file, batch.position, batch.epoch, False)
+        place = BatchPosition(file, batch.position, batch.epoch, False)
         region, begin, end = batch.region()
         self._grow(batch, end - begin)
         values = None if batch.is_control else plain_values(region, begin, end, batch.records)
@@ -237,7 +237,7 @@ class Replayer:
                 self._provenance = Provenance(raw.offset, batch.epoch, raw.timestamp)
             self._after(raw.offset)
 
-    def _plain(self, batch: Batch, place: Place, region: Buffer, first: int, values: array[int]) -> None:
+    def _plain(self, batch: Batch, place: BatchPosition, region: Buffer, first: int, values: array[int]) -> None:
         """All records of a batch in the plain form; ``first`` is the address of the region's first byte."""
         filed, sound, is_waiting = self._filed, self._sound, self._transaction is not None
         filers = self._filers
@@ -322,7 +322,7 @@ class Replayer:
             reason = f"the compressed batches up to here, {self._stored} bytes, become {self._decompressed} bytes"
             raise DecodeError(f"{reason}: more than {_RATIO} times as many", 0)
 
-    def _log_record(self, raw: RawRecord, place: Place, address: int) -> None:
+    def _log_record(self, raw: RawRecord, place: BatchPosition, address: int) -> None:
         value = raw.value or b""
         key = value[1] if len(value) > 2 and value[0] == 1 else -1
         if _BEGIN <= key <= _ABORT:
@@ -333,7 +333,7 @@ class Replayer:
         else:
             self._replay(raw, place, address)
 
-    def _marker(self, key: int, raw: RawRecord, place: Place) -> None:
+    def _marker(self, key: int, raw: RawRecord, place: BatchPosition) -> None:
         """A marker whose version is not known, or that is malformed, still marks; it is listed as well."""
         transaction = self._transaction
         origin = self._list_undecoded(raw, place)
@@ -352,7 +352,7 @@ class Replayer:
             for waiting in (transaction or ())[1:]:
                 self._replay(*waiting)
 
-    def _list_undecoded(self, raw: RawRecord, place: Place) -> Origin:
+    def _list_undecoded(self, raw: RawRecord, place: BatchPosition) -> Origin:
         """A metadata record's origin; if it cannot be decoded, it is listed."""
         decoded = decode_record(raw, control=False)
         origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
@@ -363,7 +363,7 @@ class Replayer:
     def _undecoded(self, origin: Origin, undecoded: Undecoded) -> None:
         self.problems.append(Problem(origin, undecoded.reason, not undecoded.malformed, undecoded))
 
-    def _replay(self, raw: RawRecord, place: Place, address: int | None) -> None:
+    def _replay(self, raw: RawRecord, place: BatchPosition, address: int | None) -> None:
         """A record, of the log if it has an address, else of a snapshot."""
         offset, timestamp, key, value = raw
         decoded = None
@@ -403,7 +403,7 @@ class Replayer:
         except ReplayError as error:
             self.problems.append(Problem(origin, str(error), False))
 
-    def _control(self, raw: RawRecord, place: Place) -> None:
+    def _control(self, raw: RawRecord, place: BatchPosition) -> None:
         decoded = decode_record(raw, control=True)
         origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
         if decoded.undecoded is not None:
@@ -477,7 +477,7 @@ class Replayer:
 
     # --- snapshots inside the log --------------------------------------------------------------------------------
 
-    def expect(self, checkpoints: Iterable[Checkpoint]) -> None:
+    def expect(self, checkpoints: Iterable[LogCheckpoint]) -> None:
         """The snapshots that the replay comes by, in the order of their ends."""
         self._expected = deque(checkpoints)
         self._set_due()
@@ -497,7 +497,7 @@ class Replayer:
                 if isinstance(topic, RecordedTopic):
                     topic.records.agreed = None  # nobody will ask again
 
-    def pass_checkpoint(self, checkpoint: Checkpoint, snapshot: Image) -> None:
+    def pass_checkpoint(self, checkpoint: LogCheckpoint, snapshot: Image) -> None:
         """Go on from a snapshot: where it and the log disagree, the snapshot holds.
 
         No snapshot is written inside a metadata transaction, so one that is open belongs to a log of another history.
@@ -518,7 +518,7 @@ class Replayer:
 
     def snapshot_batch(self, batch: Batch, file: str) -> None:
         """The records of a verified batch of a snapshot; partitions stay bytes. Raises DecodeError."""
-        place = Place(file, batch.position, batch.epoch, True)
+        place = BatchPosition(file, batch.position, batch.epoch, True)
         if batch.is_control:
             for raw in iter_records(batch):
                 self._control(raw, place)
@@ -534,7 +534,7 @@ class Replayer:
             if isinstance(framed, OddRecord):
                 self._replay(read_record(buf, framed.start, batch)[0], place, None)
                 continue
-            run = Run(buf, framed.start, framed.end, batch.base_offset, batch.base_timestamp, place, self._report)
+            run = RecordRun(buf, framed.start, framed.end, batch.base_offset, batch.base_timestamp, place, self._report)
             topic_id = Uuid(framed.topic_id)
             if isinstance(framed, TopicRun):
                 origin = new_origin((batch.base_offset + framed.delta, batch.base_timestamp, TOPIC.name, 0, place))
@@ -545,7 +545,7 @@ class Replayer:
                     self.problems.append(Problem(origin, str(error), False))
             self._run(topic_id, run)
 
-    def _run(self, topic_id: Uuid, run: Run) -> None:
+    def _run(self, topic_id: Uuid, run: RecordRun) -> None:
         try:
             writable(self._delta, topic_id).add_run(run)
         except ReplayError as error:

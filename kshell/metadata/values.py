@@ -10,7 +10,7 @@ from kshell.protocol.primitives import Uuid
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Place(NamedTuple):
+class BatchPosition(NamedTuple):
     """The batch that a record came in: its file's name, the byte it starts at, its epoch, and the file's kind."""
 
     file: str
@@ -26,7 +26,7 @@ class Origin(NamedTuple):
     timestamp: int
     record_type: str
     version: int
-    place: Place
+    place: BatchPosition
 
 
 new_origin = partial(tuple.__new__, Origin)

@@ -57,7 +57,7 @@ def draw(heading: Heading, lanes: Sequence[Lane], last: float, legend: str = "")
     figure, top = theme.page(heading.title, heading.facts, head + _PITCH * len(lanes) + _FOOT, heading.note)
     if legend:
         styles = dict.fromkeys(stretch.style for lane in lanes for stretch in lane.stretches)
-        theme.legend(figure, theme.MARGIN, top + 10, legend, [theme.Key(*style[:3]) for style in styles], "")
+        theme.legend(figure, theme.MARGIN, top + 10, legend, [theme.LegendKey(*style[:3]) for style in styles], "")
     labels = [theme.fitting(theme.drawable_name(lane.name, 48), _LABEL, tail=theme.TAIL) for lane in lanes]
     plot_left = theme.MARGIN + max(map(theme.width_of, labels)) + 10
     for place, label in enumerate(labels):

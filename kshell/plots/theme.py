@@ -125,7 +125,7 @@ def hatched(color: str, hatch: str) -> dict[str, Any]:
     return {"facecolor": "none", "edgecolor": on(color), "linewidth": 0, "hatch": hatch}
 
 
-class Key(NamedTuple):
+class LegendKey(NamedTuple):
     """What a colour and a hatch stand for."""
 
     label: str
@@ -133,7 +133,7 @@ class Key(NamedTuple):
     hatch: str = ""
 
 
-def legend(figure: Figure, x: float, middle: float, title: str, keys: Sequence[Key], more: str) -> None:
+def legend(figure: Figure, x: float, middle: float, title: str, keys: Sequence[LegendKey], more: str) -> None:
     """Draw boxes with their labels in one line, and ``more`` text behind them."""
     from matplotlib.patches import Rectangle
 

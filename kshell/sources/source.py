@@ -38,7 +38,7 @@ class Loaded(NamedTuple):
 
 
 class Following(NamedTuple):
-    """The progress of a live source: ``lag`` in offsets behind the high watermark; ``trouble``: why there is no news."""
+    """The progress of a live source: ``lag`` in offsets behind the high watermark; ``trouble``: why it has no news."""
 
     leader_id: int
     leader_epoch: int

@@ -227,7 +227,7 @@ def lonely(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     check.checks.cache_clear()
 
     @check.topic_check("lonelyTopic", check.WARNING, "a topic has one partition", "add partitions to {topic}")
-    def lonely_topic(state: check.State, topic: check.TopicState) -> check.Observation | None:
+    def lonely_topic(state: check.CheckedState, topic: check.TopicState) -> check.Observation | None:
         if topic.partitions != 1:
             return None
         return check.Observation(topic.path, "1 partition", {"topic": topic.topic.name})

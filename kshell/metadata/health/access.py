@@ -10,7 +10,7 @@ from kshell.metadata.families.acls import Acl
 from kshell.metadata.families.configs import resource_segment
 from kshell.metadata.families.quotas import entity_segment
 from kshell.metadata.families.topics import NAMES
-from kshell.metadata.health.check import INFO, WARNING, Observation, State, check
+from kshell.metadata.health.check import INFO, WARNING, CheckedState, Observation, check
 from kshell.metadata.names import encode_name
 from kshell.protocol.primitives import Uuid
 
@@ -51,7 +51,7 @@ def _acl_text(acl: Acl) -> str:
     "configs of a topic that is not there: they would hold for a new one of that name",
     "create the topic, or delete the configs (kafka-configs.sh --alter --delete-config)",
 )
-def orphaned_config(state: State) -> Iterator[Observation]:
+def orphaned_config(state: CheckedState) -> Iterator[Observation]:
     """Of topics: Kafka deletes them with the topic."""
     topics = state.image[NAMES]
     for (kind, name), configs in sorted(state.image["configs"].items()):
@@ -65,7 +65,7 @@ def orphaned_config(state: State) -> Iterator[Observation]:
     "configs of a broker that is not registered",
     "if it is gone for good: kafka-configs.sh --alter --broker {id} --delete-config …",
 )
-def orphaned_broker_config(state: State) -> Iterator[Observation]:
+def orphaned_broker_config(state: CheckedState) -> Iterator[Observation]:
     """A broker's configs may be set before it starts for the first time."""
     registered = {str(node_id) for table in ("brokers", "controllers") for node_id in state.image[table]}
     registered |= {str(voter) for voter in state.voters}
@@ -81,7 +81,7 @@ def orphaned_broker_config(state: State) -> Iterator[Observation]:
     "replication is throttled though nothing is being moved: followers may not catch up",
     "kafka-reassign-partitions.sh --verify removes throttles, or kafka-configs.sh --alter --delete-config",
 )
-def left_over_throttle(state: State) -> Iterator[Observation]:
+def left_over_throttle(state: CheckedState) -> Iterator[Observation]:
     """Throttles of a reassignment that is over."""
     throttled = [
         (resource, sorted(_THROTTLES & configs.keys()))
@@ -102,7 +102,7 @@ def left_over_throttle(state: State) -> Iterator[Observation]:
     "everybody may do this, whoever they are",
     "kafka-acls.sh --remove, then add what single principals need",
 )
-def wide_open_acl(state: State) -> Iterator[Observation]:
+def wide_open_acl(state: CheckedState) -> Iterator[Observation]:
     """ALLOW for User:* of more than looking, on everything of a type, on the cluster, or of ALL on anything."""
     for acl_id, entry in _acls(state):
         acl = entry.value
@@ -119,7 +119,7 @@ def wide_open_acl(state: State) -> Iterator[Observation]:
     "an ACL of topics that are not there: it would hold for a new one of that name",
     "if the topic is gone for good: kafka-acls.sh --remove --topic {name}",
 )
-def orphaned_acl(state: State) -> Iterator[Observation]:
+def orphaned_acl(state: CheckedState) -> Iterator[Observation]:
     """Neither the topic nor, for a prefix, any that begins like it."""
     topics = state.image[NAMES]
     for acl_id, entry in _acls(state):
@@ -130,7 +130,7 @@ def orphaned_acl(state: State) -> Iterator[Observation]:
             yield Observation(_acl_path(acl_id), _acl_text(acl), {"name": acl.resource_name})
 
 
-def _acls(state: State) -> list[tuple[Any, Any]]:
+def _acls(state: CheckedState) -> list[tuple[Any, Any]]:
     return sorted(state.image["acls"].items(), key=lambda item: str(item[0]))
 
 
@@ -140,7 +140,7 @@ def _acls(state: State) -> list[tuple[Any, Any]]:
     "a quota of a user that has neither credentials, nor ACLs, nor tokens",
     "if the user is gone: kafka-configs.sh --alter --entity-type users --entity-name {user} --delete-config …",
 )
-def orphaned_quota(state: State) -> Iterator[Observation]:
+def orphaned_quota(state: CheckedState) -> Iterator[Observation]:
     """Only where users are kept in the log (SCRAM): others' names are known to nobody here."""
     users = {user for table in state.image["scram"].values() for user in table}
     if not users:
@@ -162,7 +162,7 @@ _SET_AGAIN = (
 )
 
 
-def _scram(state: State, least: int, most: int) -> Iterator[Observation]:
+def _scram(state: CheckedState, least: int, most: int) -> Iterator[Observation]:
     for mechanism, table in sorted(state.image["scram"].items()):
         for user, entry in sorted(table.items()):
             if isinstance(entry.value.iterations, int) and least <= entry.value.iterations < most:
@@ -171,13 +171,13 @@ def _scram(state: State, least: int, most: int) -> Iterator[Observation]:
 
 
 @check("weakScram", WARNING, "so few iterations that a stolen credential is soon guessed", _SET_AGAIN)
-def weak_scram(state: State) -> Iterator[Observation]:
+def weak_scram(state: CheckedState) -> Iterator[Observation]:
     """Fewer than any version of Kafka accepts by now."""
     yield from _scram(state, 0, FEWEST_ITERATIONS)
 
 
 @check("fewScramIterations", INFO, "fewer iterations than are asked for today", _SET_AGAIN)
-def few_scram_iterations(state: State) -> Iterator[Observation]:
+def few_scram_iterations(state: CheckedState) -> Iterator[Observation]:
     """Kafka's default among them."""
     yield from _scram(state, FEWEST_ITERATIONS, FEW_ITERATIONS)
 
@@ -188,7 +188,7 @@ def few_scram_iterations(state: State) -> Iterator[Observation]:
     "a delegation token is past its expiry: who uses it is refused",
     "issue a new one (kafka-delegation-tokens.sh --create); the controller removes old ones every hour",
 )
-def expired_token(state: State) -> Iterator[Observation]:
+def expired_token(state: CheckedState) -> Iterator[Observation]:
     """Against the moment that the state is of."""
     for token_id, entry in sorted(state.image["delegationToken"].items()):
         token = entry.value

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from kshell.discovery import module_names
-from kshell.metadata.feature_update import Standing
+from kshell.metadata.feature_update import ClusterFeatures
 from kshell.metadata.image import Image
 from kshell.metadata.names import encode_name
 from kshell.metadata.partition_state import MinIsr
@@ -51,11 +51,11 @@ class SnapshotSlip(NamedTuple):
     difference: str
 
 
-class State(NamedTuple):
+class CheckedState(NamedTuple):
     """What checks look at. ``now`` is the moment that the state is of (epoch milliseconds), ``None`` if not known."""
 
     image: Image
-    standing: Standing
+    standing: ClusterFeatures
     min_isr: MinIsr
     now: int | None = None
     voters: tuple[int, ...] = ()
@@ -113,9 +113,9 @@ class Observation(NamedTuple):
     """The whole next step where it depends on the state; else that of the check."""
 
 
-OfState = Callable[[State], Iterable[Observation]]
-OfTopic = Callable[[State, TopicState], Observation | None]
-OfPartition = Callable[[State, PartitionState], Observation | None]
+OfState = Callable[[CheckedState], Iterable[Observation]]
+OfTopic = Callable[[CheckedState, TopicState], Observation | None]
+OfPartition = Callable[[CheckedState, PartitionState], Observation | None]
 
 
 class Check(NamedTuple):

@@ -13,11 +13,11 @@ from kshell.metadata.health.check import (
     RACKS,
     UNREGISTERED,
     Check,
+    CheckedState,
     Finding,
     Observation,
     OfPartition,
     PartitionState,
-    State,
     TopicState,
     checks,
     finding,
@@ -49,7 +49,7 @@ class Health(NamedTuple):
     counts: Counter[str]
 
 
-def examine(state: State, progress: Callable[[int, int, str], None] | None = None) -> Health:
+def examine(state: CheckedState, progress: Callable[[int, int, str], None] | None = None) -> Health:
     """Run every check on the state. ``progress`` is called now and then: a million partitions take seconds."""
     all_checks = checks()
     findings: dict[str, list[Finding]] = {health_check.name: [] for health_check in all_checks}
@@ -82,7 +82,7 @@ class _Verdict(NamedTuple):
 class _Walk:
     """The pass over topics. Most partitions have nothing to tell, and all with one value have the same problems."""
 
-    def __init__(self, state: State, findings: dict[str, list[Finding]], all_checks: tuple[Check, ...]) -> None:
+    def __init__(self, state: CheckedState, findings: dict[str, list[Finding]], all_checks: tuple[Check, ...]) -> None:
         self.partitions = 0
         self.counts: Counter[str] = Counter()
         self.holding: set[int] = set()

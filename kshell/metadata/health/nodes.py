@@ -17,9 +17,9 @@ from kshell.metadata.health.check import (
     ERROR,
     INFO,
     WARNING,
+    CheckedState,
     Observation,
     SnapshotAge,
-    State,
     broker_path,
     check,
     ids,
@@ -40,14 +40,14 @@ SNAPSHOT_BYTES = 3 * 20 * 1024 * 1024
 """Bytes of log without a snapshot; servers write one every 20 MiB (metadata.log.max.record.bytes.between.snapshots)."""
 
 
-def _fenced(state: State) -> list[int]:
+def _fenced(state: CheckedState) -> list[int]:
     return [number for number, entry in sorted(state.image["brokers"].items()) if entry.value.fenced is True]
 
 
 @check(
     "brokerFenced", ERROR, "a broker that has replicas does not serve", "start it, or see why it cannot: its server.log"
 )
-def broker_fenced(state: State) -> Iterator[Observation]:
+def broker_fenced(state: CheckedState) -> Iterator[Observation]:
     """Registered, fenced, and needed."""
     for number in _fenced(state):
         if number in state.holding:
@@ -55,7 +55,7 @@ def broker_fenced(state: State) -> Iterator[Observation]:
             yield Observation(broker_path(number), f"broker {number} is fenced" + (f", rack {rack}" if rack else ""))
 
 
-def _is_starting(state: State, number: int) -> bool:
+def _is_starting(state: CheckedState, number: int) -> bool:
     """Whether the last word of a broker is that it registered, a moment ago by the clock of a running quorum."""
     origin = state.image["brokers"][number].origin
     if state.quorum is None or state.now is None or origin.record_type != "REGISTER_BROKER_RECORD":
@@ -69,7 +69,7 @@ def _is_starting(state: State, number: int) -> bool:
     "a broker that has no replicas does not serve",
     "if it is gone for good: kafka-cluster.sh unregister --id {id}",
 )
-def stale_registration(state: State) -> Iterator[Observation]:
+def stale_registration(state: CheckedState) -> Iterator[Observation]:
     """Registered and fenced, and nobody misses it. A broker of a running cluster may only be starting."""
     for number in _fenced(state):
         if number not in state.holding and not _is_starting(state, number):
@@ -82,7 +82,7 @@ def stale_registration(state: State) -> Iterator[Observation]:
     "a broker is in controlled shutdown: its leaders move elsewhere",
     "wait until it is gone, or see what keeps it: partitions --where 'leader == {id}'",
 )
-def broker_shutting_down(state: State) -> Iterator[Observation]:
+def broker_shutting_down(state: CheckedState) -> Iterator[Observation]:
     """A broker that is fenced already has shut down."""
     for number, entry in sorted(state.image["brokers"].items()):
         if entry.value.in_controlled_shutdown is True and entry.value.fenced is not True:
@@ -95,7 +95,7 @@ def broker_shutting_down(state: State) -> Iterator[Observation]:
     "a voter has not registered: features cannot be upgraded, and nobody knows where it listens",
     "start controller {id}, or remove it from the quorum (kafka-metadata-quorum.sh remove-controller)",
 )
-def controller_unregistered(state: State) -> Iterator[Observation]:
+def controller_unregistered(state: CheckedState) -> Iterator[Observation]:
     """From metadata.version 3.7-IV0 on controllers register."""
     version = state.standing.finalized.get(METADATA_VERSION, 0)
     if version >= CONTROLLERS_REGISTER and not state.is_partial:
@@ -109,7 +109,7 @@ def controller_unregistered(state: State) -> Iterator[Observation]:
     "a controller that is no voter is registered: no feature goes to a level that it does not support",
     "if it is gone for good: kafka-cluster.sh unregister-controller --id {id}",
 )
-def stale_controller(state: State) -> Iterator[Observation]:
+def stale_controller(state: CheckedState) -> Iterator[Observation]:
     """Where the registration can be removed: below 4.4-IV2 nothing can. One that follows the quorum may become a voter.
 
     In a directory nobody knows who follows.
@@ -131,7 +131,7 @@ def stale_controller(state: State) -> Iterator[Observation]:
     "add or remove a controller: kafka-metadata-quorum.sh add-controller or remove-controller, which need"
     " kraft.version 1 (the voters of a static quorum are in its servers' properties)",
 )
-def even_voters(state: State) -> Iterator[Observation]:
+def even_voters(state: CheckedState) -> Iterator[Observation]:
     """Of a majority of them."""
     number = len(state.voters)
     if number and number % 2 == 0:
@@ -145,7 +145,7 @@ def even_voters(state: State) -> Iterator[Observation]:
     "the quorum has no leader: nothing can be changed",
     "start controllers until most voters are up",
 )
-def no_leader(state: State) -> Iterator[Observation]:
+def no_leader(state: CheckedState) -> Iterator[Observation]:
     """As a live quorum says."""
     if state.quorum is not None and state.quorum["leaderId"] < 0:
         yield Observation("/quorum/leaderId", f"no leader in epoch {state.quorum['leaderEpoch']}")
@@ -157,18 +157,18 @@ def no_leader(state: State) -> Iterator[Observation]:
     "a controller does not keep up with the leader: it cannot take over, and the majority is smaller",
     "start controller {id}, or see its log and its network",
 )
-def voter_behind(state: State) -> Iterator[Observation]:
+def voter_behind(state: CheckedState) -> Iterator[Observation]:
     """By the leader's own clock where it tells times, else by offsets."""
     yield from _behind(state, "voters")
 
 
 @check("observerBehind", WARNING, "a node does not keep up with the metadata log", "see the node's log and its network")
-def observer_behind(state: State) -> Iterator[Observation]:
+def observer_behind(state: CheckedState) -> Iterator[Observation]:
     """Brokers, and controllers that are no voters. One that is gone stays in the list for minutes."""
     yield from _behind(state, "observers")
 
 
-def _behind(state: State, role: str) -> Iterator[Observation]:
+def _behind(state: CheckedState, role: str) -> Iterator[Observation]:
     quorum = state.quorum
     if quorum is None or quorum[role] is None:
         return
@@ -188,7 +188,7 @@ def _behind(state: State, role: str) -> Iterator[Observation]:
 # --- features --------------------------------------------------------------------------------------------------------
 
 
-def _ranges(state: State, name: str) -> dict[str, tuple[int, int]]:
+def _ranges(state: CheckedState, name: str) -> dict[str, tuple[int, int]]:
     return {node.title: node.supported.get(name, (0, 0)) for node in state.standing.nodes if node.supported is not None}
 
 
@@ -198,7 +198,7 @@ def _ranges(state: State, name: str) -> dict[str, tuple[int, int]]:
     "a node does not support what is finalized: it cannot start again",
     "upgrade that node's software",
 )
-def feature_unsupported(state: State) -> Iterator[Observation]:
+def feature_unsupported(state: CheckedState) -> Iterator[Observation]:
     """Kafka refuses to finalize such a level, so the node was replaced by an older one."""
     for name, level in sorted(state.standing.finalized.items()):
         for title, (low, high) in _ranges(state, name).items():
@@ -213,7 +213,7 @@ def feature_unsupported(state: State) -> Iterator[Observation]:
     "nodes run different releases: an upgrade has not come to its end",
     "upgrade the nodes that support less (features names them), then finalize",
 )
-def mixed_software(state: State) -> Iterator[Observation]:
+def mixed_software(state: CheckedState) -> Iterator[Observation]:
     """By the highest metadata.version that each supports."""
     tops: dict[int, list[str]] = {}
     for title, (_, high) in _ranges(state, METADATA_VERSION).items():
@@ -229,7 +229,7 @@ def mixed_software(state: State) -> Iterator[Observation]:
     "all nodes support a higher metadata.version than is finalized",
     "when nobody wants to go back to the old software: kafka-features.sh upgrade {option} {level}",
 )
-def feature_behind(state: State) -> Iterator[Observation]:
+def feature_behind(state: CheckedState) -> Iterator[Observation]:
     """Only metadata.version: other features may be left off on purpose."""
     level = state.standing.finalized.get(METADATA_VERSION, 0)
     top = min((high for _, high in _ranges(state, METADATA_VERSION).values()), default=0)
@@ -257,7 +257,7 @@ def feature_behind(state: State) -> Iterator[Observation]:
     "the log has grown without a snapshot: starting takes long, and the log cannot be cleaned",
     "see the server's log for SnapshotGenerator; snapshots may fail for want of space or rights",
 )
-def no_snapshot(state: State) -> Iterator[Observation]:
+def no_snapshot(state: CheckedState) -> Iterator[Observation]:
     """After more log than a server lets pass."""
     age = state.snapshots
     if age is None or age.snapshot is not None:
@@ -272,19 +272,19 @@ def no_snapshot(state: State) -> Iterator[Observation]:
     "there is no snapshot: as it is for the first hour of a cluster",
     "nothing, unless snapshots were there before: servers write one an hour, or after 20 MiB of log",
 )
-def no_snapshot_yet(state: State) -> Iterator[Observation]:
+def no_snapshot_yet(state: CheckedState) -> Iterator[Observation]:
     """With less log than a server lets pass; in a directory, from which snapshots may have been lost as well."""
     age = state.snapshots
     if age is not None and not age.is_running and age.snapshot is None and not _is_late(state, age):
         yield Observation("/snapshots", f"none, after {_span(age.last - age.first)} and {age.log_bytes} bytes of log")
 
 
-def _longest(state: State) -> int:
+def _longest(state: CheckedState) -> int:
     is_hourly = state.standing.finalized.get(METADATA_VERSION, 0) >= _HOURLY
     return SNAPSHOT_AFTER if is_hourly else SNAPSHOT_AFTER * _BY_SIZE
 
 
-def _is_late(state: State, age: SnapshotAge) -> bool:
+def _is_late(state: CheckedState, age: SnapshotAge) -> bool:
     return age.last - age.first > _longest(state) or age.log_bytes > SNAPSHOT_BYTES
 
 
@@ -294,7 +294,7 @@ def _is_late(state: State, age: SnapshotAge) -> bool:
     "the newest snapshot is old: starting takes long, and the log cannot be cleaned",
     "see the server's log for SnapshotGenerator; snapshots may fail for want of space or rights",
 )
-def old_snapshot(state: State) -> Iterator[Observation]:
+def old_snapshot(state: CheckedState) -> Iterator[Observation]:
     """Against the last record of the log, not against the clock: a copy may be old as a whole."""
     age = state.snapshots
     if age is not None and age.snapshot is not None and age.last - age.snapshot > _longest(state):
@@ -310,7 +310,7 @@ def old_snapshot(state: State) -> Iterator[Observation]:
     "compare with another node's directory (`diff THIS OTHER`): where that one agrees with the log, stop this node,"
     " move its __cluster_metadata-0 away and start it, one node at a time: it fetches everything from the leader",
 )
-def snapshot_disagrees(state: State) -> Iterator[Observation]:
+def snapshot_disagrees(state: CheckedState) -> Iterator[Observation]:
     """Kafka keeps, for one, the configs of a topic that came and went while a node was away."""
     for slip in state.slips:
         yield Observation(slip.path, f"snapshot {slip.snapshot}: {slip.difference}")

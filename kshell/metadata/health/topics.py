@@ -14,9 +14,9 @@ from kshell.metadata.health.check import (
     RACKS,
     UNREGISTERED,
     WARNING,
+    CheckedState,
     Observation,
     PartitionState,
-    State,
     TopicState,
     ids,
     is_told,
@@ -75,7 +75,7 @@ def _in_sync(isr: tuple[int, ...], replicas: tuple[int, ...]) -> str:
     "bring back a replica that Kafka elects without loss; an unclean election is the last resort",
     problem=OFFLINE,
 )
-def offline(state: State, partition_state: PartitionState) -> Observation | None:
+def offline(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """No leader. What brings one depends on the ISR, the ELR, and what became of each broker in them."""
     value = partition_state.partition
     last = value.last_known_elr if is_told(value.last_known_elr) else ()
@@ -98,7 +98,7 @@ def offline(state: State, partition_state: PartitionState) -> Observation | None
     _RETURN,
     problem=UNDER_MIN_ISR,
 )
-def under_min_isr(state: State, partition_state: PartitionState) -> Observation | None:
+def under_min_isr(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Offline partitions count as well, as ``kafka-topics.sh`` has it."""
     least = "not known" if partition_state.min_isr is None else str(partition_state.min_isr)
     return _missing(partition_state, f"{_replicas(partition_state)}, min.insync.replicas {least}")
@@ -112,7 +112,7 @@ def under_min_isr(state: State, partition_state: PartitionState) -> Observation 
     " the ISR (a lone replica keeps it)",
     problem=UNCLEAN,
 )
-def unclean_recovery(state: State, partition_state: PartitionState) -> Observation | None:
+def unclean_recovery(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """``leaderRecoveryState`` is RECOVERING."""
     return _observation(
         partition_state,
@@ -128,7 +128,7 @@ def unclean_recovery(state: State, partition_state: PartitionState) -> Observati
     " reassign the replica (kafka-reassign-partitions.sh)",
     problem=LOST_DIRECTORY,
 )
-def offline_directory(state: State, partition_state: PartitionState) -> Observation | None:
+def offline_directory(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """The directory's id is LOST, or none of those with which the broker registered (KIP-858)."""
     places = dict(zip(partition_state.partition.replicas, partition_state.partition.directories, strict=True))
     sentences = [f"broker {number} has no directory {'(LOST)' if places[number] == LOST else places[number]}"
@@ -137,13 +137,13 @@ def offline_directory(state: State, partition_state: PartitionState) -> Observat
 
 
 @partition_check("atMinIsr", WARNING, "one more replica lost, and acks=all is refused", _RETURN, problem=AT_MIN_ISR)
-def at_min_isr(state: State, partition_state: PartitionState) -> Observation | None:
+def at_min_isr(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Only where replicas were lost: with as many as there are to be, the config is at odds instead."""
     return _missing(partition_state, f"{_replicas(partition_state)}, min.insync.replicas {partition_state.min_isr}")
 
 
 @partition_check("underReplicated", WARNING, "fewer in-sync replicas than replicas", _RETURN, problem=UNDER_REPLICATED)
-def under_replicated(state: State, partition_state: PartitionState) -> Observation | None:
+def under_replicated(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Replicas that a reassignment adds do not count."""
     return _missing(partition_state, _replicas(partition_state))
 
@@ -155,7 +155,7 @@ def under_replicated(state: State, partition_state: PartitionState) -> Observati
     _RETURN,
     problem=IN_ELR,
 )
-def elr_in_use(state: State, partition_state: PartitionState) -> Observation | None:
+def elr_in_use(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Eligible leader replicas (KIP-966)."""
     return _missing(partition_state, f"elr {_ids(partition_state.partition.elr)}, {_replicas(partition_state)}")
 
@@ -167,7 +167,7 @@ def elr_in_use(state: State, partition_state: PartitionState) -> Observation | N
     "automatic rebalancing does it (auto.leader.rebalance.enable), or " + _ELECT,
     problem=NON_PREFERRED,
 )
-def non_preferred(state: State, partition_state: PartitionState) -> Observation | None:
+def non_preferred(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """The leader is not the first replica."""
     return _observation(
         partition_state,
@@ -180,7 +180,7 @@ def _moving(partition_state: PartitionState) -> str:
     return f"adding {ids(value.adding_replicas)}, removing {ids(value.removing_replicas)}, {_replicas(partition_state)}"
 
 
-def _stuck(state: State, partition_state: PartitionState) -> str | None:
+def _stuck(state: CheckedState, partition_state: PartitionState) -> str | None:
     """Why a reassignment will not come to an end by itself; ``None``: it may."""
     if not is_told(partition_state.partition.adding_replicas):
         return None
@@ -204,7 +204,7 @@ def _stuck(state: State, partition_state: PartitionState) -> str | None:
     "see the brokers that are being added; kafka-reassign-partitions.sh --verify, or --cancel",
     problem=REASSIGNING,
 )
-def stuck_reassignment(state: State, partition_state: PartitionState) -> Observation | None:
+def stuck_reassignment(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Where a replica is to go to a broker that is gone, or nothing has happened for an hour."""
     why = _stuck(state, partition_state)
     return _observation(partition_state, f"{why}; {_moving(partition_state)}") if why else None
@@ -217,7 +217,7 @@ def stuck_reassignment(state: State, partition_state: PartitionState) -> Observa
     "kafka-reassign-partitions.sh --list shows how far they are",
     problem=REASSIGNING,
 )
-def reassignment(state: State, partition_state: PartitionState) -> Observation | None:
+def reassignment(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """One that goes on as it should."""
     return None if _stuck(state, partition_state) else _observation(partition_state, _moving(partition_state))
 
@@ -229,7 +229,7 @@ def reassignment(state: State, partition_state: PartitionState) -> Observation |
     "reassign the partition to brokers that are there (kafka-reassign-partitions.sh)",
     problem=UNREGISTERED,
 )
-def unregistered_replica(state: State, partition_state: PartitionState) -> Observation | None:
+def unregistered_replica(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Before 4.0 brokers do not tell the fenced ones, so they look like that too (-b)."""
     if state.is_partial:
         return None
@@ -244,7 +244,7 @@ def unregistered_replica(state: State, partition_state: PartitionState) -> Obser
     "reassign it over all racks (kafka-reassign-partitions.sh --generate looks at racks)",
     problem=RACKS,
 )
-def rack_violation(state: State, partition_state: PartitionState) -> Observation | None:
+def rack_violation(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Fewer racks than replicas could have."""
     racks = [
         f"{node_id} in {state.image['brokers'][node_id].value.rack}" for node_id in partition_state.partition.replicas
@@ -258,7 +258,7 @@ def rack_violation(state: State, partition_state: PartitionState) -> Observation
     "one replica only: a broker lost is the data lost",
     "raise the replication factor (kafka-reassign-partitions.sh with more replicas)",
 )
-def single_replica(state: State, topic_state: TopicState) -> Observation | None:
+def single_replica(state: CheckedState, topic_state: TopicState) -> Observation | None:
     """Of any of the topic's partitions."""
     if 1 not in topic_state.factors:
         return None
@@ -275,7 +275,7 @@ _MIN_ISR = "kafka-configs.sh --alter --topic {topic} --add-config min.insync.rep
     "min.insync.replicas is above the replication factor: it does not hold what it promises",
     "more replicas, or " + _MIN_ISR,
 )
-def min_isr_above(state: State, topic_state: TopicState) -> Observation | None:
+def min_isr_above(state: CheckedState, topic_state: TopicState) -> Observation | None:
     """Brokers take the replication factor then."""
     if topic_state.min_isr is None or not topic_state.factors or topic_state.min_isr <= min(topic_state.factors):
         return None
@@ -288,7 +288,7 @@ def min_isr_above(state: State, topic_state: TopicState) -> Observation | None:
     "every replica must be in sync: one broker restarted, and acks=all is refused",
     "more replicas, or " + _MIN_ISR,
 )
-def min_isr_equals(state: State, topic_state: TopicState) -> Observation | None:
+def min_isr_equals(state: CheckedState, topic_state: TopicState) -> Observation | None:
     """A single replica is another finding."""
     if (
         topic_state.min_isr is None

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 _MONTHS = 12
 _KEYS = (
     (0.9999, None),
-    (0.999, theme.Key("below 99.99 %", theme.YELLOW)),
-    (0.99, theme.Key("below 99.9 %", theme.ORANGE)),
-    (0.0, theme.Key("below 99 %", theme.TROUBLE)),
+    (0.999, theme.LegendKey("below 99.99 %", theme.YELLOW)),
+    (0.99, theme.LegendKey("below 99.9 %", theme.ORANGE)),
+    (0.0, theme.LegendKey("below 99 %", theme.TROUBLE)),
 )
 """From which share on a box has which colour."""
 
@@ -50,10 +50,10 @@ def _name(row: Row) -> str:
     return f"{row['scope']} {row['name']}"
 
 
-def _share_cell(share: float | None) -> Cell | None:
+def _share_cell(share: float | None) -> GridCell | None:
     if share is None:
         return None
-    return Cell(percent(share), next(key for least, key in _KEYS if share >= least))
+    return GridCell(percent(share), next(key for least, key in _KEYS if share >= least))
 
 
 def percent(share: float) -> str:
@@ -77,18 +77,18 @@ _WIDEST = 110.0
 _GAP = 3
 
 
-class Cell(NamedTuple):
+class GridCell(NamedTuple):
     """``key`` is ``None`` for what is as it should be: text on the page alone."""
 
     label: str
-    key: theme.Key | None = None
+    key: theme.LegendKey | None = None
 
 
 def _grid(
     heading: panels.Heading,
     names: Sequence[str],
     columns: Sequence[str],
-    cells: Sequence[Sequence[Cell | None]],
+    cells: Sequence[Sequence[GridCell | None]],
     legend: str,
 ) -> Figure:
     """``cells``: one row per name, in it one cell per column (``None``: nothing is known)."""
@@ -119,7 +119,7 @@ def _grid(
     return figure
 
 
-def _cell(figure: Figure, cell: Cell, at: tuple[float, float], width: float) -> None:
+def _cell(figure: Figure, cell: GridCell, at: tuple[float, float], width: float) -> None:
     """``at``: its left and its middle, in pixels from the top left."""
     from matplotlib.patches import Rectangle
 

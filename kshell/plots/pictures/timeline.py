@@ -24,7 +24,7 @@ _EXACT = 100
 """Spans of a lane up to which each is drawn as it is."""
 
 
-class Span(NamedTuple):
+class Interval(NamedTuple):
     """From ``start`` (epoch milliseconds) to ``end``; ``None``: it lasts. ``in_sync`` is ``None`` if nobody tells."""
 
     start: float
@@ -43,30 +43,30 @@ class Span(NamedTuple):
         return max(0.0, (last if self.end is None else self.end) - self.start)
 
 
-class Lane(NamedTuple):
+class PartitionBar(NamedTuple):
     """A partition: its name as rows have it, and its spans, oldest first. Between them it was not there."""
 
     name: str
-    spans: Sequence[Span]
+    spans: Sequence[Interval]
 
     @property
     def is_dense(self) -> bool:
         """Whether it has more spans than are drawn one by one."""
         return len(self.spans) > _EXACT
 
-    def binned(self, start: float, last: float, columns: int) -> Lane:
+    def binned(self, start: float, last: float, columns: int) -> PartitionBar:
         """Of very many spans, a stretch a column: no leader before any, then the last one; the smallest ISR."""
         if not self.is_dense:
             return self
         length = max(last - start, 1.0)
-        cells: list[Span | None] = [None] * columns
+        cells: list[Interval | None] = [None] * columns
         for span in self.spans:
             first = min(columns - 1, max(0, int((span.start - start) / length * columns)))
             end = last if span.end is None else span.end
             for at in range(first, max(first, min(columns - 1, int((end - start) / length * columns - 1e-9))) + 1):
                 cells[at] = _worse_span(cells[at], span)
         edges = [start + length * at / columns for at in range(columns + 1)]
-        joined: list[Span] = []
+        joined: list[Interval] = []
         for at, cell in enumerate(cells):
             if cell is None:
                 continue
@@ -79,10 +79,10 @@ class Lane(NamedTuple):
             joined[-1] = joined[-1]._replace(end=None) if joined[-1][2:] == self.spans[-1][2:] else joined[-1]
             if joined[-1].end is not None:
                 joined.append(self.spans[-1]._replace(start=last))
-        return Lane(self.name, joined)
+        return PartitionBar(self.name, joined)
 
 
-def _worse_span(old: Span | None, new: Span) -> Span:
+def _worse_span(old: Interval | None, new: Interval) -> Interval:
     if old is None:
         return new
     leader = NOBODY if NOBODY in (old.leader, new.leader) else new.leader
@@ -90,15 +90,15 @@ def _worse_span(old: Span | None, new: Span) -> Span:
     return new._replace(leader=leader, in_sync=smaller.in_sync, replicas=smaller.replicas)
 
 
-def lanes_of(rows: Sequence[Row]) -> tuple[list[Lane], float, float]:
+def lanes_of(rows: Sequence[Row]) -> tuple[list[PartitionBar], float, float]:
     """Lanes in the order of the rows; when the first begins; the last change (epoch milliseconds)."""
-    spans_by_partition: dict[tuple[str, str], list[Span]] = {}
+    spans_by_partition: dict[tuple[str, str], list[Interval]] = {}
     for row in rows:
         start = number(row["fromTimeMs"])
         if start is None:
             continue
         leader, in_sync = number(row["leader"]), number(row["isrSize"])
-        span = Span(
+        span = Interval(
             start,
             number(row["toTimeMs"]),
             NOBODY if leader is None or leader < 0 else int(leader),
@@ -107,27 +107,27 @@ def lanes_of(rows: Sequence[Row]) -> tuple[list[Lane], float, float]:
         )
         spans_by_partition.setdefault((str(row["topic"]), str(row["partition"])), []).append(span)
     lanes = [
-        Lane(f"{topic}-{partition}", sorted(spans, key=_begin))
+        PartitionBar(f"{topic}-{partition}", sorted(spans, key=_begin))
         for (topic, partition), spans in spans_by_partition.items()
     ]
     times = [time for lane in lanes for span in lane.spans for time in (span.start, span.end) if time is not None]
     return lanes, min(times, default=0.0), max(times, default=0.0)
 
 
-def _begin(span: Span) -> float:
+def _begin(span: Interval) -> float:
     return span.start
 
 
-def without_leader(lane: Lane, last: float) -> float:
+def without_leader(lane: PartitionBar, last: float) -> float:
     """For how long (milliseconds); a little for what lasts since the last change."""
     return sum(span.length(last) + 1 for span in lane.spans if span.leader == NOBODY)
 
 
-def _short(lane: Lane, last: float) -> float:
+def _short(lane: PartitionBar, last: float) -> float:
     return sum((span.length(last) + 1) * (1 - span.share) for span in lane.spans)
 
 
-def worst_lanes(lanes: Sequence[Lane], most: int, last: float) -> list[Lane]:
+def worst_lanes(lanes: Sequence[PartitionBar], most: int, last: float) -> list[PartitionBar]:
     """Those to draw, in their order: longest without a leader, then longest short of replicas, then the first."""
     if len(lanes) <= most:
         return list(lanes)
@@ -135,7 +135,7 @@ def worst_lanes(lanes: Sequence[Lane], most: int, last: float) -> list[Lane]:
     return [lanes[at] for at in sorted(order[:most])]
 
 
-def facts_about(lanes: Sequence[Lane], last: float) -> list[str]:
+def facts_about(lanes: Sequence[PartitionBar], last: float) -> list[str]:
     """What there is to see, the worst first."""
     facts = _leaderless(lanes, last)
     open_ends = [lane.spans[-1] for lane in lanes if lane.spans[-1].end is None]
@@ -152,7 +152,7 @@ def facts_about(lanes: Sequence[Lane], last: float) -> list[str]:
     return [*facts, theme.counted(changes, "change of leader", "changes of leader")] if changes else facts
 
 
-def _leaderless(lanes: Sequence[Lane], last: float) -> list[str]:
+def _leaderless(lanes: Sequence[PartitionBar], last: float) -> list[str]:
     lost = [lane for lane in lanes if lane.spans[-1].end is None and lane.spans[-1].leader == NOBODY]
     ever = [lane for lane in lanes if any(span.leader == NOBODY for span in lane.spans)]
     if not ever:
@@ -169,7 +169,7 @@ def _leaderless(lanes: Sequence[Lane], last: float) -> list[str]:
     return facts
 
 
-def _name_of(lanes: Sequence[Lane]) -> str:
+def _name_of(lanes: Sequence[PartitionBar]) -> str:
     return theme.short_name(lanes[0].name, 40) if len(lanes) == 1 else f"{len(lanes):,} partitions"
 
 
@@ -192,7 +192,7 @@ _HATCHED, _APART, _LETTERS = 6, 14, 11
 class _View(NamedTuple):
     """``end`` is beyond the last change: what holds there is how it ended. Times are epoch milliseconds."""
 
-    lanes: Sequence[Lane]
+    lanes: Sequence[PartitionBar]
     start: float
     end: float
     brokers: Sequence[int]
@@ -236,7 +236,7 @@ def draw(rows: list[Row]) -> Drawn:
     return Drawn(figure, f"{title}: {theme.counted(len(lanes), 'partition')}, {when}. {'; '.join(facts)}.")
 
 
-def _note(lanes: Sequence[Lane], chosen: Sequence[Lane]) -> str:
+def _note(lanes: Sequence[PartitionBar], chosen: Sequence[PartitionBar]) -> str:
     notes = []
     if len(chosen) < len(lanes):
         notes.append(f"{len(chosen)} of {len(lanes):,} partitions: those longest without a leader or short of replicas")
@@ -245,7 +245,7 @@ def _note(lanes: Sequence[Lane], chosen: Sequence[Lane]) -> str:
     return " · ".join(notes)
 
 
-def _names(figure: Figure, chosen: Sequence[Lane], top: float, last: float) -> float:
+def _names(figure: Figure, chosen: Sequence[PartitionBar], top: float, last: float) -> float:
     """Writes them; those of partitions that were without a leader are bold. Gives where they end."""
     labels = []
     for lane in chosen:
@@ -288,9 +288,9 @@ def _fill(axes: Axes, view: _View, last: float) -> None:
 
 
 def _legend(figure: Figure, view: _View, top: float) -> None:
-    keys = [theme.Key(theme.short_name(broker, 11), *view.style(broker)) for broker in view.brokers[:_NAMED]]
+    keys = [theme.LegendKey(theme.short_name(broker, 11), *view.style(broker)) for broker in view.brokers[:_NAMED]]
     if any(span.leader == NOBODY for lane in view.lanes for span in lane.spans):
-        keys.insert(0, theme.Key("nobody", theme.TROUBLE, theme.TROUBLE_HATCH))
+        keys.insert(0, theme.LegendKey("nobody", theme.TROUBLE, theme.TROUBLE_HATCH))
     left_out = len(view.brokers) - _NAMED
     theme.legend(figure, theme.MARGIN, top + 10, "who leads:", keys, f"and {left_out:,} more" if left_out > 0 else "")
     explanation = (
@@ -299,7 +299,7 @@ def _legend(figure: Figure, view: _View, top: float) -> None:
     theme.write(figure, theme.MARGIN, top + 28, explanation, size=theme.TINY)
 
 
-def _crosses(axes: Axes, view: _View, lane: Lane, middle: float) -> None:
+def _crosses(axes: Axes, view: _View, lane: PartitionBar, middle: float) -> None:
     """Words on each time without a leader, a cross where there is no room for them."""
     label, inside, beyond = "no leader", [], []
     room = theme.width_of(label, theme.TINY, "bold") + 8
@@ -330,7 +330,7 @@ def _crosses(axes: Axes, view: _View, lane: Lane, middle: float) -> None:
     )
 
 
-def _leader(axes: Axes, view: _View, span: Span, middle: float, end: float) -> None:
+def _leader(axes: Axes, view: _View, span: Interval, middle: float, end: float) -> None:
     """Who leads, where there is room in the bar."""
     room, at = view.pixels(end - span.start) - 6, (span.start + end) / 2
     if room < _APART / 2:

@@ -31,7 +31,7 @@ class Synonym(NamedTuple):
     source: str
 
 
-class Entry(NamedTuple):
+class ConfigEntry(NamedTuple):
     """One config as a node reports it. ``value`` is ``None`` where it is sensitive, or unset.
 
     ``valid_values`` is told by the earlier draft of KIP-569 alone; ``case_sensitive`` belongs to it.
@@ -53,7 +53,7 @@ class Described(NamedTuple):
     """The configs of one resource, or why there are none."""
 
     resource: Resource
-    entries: tuple[Entry, ...]
+    entries: tuple[ConfigEntry, ...]
     failure: NodeError | None
     origin: Origin
 
@@ -68,7 +68,7 @@ NEWER_SOURCE = tuple(_DYNAMIC.format(kind) for kind in NEWER_ENUM)
 """The source of what is set for resources of a type that no release defines; ``{}`` is the type's number."""
 
 
-def own_setting(resource: Resource, entry: Entry) -> Synonym | None:
+def own_setting(resource: Resource, entry: ConfigEntry) -> Synonym | None:
     """The setting of that key at just that resource, if there is one."""
     source = dynamic_source(resource)
     if entry.synonyms:

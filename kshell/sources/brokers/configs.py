@@ -18,7 +18,7 @@ from kshell.metadata.redaction import REDACTED
 from kshell.metadata.values import enum_name
 from kshell.protocol.messages.configs import DESCRIBE_CONFIGS, LIST_CONFIG_RESOURCES
 from kshell.protocol.schema import Versions
-from kshell.sources.brokers.config_entries import SOURCES, TYPES, UNKNOWN, Described, Entry, Synonym, own_setting
+from kshell.sources.brokers.config_entries import SOURCES, TYPES, UNKNOWN, ConfigEntry, Described, Synonym, own_setting
 from kshell.sources.brokers.requests import ask, ask_at
 
 CODES = {name: code for code, name in RESOURCE_TYPES.items()}
@@ -50,9 +50,9 @@ def describe(
             yield Described(resource, tuple(map(_entry, result["configs"])), failure, answer.origin)
 
 
-def _entry(item: dict[str, Any]) -> Entry:
+def _entry(item: dict[str, Any]) -> ConfigEntry:
     validator = item.get("validator")
-    return Entry(
+    return ConfigEntry(
         name=item["name"],
         value=item["value"],
         source=SOURCES.get(item["configSource"], UNKNOWN),

@@ -36,7 +36,7 @@ _FRESH = 5.0
 """Seconds for which an answer is as good as a new one."""
 
 
-class Part(NamedTuple):
+class ImagePart(NamedTuple):
     """What brokers are asked for at once: where it belongs in the image, which families it fills, and who asks."""
 
     path: tuple[str, ...]
@@ -97,7 +97,7 @@ class BrokerSource(Source):
                 self._ask(part, delta, notes)
             return delta.apply(Provenance(-1, -1, -1)), notes
 
-    def _ask(self, part: Part, delta: Delta, notes: list[str]) -> None:
+    def _ask(self, part: ImagePart, delta: Delta, notes: list[str]) -> None:
         """One part of the image. Who is refused learns why where the part would be; the rest goes on."""
         path = part.path
         try:
@@ -170,7 +170,7 @@ class BrokerSource(Source):
         self.nodes.close()
 
 
-def parts() -> tuple[Part, ...]:
+def parts() -> tuple[ImagePart, ...]:
     """Everything that brokers answer for; configs come after the topics that they belong to."""
     from kshell.sources.brokers import access
     from kshell.sources.brokers.configs import configs
@@ -178,17 +178,17 @@ def parts() -> tuple[Part, ...]:
     from kshell.sources.brokers.topics import topics
 
     return (
-        Part(("cluster", "brokers"), ("brokers", "features"), brokers),
-        Part(("topics",), (), topics),
-        Part(("configs",), ("configs",), configs),
-        Part(("acls",), ("acls",), access.acls),
-        Part(("clientQuotas",), ("clientQuotas",), access.quotas),
-        Part(("scram",), ("scram",), access.scram),
-        Part(("delegationToken",), ("delegationToken",), access.tokens),
+        ImagePart(("cluster", "brokers"), ("brokers", "features"), brokers),
+        ImagePart(("topics",), (), topics),
+        ImagePart(("configs",), ("configs",), configs),
+        ImagePart(("acls",), ("acls",), access.acls),
+        ImagePart(("clientQuotas",), ("clientQuotas",), access.quotas),
+        ImagePart(("scram",), ("scram",), access.scram),
+        ImagePart(("delegationToken",), ("delegationToken",), access.tokens),
     )
 
 
-def _not_asked_for(every: tuple[Part, ...]) -> list[tuple[str, ...]]:
+def _not_asked_for(every: tuple[ImagePart, ...]) -> list[tuple[str, ...]]:
     """Where in the image brokers report nothing: the last record, and every family that no part fills."""
     filled = {name for part in every for name in part.families}
     return [("provenance",), *(family.path for name, family in families().items() if name not in filled)]

@@ -10,7 +10,7 @@ from kshell.metadata.families.quorum import KRAFT_VERSION, LEADER, LEADER_CHANGE
 from kshell.metadata.records import decode_record, decode_value
 from kshell.metadata.redaction import Redaction, record_plain
 from kshell.metadata.replay import Problem
-from kshell.metadata.values import Entry, Origin, Place
+from kshell.metadata.values import BatchPosition, Entry, Origin
 from kshell.protocol.batches import iter_records
 from kshell.protocol.decoder import Message
 from kshell.protocol.primitives import DecodeError
@@ -105,7 +105,7 @@ def _change_before(listing: Listing, end: int) -> Entry[Message] | None:
                 for raw in iter_records(batch):
                     decoded = decode_record(raw, control=True)
                     if decoded.name == LEADER_CHANGE and decoded.data is not None and raw.offset < end:
-                        place = Place(os.path.basename(file), batch.position, batch.epoch, False)
+                        place = BatchPosition(os.path.basename(file), batch.position, batch.epoch, False)
                         origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
                         change = Entry(decoded.data, origin)
         if change is not None:

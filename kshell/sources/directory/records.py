@@ -98,7 +98,7 @@ class _ChangedError(Exception):
     """The directory is not what it was when the walk began."""
 
 
-class Records:
+class DecodedRecords:
     """The records of a walk's or a snapshot's batches, decoded; afterwards ``damage`` and ``torn`` say the rest.
 
     Malformed records are given like others; ``malformed`` counts them, ``first_malformed`` tells where and why.
@@ -215,9 +215,11 @@ def log_records(
     wanted: Wanted | None = None,
     select: Select | None = None,
     progress: Progress | None = None,
-) -> Records:
+) -> DecodedRecords:
     """The log's records with offsets from ``start`` to ``until``."""
-    return Records(BatchWalk(source, start, until, progress), start=start, until=until, wanted=wanted, select=select)
+    return DecodedRecords(
+        BatchWalk(source, start, until, progress), start=start, until=until, wanted=wanted, select=select
+    )
 
 
 def snapshot_records(
@@ -228,7 +230,7 @@ def snapshot_records(
     until: int | None = None,
     wanted: Wanted | None = None,
     progress: Progress | None = None,
-) -> Records:
+) -> DecodedRecords:
     """A snapshot's records. Their offsets count within the file and are not the log's."""
     reader = SnapshotReader(file, progress=progress)
-    return Records(reader, start=start, until=until, wanted=wanted)
+    return DecodedRecords(reader, start=start, until=until, wanted=wanted)

@@ -15,7 +15,7 @@ from kshell.protocol.decoder import UNKNOWN_TAGS
 from kshell.protocol.verify import Torn
 from kshell.sources.directory.files import Listing, SnapshotFile
 from kshell.sources.directory.log import FileBatch, Progress
-from kshell.sources.directory.records import BatchWalk, Records
+from kshell.sources.directory.records import BatchWalk, DecodedRecords
 from kshell.sources.directory.snapshot import SnapshotFacts, SnapshotReader
 from kshell.sources.source import Source
 
@@ -116,7 +116,7 @@ def survey_log(source: Source, until: int | None = None, progress: Progress | No
     """Reads and decodes the whole log, up to offset ``until``."""
     walk = _Noted(source, 0, until, progress)
     walk.survey = LogSurvey()
-    records = Records(walk, until=until)
+    records = DecodedRecords(walk, until=until)
     _count(records, walk.survey.types)
     walk.survey.damage, walk.survey.torn = records.damage, records.torn
     return walk.survey
@@ -130,7 +130,7 @@ def survey_snapshot(
     reader = SnapshotReader(file, progress=progress)
     try:
         if decode:
-            records = Records(reader)
+            records = DecodedRecords(reader)
             _count(records, survey.types)
             survey.damage = records.damage[0] if records.damage else None
         else:
@@ -145,7 +145,7 @@ def survey_snapshot(
     return survey
 
 
-def _count(records: Records, types: Types) -> None:
+def _count(records: DecodedRecords, types: Types) -> None:
     counts: Counter[tuple[str, int]] = Counter()
     simple: set[tuple[str, int]] = set()
     for offset, _, _, decoded, _, _ in records:

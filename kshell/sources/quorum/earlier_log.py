@@ -6,7 +6,7 @@ import time
 
 from kshell.client.backoff import Backoff
 from kshell.client.codes import failure, may_pass
-from kshell.client.leader import Leader, Position, fetch, find_leader
+from kshell.client.leader import FetchPosition, Leader, fetch, find_leader
 from kshell.client.nodes import Nodes
 from kshell.client.settings import Settings
 from kshell.errors import ConnectError, OutOfReachError, ProtocolError, ServerError, SourceTimeoutError
@@ -70,7 +70,7 @@ class _Search:
         """Fetch once. Raises NodeError, OutOfReachError for what was deleted, CorruptDataError."""
         connection = self._nodes.at(leader.address, timeout=timeout)
         epoch = leader.epoch if self._epoch is None else self._epoch
-        at = Position(leader.epoch, self.position, epoch)
+        at = FetchPosition(leader.epoch, self.position, epoch)
         answer = fetch(connection, at, self._nodes.cluster_id, timeout=min(connection.timeout, timeout))
         if answer.quorum.error:
             raise failure(connection.node, answer.quorum.error, FETCH.name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.client.codes import failure
-from kshell.client.leader import Position, SnapshotId, fetch, find_leader
+from kshell.client.leader import FetchPosition, SnapshotId, fetch, find_leader
 from kshell.metadata.health.check import SnapshotAge
 from kshell.protocol.batches import read_header
 from kshell.protocol.messages.quorum import FETCH
@@ -36,7 +36,7 @@ def newest_snapshot(source: QuorumSource) -> Newest:
     if leader is None:  # an election goes on
         leader = find_leader(nodes, timeout=nodes.settings.api_timeout, known_epoch=source.observer.epoch)
     connection = nodes.at(leader.address)
-    answer = fetch(connection, Position(leader.epoch), nodes.cluster_id, max_bytes=1)
+    answer = fetch(connection, FetchPosition(leader.epoch), nodes.cluster_id, max_bytes=1)
     if answer.quorum.error:
         raise failure(connection.node, answer.quorum.error, FETCH.name)
     return Newest(answer.snapshot, answer.snapshot is not None or answer.version >= _NAMES_IT)

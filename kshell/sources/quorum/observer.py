@@ -14,7 +14,7 @@ from kshell.client import codes
 from kshell.client.address import name_of
 from kshell.client.backoff import Backoff
 from kshell.client.connection import MAX_FRAME, Connection
-from kshell.client.leader import MAX_BYTES, Fetched, Leader, Position, fetch, find_leader
+from kshell.client.leader import MAX_BYTES, Fetched, FetchPosition, Leader, fetch, find_leader
 from kshell.client.nodes import Nodes
 from kshell.errors import ConnectError, CorruptDataError, NodeError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.protocol.batches import Batch
@@ -46,7 +46,7 @@ _BATCH_COST = 400
 """Bytes that a batch takes here beside its own."""
 
 
-class Step(NamedTuple):
+class FetchStep(NamedTuple):
     """What one question brought: a snapshot that replaces all, or batches that were committed; or neither.
 
     ``lost``: offsets that nobody gives any more lie between what was given and the snapshot, or committed records were
@@ -97,7 +97,7 @@ class Observer:
 
     # --- one question --------------------------------------------------------------------------------------------
 
-    def step(self, wait: float = 0.0) -> Step:
+    def step(self, wait: float = 0.0) -> FetchStep:
         """Asks the leader once; it may wait ``wait`` seconds for news. Raises NodeError, CorruptDataError.
 
         Errors that pass (elections, nodes that restart) are not raised: they are ``trouble``, after a pause.
@@ -108,18 +108,18 @@ class Observer:
             step = self._settle(self._fetch(connection, wait), connection)
         except (ConnectError, SourceTimeoutError) as error:
             self._failed(error)
-            return Step()
+            return FetchStep()
         except ServerError as error:
             if not codes.may_pass(error.code):
                 raise
             self._failed(error)
-            return Step()
+            return FetchStep()
         except CorruptDataError as error:
             self._damaged += 1
             if self._damaged > 1:
                 raise
             self._failed(ProtocolError(error.file, f"a damaged answer: {error.reason}", api=FETCH.name))
-            return Step()
+            return FetchStep()
         self._damaged = 0
         if self.trouble is None:
             self.silent_since = None
@@ -128,7 +128,7 @@ class Observer:
             self._failed(self.trouble)
         return step
 
-    def _pace(self, step: Step, wait: float, took: float) -> None:
+    def _pace(self, step: FetchStep, wait: float, took: float) -> None:
         """Pauses, longer each time, for a leader that keeps us busy with answers that bring nothing."""
         if step.snapshot is not None or step.lost is not None:
             now = time.monotonic()
@@ -195,7 +195,7 @@ class Observer:
             wait = min(wait, _HURRY)
         wait = min(wait, self._seconds_left / 2)
         last = self._pending[-1] if self._pending else None
-        at = Position(
+        at = FetchPosition(
             self.epoch,
             last.last_offset + 1 if last else self.committed,
             last.epoch if last else self._committed_epoch,
@@ -224,7 +224,7 @@ class Observer:
 
     # --- what an answer means ------------------------------------------------------------------------------------
 
-    def _settle(self, answer: Fetched, connection: Connection) -> Step:
+    def _settle(self, answer: Fetched, connection: Connection) -> FetchStep:
         quorum = answer.quorum
         if quorum.error:
             return self._refused(answer)
@@ -237,9 +237,9 @@ class Observer:
         if answer.high_watermark >= 0:
             self.high_watermark = answer.high_watermark
         self._take(answer.records, connection.node)
-        return Step(batches=self._commit())
+        return FetchStep(batches=self._commit())
 
-    def _refused(self, answer: Fetched) -> Step:
+    def _refused(self, answer: Fetched) -> FetchStep:
         quorum = answer.quorum
         if quorum.error == codes.OFFSET_OUT_OF_RANGE:
             return self._begin_anew(f"the leader has no log from offset {self.committed} on")
@@ -247,35 +247,35 @@ class Observer:
         if quorum.error not in codes.EPOCH_CODES:
             raise codes.failure(quorum.node, quorum.error, FETCH.name)
         self.trouble = ConnectError(quorum.node, f"is not the leader now ({error_name(quorum.error)})", api=FETCH.name)
-        return Step()
+        return FetchStep()
 
-    def _snapshot(self, answer: Fetched, connection: Connection) -> Step:
+    def _snapshot(self, answer: Fetched, connection: Connection) -> FetchStep:
         assert answer.snapshot is not None
         before = self.committed
         file = self.downloader.get(connection, self.epoch, answer.snapshot, self.nodes.cluster_id)
         if file is None:  # the next fetch names another; but not at once, for ever
             self.trouble = ConnectError(connection.node, "the snapshot is gone again", api=FETCH_SNAPSHOT.name)
-            return Step()
+            return FetchStep()
         self._restart(answer.snapshot.end_offset, answer.snapshot.epoch)
         lost = None
         if 0 < before < answer.snapshot.end_offset:
             lost = f"offsets {before} to {answer.snapshot.end_offset - 1} are only in a snapshot by now"
-        return Step(snapshot=file, lost=lost)
+        return FetchStep(snapshot=file, lost=lost)
 
-    def _diverged(self, epoch: int, end_offset: int) -> Step:
+    def _diverged(self, epoch: int, end_offset: int) -> FetchStep:
         """Drops what the leader does not have. Committed records never go; if they do, all is begun anew."""
         keep = [batch for batch in self._pending if batch.epoch <= epoch and batch.last_offset < end_offset]
         if len(keep) < len(self._pending):
             self._pending, self._costs = keep, self._costs[: len(keep)]
             self._chain = Chain(RisingEpochs(), keep[-1].last_offset + 1 if keep else self.committed)
-            return Step()
+            return FetchStep()
         return self._begin_anew(f"committed records from offset {end_offset} on are not what they were")
 
-    def _begin_anew(self, why: str) -> Step:
+    def _begin_anew(self, why: str) -> FetchStep:
         if self.committed == 0 and not self._pending:
             raise ProtocolError("quorum", f"{why}, and there is nothing before it", api=FETCH.name)
         self.begin_anew()
-        return Step(lost=why)
+        return FetchStep(lost=why)
 
     def begin_anew(self) -> None:
         """The next step asks from offset 0 on: for a snapshot, or all of the log. What was committed is open again."""

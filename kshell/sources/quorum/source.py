@@ -22,7 +22,7 @@ from kshell.sources.directory.log import FileBatch, Progress
 from kshell.sources.directory.source import load_listing
 from kshell.sources.quorum.committed import Committed
 from kshell.sources.quorum.earlier_log import older_log
-from kshell.sources.quorum.observer import Observer, Step
+from kshell.sources.quorum.observer import FetchStep, Observer
 from kshell.sources.source import Following, Loaded, Source
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class QuorumSource(Source):
 
     # --- what came -----------------------------------------------------------------------------------------------
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: FetchStep) -> None:
         with self._changed:
             if step.lost is not None:
                 self._notes.append(f"{self.name}: {step.lost}")
@@ -229,7 +229,7 @@ class QuorumSource(Source):
                 self._begin_anew()  # what is here has a hole now: nobody may go on from it
                 raise
             self._failure = None
-            if step != Step():
+            if step != FetchStep():
                 self._changed.notify_all()
         if self._on_change is not None:
             self._on_change()
