@@ -30,7 +30,7 @@ BROKER_ID_NOT_REGISTERED = 102
 CLUSTER_AUTHORIZATION_FAILED = 31
 
 _LONGEST = 1000
-"""Characters of what a server says that are passed on."""
+"""Characters of a server's error message that are passed on."""
 _AUTHORIZATION = {29, 30, 31, 53, 65}
 _REQUIRED_ACCESS = {
     "Fetch": "CLUSTER_ACTION on CLUSTER:kafka-cluster",
@@ -63,7 +63,7 @@ def may_pass(code: int) -> bool:
 
 
 def failure(node: str, code: int, api: str, message: str | None = None) -> NodeError:
-    """The typed error for an answer's code; ``message`` is what the server says, which nobody interprets."""
+    """Return the typed error for an answer's code; ``message`` is the server's, and is not interpreted."""
     name = error_name(code)
     reason = f"{name}: {message[:_LONGEST]}" if message and message != name else name
     if code in _AUTHORIZATION:

@@ -136,7 +136,7 @@ class SocketTransport:
 
 
 def seconds_left(deadline: float) -> float:
-    """The time to a deadline. Raises TimeoutError when there is none."""
+    """Return the seconds to a deadline. Raises TimeoutError when there are none."""
     remaining = deadline - time.monotonic()
     if remaining <= 0:
         raise TimeoutError
@@ -243,7 +243,7 @@ class NodeVersions(NamedTuple):
 
     @property
     def is_broker(self) -> bool:
-        """Whether the node takes records from producers: below 3.7 nothing else tells it from a controller."""
+        """Whether the node takes records from producers: below 3.7 nothing else distinguishes it from a controller."""
         return PRODUCE in self.ranges
 
 
@@ -260,7 +260,7 @@ def versions_of(body: Mapping[str, Any]) -> NodeVersions:
 def choose_version(
     api: Api, node: str, offered: NodeVersions, excluded: Mapping[str, frozenset[int]], accepted: Versions | None = None
 ) -> int:
-    """The highest version that the node offers, kshell knows, ``accepted`` allows and nobody excluded.
+    """Return the highest version that the node offers, kshell knows, ``accepted`` allows and no setting excludes.
 
     Raises UnsupportedVersionError, which says what both sides have.
     """
@@ -294,7 +294,7 @@ class Answer(NamedTuple):
 
 
 class Connection:
-    """``versions`` is what the node said in this connection's handshake; ``overlay`` holds a dialect's APIs by key."""
+    """``versions`` come from this connection's handshake; ``overlay`` holds a dialect's APIs by key."""
 
     def __init__(
         self,

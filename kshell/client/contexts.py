@@ -69,7 +69,7 @@ class Contexts:
             self.current = None
 
     def save(self) -> None:
-        """Writes the file anew, 0600. Raises CommandError."""
+        """Write the file from scratch, 0600. Raises CommandError."""
         if self.path is None:
             raise CommandError("there is no place for contexts", hint="set HOME or XDG_CONFIG_HOME")
         named = {name: _stored(context) for name, context in self.named.items()}
@@ -112,6 +112,6 @@ def _stored(context: Context) -> dict[str, str]:
 
 
 def described(context: Context) -> dict[str, str | None]:
-    """The context as a row: what it is called in the file, with ``None`` where it says nothing."""
+    """The context as a row: with the keys of the file, and ``None`` for what is not set."""
     stored = _stored(context)
     return {"name": context.name} | {key: stored.get(key) for key in (*_KEYS.values(), "config")}

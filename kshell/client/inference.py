@@ -1,4 +1,4 @@
-"""Which release a server runs, when it does not say so: inferred from what it says of its APIs and features, and why.
+"""Which release a server runs, when it does not report it: inferred from its APIs and features, with the reasons.
 
 Three things that a server's answer can be, against what a release offers (``releases.py``):
 

@@ -186,7 +186,7 @@ def _pkcs12_identity(tls: Tls, path: str, data: bytes) -> Identity:
 def _pkcs12_fault(
     tls: Tls, key: str, path: str, password_key: str, password: Secret | None, error: Exception
 ) -> UsageError:
-    """The library's own words do not tell a wrong password from a cut file for certain, so both are named."""
+    """The library's error does not distinguish a wrong password from a cut file for certain, so both are named."""
     if password is None:
         return tls.fault(key, f"{path} is a PKCS12 store that needs a password", hint=f"set {password_key}")
     if "password" in str(error).lower():
@@ -243,7 +243,7 @@ _KEY_PROTECTOR = bytes.fromhex("060a2b060104012a02110101")
 
 
 class JksError(ValueError):
-    """The bytes are not a JKS store; the message says where they end to be one."""
+    """The bytes are not a JKS store; the message says at which byte."""
 
 
 class WrongPasswordError(JksError):
@@ -303,7 +303,7 @@ def _utf16(password: Secret) -> bytes:
 
 
 class _JksReader:
-    """Reads what a store holds; every length is held against what is left before anything is taken."""
+    """Read the entries of a store; every length is checked against the remaining bytes first."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

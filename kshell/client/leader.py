@@ -49,7 +49,7 @@ class SnapshotId(NamedTuple):
 
 
 class QuorumState(NamedTuple):
-    """What both answers tell of the quorum. ``leader_id`` -1: none is known; ``leader_epoch`` -1: not told."""
+    """The state of the quorum in both answers. ``leader_id`` -1: no known leader; ``leader_epoch`` -1: not reported."""
 
     node: str
     error: int
@@ -325,11 +325,11 @@ class _Search:
 
     def _addresses(self) -> list[Address]:
         """All of them, the leader's first where it is known."""
-        leader = self._nodes.known.get(self._id)
+        leader = self._nodes.by_id.get(self._id)
         return list(dict.fromkeys([*([leader.address] if leader else ()), *self._nodes.addresses()]))
 
     def _learn(self, answer: QuorumState) -> bool:
-        """Whether the answer told of a leader that was not known."""
+        """Whether the answer named a leader that was not known."""
         endpoint = answer.endpoints.get(answer.leader_id)
         if endpoint is not None:
             self._nodes.learn(ClusterNode(answer.leader_id, endpoint))
@@ -339,7 +339,7 @@ class _Search:
         return True
 
     def _served(self, address: Address, epoch: int, answer: QuorumState) -> Leader:
-        """The node at ``address`` serves a Fetch of that epoch: it leads, and says its id."""
+        """The node at ``address`` serves a Fetch of that epoch: it leads, and reports its id."""
         self._id = answer.leader_id if answer.leader_id >= 0 else self._id
         if self._id >= 0:
             self._nodes.learn(ClusterNode(self._id, address))
@@ -367,7 +367,7 @@ class _Search:
     def _contradiction(self) -> SourceTimeoutError | None:
         """What controllers say of themselves and one another that cannot be, if there is such a thing."""
         for address, claim in self._round.claims.items():
-            named = self._nodes.known.get(claim.leader_id)
+            named = self._nodes.by_id.get(claim.leader_id)
             theirs = None if named is None else self._round.claims.get(named.address)
             if claim.leader_id < 0:
                 continue
@@ -376,7 +376,7 @@ class _Search:
                 return _contradictory(claim.node, f"{reason} epoch {claim.asked_epoch}")
             if theirs is not None and theirs.leader_id not in (-1, claim.leader_id):
                 epochs = f"(epochs {claim.epoch} and {theirs.epoch})"
-                back = self._nodes.known.get(theirs.leader_id)
+                back = self._nodes.by_id.get(theirs.leader_id)
                 if back is not None and back.address == address:
                     reason = f"controllers {claim.node} and {theirs.node} each name the other as leader {epochs}"
                 else:

@@ -67,7 +67,7 @@ def connect(host: str, port: int, settings: Settings, *, timeout: float | None =
 
 
 def _negotiated(host: str, port: int, settings: Settings, deadline: float) -> Connection:
-    """A connection whose peer has told its versions, or is taken for the release configured as fallback."""
+    """A connection whose peer has reported its versions, or is treated as the release configured as fallback."""
     tried: list[int] = []
     while True:
         connection = _open(host, port, settings, deadline)

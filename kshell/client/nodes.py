@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 CONTROLLER, BROKER = "controller", "broker"
 TOPIC = "__cluster_metadata"
 KIP_919_DRAFT = "kip-919-draft"
-"""The dialect in which Metadata v13 tells controllers and cluster id (:func:`drafted_description`)."""
+"""The dialect in which Metadata v13 reports controllers and cluster id (:func:`drafted_description`)."""
 FIRST_CONTACT = 1.0
-"""Seconds of trying while no node has ever answered: the addresses may be wrong, and the person should know."""
+"""Seconds of trying while no node has ever answered: the addresses may be wrong, and the user should know."""
 _ENDPOINT_TYPES = {BROKER: 1, CONTROLLER: 2}
 _FLAGS = {BROKER: "--bootstrap-servers", CONTROLLER: "--bootstrap-controllers"}
 _WITH_TYPE = Versions(1, None)
@@ -55,7 +55,7 @@ _MOST_NODES = 10_000
 
 
 class ClusterNode(NamedTuple):
-    """A node that the cluster names: where it says that it can be reached. ``fenced`` is ``None`` where not told."""
+    """A node as the cluster reports it, with its address. ``fenced`` is ``None`` where it is not reported."""
 
     id: int
     address: Address
@@ -76,16 +76,16 @@ class Nodes:
         allowed = settings.allowed_hosts
         self.settings = settings if allowed is None else settings._replace(allowed_hosts=allowed.including(bootstrap))
         self.cluster_id = settings.cluster_id
-        self.known: dict[int, ClusterNode] = {}
-        """Nodes by id, as the cluster last told of them."""
+        self.by_id: dict[int, ClusterNode] = {}
+        """The nodes by id, as the cluster last reported them."""
         self.controller_id = -1
-        """The active controller, as a controller last said; a broker names a random broker and is not believed."""
+        """The active controller, as a controller last reported it; brokers report a random broker, which is ignored."""
         self.was_reached = False
         """Whether any node has ever answered: one that has will come back; else the list may be wrong."""
         self.notes: list[str] = []
         self._open: dict[Address, Connection] = {}
         self._silent: set[Address] = set()
-        """Where a node accepted and did not answer in time: nobody should wait for it again while others are there."""
+        """Addresses that accepted and did not answer in time: the last to try while there are others."""
         self._lock = threading.Lock()
         self._is_closed = False
 
@@ -109,7 +109,7 @@ class Nodes:
         return connection
 
     def at(self, address: Address, *, timeout: float = inf) -> Connection:
-        """The connection to an address, kept for later; ``timeout`` as in :meth:`dial`. Raises NodeError."""
+        """The connection to an address, pooled for later; ``timeout`` as in :meth:`dial`. Raises NodeError."""
         connection = self._pooled(address)
         if connection is not None:
             return connection
@@ -161,7 +161,7 @@ class Nodes:
         return first_success([partial(attempt, address) for address in self.addresses()], unreachable)
 
     def reachable(self, *, timeout: float = inf) -> Iterator[Connection]:
-        """Every node of the list, then those that the cluster told of, as far as they can be reached.
+        """Yield a connection to every node of the list, then to those that the cluster reports, if reachable.
 
         ``timeout``: seconds for all of them; those that are left then count as not reachable.
 
@@ -183,7 +183,7 @@ class Nodes:
 
     def addresses(self) -> list[Address]:
         """Every address that is known: those given first, but those of nodes that were silent last."""
-        nodes = tuple(self.known.values())  # at once: another thread may learn of nodes
+        nodes = tuple(self.by_id.values())  # at once: another thread may learn of nodes
         addresses = dict.fromkeys([*self.bootstrap, *(node.address for node in nodes)])
         return sorted(addresses, key=self._rank)
 
@@ -203,24 +203,24 @@ class Nodes:
 
     def node(self, node_id: int) -> Connection:
         """The connection to the node with that id. Raises NodeError; ConnectError names the ids that are known."""
-        if node_id not in self.known:
+        if node_id not in self.by_id:
             self.describe(self.any())
-        node = self.known.get(node_id)
+        node = self.by_id.get(node_id)
         if node is None:
-            there = ", ".join(map(str, sorted(self.known))) or "none"
+            there = ", ".join(map(str, sorted(self.by_id))) or "none"
             reason = f"no {self.kind} with this id is known"
             raise ConnectError(f"node {node_id}", reason, hint=f"known {self.kind}s: {there}")
         return self.at(node.address)
 
     def learn(self, node: ClusterNode) -> None:
         """Adds a node that an answer named in passing. Of too many the ones that were named first are forgotten."""
-        self.known.pop(node.id, None)
-        self.known[node.id] = node
-        while len(self.known) > _MOST_NAMED:
-            self.known.pop(next(iter(self.known)))
+        self.by_id.pop(node.id, None)
+        self.by_id[node.id] = node
+        while len(self.by_id) > _MOST_NAMED:
+            self.by_id.pop(next(iter(self.by_id)))
 
     def describe(self, connection: Connection, *, fenced: bool = False, timeout: float | None = None) -> Message | None:
-        """DescribeCluster at a node; ``None`` where that says nothing of this kind. Learns nodes and cluster id.
+        """Ask a node for DescribeCluster; ``None`` where it cannot answer for this kind. Learns nodes and cluster id.
 
         With ``fenced``, brokers that are registered and fenced are listed too, where the node can (KIP-1073).
         Raises NodeError.
@@ -239,7 +239,7 @@ class Nodes:
             ClusterNode(n["brokerId"], (n["host"], n["port"]), n["rack"], n.get("isFenced")) for n in body["brokers"]
         ]
         if nodes:
-            self.known = {node.id: node for node in nodes}  # who left is forgotten
+            self.by_id = {node.id: node for node in nodes}  # who left is forgotten
         return body
 
     def _described(self, connection: Connection, fenced: bool, timeout: float | None) -> Message | None:
@@ -352,7 +352,7 @@ def drafted_metadata(
 
 
 def drafted_description(connection: Connection, *, direct: bool, timeout: float | None = None) -> Message:
-    """What :func:`drafted_metadata` says of the cluster, as a body of DescribeCluster. Raises NodeError."""
+    """The cluster of :func:`drafted_metadata`, as a body of DescribeCluster. Raises NodeError."""
     body = drafted_metadata(connection, direct=direct, timeout=timeout)
     nodes = [{**{k: node[k] for k in ("host", "port", "rack")}, "brokerId": node["nodeId"]} for node in body["brokers"]]
     return {
@@ -372,7 +372,7 @@ _MOST_ASKED = 32
 
 
 class VersionsReply(NamedTuple):
-    """What the node at an address said of itself, or why it said nothing: one of both is ``None``."""
+    """The description that the node at an address gave of itself, or why there is none: one of both is ``None``."""
 
     versions: NodeVersions | None
     failure: NodeError | None

@@ -1,4 +1,4 @@
-"""Java client properties: a ``.properties`` file, what stands above it (``-X``), config providers, secrets.
+"""Java client properties: a ``.properties`` file, what overrides it (``-X``), config providers, secrets.
 
 The file's syntax is that of ``java.util.Properties.load(InputStream)``, which Kafka's tools use (``Utils.loadProps``):
 ISO-8859-1 with ``\\uXXXX``. Variables ``${provider:[path:]key}`` are read as Kafka's ``ConfigTransformer`` and its

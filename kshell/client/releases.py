@@ -195,5 +195,5 @@ def release_ranges(version: str) -> Mapping[int, Range]:
 
 
 def position(release: str) -> int:
-    """Return where a release stands in ``RELEASES``, for comparisons."""
+    """Return the index of a release in ``RELEASES``, for comparisons."""
     return RELEASES.index(release)

@@ -20,7 +20,7 @@ _LARGEST_KEY = 0x7FFF
 
 
 class Settings(NamedTuple):
-    """One connection's settings; ``warnings`` are sentences for a person, with keys and never with values."""
+    """One connection's settings; ``warnings`` are sentences for the user, with keys and never with values."""
 
     security_protocol: str
     tls: Tls | None

@@ -261,7 +261,7 @@ def _encrypted_pem(identity: Identity, password: bytes) -> bytes:
 
 @contextmanager
 def _short_lived_file(data: bytes) -> Iterator[str]:
-    """A path to read ``data`` from: in memory where the system can do that (Linux), else a file (0600), soon gone."""
+    """A path to read ``data`` from: in memory where the system can (Linux), else a file (0600), soon deleted."""
     if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
         number = os.memfd_create("kshell-identity")
         try:

@@ -13,7 +13,17 @@ from kshell.engine.result import Column, Difference, Page, Result, Row, Rows, Te
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
 from kshell.errors import EXIT_FINDING, NoSuchPathError, UsageError
-from kshell.history.diff import ADDED, BY_ID, CHANGE, CHANGED, REMOVED, TreeComparison, counts, is_double, untold
+from kshell.history.diff import (
+    ADDED,
+    BY_ID,
+    CHANGE,
+    CHANGED,
+    REMOVED,
+    TreeComparison,
+    counts,
+    is_double,
+    unknown_subtrees,
+)
 from kshell.tables.declaration import Field, columns
 from kshell.tables.leaf_types import LEAF_TYPE
 from kshell.tables.selection import where_flag
@@ -142,7 +152,10 @@ def _remark(session: Session, old: Session, new: Session, place: Segments) -> No
         words = [*one.problems(), *(note for note in one.loaded.notes)]
         known = one.source is session.source
         said += [text if known or one.source.name in text else f"{one.source.name}: {text}" for text in words]
-    said += [f"not compared: {join(path)}, which one of both does not know" for path in untold(old.image, new.image)]
+    said += [
+        f"not compared: {join(path)}, which one of both does not know"
+        for path in unknown_subtrees(old.image, new.image)
+    ]
     if old.source is new.source and new.source.has_log:
         older, newer = sorted((old, new), key=lambda one: one.image.provenance.offset)
         said += sentences(slips_between(older, newer), place)

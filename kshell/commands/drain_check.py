@@ -11,7 +11,7 @@ from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Result
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError
 from kshell.metadata.image import Image
-from kshell.metadata.partial import is_untold, reported_or_none
+from kshell.metadata.partial import is_unreported, reported_or_none
 from kshell.metadata.partition_state import MinIsr
 from kshell.metadata.partitions import Partition
 from kshell.tables.declaration import Field, image_for
@@ -81,7 +81,7 @@ def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[di
                 "isr": list(value.isr),
                 "isrAfter": after,
                 "minIsr": enough,
-                "elr": None if is_untold(value.elr) else list(value.elr),
+                "elr": None if is_unreported(value.elr) else list(value.elr),
                 "topicId": str(topic.id),
             }
 

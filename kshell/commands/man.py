@@ -103,8 +103,8 @@ def _resources(session: Session, nodes: Nodes) -> Iterator[Resource]:
     topic = any_topic(nodes) if nodes.kind == BROKER else next(iter(session.image[NAMES]), None)
     if topic is not None:
         yield "TOPIC", topic
-    if nodes.known:
-        yield "BROKER", str(min(nodes.known))
+    if nodes.by_id:
+        yield "BROKER", str(min(nodes.by_id))
     yield "GROUP", _ANY_GROUP
 
 

@@ -10,7 +10,7 @@ from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result
 from kshell.metadata.feature_levels import CONTROLLERS_UNREGISTER, METADATA_VERSION
 from kshell.metadata.image import Image
-from kshell.metadata.partial import is_told, reported_or_none
+from kshell.metadata.partial import is_node_reported, reported_or_none
 from kshell.metadata.values import Entry
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
@@ -97,7 +97,7 @@ def _voters(session: Session) -> set[int] | None:
 
 def _changed(entry: Entry[Any]) -> dict[str, Any]:
     origin = entry.origin
-    if is_told(origin) or origin.place.in_snapshot:
+    if is_node_reported(origin) or origin.place.in_snapshot:
         return {"changed": None, "changedMs": None}
     return {"changed": iso(origin.timestamp), "changedMs": origin.timestamp}
 

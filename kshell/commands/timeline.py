@@ -14,7 +14,7 @@ from kshell.errors import CommandError, UsageError
 from kshell.history.plot import LeadershipSpan, PartitionLane, draw
 from kshell.history.story import Partitions, Revision, Story, complete_target, reported_ids, story_of, target
 from kshell.metadata.names import sort_key
-from kshell.metadata.partial import is_untold, reported_or_none
+from kshell.metadata.partial import is_unreported, reported_or_none
 from kshell.metadata.partitions import Partition
 from kshell.sources.points import Since
 from kshell.tree.image import iso
@@ -118,7 +118,7 @@ def _row(topic: str, number: int, begun: Revision[Partition], value: Partition, 
         "toTime": None if end is None else iso(end.time),
         "toTimeMs": None if end is None else end.time,
         "leader": reported_or_none(value.leader),
-        "isrSize": None if is_untold(value.isr) else len(value.isr),
+        "isrSize": None if is_unreported(value.isr) else len(value.isr),
         "isr": list(reported_ids(value.isr)),
         "replicas": list(value.replicas),
     }

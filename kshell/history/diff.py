@@ -34,7 +34,7 @@ PROVENANCE: Segments = ("image", "provenance")
 def changed_places(old: Image, new: Image, place: Segments = ()) -> list[Segments]:
     """The leaves that differ, and the topics that are in one image only, in the tree's order.
 
-    Below ``place`` or around it; what one of both cannot tell (:func:`untold`) is left out.
+    Below ``place`` or around it; what one of both does not have (:func:`unknown_subtrees`) is left out.
     """
     differing: list[Segments] = [PROVENANCE] if old.provenance != new.provenance else []
     for family in families().values():
@@ -43,13 +43,13 @@ def changed_places(old: Image, new: Image, place: Segments = ()) -> list[Segment
                 differing += paths(Touch(family.name, keys))
     if is_under(_TOPICS, place):
         differing += _changed_topics(old, new)
-    hidden = untold(old, new)
+    hidden = unknown_subtrees(old, new)
     listed = [path for path in differing if is_under(path, place) and not any(path[: len(at)] == at for at in hidden)]
     return sorted(listed, key=lambda path: [sort_key(segment) for segment in path])
 
 
-def untold(old: Image, new: Image) -> list[Segments]:
-    """The subtrees that one of both sources cannot know."""
+def unknown_subtrees(old: Image, new: Image) -> list[Segments]:
+    """Return the subtrees that one of both sources does not report."""
     return sorted({("image", *path) for image in (old, new) for path in image[MISSING]})
 
 

@@ -13,7 +13,7 @@ from kshell.engine.result import Row, typed
 from kshell.history.story import STATE, Brokers, Partitions, Revision, Story, reported_ids, successive
 from kshell.metadata.election import leaderless
 from kshell.metadata.families.cluster import Broker
-from kshell.metadata.partial import is_untold, reported_or_none
+from kshell.metadata.partial import is_unreported, reported_or_none
 from kshell.metadata.partition_state import is_online
 from kshell.metadata.partitions import Partition
 from kshell.metadata.values import plain
@@ -152,7 +152,7 @@ def _broker_change(old: Broker | None, new: Broker | None) -> Iterator[tuple[str
 
 def reported_directories(broker: Broker) -> tuple[Uuid, ...]:
     """Return the log directories of a registration; none where the source does not report them."""
-    return () if is_untold(broker.directories) else broker.directories
+    return () if is_unreported(broker.directories) else broker.directories
 
 
 # --- together --------------------------------------------------------------------------------------------------------
@@ -215,15 +215,15 @@ def ids(brokers: tuple[int, ...] | list[int]) -> str:
 
 
 _UP, _FENCED, _SHUTDOWN, _UNREGISTERED = "unfenced", "fenced", "in controlled shutdown", "not registered"
-_UNTOLD = "registered"
+_REGISTERED = "registered"
 
 
 def broker_status(broker: Broker | None) -> str:
     """Describe in one to three words whether a broker can lead."""
     if broker is None:
         return _UNREGISTERED
-    if is_untold(broker.fenced):
-        return _UNTOLD
+    if is_unreported(broker.fenced):
+        return _REGISTERED
     if broker.fenced is True:
         return _FENCED
     return _SHUTDOWN if broker.in_controlled_shutdown is True else _UP
@@ -252,7 +252,7 @@ def sentence(story: Story, topic: str, revisions: Partitions, min_isr: int | Non
     last = revisions[-1]
     if last.value is None:
         return f"The topic {topic} was deleted at offset {last.offset}, {iso(last.time) or 'at a time not known'}."
-    if is_untold(last.value.leader):
+    if is_unreported(last.value.leader):
         return "Who leads is not told."
     sentences = (
         _leaderless(story, revisions)
@@ -416,7 +416,7 @@ def _out(story: Story, revisions: Partitions, broker: int) -> str:
 def _is_stored(story: Story, present: Partition, broker: int) -> bool:
     """Whether a broker that is registered has the log directory of its replica, as far as it is reported."""
     registered = story.broker(broker)[-1].value
-    if registered is None or is_untold(present.directories):
+    if registered is None or is_unreported(present.directories):
         return True
     place = dict(zip(present.replicas, present.directories, strict=True)).get(broker)
     return place is None or is_online(place, reported_directories(registered))
@@ -427,7 +427,7 @@ def _refused(revisions: Partitions, min_isr: int | None) -> list[str]:
     present = revisions[-1].value
     assert present is not None
     in_sync = reported_ids(present.isr)
-    if min_isr is None or is_untold(present.isr) or len(in_sync) >= min_isr:
+    if min_isr is None or is_unreported(present.isr) or len(in_sync) >= min_isr:
         return []
     start = trailing(
         revisions, lambda partition: partition is not None and len(reported_ids(partition.isr)) <= len(in_sync)

@@ -15,7 +15,7 @@ from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.history import History
 from kshell.metadata.image import Image
 from kshell.metadata.names import decode_name
-from kshell.metadata.partial import is_untold
+from kshell.metadata.partial import is_unreported
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.values import Entry
@@ -259,7 +259,7 @@ def _reach(chronicle: Chronicle) -> str:
 
 def reported_ids(values: tuple[int, ...] | str) -> tuple[int, ...]:
     """Return broker ids; none where the source does not report them."""
-    return () if isinstance(values, str) or is_untold(values) else values
+    return () if isinstance(values, str) or is_unreported(values) else values
 
 
 _MOST = 200

@@ -1,4 +1,4 @@
-"""What stands below a cell: answers, progress and errors. The one place that talks to IPython's displays."""
+"""The output below a cell: answers, progress and errors. The only module that uses IPython's displays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def show(result: Result, *, in_terminal: bool = False) -> None:
 
 
 def put(forms: Forms) -> None:
-    """Shows something; nothing where there is no form of it."""
+    """Show an output in one of its forms; without forms, nothing."""
     if forms:
         show_raw: Any = display
         show_raw(dict(forms), raw=True)
@@ -77,7 +77,7 @@ class CellProgress:
         self._place.draw({"text/plain": line})
 
     def clear(self) -> None:
-        """Takes the line away; the next work starts anew."""
+        """Remove the line; the next progress starts from scratch."""
         self._place.clear()
         self._pace.end()
 

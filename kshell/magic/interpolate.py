@@ -105,7 +105,7 @@ class _Line:
         return text.replace("\\", "\\\\").replace('"', '\\"') if self._mark else quote(text)
 
     def _for_sh(self, text: str, expression: str) -> str:
-        """One word for ``sh``. Where that shell itself quotes or substitutes, no quoting of ours would hold."""
+        """One argument for ``sh``. Where that shell itself quotes or substitutes, no quoting of ours would hold."""
         program = "".join(self._out).partition("|")[2]
         if self._mark or "`" in program or "$(" in program:
             raise UsageError(

@@ -48,9 +48,9 @@ class Split(NamedTuple):
 
 
 def split(tokens: list[Word]) -> Split:
-    """Takes the magic's options out of a line, wherever they stand. Raises UsageError.
+    """Take the options of the magic out of a line, wherever they are. Raises UsageError.
 
-    A quoted word is no option; neither is what follows ``--``, nor an option that the command has itself.
+    A quoted token is no option; neither is what follows ``--``, nor an option that the command has itself.
     """
     return _Splitter(tokens).split()
 
@@ -99,7 +99,7 @@ class _Splitter:
         setattr(self.own, flag.dest, value)
 
     def _keep(self, token: Word, taken: list[Word], flags: dict[str, Flag]) -> None:
-        """A word of the command; with the one that is its value, which may look like an option of ours."""
+        """Take a token of the command, with the token of its value, which may look like an option of the magic."""
         taken.append(token)
         flag = flags.get(token.text)
         if flag is not None and flag.metavar is not None and not token.quoted:
@@ -139,7 +139,7 @@ def parse_cell_line(text: str, evaluate: Evaluate | None) -> CellLine:
     are. Raises UsageError.
     """
     text, quiet = _without_semicolon(text)
-    if evaluate is not None and not any(token.text == "--no-interp" for token in _words_of(text)):
+    if evaluate is not None and not any(token.text == "--no-interp" for token in _tokens_of(text)):
         text = interpolate(text, evaluate)
     line = parse_line(text)
     return CellLine(split(line.words), line, quiet, is_comment=bool(text.strip()) and not line.words)
@@ -151,7 +151,7 @@ def check_name(name: str) -> None:
         raise UsageError(f"--into {name}: no Python name", hint="letters, digits and _, as a variable has them")
 
 
-def _words_of(text: str) -> list[Word]:
+def _tokens_of(text: str) -> list[Word]:
     try:
         return parse_line(text).words
     except UsageError:
@@ -173,7 +173,7 @@ def typed_line(text: str) -> str | None:
 
 
 def take_option(shaping: Sequence[Word], name: str) -> tuple[str | None, list[Word]]:
-    """(the value of an option, ``None`` if it has none; the other words)."""
+    """(the value of an option, ``None`` if it has none; the other tokens)."""
     value: str | None = None
     rest: list[Word] = []
     tokens = iter(shaping)

@@ -35,7 +35,7 @@ _COLUMNS = tuple(map(Column, ("time", "offset", "type", "path", "data")))
 
 
 def show_live(ip: InteractiveShell, call: Call, answer: Frames | Rows) -> Result:
-    """Shows the answer while it comes. What Ctrl-C ends has the exit code 130, and what came until then.
+    """Show the answer while it comes. If Ctrl-C ends it, the exit code is 130, and the result is what came so far.
 
     Raises KshellError, after the last state was drawn.
     """
@@ -45,7 +45,7 @@ def show_live(ip: InteractiveShell, call: Call, answer: Frames | Rows) -> Result
 
 
 class _Paced:
-    """A display that is drawn anew, at most every so often; what came last is drawn in the end in any case."""
+    """A display that is redrawn at a limited rate; the last state is always drawn in the end."""
 
     def __init__(self) -> None:
         self._place = LiveOutput()
@@ -109,7 +109,7 @@ def _followed(call: Call, answer: Rows) -> Result:
 
 
 def _ended_by(stop: BaseException) -> tuple[str, int]:
-    """(a word for it, the exit code): what has no end of its own is ended by Ctrl-C or --timeout, and that is well."""
+    """(how it ended, the exit code): an answer without an end is ended by Ctrl-C or --timeout, which is no error."""
     if isinstance(stop, DeadlineError):
         return "ended by --timeout", DeadlineError.exit_code
     return "interrupted", EXIT_INTERRUPTED
@@ -206,7 +206,7 @@ def _frame(call: Call, part: Part) -> Result:
 
 
 def _forms(frames: Frames, last: Result, error: KshellError | None, end: str = "") -> Forms:
-    """A frame, and above it what runs how often; an error stands above the last frame that there was."""
+    """A frame, below a line with the command and its interval; an error is added above the last frame."""
     now = (iso(int(time.time()) * 1000) or "").replace(".000", "")
     head = f"every {frames.every:g} s: {frames.title} · {now}{end}"
     if error is not None:

@@ -68,7 +68,7 @@ def _is_text(candidate: Candidate) -> bool:
 
 
 def _kind(candidate: Candidate, is_command: bool) -> str:
-    """What stands beside a candidate in a menu: one word, as JupyterLab draws a sentence over itself."""
+    """The text beside a candidate in a menu: one word, as JupyterLab overdraws longer ones."""
     if candidate.text.startswith("-"):
         return "option"
     if candidate.text.endswith("/"):
@@ -77,7 +77,7 @@ def _kind(candidate: Candidate, is_command: bool) -> str:
 
 
 def _line_of(context: CompletionContext) -> str | None:
-    """What stands before the cursor of a line of ours; ``None`` in any other."""
+    """The text before the cursor in a line of the magic; ``None`` in any other line."""
     line = context.line_with_cursor[: context.cursor_position]
     magic = _CELL.match(line) if _is_header(context) else _LINE.match(line)
     if magic is not None:
@@ -112,7 +112,7 @@ def _complete(notebook: Notebook, text: str, more: dict[str, Command], *, in_hea
 
 
 class _Own:
-    """What of a line is the magic's: its words, an option that waits for its value, the session that is named."""
+    """The magic's part of a line: its tokens, an option that waits for its value, the session that is named."""
 
     def __init__(self) -> None:
         self.parts: list[Token] = []

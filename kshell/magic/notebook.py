@@ -53,7 +53,7 @@ class Notebook:
         self._ip = ip
         self.sessions = Sessions() if sessions is None else sessions
         self.matcher: Callable[..., Any] | None = None
-        self._said: set[tuple[str, str]] = set()
+        self._shown_notes: set[tuple[str, str]] = set()
         self._silent: list[Result] = []
         """Results of this cell that are not to be shown: they were, or went elsewhere, or the line says so."""
 
@@ -96,7 +96,7 @@ class Notebook:
         return self.silence(combined)
 
     def _options(self, header: str, local: Names | None) -> Split:
-        """What the line of ``%%kafka`` itself says. Raises UsageError."""
+        """Parse the options in the line of ``%%kafka`` itself. Raises UsageError."""
         split = self._parse(header, local).split
         own = split.own
         if split.command or own.list or own.close or own.help:
@@ -148,7 +148,7 @@ class Notebook:
     # --- one of them -------------------------------------------------------------------------------------------------
 
     def _run(self, parsed: CellLine, point: str | None = None) -> Result:
-        """Runs a line. ``point`` is the moment that it is asked for, unless it says one itself."""
+        """Runs a line. ``point`` is the point in time to show, unless the line names one itself."""
         own, tokens = parsed.split.own, parsed.split.command
         if own.into:
             check_name(own.into)
@@ -178,7 +178,7 @@ class Notebook:
         if tokens[0].text != "connect" or tokens[0].quoted:
             return None
         session, output = self.sessions.connect([*tokens[1:], *parsed.split.shaping])
-        self._said = {(name, note) for name, note in self._said if name != self.sessions.current}
+        self._shown_notes = {(name, note) for name, note in self._shown_notes if name != self.sessions.current}
         notes = self._news(str(self.sessions.current), session)
         return Result(_connected(session), notes=notes, output=output, exit_code=session.exit_code())
 
@@ -248,9 +248,9 @@ class Notebook:
         self._ip.user_ns[name] = result
 
     def _news(self, name: str, session: Session) -> Sequence[str]:
-        """What is wrong with the data, whenever it is; and what a person should know of it, each once a session."""
-        news = [sentence for sentence in session.notes() if (name, sentence) not in self._said]
-        self._said.update((name, sentence) for sentence in news)
+        """The problems of the data, whenever there are some; and its notes for the user, each once a session."""
+        news = [sentence for sentence in session.notes() if (name, sentence) not in self._shown_notes]
+        self._shown_notes.update((name, sentence) for sentence in news)
         return [*session.problems(), *news]
 
 

@@ -45,7 +45,7 @@ class Sessions:
         return None if name is None else self._open.get(name)
 
     def connect(self, tokens: list[Word]) -> tuple[Session, str]:
-        """Opens what the words of ``connect`` name, and makes it the current session; with the format that they ask
+        """Open the source that the arguments of ``connect`` name, as the current session; with the format that they ask
         for. Raises KshellError.
 
         A session of the same source, or of the name that is asked for, is closed. The image is read now, so that what
@@ -167,7 +167,7 @@ def _prepared(session: Session) -> Session:
 
 
 def _name_of(choice: Choice, flags: Mapping[str, str | None]) -> str:
-    """What people would call it: the context's name, ``demo``, the last part of a directory, the first node."""
+    """A natural name: the context's name, ``demo``, the last part of a directory, the first node."""
     if flags.get(CONTEXT):
         return str(flags[CONTEXT])
     if choice.kind == DEMO:

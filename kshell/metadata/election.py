@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.feature_levels import METADATA_VERSION, version_level
 from kshell.metadata.image import Image
-from kshell.metadata.partial import is_untold
+from kshell.metadata.partial import is_unreported
 from kshell.metadata.partition_state import is_online
 from kshell.metadata.partitions import Partition
 
@@ -124,7 +124,7 @@ class Leaderless(NamedTuple):
 def statuses(partition: Partition, broker_of: Callable[[int], Broker | None]) -> dict[int, str]:
     """Broker id -> what became of it, for every broker that a partition names."""
     directories = partition.directories
-    places = {} if is_untold(directories) else dict(zip(partition.replicas, directories, strict=True))
+    places = {} if is_unreported(directories) else dict(zip(partition.replicas, directories, strict=True))
     lists = (partition.replicas, partition.isr, partition.elr, partition.last_known_elr)
     named = {broker for brokers in lists for broker in _brokers_of(brokers)}
     return {broker: _status(broker_of(broker), places.get(broker)) for broker in named if broker >= 0}
@@ -137,7 +137,7 @@ def _status(broker: Broker | None, place: Any) -> str:
         return FENCED
     if broker.in_controlled_shutdown is True:
         return STOPPING
-    is_stored = place is None or is_untold(broker.directories) or is_online(place, broker.directories)
+    is_stored = place is None or is_unreported(broker.directories) or is_online(place, broker.directories)
     return ACTIVE if is_stored else NO_DIRECTORY
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Generic, TypeVar
 
 from kshell.metadata.image import Image
-from kshell.metadata.partial import is_untold
+from kshell.metadata.partial import is_unreported
 from kshell.metadata.partitions import Partition
 from kshell.protocol.primitives import ZERO_UUID, Uuid
 
@@ -136,7 +136,7 @@ def problems(partition: Partition, min_isr: int | None) -> list[str]:
         problem_names.append(UNCLEAN)
     if is_reassigning(partition):
         problem_names.append(REASSIGNING)
-    if partition.replicas and not (leaderless or is_untold(leader)) and leader != partition.replicas[0]:
+    if partition.replicas and not (leaderless or is_unreported(leader)) and leader != partition.replicas[0]:
         problem_names.append(NON_PREFERRED)
     return problem_names
 
@@ -149,13 +149,13 @@ def state(problem_names: list[str]) -> str:
 def is_reassigning(partition: Partition) -> bool:
     """Whether replicas are being added or removed; brokers may not tell (a string)."""
     moving = partition.adding_replicas, partition.removing_replicas
-    return any(replicas and not is_untold(replicas) for replicas in moving)
+    return any(replicas and not is_unreported(replicas) for replicas in moving)
 
 
 def replication_factor(partition: Partition) -> int:
     """How many replicas there are to be: those that are being added do not count yet."""
     adding = partition.adding_replicas
-    return len(partition.replicas) - (0 if is_untold(adding) else len(adding))
+    return len(partition.replicas) - (0 if is_unreported(adding) else len(adding))
 
 
 def effective_min_isr(partition: Partition, min_isr: int | None) -> int | None:

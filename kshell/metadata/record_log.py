@@ -72,7 +72,7 @@ class RecordLog:
         self._epochs, self._file_numbers = array("i"), array("i")
         self._addresses = array("q")
         """Of each batch's first record."""
-        self._begun, self._ended = array("q"), array("q")
+        self._started, self._ended = array("q"), array("q")
         """The offsets of the records that begin and end the metadata transactions that are over."""
         self._open: int | None = None
         self._last_limit = (-1, -1, 0)
@@ -135,7 +135,7 @@ class RecordLog:
     def end_transaction(self, offset: int) -> None:
         """The open transaction is over with the record at an offset: its records take effect there, or never."""
         if self._open is not None:
-            self._begun.append(self._open)
+            self._started.append(self._open)
             self._ended.append(offset)
             self._open = None
 
@@ -171,8 +171,8 @@ class RecordLog:
         """Where the transaction begins that is open once the record at an offset is there, if one is."""
         if self._open is not None and offset >= self._open:
             return self._open
-        at = bisect_right(self._begun, offset) - 1
-        return self._begun[at] if at >= 0 and offset < self._ended[at] else None
+        at = bisect_right(self._started, offset) - 1
+        return self._started[at] if at >= 0 and offset < self._ended[at] else None
 
     def limit(self, offset: int) -> int:
         """The address below which every filed record is in effect at an offset, and from which on none is."""
@@ -246,7 +246,7 @@ class RecordLog:
     def effective(self, address: int) -> int:
         """The offset from which a record is in effect: in a metadata transaction, that of its end."""
         offset = self.offset(address)
-        at = bisect_left(self._begun, offset) - 1
+        at = bisect_left(self._started, offset) - 1
         return self._ended[at] if at >= 0 and offset < self._ended[at] else offset
 
     def origin(self, address: int) -> Origin:

@@ -1,4 +1,4 @@
-"""States over time, one lane per thing (a broker, a feature, a partition): bars with a colour, a hatch and a word."""
+"""States over time, one lane per broker, feature or partition: bars with a colour, a hatch and a label."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Box = tuple[float, float, float, float]
 
 
 class Style(NamedTuple):
-    """How a state looks, and the word for it. Of two that share pixels, the one of the higher ``level`` is seen."""
+    """The style of a state, and its label. Of two that share pixels, the one of the higher ``level`` is visible."""
 
     label: str
     color: str
@@ -118,7 +118,7 @@ def _label(axes: Axes, stretch: Stretch, extent: tuple[float, float], at: tuple[
 
 
 def fill_boxes(axes: Axes, boxes: Sequence[Box], name: str, **style: Any) -> None:
-    """Boxes of one look, as one collection of that name."""
+    """Draw boxes of one style, as one collection of that name."""
     from matplotlib.collections import PolyCollection
 
     shapes = [[(start, top), (end, top), (end, bottom), (start, bottom)] for start, top, end, bottom in boxes]

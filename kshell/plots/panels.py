@@ -55,7 +55,7 @@ class _Scale(NamedTuple):
 
 
 class Heading(NamedTuple):
-    """What stands above the panels; ``note`` says what was left out."""
+    """The heading above the panels; ``note`` says what was left out."""
 
     title: str
     facts: Sequence[str]
@@ -154,7 +154,7 @@ def _number(axes: Axes, at: tuple[float, float], text: str, scale: _Scale) -> No
 
 
 def _line(axes: Axes, panel: Panel, texts: Sequence[str], scale: _Scale) -> None:
-    """Down through all rows but those where a number stands in its way."""
+    """Draw the line through all rows except those where a number is in its way."""
     assert panel.line is not None
     name, value = panel.line
     at = scale.pixels(value)

@@ -111,7 +111,7 @@ class Plot:
         return page.getvalue()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes a file; its ending says the format (``png``, ``svg``, ``pdf``, …).
+        """Writes a file; its ending is the format (``png``, ``svg``, ``pdf``, …).
 
         Raises UsageError for an ending that is no format, CommandError when the file cannot be written.
         """
@@ -154,7 +154,7 @@ class Plot:
     def _repr_mimebundle_(
         self, include: Container[str] | None = None, exclude: Container[str] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a notebook shows and saves."""
+        """Return the forms that a notebook shows and saves."""
         width, height = self.size
         formats: dict[str, Callable[[], str]] = {"image/png": self._base64, "text/plain": self.__repr__}
         wanted = [kind for kind in formats if (not include or kind in include) and not (exclude and kind in exclude)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREEN, SKY, PURPLE, YELLOW = SERIES = "#0072B2", "#E69F00", "#009E73", "#56B4E9", "#CC79A7", "#F0E442"
 TROUBLE = "#D55E00"
 INK = "#797979"
-"""Words, lines and outlines: 4.35:1 on white and 4.34:1 on #111111. No colour has more on both."""
+"""Text, lines and outlines: 4.35:1 on white and 4.34:1 on #111111. No colour has more on both."""
 HATCHES = "", "////", "....", "\\\\\\\\", "xxxx"
 TROUBLE_HATCH = "////"
 FAINT = 0.16
@@ -56,7 +56,7 @@ _OWN: dict[Any, Any] = {
 
 @contextmanager
 def own_settings() -> Iterator[None]:
-    """While it lasts, matplotlib has the settings of these pictures; whatever a person has set comes back after it."""
+    """While it lasts, matplotlib has the settings of these pictures; the settings of the user are restored after it."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -155,7 +155,7 @@ def legend(figure: Figure, x: float, middle: float, title: str, keys: Sequence[L
 
 
 def short_name(name: object, most: int = 64) -> str:
-    """A name for a sentence: escaped, and cut in its middle where it is long."""
+    """Return a name for a sentence: escaped, and cut in its middle where it is long."""
     text = terminal(str(name))
     if len(text) <= most:
         return text
@@ -163,7 +163,7 @@ def short_name(name: object, most: int = 64) -> str:
 
 
 def drawable_name(name: object, most: int = 34) -> str:
-    """A name as it can be drawn: what the font has no sign for is spelled as an escape."""
+    """Return a name as it can be drawn: a character that the font lacks is written as an escape."""
     signs = _signs()
     text = terminal(str(name))
     return short_name("".join(char if ord(char) in signs else _spelled(char) for char in text), most)

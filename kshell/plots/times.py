@@ -27,7 +27,7 @@ STEPS = (
     *(count * _HOUR for count in (1, 2, 3, 6, 12)),
     *(count * _DAY for count in (1, 2, 7, 14, 28, 91, 182, 364, 1820, 3640)),
 )
-"""Milliseconds: lengths of time in which people count."""
+"""Milliseconds: the usual lengths of time."""
 
 
 def step_of(length: float, most: int) -> int:
@@ -51,13 +51,13 @@ def lasting(milliseconds: float) -> str:
 
 
 def moment(milliseconds: float) -> str:
-    """``2026-11-21 15:11:05.421``; what no calendar has is said as it is."""
+    """``2026-11-21 15:11:05.421``; a time that no calendar has is printed unchanged."""
     text = iso(int(milliseconds))
     return f"{milliseconds:.0f} ms" if text is None else text.rstrip("Z").replace("T", " ")
 
 
 def between(start: float, end: float) -> str:
-    """From and to, in UTC; a date that both have is said once."""
+    """From and to, in UTC; a date that both have is printed once."""
     first, last = moment(start), moment(end)
     if first == last:
         return f"{first} UTC"

@@ -50,24 +50,24 @@ class FixedEpoch:
     """A snapshot's batches all carry one epoch, the one in the file's name (``None``: the name holds none).
 
     Kafka's own ``BatchFileWriter`` writes epoch 0 whatever the file is called, so a file whose batches all have epoch 0
-    is accepted under any name; ``found`` then differs from the name's.
+    is accepted under any name; ``epoch`` then differs from the name's.
     """
 
     def __init__(self, epoch: int | None) -> None:
-        self.found = epoch
+        self.epoch = epoch
         self._first = True
 
     def fault(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
         """Why the batch cannot have its epoch, with the batch to blame; else ``None``."""
         first, self._first = self._first, False
-        if batch.epoch == self.found:
+        if batch.epoch == self.epoch:
             return None
-        if first and self.found is None and _stands_alone(batch):
+        if first and self.epoch is None and _stands_alone(batch):
             return batch, f"the batch has epoch {batch.epoch}, the batches after it have {_next_epoch(batch)}"
-        if first and (self.found is None or batch.epoch == _next_epoch(batch) == _TOOLS_EPOCH):
-            self.found = batch.epoch
+        if first and (self.epoch is None or batch.epoch == _next_epoch(batch) == _TOOLS_EPOCH):
+            self.epoch = batch.epoch
             return None
-        return batch, f"the batch has epoch {batch.epoch}, the snapshot's is {self.found}"
+        return batch, f"the batch has epoch {batch.epoch}, the snapshot's is {self.epoch}"
 
 
 def _next_epoch(batch: Batch) -> int | None:

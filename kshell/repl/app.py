@@ -60,7 +60,7 @@ class Repl:
             )
 
     def run(self) -> int:
-        """Until ``exit``, the end of the input, or a terminal that is gone."""
+        """Until ``exit``, the end of the input, or a closed terminal."""
         try:
             # Before loading begins in the background: a line of it that needs the image loads it right here.
             self._read_kshellrc()
@@ -103,7 +103,7 @@ class Repl:
                 return
 
     def _tell_of_rest(self, count: int) -> None:
-        """Says how many of several pasted lines Ctrl-C has left out; an error leaves none out."""
+        """Print how many of several pasted lines Ctrl-C has left out; an error leaves none out."""
         if count:
             self._lines.write(f"kshell: {count} more {'line was' if count == 1 else 'lines were'} not run", "hint")
 

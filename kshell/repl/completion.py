@@ -74,7 +74,7 @@ class Tab:
 
 
 def _insert(buffer: Buffer, before: str, completions: Completions) -> bool:
-    """Types the part that all candidates share; whether that leaves nothing to choose."""
+    """Type the prefix that all candidates share; return whether that leaves nothing to choose."""
     shared = _shared([candidate.text for candidate in completions.candidates])
     typed = before[completions.start :]
     complete = completions.total == 1
@@ -88,7 +88,7 @@ def _insert(buffer: Buffer, before: str, completions: Completions) -> bool:
 
 
 def _shared(texts: list[str]) -> str:
-    """The longest beginning of all words: that of the two that are farthest apart in their order."""
+    """Return the longest common prefix: that of the first and the last text in alphabetical order."""
     if not texts:
         return ""
     first, last = min(texts), max(texts)

@@ -43,7 +43,7 @@ class ShellHistory(History):
             self.note = f"the history is not kept: {where}: {error.strerror}"
 
     def _open(self, how: int) -> int:
-        """The file, made when it is missing, and nobody else's to read."""
+        """The file, created when it is missing, readable by its owner only."""
         assert self.path is not None
         descriptor = os.open(self.path, how | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         mode = os.fstat(descriptor).st_mode

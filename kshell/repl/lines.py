@@ -97,12 +97,12 @@ class Lines:
         return bool(wanted) and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
     def complain(self, error: KshellError, line: str | None = None) -> None:
-        """Tells what went wrong, and what to do about it."""
+        """Print what went wrong, and what to do about it."""
         self._meter.clear()
         self.write(describe_error(error, line=line, color=self.colored()))
 
     def announce(self) -> None:
-        """Tell what is wrong with the data, and what one should know of it, if that was not told yet."""
+        """Print the problems and notes of the data that were not printed yet."""
         self._engine.announce(self._session)
 
     def tell(self, label: str, sentences: list[str]) -> None:
@@ -118,10 +118,10 @@ class Lines:
         sys.stderr.flush()
 
     def write(self, text: str, style: str = "") -> None:
-        """Words for a person; already harmless on a terminal."""
+        """A message for the user; already safe for a terminal."""
         sys.stderr.write(paint(text, style, self.colored()) + "\n")
         sys.stderr.flush()
 
     def colored(self) -> bool:
-        """Whether words for people, and the prompt, are in colours."""
+        """Whether messages and the prompt are coloured."""
         return use_color(self._session.settings.get("color") or "auto", sys.stderr)

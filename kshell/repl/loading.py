@@ -19,7 +19,7 @@ _BAR = 56
 
 
 class Meter:
-    """How far the reading is. Draws a line only while a person waits, and never from the loading thread."""
+    """How far the reading is. Draws a line only while the user waits, and never from the loading thread."""
 
     def __init__(self) -> None:
         self._line = Progress()
@@ -40,7 +40,7 @@ class Meter:
         self.changed()
 
     def percent(self) -> int:
-        """Of the bytes of what is being read."""
+        """Return the percentage of bytes read."""
         bytes_read, total, _ = self._last
         return min(100, bytes_read * 100 // total) if total else 0
 
@@ -104,7 +104,7 @@ class Loader:
             self._meter.draw()
 
     def status_text(self) -> str:
-        """What goes on, for the toolbar."""
+        """The progress, for the toolbar."""
         if self.error is not None:
             return "not loaded"
         return f"loading {self._meter.percent()} %" if not self.is_done() else "not loaded yet"

@@ -17,7 +17,7 @@ from kshell.tree.image import provenance
 from kshell.tree.node import Leaf
 
 _FRESH = 5.0
-"""Seconds for which what was said about the data is said again without looking."""
+"""Seconds for which problems and notes of the data are cached."""
 _GAP = " · "
 _VERSION = ("image", "features", "metadataVersion")
 
@@ -28,7 +28,7 @@ class Toolbar:
     def __init__(self, session: Session, loader: Loader) -> None:
         self._session = session
         self._loader = loader
-        self._said: tuple[Loaded, float, list[str], list[str]] | None = None
+        self._cached: tuple[Loaded, float, list[str], list[str]] | None = None
 
     def render(self, columns: int) -> StyleAndTextTuples:
         """The toolbar's fragments for a terminal of so many columns."""
@@ -95,9 +95,9 @@ class Toolbar:
         if not session.is_loaded:
             return [], []
         now = time.monotonic()
-        if self._said is None or self._said[0] is not session.loaded or now - self._said[1] > _FRESH:
-            self._said = (session.loaded, now, session.problems(), session.notes())
-        return self._said[2], self._said[3]
+        if self._cached is None or self._cached[0] is not session.loaded or now - self._cached[1] > _FRESH:
+            self._cached = (session.loaded, now, session.problems(), session.notes())
+        return self._cached[2], self._cached[3]
 
 
 def _live_facts(following: Following) -> list[str]:

@@ -21,7 +21,7 @@ from kshell.metadata.election import (
     steps,
 )
 from kshell.metadata.image import EMPTY, Image
-from kshell.metadata.partial import UNTOLD
+from kshell.metadata.partial import UNREPORTED
 from kshell.metadata.partition_state import LOST
 from kshell.metadata.partitions import Partition
 from kshell.metadata.values import BatchPosition, Origin, Provenance
@@ -241,6 +241,6 @@ class TestImage:
         assert leaderless(self.image(), "t", value).statuses == {1: UNREGISTERED}
 
     def test_what_brokers_leave_out_is_an_empty_list(self) -> None:
-        value = partition([1])._replace(elr=UNTOLD, directories=UNTOLD)
+        value = partition([1])._replace(elr=UNREPORTED, directories=UNREPORTED)
         case = leaderless(self.image(), "t", value, is_partial=True)
         assert (case.elr, case.complete, case.elect(UNCLEAN)) == ((), (), None)

@@ -238,7 +238,7 @@ class LoginModule(NamedTuple):
 
 
 class JaasToken(NamedTuple):
-    """A token: its kind (``word``, ``number``, ``end`` or the one character itself), text (words only) and column."""
+    """A token: its kind (``word``, ``number``, ``end`` or the character itself), text (``word`` only) and column."""
 
     kind: str
     text: str | None

@@ -34,7 +34,7 @@ Exchange = Generator[bytes, bytes, None]
 
 
 class Mechanism(Protocol):
-    """``name`` goes into SaslHandshake; ``exchange`` begins anew with each call (a connection each)."""
+    """``name`` goes into SaslHandshake; ``exchange`` starts from scratch with each call (one per connection)."""
 
     name: str
 

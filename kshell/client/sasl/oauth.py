@@ -41,7 +41,7 @@ _SEPARATOR = b"\x01"
 _KEY = re.compile(r"[A-Za-z]+\Z")
 _VALUE = re.compile(r"[\x21-\x7e \t\r\n]+\Z")
 _LONGEST = 1000
-"""Characters of a server's failure that are repeated to a person."""
+"""Characters of a server's failure that are shown to the user."""
 
 
 class OAuthBearer:
@@ -102,7 +102,7 @@ def _server_reason(answer: bytes) -> str:
 
 
 _LARGEST = 1 << 20
-"""Bytes of a file with a token in it, or of what a command says."""
+"""Bytes of a file with a token in it, or of the output of a command."""
 _TOKEN = re.compile(r"[-_~+/.a-zA-Z0-9]+=*\Z")
 """RFC 6750's b64token, which is also what Kafka's server takes."""
 _RESERVED = ("exp", "iat")
@@ -129,7 +129,7 @@ def fetch_token(oauth: OAuth, node: str, timeout: float) -> str:
         origin, token = path, _token_in(path)
     else:
         origin, token = (
-            f"the token endpoint {_shown_url(str(oauth.endpoint))}",
+            f"the token endpoint {_public_url(str(oauth.endpoint))}",
             _token_of_endpoint(oauth, node, timeout),
         )
     token = token.strip()
@@ -223,10 +223,10 @@ def _unreachable(endpoint: str, node: str, error: Exception) -> NoReturn:
         reason = f"the answer is not HTTP, or is cut ({type(error).__name__})"
     else:
         reason, hint = "the answer is too large for one with a token", "is it the URL of a token endpoint?"
-    raise AuthenticationError(node, f"the token endpoint {_shown_url(endpoint)}: {reason}", hint=hint) from None
+    raise AuthenticationError(node, f"the token endpoint {_public_url(endpoint)}: {reason}", hint=hint) from None
 
 
-def _shown_url(endpoint: str) -> str:
+def _public_url(endpoint: str) -> str:
     """The URL without what may be secret in it: user, password, query."""
     parts = urlsplit(endpoint)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
@@ -234,7 +234,7 @@ def _shown_url(endpoint: str) -> str:
 
 def _access_token(endpoint: str, node: str, status: int, text: bytes) -> tuple[str, float]:
     """(the token, its lifetime in seconds, 0 where the answer does not say it)."""
-    place = f"the token endpoint {_shown_url(endpoint)}"
+    place = f"the token endpoint {_public_url(endpoint)}"
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
@@ -255,7 +255,7 @@ def _access_token(endpoint: str, node: str, status: int, text: bytes) -> tuple[s
 
 
 def _lifetime(expires_in: object, token: str) -> float:
-    """The seconds that a token is good for still, 0 where nobody says so.
+    """Return the seconds for which a token is still valid, 0 where that is not known.
 
     What the endpoint says (RFC 6749) and the token itself: Kafka's client and server go by the latter. The earlier end
     counts.

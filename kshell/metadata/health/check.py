@@ -219,7 +219,7 @@ def broker_path(node_id: int) -> str:
     return f"/image/cluster/brokers/{node_id}"
 
 
-def is_told(value: object) -> bool:
+def is_reported(value: object) -> bool:
     """Whether a source reported the value: brokers leave some out, and a sentence takes its place."""
     return not isinstance(value, str)
 

@@ -21,7 +21,7 @@ from kshell.metadata.health.check import (
     TopicState,
     checks,
     finding,
-    is_told,
+    is_reported,
     of_kind,
 )
 from kshell.metadata.partition_state import (
@@ -95,7 +95,7 @@ class _Walk:
         self._placed: dict[tuple[int, ...], tuple[str, ...]] = {}
         brokers = {number: entry.value for number, entry in state.image["brokers"].items()}
         self._racks = {number: broker.rack for number, broker in brokers.items()}
-        reported = {number: broker.directories for number, broker in brokers.items() if is_told(broker.directories)}
+        reported = {number: broker.directories for number, broker in brokers.items() if is_reported(broker.directories)}
         self._directories = reported
         # Ids of directories are unique: that each is some broker's tells of nearly all partitions that they are stored.
         self._online = frozenset(
@@ -132,7 +132,7 @@ class _Walk:
         if AT_MIN_ISR in counted and len(value.isr) >= factor:
             counted.remove(AT_MIN_ISR)  # as many as there are to be: none has been lost
         present = [*counted, *self._placement(value.replicas)]
-        if value.elr and is_told(value.elr):
+        if value.elr and is_reported(value.elr):
             present.append(IN_ELR)
         lost = self._lost(value)
         if lost:
@@ -151,7 +151,7 @@ class _Walk:
 
     def _lost(self, value: Partition) -> tuple[int, ...]:
         """The brokers whose replica is in a log directory that they do not have."""
-        if self._online.issuperset(value.directories) or not is_told(value.directories):
+        if self._online.issuperset(value.directories) or not is_reported(value.directories):
             return ()
         places = zip(value.replicas, value.directories, strict=True)
         return tuple(broker for broker, place in places if not is_online(place, self._directories.get(broker, ())))

@@ -19,7 +19,7 @@ from kshell.metadata.health.check import (
     PartitionState,
     TopicState,
     ids,
-    is_told,
+    is_reported,
     partition_check,
     topic_check,
 )
@@ -78,7 +78,7 @@ def _in_sync(isr: tuple[int, ...], replicas: tuple[int, ...]) -> str:
 def offline(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """No leader. What brings one depends on the ISR, the ELR, and what became of each broker in them."""
     value = partition_state.partition
-    last = value.last_known_elr if is_told(value.last_known_elr) else ()
+    last = value.last_known_elr if is_reported(value.last_known_elr) else ()
     elr = value.elr if IN_ELR in partition_state.problems else ()
     more = f", elr {ids(elr)}" if elr else ""
     more += f", lastKnownElr {ids(last)}" if last else ""
@@ -182,7 +182,7 @@ def _moving(partition_state: PartitionState) -> str:
 
 def _stuck(state: CheckedState, partition_state: PartitionState) -> str | None:
     """Why a reassignment will not come to an end by itself; ``None``: it may."""
-    if not is_told(partition_state.partition.adding_replicas):
+    if not is_reported(partition_state.partition.adding_replicas):
         return None
     brokers = state.image["brokers"]
     for node_id in partition_state.partition.adding_replicas:

@@ -117,7 +117,7 @@ def _replicas(row: Row) -> panels.Bar:
 
 
 def _share(rows: Sequence[Row], sharing: Sequence[Row], name: str, skew: str) -> tuple[str, float] | None:
-    """The even share, as the skews tell it; without them the mean, as rows may have been left out of the answer.
+    """The even share, computed from the skews; without them the mean, as rows may have been left out of the answer.
 
     A rack's share goes by its brokers: where it differs from row to row, there is no one line.
     """
@@ -145,7 +145,7 @@ def _most_and_least(rows: Sequence[Row], verb: str, name: Callable[[Row], str]) 
 
 
 def _sums(rows: Sequence[Row]) -> str:
-    """All together, as a sentence."""
+    """The totals, as a sentence."""
     leaders, replicas, lost = (
         int(sum(number(row.get(name)) or 0 for row in rows)) for name in ("leaders", "replicas", "outOfSync")
     )

@@ -96,13 +96,13 @@ def draw(kind: Daily, rows: Sequence[Row]) -> Drawn:
     quantity = f"{kind.plural}, the most in {stretch}" if kind.is_level else f"{kind.plural} in {stretch}"
     scale = f"a bar: {quantity}; its height grows as the square root, alike in all lines"
     if len({start for bins in counted.lines.values() for start in bins}) == 1:
-        return _at_once(kind, totals, selected, panels.Heading(kind.title, facts, " · ".join(notes)))
+        return _totals_only(kind, totals, selected, panels.Heading(kind.title, facts, " · ".join(notes)))
     columns = ("most",) if kind.is_level else ("in all", "peak")
     figure = strips.draw(panels.Heading(kind.title, facts, " · ".join(notes)), drawn, counted.clock, columns, scale)
     return Drawn(figure, f"{kind.title}. {'; '.join(facts)}.")
 
 
-def _at_once(kind: Daily, totals: Mapping[str, float], selected: Collection[str], heading: panels.Heading) -> Drawn:
+def _totals_only(kind: Daily, totals: Mapping[str, float], selected: Collection[str], heading: panels.Heading) -> Drawn:
     """Of a single day, or all of one stretch: there is nothing to see over time."""
     names = [name for name in totals if name in selected]
     bars = [panels.Bar(totals[name], totals[name] if kind.hatch else 0) for name in names]

@@ -11,7 +11,7 @@ from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 
 
 class _Replica(NamedTuple):
-    """``behind`` is in seconds since it was last caught up, by the leader's clock. ``None``: nobody told."""
+    """``behind`` is in seconds since it was last caught up, by the leader's clock. ``None``: not reported."""
 
     id: str
     role: str
@@ -62,7 +62,7 @@ def _replicas(quorum: Row) -> list[_Replica]:
 
 
 def _listed(replicas: Any) -> list[Mapping[str, Any]]:
-    """By id, as the command lists them; brokers do not tell observers."""
+    """By id, as the command lists them; brokers do not report observers."""
     listed: Iterable[Any] = replicas or ()
     nodes = [node for node in listed if isinstance(node, Mapping)]
     return sorted(nodes, key=lambda node: number(node.get("id")) or 0)

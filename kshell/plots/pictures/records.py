@@ -44,7 +44,7 @@ def draw(rows: list[Row]) -> Drawn:
     totals = Counter(name for _, name in timed)
     begin, end = min(timed)[0], max(timed)[0]
     if begin == end:
-        return _at_once(totals, begin, len(rows))
+        return _totals_only(totals, begin, len(rows))
     return _over_time(_counted(timed, totals, int(begin), int(end), len(rows)), totals, len(rows))
 
 
@@ -86,7 +86,7 @@ def _over_time(counted: _Counted, totals: Counter[str], rows: int) -> Drawn:
     return Drawn(figure, f"{title}. {'; '.join(facts)}. Most frequent: {common}. {busiest[0].upper()}{busiest[1:]}.")
 
 
-def _at_once(totals: Counter[str], at: float, rows: int) -> Drawn:
+def _totals_only(totals: Counter[str], at: float, rows: int) -> Drawn:
     """Of a snapshot, or of one record: there is no rate."""
     title = "Records by type"
     ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))[: panels.MOST]

@@ -25,7 +25,7 @@ _EXACT = 100
 
 
 class Interval(NamedTuple):
-    """From ``start`` (epoch milliseconds) to ``end``; ``None``: it lasts. ``in_sync`` is ``None`` if nobody tells."""
+    """From ``start`` (epoch milliseconds) to ``end``; ``None``: it lasts. ``in_sync`` is ``None`` if unknown."""
 
     start: float
     end: float | None
@@ -300,7 +300,7 @@ def _legend(figure: Figure, view: _View, top: float) -> None:
 
 
 def _crosses(axes: Axes, view: _View, lane: PartitionBar, middle: float) -> None:
-    """Words on each time without a leader, a cross where there is no room for them."""
+    """Write on each time without a leader, or draw a cross where there is no room for text."""
     label, inside, beyond = "no leader", [], []
     room = theme.width_of(label, theme.TINY, "bold") + 8
     taken = view.start - view.end
@@ -351,7 +351,7 @@ def _leader(axes: Axes, view: _View, span: Interval, middle: float, end: float) 
 
 
 def _put(axes: Axes, at: float, middle: float, text: str, on: str = "", plain: bool = False, **more: Any) -> None:
-    """Words on a colour, which is ``plain`` behind them where it is hatched; or on the page."""
+    """Write on a colour, which is ``plain`` behind the text where it is hatched; or on the page."""
     back = {"facecolor": on, "edgecolor": "none", "pad": 1.0} if plain else None
     axes.text(
         at,

@@ -10,7 +10,7 @@ from kshell.metadata.families.acls import OPERATIONS, PATTERN_TYPES, PERMISSION_
 from kshell.metadata.families.scram import MECHANISMS, ScramCredential
 from kshell.metadata.families.tokens import DelegationToken
 from kshell.metadata.names import encode_name
-from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNTOLD
+from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNREPORTED
 from kshell.metadata.values import enum_name
 from kshell.protocol.messages.access import (
     DESCRIBE_ACLS,
@@ -68,7 +68,7 @@ def scram(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
         if user["errorCode"] and user["errorCode"] != _RESOURCE_NOT_FOUND:
             notes.append(f"{answer.node}: SCRAM user {user['user']}: {error_name(user['errorCode'])}: left out")
         for info in user["credentialInfos"]:
-            credential = ScramCredential(UNTOLD, UNTOLD, UNTOLD, info["iterations"])
+            credential = ScramCredential(UNREPORTED, UNREPORTED, UNREPORTED, info["iterations"])
             mechanism = enum_name(MECHANISMS, info["mechanism"])
             delta.put_inner("scram", mechanism, user["user"], credential, answer.origin)
 
@@ -92,5 +92,5 @@ def tokens(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
 def _principal(item: dict[str, Any], prefix: str) -> Any:
     """``User:alice``; versions below 3 do not report who requested a token."""
     if f"{prefix}Type" not in item:
-        return UNTOLD
+        return UNREPORTED
     return f"{item[f'{prefix}Type']}:{item[f'{prefix}Name']}"

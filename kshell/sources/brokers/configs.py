@@ -117,14 +117,14 @@ def configs(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
     Raises NodeError. A broker's own configs are asked of that broker (:mod:`kshell.sources.brokers.registrations`).
     """
     resources = [("BROKER", ""), *(("TOPIC", name) for name in delta.peek(NAMES)), *_listed(nodes, delta, notes)]
-    existing = (resource for resource in describe(nodes.any(), resources) if not _is_gone(resource))
+    existing = (resource for resource in describe(nodes.any(), resources) if not _is_deleted(resource))
     write(delta, existing, notes)
 
 
 _UNKNOWN_TOPIC = 3
 
 
-def _is_gone(described: Described) -> bool:
+def _is_deleted(described: Described) -> bool:
     """A topic that was deleted since the topics were listed."""
     return isinstance(described.failure, ServerError) and described.failure.code == _UNKNOWN_TOPIC
 

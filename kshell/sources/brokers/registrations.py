@@ -14,7 +14,7 @@ from kshell.client.nodes import BROKER, Nodes
 from kshell.errors import NodeError
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.cluster import Broker, Listener
-from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNTOLD, told_by
+from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNREPORTED, reported_by
 from kshell.protocol.decoder import Message
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from kshell.protocol.messages.connection import API_VERSIONS
@@ -40,7 +40,7 @@ def brokers(nodes: Nodes, delta: Delta, notes: list[str]) -> dict[str, int]:
     connection = nodes.any()
     body = nodes.describe(connection, fenced=True)
     finalized = dict(connection.versions.finalized)
-    origin = told_by(connection.node, API_VERSIONS.name, 0)
+    origin = reported_by(connection.node, API_VERSIONS.name, 0)
     for name, level in finalized.items():
         if name != KRAFT_VERSION:
             delta.put("features", name, level, origin)
@@ -48,7 +48,7 @@ def brokers(nodes: Nodes, delta: Delta, notes: list[str]) -> dict[str, int]:
     own = ask_each(nodes, {item["brokerId"]: (item["host"], item["port"]) for item in listed})
     for item in listed:
         answers = own[item["brokerId"]]
-        origin = told_by(connection.node, DESCRIBE_CLUSTER.name, 0)
+        origin = reported_by(connection.node, DESCRIBE_CLUSTER.name, 0)
         delta.put("brokers", item["brokerId"], _broker(nodes, item, answers), origin)
     write(delta, [answers.configs for answers in own.values() if answers.configs is not None], notes)
     _write_silent(delta, own, notes)
@@ -90,26 +90,26 @@ def _broker(nodes: Nodes, item: Message, own: Own) -> Broker:
     listeners = listeners_of(values)
     here = (item["host"], item["port"])
     if here not in [(listener.host, listener.port) for listener in listeners]:
-        listeners = (Listener(UNTOLD, *here, nodes.settings.security_protocol),)
+        listeners = (Listener(UNREPORTED, *here, nodes.settings.security_protocol),)
     return Broker(
         id=item["brokerId"],
-        epoch=UNTOLD,
-        incarnation_id=UNTOLD,
+        epoch=UNREPORTED,
+        incarnation_id=UNREPORTED,
         listeners=listeners,
         supported_features=_supported(own),
         rack=item["rack"],
         # Below version 2 of DescribeCluster only brokers that are not fenced are listed.
         fenced=item.get("isFenced", False),
-        in_controlled_shutdown=UNTOLD,
-        is_migrating_zk_broker=UNTOLD,
-        directories=UNTOLD,
-        cordoned_directories=UNTOLD,
+        in_controlled_shutdown=UNREPORTED,
+        is_migrating_zk_broker=UNREPORTED,
+        directories=UNREPORTED,
+        cordoned_directories=UNREPORTED,
     )
 
 
 def _supported(own: Own) -> Any:
     if own.supported is None:
-        return UNTOLD
+        return UNREPORTED
     return {name: {"min": low, "max": high} for name, (low, high) in sorted(own.supported.items())}
 
 

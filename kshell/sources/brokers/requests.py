@@ -10,7 +10,7 @@ from kshell.client.backoff import Backoff
 from kshell.client.connection import Connection
 from kshell.client.nodes import Nodes
 from kshell.errors import ConnectError, NodeError, SourceTimeoutError
-from kshell.metadata.partial import told_by
+from kshell.metadata.partial import reported_by
 from kshell.metadata.values import Origin
 from kshell.protocol.api import Api
 from kshell.protocol.decoder import Message
@@ -63,4 +63,4 @@ def ask_at(
 ) -> NodeAnswer:
     """Ask one node; its answer may have an error code. Raises NodeError."""
     answer = connection.request(api, message, accepted=accepted, timeout=timeout)
-    return NodeAnswer(answer.body, told_by(connection.node, api.name, answer.version))
+    return NodeAnswer(answer.body, reported_by(connection.node, api.name, answer.version))

@@ -89,7 +89,7 @@ class BrokerSource(Source):
         notes: list[str] = []
         with self._lock:
             delta = Delta(EMPTY)
-            for path in _not_asked_for(every):
+            for path in _unavailable_paths(every):
                 delta.table(MISSING)[path] = NOT_AVAILABLE
             for number, part in enumerate(selected):
                 if progress is not None:
@@ -188,7 +188,7 @@ def parts() -> tuple[ImagePart, ...]:
     )
 
 
-def _not_asked_for(every: tuple[ImagePart, ...]) -> list[tuple[str, ...]]:
+def _unavailable_paths(every: tuple[ImagePart, ...]) -> list[tuple[str, ...]]:
     """Where in the image brokers report nothing: the last record, and every family that no part fills."""
     filled = {name for part in every for name in part.families}
     return [("provenance",), *(family.path for name, family in families().items() if name not in filled)]

@@ -13,7 +13,7 @@ from kshell.client.nodes import Nodes
 from kshell.errors import AuthorizationError, NodeError, ProtocolError, ServerError, UnsupportedVersionError
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.topics import NAMES, TOPICS, create
-from kshell.metadata.partial import UNTOLD
+from kshell.metadata.partial import UNREPORTED
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.values import Entry
 from kshell.protocol.messages.cluster import DESCRIBE_TOPIC_PARTITIONS, LIST_PARTITION_REASSIGNMENTS, METADATA
@@ -98,24 +98,26 @@ def _place(cursor: dict[str, Any]) -> tuple[str, int]:
 
 
 def _partition(topic: str, item: dict[str, Any], moves: Moves | None) -> Partition:
-    adding, removing = (UNTOLD, UNTOLD) if moves is None else moves.get((topic, item["partitionIndex"]), ((), ()))
+    adding, removing = (
+        (UNREPORTED, UNREPORTED) if moves is None else moves.get((topic, item["partitionIndex"]), ((), ()))
+    )
     return Partition(
         replicas=tuple(item["replicaNodes"]),
-        directories=UNTOLD,
+        directories=UNREPORTED,
         isr=tuple(item["isrNodes"]),
         removing_replicas=removing,
         adding_replicas=adding,
         elr=_listed(item.get("eligibleLeaderReplicas")),
         last_known_elr=_listed(item.get("lastKnownElr")),
-        leader=UNTOLD if item["errorCode"] == _LISTENER_NOT_FOUND else item["leaderId"],
-        leader_recovery_state=UNTOLD,
+        leader=UNREPORTED if item["errorCode"] == _LISTENER_NOT_FOUND else item["leaderId"],
+        leader_recovery_state=UNREPORTED,
         leader_epoch=item["leaderEpoch"],
-        partition_epoch=UNTOLD,
+        partition_epoch=UNREPORTED,
     )
 
 
 def _listed(ids: list[int] | None) -> Any:
-    return UNTOLD if ids is None else tuple(ids)
+    return UNREPORTED if ids is None else tuple(ids)
 
 
 def _moves(nodes: Nodes, notes: list[str]) -> Moves | None:

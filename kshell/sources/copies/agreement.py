@@ -161,7 +161,7 @@ def _committed(standings: Sequence[CopyVerdict]) -> int:
 
     Kafka makes snapshots of committed records alone.
     """
-    proven = _held_by_most(standings)
+    proven = _shared_by_majority(standings)
     for verdict in standings:
         newest, limit = verdict.copy.newest, verdict.parted.offset if verdict.parted else _end(standings[0].copy)
         if newest is not None and newest.end_offset is not None and newest.end_offset <= limit:
@@ -169,7 +169,7 @@ def _committed(standings: Sequence[CopyVerdict]) -> int:
     return proven
 
 
-def _held_by_most(standings: Sequence[CopyVerdict]) -> int:
+def _shared_by_majority(standings: Sequence[CopyVerdict]) -> int:
     """The offset up to which most voters have the reference's log; 0 where that proves nothing.
 
     It proves that a record is committed if it is of the highest epoch that anybody knows: what is of an older one, a

@@ -107,7 +107,7 @@ def without_collector() -> Iterator[None]:
 def _load(listing: Listing, until: int | None, progress: Progress | None, from_oldest: bool) -> Loaded:
     damage: list[DataError] = []
     candidates = _before_the_log(listing) if from_oldest else listing.snapshots[::-1]
-    replayer, facts = _first_whole_snapshot(candidates, listing, until, progress, damage)
+    replayer, facts = _first_complete_snapshot(candidates, listing, until, progress, damage)
     start = facts.end_offset if facts else 0
     joined = _check_start(listing, facts, until, damage)
     reader = LogReader(listing, start, until=until, progress=progress)
@@ -146,7 +146,7 @@ def before_the_log(
         candidates = _before_the_log(listing) or empty
     else:
         candidates = tuple(file for file in listing.snapshots if (file.end_offset or 0) > after)
-    replayer, facts = _first_whole_snapshot(candidates, listing, None, progress, damage)
+    replayer, facts = _first_complete_snapshot(candidates, listing, None, progress, damage)
     return replayer, facts, damage, _check_start(listing, facts, None, damage)
 
 
@@ -158,7 +158,7 @@ def _before_the_log(listing: Listing) -> tuple[SnapshotFile, ...]:
     return tuple(file for file in listing.snapshots if not start or (file.end_offset or 0) >= start)
 
 
-def _first_whole_snapshot(
+def _first_complete_snapshot(
     candidates: tuple[SnapshotFile, ...],
     listing: Listing,
     until: int | None,

@@ -70,7 +70,7 @@ class Downloader:
             self._partial = _Partial(snapshot)
         partial = self._partial
         pace = _Pace(connection.timeout if timeout is None else timeout)
-        while not partial.is_whole:
+        while not partial.is_complete:
             try:
                 piece = fetch_snapshot(
                     connection, leader_epoch, snapshot, partial.position, cluster_id, timeout=timeout
@@ -80,8 +80,8 @@ class Downloader:
             if piece.quorum.error == codes.SNAPSHOT_NOT_FOUND:
                 self._forget()
                 return None
-            if piece.quorum.error == codes.POSITION_OUT_OF_RANGE and partial.position and not partial.begun_again:
-                partial.begin_again()
+            if piece.quorum.error == codes.POSITION_OUT_OF_RANGE and partial.position and not partial.restarted:
+                partial.restart()
                 continue
             _raise_for(piece)
             try:
@@ -158,21 +158,21 @@ class _Partial:
         self.snapshot = snapshot
         self.size: int | None = None
         self.position = 0
-        self.begun_again = False
+        self.restarted = False
         self.refused = 0
         """How often, since the last piece."""
         self._memory = bytearray()
         self._file: IO[bytes] | None = None
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every byte is here."""
         return self.size is not None and self.position == self.size
 
-    def begin_again(self) -> None:
+    def restart(self) -> None:
         """Once: a leader that has another file under the same name refuses where we would go on."""
         self.drop()
-        self.begun_again = True
+        self.restarted = True
 
     def drop(self) -> None:
         """Gives the bytes up; the next piece is the first."""

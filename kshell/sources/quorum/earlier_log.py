@@ -41,7 +41,7 @@ def older_log(observer: Observer, nodes: Nodes, start: int, end: int) -> Mirror:
             backoff.wait()
         if search.position != position:
             position, backoff = search.position, _patience(nodes.settings)
-    return search.found
+    return search.mirror
 
 
 def _patience(settings: Settings) -> Backoff:
@@ -57,7 +57,7 @@ class _Search:
 
     def __init__(self, nodes: Nodes, start: int, end: int) -> None:
         self.position = start
-        self.found = Mirror(nodes.kind, start)
+        self.mirror = Mirror(nodes.kind, start)
         self.is_over = start >= end
         self._nodes = nodes
         self._end = end
@@ -89,9 +89,9 @@ class _Search:
         walk = self._chain.walk(answer.records, connection.node)
         batches = [batch for batch in walk if batch.last_offset < self._end]
         self._chain.torn = None
-        if batches and self.found.end == self.found.start:
-            self.found = Mirror(self._nodes.kind, batches[0].base_offset)
-        self.found.append(batches)
+        if batches and self.mirror.end == self.mirror.start:
+            self.mirror = Mirror(self._nodes.kind, batches[0].base_offset)
+        self.mirror.append(batches)
         self._epoch = None
-        self.position = self.found.end
+        self.position = self.mirror.end
         self.is_over = not batches or self.position >= self._end

@@ -76,7 +76,7 @@ def _ask(nodes: Nodes, limit: Backoff) -> tuple[dict[str, Any], str]:
     """One DescribeQuorum, at the leader where we talk to controllers: others refuse without a hint."""
     connection = nodes.any(timeout=limit.seconds_left)
     if nodes.kind == CONTROLLER:
-        controller = nodes.known.get(nodes.controller_id)
+        controller = nodes.by_id.get(nodes.controller_id)
         if controller is None:
             return _ask_each(nodes, limit)
         connection = nodes.at(controller.address, timeout=limit.seconds_left)

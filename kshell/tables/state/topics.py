@@ -9,7 +9,7 @@ from kshell.engine.result import Row
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.names import sort_key
-from kshell.metadata.partial import is_untold, reported_or_none
+from kshell.metadata.partial import is_unreported, reported_or_none
 from kshell.metadata.partition_state import (
     OFFLINE,
     PROBLEMS,
@@ -219,7 +219,7 @@ def partition_rows(
 
 
 def _listed(values: Iterable[Any], convert: Any = None) -> list[Any] | None:
-    if is_untold(values):
+    if is_unreported(values):
         return None
     return list(values) if convert is None else list(map(convert, values))
 
