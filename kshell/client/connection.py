@@ -43,7 +43,7 @@ class Transport(Protocol):
     node: str
 
     def send(self, frame: bytes, deadline: float) -> None:
-        """Sends one frame."""
+        """Send one frame."""
 
     def receive(self, deadline: float) -> bytes:
         """The next frame, without its length."""
@@ -52,7 +52,7 @@ class Transport(Protocol):
         """Whether the peer hung up while nothing was asked."""
 
     def close(self) -> None:
-        """Lets go of the socket; may be called from another thread to end a call that waits."""
+        """Release the socket; may be called from another thread to end a call that waits."""
 
 
 class SocketTransport:
@@ -166,7 +166,7 @@ def open_socket(host: str, port: int, deadline: float) -> socket.socket:
 
 
 def _connected(host: str, port: int, node: str, deadline: float) -> socket.socket:
-    """Tries each address that the name has. Raises ConnectError, SourceTimeoutError."""
+    """Try each address that the name has. Raises ConnectError, SourceTimeoutError."""
     try:
         connection = open_socket(host, port, deadline)
     except socket.gaierror as error:
@@ -349,7 +349,7 @@ class Connection:
         return self.versions.ranges.get(api.key, (0, -1))[1] >= version
 
     def exchange(self, api: Api, version: int, message: Message, *, timeout: float | None = None) -> Message:
-        """Asks with that version, whatever was negotiated. Raises NodeError."""
+        """Ask with that version, whatever was negotiated. Raises NodeError."""
         return self.decoded(api, version, self.exchange_raw(api, version, message, timeout=timeout))
 
     def decoded(self, api: Api, version: int, frame: bytes) -> Message:
@@ -413,6 +413,6 @@ class Connection:
             raise ProtocolError(self.node, reason, api=api.name)
 
     def close(self) -> None:
-        """Ends the connection; a call that waits in another thread ends with an error."""
+        """End the connection; a call that waits in another thread ends with an error."""
         self.is_open = False
         self._transport.close()

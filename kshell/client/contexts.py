@@ -59,11 +59,11 @@ class Contexts:
         self.named[context.name] = context
 
     def use(self, name: str) -> None:
-        """Makes one the default. Raises UsageError."""
+        """Make a context the default. Raises UsageError."""
         self.current = self.get(name).name
 
     def remove(self, name: str) -> None:
-        """Forgets one. Raises UsageError."""
+        """Delete a context. Raises UsageError."""
         del self.named[self.get(name).name]
         if self.current == name:
             self.current = None

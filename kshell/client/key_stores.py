@@ -143,7 +143,7 @@ def _pem_key(tls: Tls, key: str, text: str) -> PrivateKeyTypes:
         body = "\n".join(body.split()) + "\n"
     pem = f"-----BEGIN {kind}-----\n{body}-----END {kind}-----\n".encode("latin-1", "replace")
     try:
-        # A password for a key that is not encrypted is an error to the library, and to nobody else.
+        # The library refuses a password for a key that is not encrypted; Java ignores it.
         return load_pem_private_key(pem, password.utf8() if password and encrypted else None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         hint = "check ssl.key.password" if encrypted else None
@@ -266,7 +266,7 @@ class JksStore(NamedTuple):
 
 
 def read_jks(data: bytes, password: Secret | None) -> JksStore:
-    """Reads a store; without a password the digest is not checked, as in Java. Raises JksError."""
+    """Read a store; without a password the digest is not checked, as in Java. Raises JksError."""
     if password is not None:
         digest = hashlib.sha1(_utf16(password) + _WHITENER + data[:-_DIGEST], usedforsecurity=False).digest()
         if not hmac.compare_digest(digest, data[-_DIGEST:]):

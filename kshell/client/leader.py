@@ -90,7 +90,7 @@ def fetch(
     max_bytes: int = MAX_BYTES,
     timeout: float | None = None,
 ) -> Fetched:
-    """Asks for what follows a position; the leader may wait ``wait`` seconds for more. Raises NodeError.
+    """Ask for what follows a position; the leader may wait ``wait`` seconds for more. Raises NodeError.
 
     Error codes of the partition are in the answer; those of the whole request are raised.
     """
@@ -146,7 +146,7 @@ def fetch_snapshot(
     max_bytes: int = MAX_BYTES,
     timeout: float | None = None,
 ) -> Piece:
-    """Asks for a part of a snapshot. Raises NodeError; error codes of the partition are in the answer."""
+    """Ask for a part of a snapshot. Raises NodeError; error codes of the partition are in the answer."""
     wanted = {
         "partition": 0,
         "currentLeaderEpoch": leader_epoch,
@@ -267,7 +267,7 @@ class _Search:
         return max(self._deadline - time.monotonic(), 0.0)
 
     def round(self) -> Leader | None:
-        """Asks every address, and again once the epoch is known. Raises NodeError for what waiting does not mend."""
+        """Ask every address, and again once the epoch is known. Raises NodeError for what waiting does not mend."""
         before, self._round = self._round, _Round()
         leader = self._ask_all(self._round)
         if leader is None and not self._seconds_left and (before.claims or before.failure):

@@ -48,7 +48,7 @@ def loggers(connection: Connection, node_id: int) -> list[Logger]:
 
 
 def set_level(connection: Connection, node_id: int, name: str, level: str | None) -> None:
-    """Changes a logger's level at the node at the other end; ``None`` takes it back to what it inherits.
+    """Change a logger's level at the node at the other end; ``None`` takes it back to what it inherits.
 
     Raises NodeError. Nothing is written: the node forgets it when it restarts.
     """

@@ -210,7 +210,7 @@ _MOST_STEPS = 16
 
 
 def authenticate(connection: Connection, settings: Settings, deadline: float) -> None:
-    """Proves who we are. Raises NodeError: AuthenticationError when either side does not believe the other."""
+    """Authenticate the client. Raises NodeError: AuthenticationError when either side refuses the other."""
     remaining = min(connection.timeout, max(deadline - time.monotonic(), 0.0))
     chosen = mechanism(settings, connection.node, settings.tls is not None, remaining)
     answer = connection.request(SASL_HANDSHAKE, {"mechanism": chosen.name}, accepted=_FRAMED, timeout=remaining).body

@@ -192,7 +192,7 @@ class Nodes:
         return 0 if connection is not None and connection.is_open else 2 if address in self._silent else 1
 
     def close(self) -> None:
-        """Closes every connection that was kept; none is made any more."""
+        """Close every pooled connection; no new one is made from then on."""
         with self._lock:
             self._is_closed = True
             for connection in self._open.values():
@@ -213,7 +213,7 @@ class Nodes:
         return self.at(node.address)
 
     def learn(self, node: ClusterNode) -> None:
-        """Adds a node that an answer named in passing. Of too many the ones that were named first are forgotten."""
+        """Add a node that an answer named in passing. If there are too many, the oldest ones are dropped."""
         self.by_id.pop(node.id, None)
         self.by_id[node.id] = node
         while len(self.by_id) > _MOST_NAMED:
@@ -379,7 +379,7 @@ class VersionsReply(NamedTuple):
 
 
 def ask_versions(addresses: Iterable[Address], settings: Settings) -> dict[Address, VersionsReply]:
-    """Asks every node, all at the same time; each has ``connect_timeout`` twice over for its answer.
+    """Ask every node, all at the same time; each has ``connect_timeout`` twice over for its answer.
 
     Nobody logs in for this: ApiVersions is answered before SASL (KIP-43), so a node that would not have us still tells.
     Raises what is no failure of a node (UsageError for properties that cannot be used).

@@ -178,7 +178,7 @@ def _limit(context: ssl.SSLContext, tls: Tls) -> None:
         if low > high or low not in tls.versions or high not in tls.versions:
             raise tls.fault("ssl.cipher.suites", "fits none of the versions in ssl.enabled.protocols")
     with warnings.catch_warnings():
-        # Python deprecates TLS 1.0 and 1.1; the person asked for them, and was told.
+        # Python deprecates TLS 1.0 and 1.1; the user asked for them, and was warned.
         warnings.simplefilter("ignore", DeprecationWarning)
         context.minimum_version = getattr(ssl.TLSVersion, names[low])
         context.maximum_version = getattr(ssl.TLSVersion, names[high])
@@ -236,7 +236,7 @@ def _older(match: re.Match[str]) -> str:
 
 
 def _present(context: ssl.SSLContext, tls: Tls, identity: Identity) -> None:
-    """Makes the context present the identity, which an ``SSLContext`` takes from a file only.
+    """Make the context present the identity, which an ``SSLContext`` takes from a file only.
 
     The key is on no disk in the clear: it is encrypted under a password made for it. Raises UsageError where key and
     certificate do not belong together.

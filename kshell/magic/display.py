@@ -23,7 +23,7 @@ Forms = Mapping[str, str]
 
 
 def show(result: Result, *, in_terminal: bool = False) -> None:
-    """Shows a result. In a terminal it begins on a line of its own, below the prompt that IPython wrote."""
+    """Show a result. In a terminal it begins on a line of its own, below the prompt that IPython wrote."""
     forms = bundle(result)
     if in_terminal and "\n" in forms.get("text/plain", ""):
         forms["text/plain"] = "\n" + forms["text/plain"]
@@ -44,7 +44,7 @@ class LiveOutput:
         self._handle: Any = None
 
     def draw(self, forms: Forms) -> None:
-        """Shows it, or what it has become."""
+        """Show the output, or update it."""
         if self._handle is None:
             handle_type: Any = DisplayHandle
             self._handle = handle_type()
@@ -53,7 +53,7 @@ class LiveOutput:
             self._handle.update(dict(forms), raw=True)
 
     def clear(self) -> None:
-        """Empties the place: a display cannot be taken back."""
+        """Empty the display, which cannot be removed."""
         if self._handle is not None:
             self._handle.update({"text/plain": "", "text/html": ""}, raw=True)
         self._handle = None
@@ -111,7 +111,7 @@ def install() -> None:
 
 
 def remove() -> None:
-    """Takes that back."""
+    """Take that back."""
     if _HOOK in KshellError.__dict__:
         delattr(KshellError, _HOOK)
 
@@ -125,5 +125,5 @@ def _typed(error: BaseException) -> KshellError:
 
 
 def tell(error: KshellError) -> None:
-    """Shows an error that does not end the cell."""
+    """Show an error that does not end the cell."""
     put({"text/plain": "\n".join(error.__dict__[_HOOK]())})

@@ -64,7 +64,7 @@ class _Line:
         self._at += count
 
     def _expression(self) -> bool:
-        """Replaces what begins here, unless these are braces of a glob."""
+        """Replace what begins here, unless these are braces of a glob."""
         begin = self._at + len(_OPEN)
         end = self._text.find(_CLOSE, begin)
         while end >= 0:

@@ -62,26 +62,26 @@ class Notebook:
         self._silent.clear()
 
     def silence(self, result: Result) -> Result:
-        """Keeps the result from being shown by the cell that made it."""
+        """Keep the result from being shown by the cell that made it."""
         self._silent.append(result)
         return result
 
     def show(self, result: Result) -> None:
-        """Shows a result, unless the cell keeps quiet about it."""
+        """Show a result, unless the cell keeps quiet about it."""
         if not any(result is silenced for silenced in self._silent):
             show(result, in_terminal=not hasattr(self._ip, "kernel"))
 
     # --- lines -------------------------------------------------------------------------------------------------------
 
     def line(self, text: str, local: Names | None = None) -> Result:
-        """Runs the line of ``%kafka``. Raises KshellError, shown in a few lines."""
+        """Run the line of ``%kafka``. Raises KshellError, shown in a few lines."""
         try:
             return self._run(self._parse(text, local))
         except (Exception, KeyboardInterrupt) as error:
             raise short(error, typed_line(text)) from None
 
     def cell(self, header: str, body: str, local: Names | None = None) -> Result:
-        """Runs the lines of ``%%kafka``, and shows each answer as it comes; gives all of them. Raises KshellError."""
+        """Run the lines of ``%%kafka``, and show each answer as it comes; return all of them. Raises KshellError."""
         try:
             options = self._options(header, local)
         except (Exception, KeyboardInterrupt) as error:
@@ -126,7 +126,7 @@ class Notebook:
             raise short(CommandError(f"{lines} failed", hint="what is wrong stands above, at each"))
 
     def _cell_line(self, text: str, options: Split, local: Names | None) -> Result | None:
-        """Runs one line of a cell and shows what it gives; ``None`` for an empty one. Raises what goes wrong."""
+        """Run one line of a cell and show what it gives; ``None`` for an empty one. Raises what goes wrong."""
         parsed = self._parse(text, local, interp=not options.own.no_interp)
         own = parsed.split.own
         if not parsed.line.words:
@@ -148,7 +148,7 @@ class Notebook:
     # --- one of them -------------------------------------------------------------------------------------------------
 
     def _run(self, parsed: CellLine, point: str | None = None) -> Result:
-        """Runs a line. ``point`` is the point in time to show, unless the line names one itself."""
+        """Run a line. ``point`` is the point in time to show, unless the line names one itself."""
         own, tokens = parsed.split.own, parsed.split.command
         if own.into:
             check_name(own.into)
@@ -183,7 +183,7 @@ class Notebook:
         return Result(_connected(session), notes=notes, output=output, exit_code=session.exit_code())
 
     def _answered(self, name: str, call: Call, *, quiet: bool) -> Result:
-        """Runs a command. What goes to a file or a program goes there; what has no end is shown while it comes."""
+        """Run a command. What goes to a file or a program goes there; what has no end is shown while it comes."""
         try:
             with time_limit(call):
                 result = self._result(name, call, call.run(), quiet=quiet)

@@ -112,7 +112,7 @@ class Sessions:
             ) from None
 
     def close(self, name: str | None) -> None:
-        """Closes a session. Raises UsageError for one that is not open."""
+        """Close a session. Raises UsageError for one that is not open."""
         name = name or self.current
         if name is None or name not in self._open:
             raise UsageError(f"{name or 'close'}: no such session is open", hint="%kafka -l lists them")

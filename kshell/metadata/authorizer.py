@@ -54,7 +54,7 @@ class HostRange(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def host_range(text: str) -> HostRange | None:
-    """Return the range that the host of an ACL stands for; ``None`` where Kafka 4.4 would not take it for one."""
+    """Return the address range of an ACL's host; ``None`` where Kafka 4.4 would not treat it as a range."""
     if "/" not in text:
         return None
     if ":" in text:
@@ -141,7 +141,7 @@ SUPER_USER, ACL, DEFAULT, NO_ACL = "superUser", "acl", "default", "noAcl"
 
 
 class AccessRequest(NamedTuple):
-    """Who wants to do what on what. ``host`` is an IP address as Java writes it; ``None``: any that no entry names."""
+    """A question to the authorizer. ``host`` is an IP address as Java writes it; ``None``: one that no entry names."""
 
     principal: str
     operation: str
@@ -230,7 +230,7 @@ def _is_about(acl: Acl, request: AccessRequest, ranges: bool) -> bool:
 
 
 def _is_from(host: str, address: str | None, ranges: bool) -> bool:
-    """Whether the host of an entry stands for the address; ``None`` is an address that no entry names."""
+    """Whether the host of an entry covers the address; ``None`` is an address that no entry names."""
     if host in (WILDCARD, address):
         return True
     addresses = host_range(host) if ranges else None

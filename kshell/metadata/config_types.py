@@ -18,7 +18,7 @@ NEWEST = "4.4"
 
 
 class KnownType(NamedTuple):
-    """What Kafka says of a key. ``rules``: what each release line takes, the newest's first; empty for anything."""
+    """A key as Kafka defines it. ``rules``: what each release line takes, the newest's first; empty for anything."""
 
     type: str
     rules: tuple[str, ...]

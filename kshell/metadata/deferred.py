@@ -170,7 +170,7 @@ class _Waiting:
 
 
 class _Change:
-    """What a change says, and what it made of brokers."""
+    """A change, and its result for brokers seen so far."""
 
     __slots__ = ("_after", "_data")
 
@@ -191,7 +191,7 @@ class _Change:
 
 
 class Registrations:
-    """What waits of the brokers, and what records like those that come have said."""
+    """The pending records of the brokers, and the decoded forms of records like them."""
 
     def __init__(self) -> None:
         self.waiting: dict[bytes, _Waiting] = {}
@@ -199,7 +199,7 @@ class Registrations:
         self.registered: dict[bytes, Broker] = {}
         """The essence of a registration -> a broker that registered so."""
         self.changes: dict[bytes, _Change] = {}
-        """The essence of a change -> what it says."""
+        """The essence of a change -> the decoded change."""
         self._interned: dict[tuple[Any, ...], Broker] = {}
         self.filers: dict[bytes, RegistrationFiler | ChangeFiler] = {
             **{head: RegistrationFiler(self, version) for version, head in REGISTER_BROKER.heads()},
@@ -216,7 +216,7 @@ class Registrations:
         return self._interned.setdefault(key, broker)
 
     def learn(self, value: bytes, data: Message, delta: Delta) -> None:
-        """Remember what a record says that was just replayed."""
+        """Remember the decoded form of a record that was just replayed."""
         filer = self.filers.get(value[:HEAD_SIZE])
         if filer is not None:
             filer.learn(value, data, delta)
@@ -265,7 +265,7 @@ class RegistrationFiler:
         return self._head + region[start + _ID : start + parts.incarnation] + region[start + parts.rest : end]
 
     def learn(self, value: bytes, data: Message, delta: Delta) -> None:
-        """Remember what a record says that was just replayed."""
+        """Remember the decoded form of a record that was just replayed."""
         registered = self._registrations.registered
         if len(registered) >= _MOST_ESSENCES:
             registered.clear()
@@ -303,7 +303,7 @@ class ChangeFiler:
         return True
 
     def learn(self, value: bytes, data: Message, delta: Delta) -> None:
-        """Remember what a record says that was just replayed."""
+        """Remember the decoded form of a record that was just replayed."""
         changes = self._registrations.changes
         if len(changes) >= _MOST_ESSENCES:
             changes.clear()

@@ -28,9 +28,9 @@ _RAISES_KRAFT = 26
 
 
 class NodeFeatures(NamedTuple):
-    """A server: ``kind`` is ``broker`` or ``controller``. ``supported`` is ``None`` where nobody knows it.
+    """A server: ``kind`` is ``broker`` or ``controller``. ``supported`` is ``None`` where it is not known.
 
-    ``id`` is its address where its id is not told.
+    ``id`` is its address where its id is not reported.
     """
 
     kind: str
@@ -39,7 +39,7 @@ class NodeFeatures(NamedTuple):
     is_registered: bool | None = True
     """``None`` where the source does not report registrations."""
     is_silent: bool = False
-    """Whether it was asked and did not answer."""
+    """Whether it did not answer a request."""
 
     @property
     def title(self) -> str:

@@ -1,4 +1,4 @@
-"""The image at every offset: each value with the offset from which it held, so that nothing is replayed twice.
+"""The image at every offset: each value with the offset from which it was in effect, so that nothing is replayed twice.
 
 One pass over the log fills it. An image as of an offset is then a view: what is looked at is searched for, the rest
 costs nothing.
@@ -34,7 +34,7 @@ class History:
         self._all_problems = Problems()
         self._values = PackedValues(self.log, changes)
         self._cells: dict[str, Cells] = {}
-        """Family -> what its keys held."""
+        """Family -> the versions of its keys."""
         self._inner: dict[str, dict[Any, Cells]] = {}
         """The same of families with two levels."""
         self._tombstones: dict[str, Tombstones] = {}
@@ -91,7 +91,7 @@ class History:
             del self._inner[family][key]
 
     def note_end(self, family: str, key: Any, offset: int) -> None:
-        """All that was below a key of a family with two levels is gone."""
+        """Note that everything below a key of a family with two levels was removed."""
         for name in {*self.base[family].get(key, {}), *self._inner.get(family, {}).get(key, ())}:
             self.note_inner(family, key, name, offset, None)
 
@@ -144,12 +144,12 @@ class History:
         return table
 
     def families(self) -> set[str]:
-        """Every table that ever held something."""
+        """The families of all tables that ever had a value."""
         return {*self.base.tables, *self._cells, *self._inner}
 
 
 class CellsAt(Mapping[Any, Any]):
-    """A table as of an offset: cells, and the keys that are gone by now, over what was there before the log."""
+    """A table as of an offset: cells, and the keys that are removed by now, over the table before the log."""
 
     def __init__(self, base: Table, cells: Cells, revived: Mapping[Any, Sequence[int]], offset: int) -> None:
         self._base = base

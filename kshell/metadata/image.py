@@ -39,7 +39,7 @@ _FAMILIES: dict[str, Family] = {}
 
 
 def family(declared: Family) -> Family:
-    """Declares a family of the image."""
+    """Declare a family of the image."""
     if _FAMILIES.setdefault(declared.name, declared) is not declared:
         raise ValueError(f"the family {declared.name} is declared twice")
     return declared

@@ -1,4 +1,4 @@
-"""What is wrong with a partition, in the same words in every answer, and its ``min.insync.replicas``.
+"""The problems of a partition, with the same names in every answer, and its ``min.insync.replicas``.
 
 The definitions are those of ``kafka-topics.sh`` (``org.apache.kafka.tools.TopicCommand``): a partition that is being
 reassigned has the replication factor without the replicas that are being added, and one without a leader is below
@@ -26,7 +26,7 @@ NUMBER = r"^[\x00-\x20]*\+?0*([0-9]{1,9})[\x00-\x20]*$"
 
 
 class MinIsr:
-    """The values of an image; ``default`` is what the brokers' own files say, ``None`` if nobody knows."""
+    """The values of an image; ``default`` is set in the brokers' own files, ``None`` if it is not known."""
 
     def __init__(self, image: Image, default: int | None = None) -> None:
         self._topics: dict[str, int] = {}
@@ -67,7 +67,7 @@ ONLINE = "online"
 UNDECODED = "undecoded"
 
 MIGRATING, UNASSIGNED, LOST = ZERO_UUID, Uuid((1).to_bytes(16, "big")), Uuid((2).to_bytes(16, "big"))
-"""What stands for a replica's log directory where there is none (``DirectoryId``, KIP-858)."""
+"""The placeholder of a replica's log directory where there is none (``DirectoryId``, KIP-858)."""
 
 PROBLEMS = (OFFLINE, UNDER_MIN_ISR, AT_MIN_ISR, UNDER_REPLICATED, UNCLEAN, REASSIGNING, NON_PREFERRED)
 _STATES = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED)
@@ -81,7 +81,7 @@ _MOST_MIN_ISRS = 1 << 8
 
 
 class Verdicts(Generic[T]):
-    """What is said of partitions by their values and min.insync.replicas, decided once for each value.
+    """The verdicts on partitions by their values and min.insync.replicas, decided once for each value.
 
     A scan gives one object for all partitions whose values are equal (:meth:`.Topic.scan`), so a value is known by its
     identity. How many are remembered has a bound: after a long log all partitions may differ.
@@ -147,7 +147,7 @@ def state(problem_names: list[str]) -> str:
 
 
 def is_reassigning(partition: Partition) -> bool:
-    """Whether replicas are being added or removed; brokers may not tell (a string)."""
+    """Whether replicas are being added or removed; brokers may not report it (a string)."""
     moving = partition.adding_replicas, partition.removing_replicas
     return any(replicas and not is_unreported(replicas) for replicas in moving)
 

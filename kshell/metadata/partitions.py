@@ -113,7 +113,7 @@ def _next(epoch: int) -> int:
 
 
 Report = Callable[[Origin, str, Undecoded | None], None]
-"""Told of a record that turned out wrong when its topic was looked at: (origin, reason, its bytes if not decoded)."""
+"""Called with a record that turned out wrong when its topic was decoded: (origin, reason, its bytes if not decoded)."""
 
 
 class RecordRun(NamedTuple):
@@ -148,7 +148,7 @@ class Topic:
         return twin
 
     def add_run(self, run: RecordRun) -> None:
-        """Adds partitions that wait as bytes."""
+        """Add partitions that wait as bytes."""
         last = self._runs[-1] if self._runs else None
         if last is not None and last.buf is run.buf and last.end == run.start:
             self._runs[-1] = last._replace(end=run.end)
@@ -157,7 +157,7 @@ class Topic:
         self._framed = None
 
     def put(self, partition_id: int, entry: Entry[Partition]) -> None:
-        """Sets one partition."""
+        """Set one partition."""
         self._changed[partition_id] = entry
 
     def _waiting(self) -> dict[int, tuple[bytes, int, RecordRun]]:
@@ -251,7 +251,7 @@ class Topic:
         return same and not self._changed and not topic._changed and all(map(_same_bytes, mine, theirs))
 
     def agrees(self, topic: Topic) -> bool:
-        """Whether a snapshot says the same of the topic."""
+        """Whether a snapshot has the same topic."""
         return self.name == topic.name and (self.is_same(topic) or self.scan() == topic.scan())
 
     def differing(self, topic: Topic) -> list[int]:
@@ -316,7 +316,7 @@ def _value(value: bytes, offset: int, run: RecordRun) -> Partition | Undecoded:
 
 
 def _of_nobody(value: bytes) -> Partition | None:
-    """What a record says but for the partition's number and topic: of a million, most are like another.
+    """Decode a record without its partition's number and topic: of a million records, most equal another.
 
     ``None`` where that is nothing, or no partition.
     """

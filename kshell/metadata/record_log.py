@@ -209,7 +209,7 @@ class RecordLog:
         return self._chunks[at], address - self._chunk_starts[at]
 
     def value(self, address: int) -> bytes:
-        """A record's value; its size stands before it."""
+        """A record's value; its size precedes it."""
         chunk, position = self._find(address)
         start = position - 1
         while chunk[start - 1] > 0x7F:
@@ -233,7 +233,7 @@ class RecordLog:
                 yield self.value(address)
 
     def offset(self, address: int) -> int:
-        """A record's offset: its delta stands before the key, which is null, and the value's size."""
+        """A record's offset: its delta precedes the key, which is null, and the value's size."""
         chunk, position = self._find(address)
         key = position - 2
         while chunk[key] > 0x7F:

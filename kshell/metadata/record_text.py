@@ -51,7 +51,7 @@ class RecordTexts:
         self._characters = 0
 
     def text(self, region: Buffer, start: int, end: int) -> str | None:
-        """Return what a row says of a record: ``"type":…,"version":…,"data":{…}}``, escaped.
+        """Return the part of a row that describes a record: ``"type":…,"version":…,"data":{…}}``, escaped.
 
         Args:
             region: the bytes that its value is in.

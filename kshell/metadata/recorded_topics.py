@@ -28,7 +28,7 @@ Addresses = dict[bytes, "array[int]"]
 
 
 class Agreed(NamedTuple):
-    """What a snapshot inside the log said of a topic, as the log did."""
+    """The state of a topic in which a snapshot inside the log agreed with the log."""
 
     counts: list[int]
     """How many records each partition had, in the order in which they were filed first."""
@@ -142,7 +142,7 @@ class _FromRecords(Topic):
 
     def _all_filed(self) -> list[tuple[int, bytes, int]]:
         """Every partition with records that count: (number, the same as records have it, how many)."""
-        # A list at once: another thread may be filing.
+        # A copy: another thread may be filing.
         counts = [(number, self._count(addresses)) for number, addresses in list(self.records.addresses.items())]
         return [(_to_int(number), number, count) for number, count in counts if count]
 
@@ -243,7 +243,7 @@ class RecordedTopic(_FromRecords):
         return self
 
     def agrees(self, topic: Topic) -> bool:
-        """Whether a snapshot inside the log says the same; that it does is remembered.
+        """Whether a snapshot inside the log has the same topic; agreement is remembered.
 
         Of what the snapshot before it agreed to, only partitions that were recorded since are looked at.
         """
@@ -319,7 +319,7 @@ class RecordedTopic(_FromRecords):
         return cls(name, Uuid(topic_id), origin, records)
 
     def first(self, partition_id: int) -> Entry[Partition] | Entry[Undecoded] | None:
-        """What the snapshot before the log says of a partition."""
+        """The partition in the snapshot before the log."""
         return self.records.first(_to_bytes(partition_id))
 
 

@@ -42,7 +42,7 @@ class ReplayError(Exception):
 
 
 class LatestByKey(NamedTuple):
-    """Of a record type: what earlier records said of the same key no longer matters after it.
+    """Of a record type: earlier records of the same key no longer matter after it.
 
     Its replay may write one value of one family, and read nothing: it happens when an image is made, not in its turn.
     """
@@ -50,11 +50,11 @@ class LatestByKey(NamedTuple):
     family: str
     """The one that it sets or removes a value of, whatever else the image holds."""
     key: tuple[str, ...]
-    """The fields that tell which value; neighbours in the message."""
+    """The fields that identify the value; neighbours in the message."""
     above: int = 0
-    """How many of them tell the table that the value is in, in a family with two levels where records remove one."""
+    """How many of them identify the table of the value, in a family with two levels where records remove one."""
     tombstone: str | bool = False
-    """Whether it removes the value, or the field that says so: a text that is null, a boolean that is true."""
+    """Whether it removes the value, or the field that decides it: a text that is null, a boolean that is true."""
     must_exist: bool = False
     """Whether it does not fit where there is no value to remove. The key is a UUID, and the family's own."""
 
@@ -85,7 +85,7 @@ _TYPES: dict[int, RecordType] = {}
 def record(
     api_key: int, name: str, versions: str, fields: str = "", latest: LatestByKey | None = None
 ) -> Callable[[Replay], RecordType]:
-    """Declares a record type; the decorated function replays it."""
+    """Declare a record type; the decorated function replays it."""
 
     def declare(replay: Replay) -> RecordType:
         kind = RecordType(api_key, upper_snake(name), Schema(name, versions, fields), replay, latest)
@@ -103,7 +103,7 @@ def upper_snake(name: str) -> str:
 
 @cache
 def load_families() -> None:
-    """Imports every module of :mod:`kshell.metadata.families`: that is where the declarations are."""
+    """Import every module of :mod:`kshell.metadata.families`: that is where the declarations are."""
     import kshell.metadata.families as package
 
     for name in module_names(package.__path__):
@@ -196,7 +196,7 @@ _HEADS: dict[bytes, tuple[RecordType, int, Decoder]] = {}
 
 
 def _learn(value: bytes) -> tuple[RecordType, int, Decoder] | Decoded:
-    """What the head of a value says: a known type, which is remembered, or why the value cannot be decoded."""
+    """Decode the head of a value: a known type, which is remembered, or why the value cannot be decoded."""
     try:
         frame, pos = read_uvarint(value, 0)
         api_key, pos = read_uvarint(value, pos)

@@ -1,4 +1,4 @@
-"""Secrets: the one place that decides what is shown.
+"""Secrets: the only module that decides what is shown.
 
 Fields declared ``secret`` are hidden. A config's value follows its key, after a ``listener.name.…`` prefix is stripped:
 keys that some release from 3.3 to 4.4 defines as passwords, and keys that no release defines for that resource type,
@@ -20,7 +20,7 @@ _LISTENER = "listener.name."
 
 
 def config_is_secret(resource_type: str, key: str) -> bool:
-    """Whether a config's value is hidden: its key is a password's, or nobody knows what it is."""
+    """Whether a config's value is hidden: its key is a password's, or is not known."""
     # Late: the table is large, and most commands show no config.
     from kshell.metadata.config_keys import ALL_KEYS, PER_MECHANISM, SENSITIVE
 

@@ -1,4 +1,4 @@
-"""Records into images: batch by batch, metadata transactions held back until they end (KIP-868).
+"""Records into images: batch by batch, metadata transactions deferred until they end (KIP-868).
 
 What does not fit is never merged by guess: it is skipped and listed as a :class:`Problem`.
 """
@@ -88,7 +88,7 @@ class Problems(list[Problem]):
         self._room: dict[str, int] = {}
 
     def append(self, problem: Problem) -> None:
-        """Lists one more, or counts it."""
+        """List one more, or only count it."""
         kind = problem.kind
         room = self._room.get(kind, MOST_PROBLEMS)
         if room > 0:
@@ -283,7 +283,7 @@ class Replayer:
         self._provenance = Provenance(offset - 1, place.epoch, timestamp)
 
     def _file_sound(self, region: Buffer, at: int, address: int) -> bool:
-        """Files a sound record of a partition, if it is known to fit there; whether it was."""
+        """File a sound record of a partition, if it is known to fit; return whether it was filed."""
         topic_id = Uuid(region[at + 7 : at + 23])
         topic = self._delta.peek(TOPICS).get(topic_id)
         if not isinstance(topic, RecordedTopic | TopicAt) or topic.records.log is not self.log:
@@ -313,7 +313,7 @@ class Replayer:
         """Whoever records what a record did looks here, after each but those of partitions that were only filed."""
 
     def _grow(self, batch: Batch, size: int) -> None:
-        """Counts what a compressed batch became, for it is retained. Raises DecodeError where it is too much."""
+        """Count the decompressed size of a batch, which is retained. Raises DecodeError where it is too much."""
         if not batch.codec:
             return
         self._stored += batch.size
@@ -555,12 +555,12 @@ class Replayer:
                 self.problems.append(Problem(origin, str(error), False))
 
     def snapshot_end(self, end_offset: int, epoch: int, timestamp: int) -> None:
-        """The snapshot is whole: the image stands at the offset before its end."""
+        """The snapshot is complete: the image is that of the offset before its end."""
         self._provenance = Provenance(end_offset - 1, epoch, timestamp)
 
 
 def _reporter(problems: Problems) -> Report:
-    """Lists what a snapshot's topics turn out to hold, each record once, up to a bound. It outlives the replayer."""
+    """List what a snapshot's topics turn out to hold, each record once, up to a bound. It outlives the replayer."""
     reported: set[tuple[int, str]] = set()
 
     def report(origin: Origin, reason: str, undecoded: Undecoded | None) -> None:

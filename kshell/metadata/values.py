@@ -96,7 +96,7 @@ def plain(value: Any) -> Any:
 
 _NEWER = "UNKNOWN({})"
 NEWER_ENUM = (_NEWER,)
-"""What :func:`enum_name` calls codes that no release defines; ``{}`` stands for the number."""
+"""What :func:`enum_name` calls codes that no release defines; ``{}`` is the number."""
 
 
 def enum_name(names: dict[int, str], code: int) -> str:

@@ -114,7 +114,7 @@ class PackedValues:
         return number
 
     def since(self, position: int) -> int:
-        """The offset from which the value at a position held."""
+        """The offset from which the value at a position was in effect."""
         since: int = _SINCE.unpack_from(self._packed, position)[0]
         return since + self._log.start
 
@@ -166,7 +166,7 @@ _MASK = 2**64 - 1
 
 
 class Cell:
-    """What one key holds. ``value`` is the newest, ``None`` for nothing, since offset ``since``."""
+    """The versions of one key. ``value`` is the newest, ``None`` for nothing, since offset ``since``."""
 
     __slots__ = ("older", "since", "value")
 
@@ -178,7 +178,7 @@ class Cell:
 
 
 class Tombstones:
-    """The keys of a family that came after the log's start and are gone, in the order in which they went."""
+    """The keys of a family that were created after the log's start and removed, in the order of removal."""
 
     def __init__(self, values: PackedValues) -> None:
         self._values = values
@@ -191,7 +191,7 @@ class Tombstones:
         """The numbers of the keys, sorted by their hashes; made when a key is looked for."""
 
     def add(self, keys: Keys, older: Sequence[int], died: int) -> None:
-        """One more: it held what is packed at ``older``, until it went."""
+        """Add one: its versions are packed at ``older``, until its removal."""
         self._born.append(self._values.since(older[0]))
         self._died.append(died)
         self._hashes.append(hash(keys) & _MASK)
@@ -242,7 +242,7 @@ class Cells:
         return len(self._cells)
 
     def __iter__(self) -> Iterator[Any]:
-        """The keys that are not gone."""
+        """The keys that are not removed."""
         return iter(self._cells)
 
     def came(self, until: int) -> Iterator[Any]:
@@ -252,7 +252,7 @@ class Cells:
                 yield key
 
     def put(self, key: Any, since: int, value: Any, base: Any) -> None:
-        """A key holds a value (``None``: nothing) from an offset on; ``base`` is what it held before the log."""
+        """Note a value of a key (``None``: removed) from an offset on; ``base`` is its value before the log."""
         cell = self._cells.get(key)
         if cell is None:
             if value is not base:
@@ -279,7 +279,7 @@ class Cells:
             self._tombstones.add((*self._above, key), cell.older, died)
 
     def at(self, key: Any, offset: int) -> Version | None:
-        """What a key that is not gone held at an offset; ``None`` when all came later."""
+        """The version of a present key at an offset; ``None`` when all came later."""
         cell = self._cells.get(key)
         if cell is None:
             return None
@@ -299,7 +299,7 @@ class Cells:
         return None if packed_version is None else self._values.is_something(packed_version)
 
     def packed(self, older: Sequence[int], offset: int) -> Any:
-        """What a key that is gone held at an offset at which it was there."""
+        """The value of a removed key at an offset at which it was present."""
         packed_version = self._last_by(older, offset)
         return None if packed_version is None else self._values.unpack(packed_version)[1]
 
@@ -308,7 +308,7 @@ class Cells:
         return None if index < 0 else older[index]
 
     def versions(self, key: Any, until: int) -> Iterator[Version]:
-        """All that a key held up to an offset, newest first."""
+        """All versions of a key up to an offset, newest first."""
         cell = self._cells.get(key)
         if cell is not None:
             if cell.since <= until:

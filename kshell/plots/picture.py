@@ -111,7 +111,7 @@ class Plot:
         return page.getvalue()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes a file; its ending is the format (``png``, ``svg``, ``pdf``, …).
+        """Write a file; its ending is the format (``png``, ``svg``, ``pdf``, …).
 
         Raises UsageError for an ending that is no format, CommandError when the file cannot be written.
         """

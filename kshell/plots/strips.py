@@ -54,7 +54,7 @@ def draw(
 
 
 def _names(figure: Figure, strips: Sequence[Strip], top: float) -> float:
-    """Writes them at the left, and gives where they end."""
+    """Write the names at the left, and return where they end."""
     labels = [
         theme.fitting(theme.drawable_name(strip.name, 48), _LABEL, theme.TINY, tail=theme.TAIL) for strip in strips
     ]

@@ -52,7 +52,7 @@ def api(
     response: str,
     most_elements: int = 500_000,
 ) -> Api:
-    """Declares an API; the texts are as in :mod:`kshell.protocol.schema`."""
+    """Declare an API; the texts are as in :mod:`kshell.protocol.schema`."""
     return Api(
         name,
         key,

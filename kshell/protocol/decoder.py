@@ -144,7 +144,7 @@ class _Emitter:
         self.lines.append("    " * depth + line)
 
     def spend(self, depth: int, count: str) -> None:
-        """Emits that so many elements are taken off what is left (``l``), where there is a limit."""
+        """Emit that so many elements are taken off what is left (``l``), where there is a limit."""
         if self.most_elements is not None:
             self.emit(depth, f"l = spend(p, l, {count})")
 
@@ -153,7 +153,7 @@ class _Emitter:
         return f"{prefix}{self.serial}"
 
     def struct(self, fields: tuple[Field, ...], depth: int) -> str:
-        """Emits the decoding of a struct; returns the name of the variable that holds it."""
+        """Emit the decoding of a struct; return the name of the variable that holds it."""
         out = self.fresh("m")
         self.emit(depth, f"{out} = {{}}")
         mine = [field for field in fields if self.version in field.versions]
@@ -176,7 +176,7 @@ class _Emitter:
             self.emit(depth, f"{out}[{field.name!r}] = {value}")
 
     def unpack(self, run: list[Field], depth: int) -> list[str]:
-        """Emits one unpacking of fixed-size values; returns an expression for each."""
+        """Emit one unpacking of fixed-size values; return an expression for each."""
         codes = ["?" if f.type == "bool" else "16s" if f.type == "uuid" else FIXED[f.type] for f in run]
         packer = self.fresh("s")
         self.names[packer] = struct.Struct(">" + "".join(codes)).unpack_from
@@ -185,7 +185,7 @@ class _Emitter:
         return [f"Uuid({name})" if f.type == "uuid" else name for f, name in zip(run, names, strict=True)]
 
     def length(self, depth: int, kind: str) -> str:
-        """Emits a length or count into a new variable; -1 means null."""
+        """Emit a length or count into a new variable; -1 means null."""
         name = self.fresh("n")
         if self.flexible:
             self.emit(depth, f"{name} = b[p]; p += 1")
@@ -197,7 +197,7 @@ class _Emitter:
         return name
 
     def value(self, field: Field, depth: int) -> str:
-        """Emits the decoding of one value; returns an expression for it."""
+        """Emit the decoding of one value; return an expression for it."""
         if field.array:
             return self.array(field, depth)
         if field.is_struct:

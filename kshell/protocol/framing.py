@@ -89,7 +89,7 @@ class NotPlainError(DecodeError):
 
 
 def span(buf: Buffer, start: int, limit: int) -> RecordBounds:
-    """Frames the record at ``start`` by hand. Raises DecodeError: NotPlainError for a key, headers or no value."""
+    """Frame the record at ``start`` by hand. Raises DecodeError: NotPlainError for a key, headers or no value."""
     # Most of these numbers fit one byte; spelled out here because a large snapshot is framed with this.
     first, pos = buf[start], start + 1
     size = first >> 1 if first < 0x80 and not first & 1 else -1

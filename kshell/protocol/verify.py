@@ -157,7 +157,7 @@ class LeaderEpochs:
             return None, stated_epoch is not None or self._first_is_proven
         if batch.epoch < last:
             return f"the epoch falls from {last} to {batch.epoch}", False
-        # Of what is missing, or was damaged, nobody knows which leader it had.
+        # The leader of missing or damaged batches is not known.
         is_next = self._last is None or batch.base_offset == self._last.last_offset + 1
         if (
             batch.epoch > last

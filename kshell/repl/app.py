@@ -27,7 +27,7 @@ _HEAD_START = 0.25
 
 
 def run(session: Session, *, input: Input | None = None, output: Output | None = None) -> int:
-    """Runs the shell; returns the exit code: that of ``exit N``, else of the last command.
+    """Run the shell; return the exit code: that of ``exit N``, else of the last command.
 
     ``input`` and ``output`` stand in for the terminal in tests.
     """

@@ -66,7 +66,7 @@ class ShellHistory(History):
             return []
 
     def append_string(self, string: str) -> None:
-        """Keeps each line of what was entered (several were pasted), unless it starts with a blank or holds nothing."""
+        """Keep each line of what was entered (several were pasted), unless it starts with a blank or holds nothing."""
         for line in string.split("\n"):
             if line.strip() and not line[0].isspace():
                 super().append_string(line)

@@ -49,7 +49,7 @@ class Meter:
         self._waiting = True
 
     def draw(self) -> None:
-        """Brings the line up to date, if somebody waits."""
+        """Bring the line up to date, if somebody waits."""
         if self._waiting:
             bytes_read, total, path = self._last
             # In one row: what wraps cannot be written over.
@@ -57,7 +57,7 @@ class Meter:
             self._line(bytes_read, total, shortened(os.path.basename(path), room))
 
     def clear(self) -> None:
-        """Takes the line away: the answer is coming, or the prompt."""
+        """Take the line away: the answer is coming, or the prompt."""
         self._waiting = False
         self._line.clear()
 
@@ -74,7 +74,7 @@ class Loader:
         self.error: KshellError | None = None
 
     def start(self) -> None:
-        """Begins to load, unless that goes on already."""
+        """Begin to load, unless that goes on already."""
         if not self._idle.is_set():
             return
         self._idle.clear()
@@ -88,7 +88,7 @@ class Loader:
         except KshellError as error:
             self.error = error
         except Exception as error:
-            # A fault of ours; the first command meets it again, and tells all of it.
+            # A fault of kshell; the first command meets it again, and reports it in full.
             self.error = KshellError(f"loading ended with {type(error).__name__}")
         finally:
             self._idle.set()

@@ -60,7 +60,7 @@ class Marks:
         return named[name]
 
     def add(self, mark: Mark) -> None:
-        """Sets one, in place of one of the same name. Raises UsageError for a name that cannot be one, CommandError."""
+        """Set one, in place of one of the same name. Raises UsageError for a name that cannot be one, CommandError."""
         if not _NAME.match(mark.name) or mark.name.startswith("-"):
             raise UsageError(f"{mark.name!r} cannot be a mark's name", hint="letters, digits, and . + - _ :")
         stored = self._load()
@@ -68,7 +68,7 @@ class Marks:
         self._save(stored)
 
     def remove(self, name: str) -> None:
-        """Forgets one. Raises UsageError, CommandError."""
+        """Forget one. Raises UsageError, CommandError."""
         self.get(name)
         stored = self._load()
         stored.get(self.source, {}).pop(name, None)
@@ -86,7 +86,7 @@ class Marks:
         return sources
 
     def _save(self, sources: dict[str, Any]) -> None:
-        """Writes the file anew, 0600. Raises CommandError."""
+        """Write the file from scratch, 0600. Raises CommandError."""
         if self.path is None:
             self._memory = sources
         else:

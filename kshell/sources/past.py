@@ -147,7 +147,7 @@ class _Recorded:
         return self._recorder.history
 
     def extend(self, listing: Listing, progress: Progress | None) -> bool:
-        """Reads what was appended since; whether the log is still the one that was read."""
+        """Read what was appended since; return whether the log is still the one that was read."""
         if listing == self.listing:
             return True
         starts = [segment.base_offset or 0 for segment in listing.segments]
@@ -162,7 +162,7 @@ class _Recorded:
             return self._read(progress)
 
     def _read(self, progress: Progress | None) -> bool:
-        """Replays what comes after the end so far; ``False`` when the last batch there is no longer the same."""
+        """Replay what comes after the end so far; ``False`` when the last batch there is no longer the same."""
         log = self.history.log
         end, last = log.end, log.last_batch
         reader = LogReader(self.listing, end, progress=progress)

@@ -220,7 +220,7 @@ class RemoteFile:
         return position
 
     def close(self) -> None:
-        """Forgets the file."""
+        """Forget the file."""
         self._block = b""
         self._file.close()
 

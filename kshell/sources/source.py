@@ -116,7 +116,7 @@ class Source(ABC):
         return []
 
     def start(self, changed: Callable[[], None] | None = None) -> None:  # noqa: B027  # files are not followed so
-        """Follows in the background from now on, where that is possible; ``changed`` is called on news."""
+        """Follow in the background from now on, where that is possible; ``changed`` is called on news."""
 
     def following(self) -> Following | None:
         """The progress of a live source; ``None`` for one that is not followed."""
@@ -134,4 +134,4 @@ class Source(ABC):
         """
 
     def close(self) -> None:  # noqa: B027  # a directory has none
-        """Lets go of connections."""
+        """Close connections."""

@@ -147,7 +147,7 @@ def _registered(delta: Delta, broker_id: int, epoch: int) -> Broker:
 """,
 )
 def fence_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Before metadata.version 3.3-IV3; later a BrokerRegistrationChange says the same."""
+    """Before metadata.version 3.3-IV3; later a BrokerRegistrationChange does the same."""
     broker = _registered(delta, data["id"], data["epoch"])
     delta.put("brokers", broker.id, broker._replace(fenced=True), origin)
 
@@ -186,7 +186,7 @@ _SHUTDOWN = {0: None, 1: True}
 """,
 )
 def broker_registration_change(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Changes what the record names; an empty list of log directories is no change."""
+    """Change what the record names; an empty list of log directories is no change."""
     broker = _registered(delta, data["brokerId"], data["brokerEpoch"])
     changed = change_registration(broker, data)
     if changed != broker:

@@ -104,7 +104,7 @@ def partition(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
 """,
 )
 def partition_change(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Changes what the record names."""
+    """Change what the record names."""
     owner = writable(delta, data["topicId"])
     entry = owner.partition(data["partitionId"])
     if entry is None or not isinstance(entry.value, Partition):
@@ -135,7 +135,7 @@ REMOVE_TOPIC = remove_topic
 
 @record(28, "ClearElrRecord", "0", "  topicName  string")
 def clear_elr(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Empties the ELR of one topic's partitions, or of all when the name is empty; others stay untouched."""
+    """Empty the ELR of one topic's partitions, or of all when the name is empty; others stay untouched."""
     names = delta.peek(NAMES)
     if data["topicName"] and data["topicName"] not in names:
         raise ReplayError(f"there is no topic named {data['topicName']!r}")

@@ -141,7 +141,7 @@ def _acls(state: CheckedState) -> list[tuple[Any, Any]]:
     "if the user is gone: kafka-configs.sh --alter --entity-type users --entity-name {user} --delete-config …",
 )
 def orphaned_quota(state: CheckedState) -> Iterator[Observation]:
-    """Only where users are kept in the log (SCRAM): others' names are known to nobody here."""
+    """Only where users are in the log (SCRAM): the names of other users are not known here."""
     users = {user for table in state.image["scram"].values() for user in table}
     if not users:
         return

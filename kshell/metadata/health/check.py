@@ -1,4 +1,4 @@
-"""How a check declares itself, what it is given, and what it finds.
+"""How a check is declared, its input, and its findings.
 
 A check looks at the whole state, at one topic, or at one partition that has a certain problem: partitions are decoded
 once, whatever the number of checks.
@@ -30,7 +30,7 @@ be."""
 
 
 class SnapshotAge(NamedTuple):
-    """How the log stands to its newest snapshot: ``None`` for the snapshot's time where there is no snapshot.
+    """The age of the newest snapshot and of the log: ``None`` for the snapshot's time where there is no snapshot.
 
     Times are epoch milliseconds of records; ``log_bytes`` is the size of all segments.
     """
@@ -52,7 +52,7 @@ class SnapshotSlip(NamedTuple):
 
 
 class CheckedState(NamedTuple):
-    """What checks look at. ``now`` is the moment that the state is of (epoch milliseconds), ``None`` if not known."""
+    """The state that checks examine. ``now`` is its time (epoch milliseconds), ``None`` if not known."""
 
     image: Image
     standing: ClusterFeatures
@@ -145,13 +145,13 @@ _CHECKS: dict[str, Check] = {}
 
 
 def declare(health_check: Check) -> None:
-    """Adds a check."""
+    """Add a check."""
     if _CHECKS.setdefault(health_check.name, health_check) is not health_check:
         raise ValueError(f"the check {health_check.name} is declared twice")
 
 
 def check(name: str, level: str, about: str, next_step: str) -> Callable[[OfState], OfState]:
-    """Declares a check of the whole state."""
+    """Declare a check of the whole state."""
 
     def declared(find: OfState) -> OfState:
         declare(Check(name, level, about, next_step, of_state=find))
@@ -161,7 +161,7 @@ def check(name: str, level: str, about: str, next_step: str) -> Callable[[OfStat
 
 
 def topic_check(name: str, level: str, about: str, next_step: str) -> Callable[[OfTopic], OfTopic]:
-    """Declares a check of each topic."""
+    """Declare a check of each topic."""
 
     def declared(find: OfTopic) -> OfTopic:
         declare(Check(name, level, about, next_step, of_topic=find))
@@ -173,7 +173,7 @@ def topic_check(name: str, level: str, about: str, next_step: str) -> Callable[[
 def partition_check(
     name: str, level: str, about: str, next_step: str, *, problem: str
 ) -> Callable[[OfPartition], OfPartition]:
-    """Declares a check of each partition that has the problem."""
+    """Declare a check of each partition that has the problem."""
 
     def declared(find: OfPartition) -> OfPartition:
         declare(Check(name, level, about, next_step, of_partition=find, problem=problem))

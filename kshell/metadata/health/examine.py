@@ -80,7 +80,7 @@ class _Verdict(NamedTuple):
 
 
 class _Walk:
-    """The pass over topics. Most partitions have nothing to tell, and all with one value have the same problems."""
+    """The pass over topics. Most partitions have no problem, and equal values have the same problems."""
 
     def __init__(self, state: CheckedState, findings: dict[str, list[Finding]], all_checks: tuple[Check, ...]) -> None:
         self.partitions = 0
@@ -97,13 +97,13 @@ class _Walk:
         self._racks = {number: broker.rack for number, broker in brokers.items()}
         reported = {number: broker.directories for number, broker in brokers.items() if is_reported(broker.directories)}
         self._directories = reported
-        # Ids of directories are unique: that each is some broker's tells of nearly all partitions that they are stored.
+        # Ids of directories are unique: where each of them is some broker's, the partition is almost certainly stored.
         self._online = frozenset(
             (MIGRATING, UNASSIGNED, *(directory for listed in reported.values() for directory in listed))
         )
 
     def topic(self, topic: Topic) -> None:
-        """Looks at a topic and its partitions."""
+        """Look at a topic and its partitions."""
         factors = set()
         partitions = topic.scan()
         name = topic.name

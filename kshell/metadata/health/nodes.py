@@ -28,7 +28,7 @@ from kshell.metadata.health.check import (
 BEHIND_AFTER = 10_000
 """Milliseconds for which a voter may not have caught up; followers fetch twice a second."""
 BEHIND_BY = 1000
-"""Offsets, where nobody tells times (below 3.4)."""
+"""Offsets, where no times are reported (below 3.4)."""
 STARTS_WITHIN = 60_000
 """Milliseconds in which a broker that has registered catches up and is unfenced."""
 SNAPSHOT_AFTER = 6 * 3600_000
@@ -56,7 +56,7 @@ def broker_fenced(state: CheckedState) -> Iterator[Observation]:
 
 
 def _is_starting(state: CheckedState, number: int) -> bool:
-    """Whether the last word of a broker is that it registered, a moment ago by the clock of a running quorum."""
+    """Whether the last record of a broker is its registration, a moment ago by the clock of a running quorum."""
     origin = state.image["brokers"][number].origin
     if state.quorum is None or state.now is None or origin.record_type != "REGISTER_BROKER_RECORD":
         return False
@@ -70,7 +70,7 @@ def _is_starting(state: CheckedState, number: int) -> bool:
     "if it is gone for good: kafka-cluster.sh unregister --id {id}",
 )
 def stale_registration(state: CheckedState) -> Iterator[Observation]:
-    """Registered and fenced, and nobody misses it. A broker of a running cluster may only be starting."""
+    """Registered and fenced, without replicas. A broker of a running cluster may only be starting."""
     for number in _fenced(state):
         if number not in state.holding and not _is_starting(state, number):
             yield Observation(broker_path(number), f"broker {number} is fenced and has no replicas", {"id": number})
@@ -146,7 +146,7 @@ def even_voters(state: CheckedState) -> Iterator[Observation]:
     "start controllers until most voters are up",
 )
 def no_leader(state: CheckedState) -> Iterator[Observation]:
-    """As a live quorum says."""
+    """As a live quorum describes itself."""
     if state.quorum is not None and state.quorum["leaderId"] < 0:
         yield Observation("/quorum/leaderId", f"no leader in epoch {state.quorum['leaderEpoch']}")
 
@@ -158,13 +158,13 @@ def no_leader(state: CheckedState) -> Iterator[Observation]:
     "start controller {id}, or see its log and its network",
 )
 def voter_behind(state: CheckedState) -> Iterator[Observation]:
-    """By the leader's own clock where it tells times, else by offsets."""
+    """By the leader's own clock where it reports times, else by offsets."""
     yield from _behind(state, "voters")
 
 
 @check("observerBehind", WARNING, "a node does not keep up with the metadata log", "see the node's log and its network")
 def observer_behind(state: CheckedState) -> Iterator[Observation]:
-    """Brokers, and controllers that are no voters. One that is gone stays in the list for minutes."""
+    """Brokers, and controllers that are no voters. One that stopped stays in the list for minutes."""
     yield from _behind(state, "observers")
 
 

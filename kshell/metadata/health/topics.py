@@ -205,7 +205,7 @@ def _stuck(state: CheckedState, partition_state: PartitionState) -> str | None:
     problem=REASSIGNING,
 )
 def stuck_reassignment(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """Where a replica is to go to a broker that is gone, or nothing has happened for an hour."""
+    """Where a replica moves to a broker that is not there, or nothing has happened for an hour."""
     why = _stuck(state, partition_state)
     return _observation(partition_state, f"{why}; {_moving(partition_state)}") if why else None
 
@@ -230,7 +230,7 @@ def reassignment(state: CheckedState, partition_state: PartitionState) -> Observ
     problem=UNREGISTERED,
 )
 def unregistered_replica(state: CheckedState, partition_state: PartitionState) -> Observation | None:
-    """Before 4.0 brokers do not tell the fenced ones, so they look like that too (-b)."""
+    """Before 4.0 brokers do not report fenced ones, which look the same then (-b)."""
     if state.is_partial:
         return None
     unregistered = [node_id for node_id in partition_state.partition.replicas if node_id not in state.image["brokers"]]

@@ -246,7 +246,7 @@ def _note(lanes: Sequence[PartitionBar], chosen: Sequence[PartitionBar]) -> str:
 
 
 def _names(figure: Figure, chosen: Sequence[PartitionBar], top: float, last: float) -> float:
-    """Writes them; those of partitions that were without a leader are bold. Gives where they end."""
+    """Write the names, in bold for partitions that were without a leader; return where they end."""
     labels = []
     for lane in chosen:
         weight = "bold" if without_leader(lane, last) else "normal"

@@ -87,7 +87,7 @@ def set_here(described: Described) -> Iterator[tuple[str, str]]:
 
 
 def write(delta: Delta, described: Iterable[Described], notes: list[str]) -> None:
-    """Writes the dynamic configs of resources into an image; those that were refused are listed as missing."""
+    """Write the dynamic configs of resources into an image; those that were refused are listed as missing."""
     refused: dict[str, list[Described]] = {}
     for resource in described:
         if resource.failure is not None:
@@ -112,7 +112,7 @@ def _required_acl(described: Described) -> str:
 
 
 def configs(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
-    """Writes the configs that any broker knows: topics, the brokers' default, groups, client metrics.
+    """Write the configs that any broker knows: topics, the brokers' default, groups, client metrics.
 
     Raises NodeError. A broker's own configs are asked of that broker (:mod:`kshell.sources.brokers.registrations`).
     """

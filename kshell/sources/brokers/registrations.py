@@ -36,7 +36,7 @@ class Own(NamedTuple):
 
 
 def brokers(nodes: Nodes, delta: Delta, notes: list[str]) -> dict[str, int]:
-    """Writes brokers, their own dynamic configs and the finalized features, which it returns. Raises NodeError."""
+    """Write brokers, their own dynamic configs and the finalized features, which it returns. Raises NodeError."""
     connection = nodes.any()
     body = nodes.describe(connection, fenced=True)
     finalized = dict(connection.versions.finalized)

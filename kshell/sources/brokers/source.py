@@ -166,7 +166,7 @@ class BrokerSource(Source):
         raise SourceError(_ONLY_NOW, hint=_HOW)
 
     def close(self) -> None:
-        """Lets go of connections."""
+        """Close connections."""
         self.nodes.close()
 
 

@@ -35,7 +35,7 @@ Moves = dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]]
 
 
 def topics(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
-    """Writes every topic that brokers report, or none. Raises NodeError."""
+    """Write every topic that brokers report, or none. Raises NodeError."""
     moves = _moves(nodes, notes)
     written: dict[str, Topic] = {}
     try:

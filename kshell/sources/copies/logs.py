@@ -162,7 +162,7 @@ class Pair:
 
 
 def read_together(copies: Sequence[Copy], progress: Progress | None = None) -> dict[tuple[int, int], Pair]:
-    """Reads all logs to their ends; every two of them by their places in ``copies``, the lower one first.
+    """Read all logs to their ends; every two of them by their places in ``copies``, the lower one first.
 
     Raises SourceError, and DataError where a file vanishes again and again; other damage is in the copies afterwards.
     """

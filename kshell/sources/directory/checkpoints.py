@@ -105,7 +105,7 @@ def compare_between(
 def _passed(
     listing: Listing, replayer: Replayer, start: int, files: list[SnapshotFile], progress: Progress | None
 ) -> list[PassedCheckpoint]:
-    """Replays as far as the log is whole."""
+    """Replay as far as the log is whole."""
     replayer.expect(_checkpoints(files))
     position = start
     reader = LogReader(listing, start, until=(files[-1].end_offset or 0) - 1, progress=progress)

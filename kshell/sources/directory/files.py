@@ -124,7 +124,7 @@ def locate(path: str) -> str:
 
 
 def scan(path: str) -> Listing:
-    """Lists the files of ``path`` (which :func:`locate` gave). Raises SourceNotFoundError when none can be read."""
+    """List the files of ``path`` (which :func:`locate` gave). Raises SourceNotFoundError when none can be read."""
     unreadable: list[str] = []
     files = _files(path, unreadable)
     if files is None:

@@ -236,7 +236,7 @@ def _oldest(listing: Listing) -> int:
 
 
 def _replay_log(reader: LogReader, replayer: Replayer, start: int, until: int | None) -> tuple[int | None, int]:
-    """Feeds the log to the replayer; returns the offset after its last record, and the last timestamp."""
+    """Feed the log to the replayer; return the offset after its last record, and the last timestamp."""
     end: int | None = None
     timestamp = -1
     for file, batch in reader:

@@ -33,7 +33,7 @@ class SegmentSurvey:
     epochs: list[int] = field(default_factory=list)
 
     def add(self, batch: Batch) -> None:
-        """Counts a batch."""
+        """Count a batch."""
         self.end_offset = batch.last_offset + 1
         self.batches += 1
         if self.first_timestamp < 0:
@@ -55,7 +55,7 @@ class TypeSurvey:
     reason: str | None = None
 
     def add(self, offset: int, decoded: Decoded) -> None:
-        """Counts a record."""
+        """Count a record."""
         self.count += 1
         undecoded = decoded.undecoded
         if undecoded is not None:
@@ -83,7 +83,7 @@ class LogSurvey:
     torn: tuple[str, Torn] | None = None
 
     def add_batch(self, file_batch: FileBatch) -> None:
-        """Counts a batch; :meth:`add_record` counts what is in it."""
+        """Count a batch; :meth:`add_record` counts what is in it."""
         name, batch = os.path.basename(file_batch.file), file_batch.batch
         if not self.segments or self.segments[-1].file != name:
             self.segments.append(SegmentSurvey(name, batch.base_offset))
@@ -113,7 +113,7 @@ class _Noted(BatchWalk):
 
 
 def survey_log(source: Source, until: int | None = None, progress: Progress | None = None) -> LogSurvey:
-    """Reads and decodes the whole log, up to offset ``until``."""
+    """Read and decode the whole log, up to offset ``until``."""
     walk = _Noted(source, 0, until, progress)
     walk.survey = LogSurvey()
     records = DecodedRecords(walk, until=until)
@@ -125,7 +125,7 @@ def survey_log(source: Source, until: int | None = None, progress: Progress | No
 def survey_snapshot(
     listing: Listing, file: SnapshotFile, *, decode: bool, progress: Progress | None = None
 ) -> SnapshotSurvey | None:
-    """Verifies a snapshot; with ``decode`` its records are counted as well. ``None``: a running server deleted it."""
+    """Verify a snapshot; with ``decode`` its records are counted as well. ``None``: a running server deleted it."""
     survey = SnapshotSurvey(file)
     reader = SnapshotReader(file, progress=progress)
     try:

@@ -175,7 +175,7 @@ class _Partial:
         self.restarted = True
 
     def drop(self) -> None:
-        """Gives the bytes up; the next piece is the first."""
+        """Discard the bytes; the next piece is the first."""
         self.size, self.position, self._memory = None, 0, bytearray()
         if self._file is not None:
             self._file.close()
@@ -187,7 +187,7 @@ class _Partial:
         return f"{self.snapshot.end_offset:020d}-{self.snapshot.epoch:010d}.checkpoint"
 
     def add(self, piece: Piece, node: str) -> None:
-        """Takes a piece in. Raises ProtocolError for one that does not fit, NodeError where there is no room for it."""
+        """Add a piece. Raises ProtocolError for one that does not fit, NodeError where there is no room for it."""
         fault = self._fault(piece)
         if fault is not None:
             raise ProtocolError(node, fault, api=FETCH_SNAPSHOT.name, hint=_REAL)

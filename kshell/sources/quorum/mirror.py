@@ -42,7 +42,7 @@ class Mirror:
         return self._chunks[-1].end if self._chunks else self.start
 
     def append(self, batches: list[Batch]) -> None:
-        """Adds batches that follow each other and what is there."""
+        """Add batches that follow each other and what is there."""
         if not batches:
             return
         data = b"".join(batch.raw() for batch in batches)
@@ -56,7 +56,7 @@ class Mirror:
             self.start = self._chunks[0].base
 
     def prepend(self, older: Mirror) -> None:
-        """Takes in the log from before. Its end must be this start."""
+        """Take in the log from before. Its end must be this start."""
         self._chunks[:0] = older._chunks
         self._bytes += older._bytes
         self.start = older.start

@@ -31,7 +31,7 @@ class Newest(NamedTuple):
 
 
 def newest_snapshot(source: QuorumSource) -> Newest:
-    """Asks the leader once. Raises NodeError."""
+    """Ask the leader once. Raises NodeError."""
     nodes, leader = source.nodes, source.observer.leader
     if leader is None:  # an election goes on
         leader = find_leader(nodes, timeout=nodes.settings.api_timeout, known_epoch=source.observer.epoch)

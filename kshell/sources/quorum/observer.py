@@ -98,7 +98,7 @@ class Observer:
     # --- one question --------------------------------------------------------------------------------------------
 
     def step(self, wait: float = 0.0) -> FetchStep:
-        """Asks the leader once; it may wait ``wait`` seconds for news. Raises NodeError, CorruptDataError.
+        """Ask the leader once; it may wait ``wait`` seconds for news. Raises NodeError, CorruptDataError.
 
         Errors that pass (elections, nodes that restart) are not raised: they are ``trouble``, after a pause.
         """
@@ -171,7 +171,7 @@ class Observer:
         return SourceTimeoutError(source, reason, api=FETCH.name, hint=hint)
 
     def close(self) -> None:
-        """Ends the connection; a step that waits in another thread ends too."""
+        """End the connection; a step that waits in another thread ends too."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -207,7 +207,7 @@ class Observer:
         return answer
 
     def _failed(self, error: NodeError) -> None:
-        """Remembers the trouble, lets go of the leader, and pauses."""
+        """Remember the trouble, drop the leader, and pause."""
         if not self._was_cut_short(error):
             self.trouble = error
         if self.silent_since is None:
@@ -263,7 +263,7 @@ class Observer:
         return FetchStep(snapshot=file, lost=lost)
 
     def _diverged(self, epoch: int, end_offset: int) -> FetchStep:
-        """Drops what the leader does not have. Committed records never go; if they do, all is begun anew."""
+        """Drop what the leader does not have. Committed records never go; if they do, everything starts from scratch."""
         keep = [batch for batch in self._pending if batch.epoch <= epoch and batch.last_offset < end_offset]
         if len(keep) < len(self._pending):
             self._pending, self._costs = keep, self._costs[: len(keep)]
@@ -288,7 +288,7 @@ class Observer:
         self._chain = Chain(RisingEpochs(), offset)
 
     def _take(self, records: bytes, node: str) -> None:
-        """Verifies batches and lets them wait. The last may be cut: then it comes again, whole."""
+        """Verify batches and keep them pending. The last may be cut: then it comes again, complete."""
         if not records or sum(self._costs) >= _MOST_PENDING:
             return
         chain, taken, size = self._chain, 0, 0

@@ -92,7 +92,7 @@ class QuorumSource(Source):
         return quorum(self, loaded)
 
     def close(self) -> None:
-        """Ends the observer and its thread."""
+        """End the observer and its thread."""
         self._over.set()
         self.observer.close()
         self.nodes.close()
@@ -116,7 +116,7 @@ class QuorumSource(Source):
         return [*self.nodes.notes, *self._notes]
 
     def start(self, changed: Callable[[], None] | None = None) -> None:
-        """Follows in a thread from now on."""
+        """Follow in a thread from now on."""
         self._on_change = changed
         if self._thread is None and not self._over.is_set():
             self._thread = threading.Thread(target=self._follow, name="kshell observer", daemon=True)
