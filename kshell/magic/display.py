@@ -106,12 +106,12 @@ def rendered(error: KshellError) -> list[str]:
 
 
 def install() -> None:
-    """From now on our errors show themselves so, wherever they come from."""
+    """Install :func:`rendered` for all errors of kshell, wherever they come from."""
     setattr(KshellError, _HOOK, rendered)
 
 
 def remove() -> None:
-    """Take that back."""
+    """Undo :func:`install`."""
     if _HOOK in KshellError.__dict__:
         delattr(KshellError, _HOOK)
 

@@ -263,7 +263,7 @@ class Observer:
         return FetchStep(snapshot=file, lost=lost)
 
     def _diverged(self, epoch: int, end_offset: int) -> FetchStep:
-        """Drop what the leader does not have. Committed records never go; if they do, everything starts from scratch."""
+        """Drop what the leader does not have. Committed records never go; if they do, all starts over."""
         keep = [batch for batch in self._pending if batch.epoch <= epoch and batch.last_offset < end_offset]
         if len(keep) < len(self._pending):
             self._pending, self._costs = keep, self._costs[: len(keep)]
