@@ -67,7 +67,7 @@ class Nodes:
     """Connections to the nodes of a cluster, made on demand and kept; closed with :meth:`close`.
 
     ``kind`` is ``controller`` or ``broker``. ``cluster_id`` is pinned by ``cluster.id`` or by the first node that tells
-    it. ``notes`` are for people.
+    it. ``notes`` are for users.
     """
 
     def __init__(self, kind: str, bootstrap: list[Address], settings: Settings) -> None:
@@ -298,7 +298,7 @@ def _seconds_left(deadline: float, most: float = inf) -> float:
 
 
 def unreachable(failures: list[NodeError]) -> NodeError:
-    """One error for a list of which no entry answered: the one failure, or the kinds of them side by side."""
+    """One error for a list whose entries all failed: the one failure, or the kinds of them side by side."""
     if len(failures) == 1:
         return failures[0]
     reasons = "; ".join(f"{error.node}: {error.reason}" for error in failures)
@@ -401,7 +401,7 @@ def _ask_versions(address: Address, settings: Settings) -> VersionsReply:
 
 
 def none_answers(replies: Iterable[VersionsReply]) -> NodeError:
-    """One error for nodes of which none answered: the one failure, or all of them side by side."""
+    """One error for nodes that all failed: the one failure, or all of them side by side."""
     failures = [reply.failure for reply in replies if reply.failure is not None]
     if len(failures) == 1:
         return failures[0]

@@ -326,7 +326,7 @@ def touched_paths(tracker: Tracker, record: LogRecord) -> list[Touched]:
 
 
 def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, int | None]:
-    """A tracker for records from ``start`` on, and where it must be made anew."""
+    """A tracker for records from ``start`` on, and where it must be created from scratch."""
     listing = session.source.listing(full_log=True)
     first = listing.segments[0].base_offset or 0 if listing.segments else 0
     if max(start, first) <= listing.unseen:
@@ -344,7 +344,7 @@ def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, in
 
 
 def conclude(session: Session, records: DecodedRecords, result: Result) -> None:
-    """After the last record: what a person should know, and damage. Raises DataError for that."""
+    """After the last record: notes for the user, and damage. Raises DataError for that."""
     session.remarks += records.notes
     if records.torn is not None:
         path, torn = records.torn

@@ -91,7 +91,7 @@ class Leaderless(NamedTuple):
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """The replicas of which Kafka elects one by itself as soon as it is up."""
+        """The replicas among which Kafka elects a leader by itself as soon as one is up."""
         if self.complete or self.isr or self.elr or self.last_leader is None:
             return self.complete
         return (self.last_leader,)

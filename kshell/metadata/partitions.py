@@ -1,6 +1,6 @@
 """Partitions: their values, how a change merges into one, and topics whose partitions wait as bytes.
 
-A snapshot of a large cluster is mostly partitions, and a person looks at few of them. So a topic keeps *runs*:
+A snapshot of a large cluster is mostly partitions, and users look at few of them. So a topic keeps *runs*:
 stretches of the snapshot's buffer that hold its partition records. They are framed when the topic is opened, and one
 partition is decoded when someone looks at it. Partitions that a log record touched are kept as values beside the runs.
 """

@@ -1,6 +1,6 @@
 """The history: a private file of lines, one a line, newest last. Without a place for it, memory only.
 
-A line that starts with a blank is not kept, so that a person can keep one to themselves.
+A line that starts with a blank is not kept, so that users can keep one to themselves.
 """
 
 from __future__ import annotations

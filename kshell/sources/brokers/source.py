@@ -1,7 +1,7 @@
 """Brokers as a source: an image of what they answer, for those who may not reach the controllers.
 
 The image is partial. What brokers do not tell is the string ``not available from brokers``, as a field, a leaf or in
-place of a subtree; what they refuse names the ACL that is needed. Nothing is followed: every load asks anew.
+place of a subtree; what they refuse names the ACL that is needed. Nothing is followed: every load asks again.
 """
 
 from __future__ import annotations

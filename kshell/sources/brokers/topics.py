@@ -54,7 +54,7 @@ def _write(nodes: Nodes, delta: Delta, notes: list[str], moves: Moves | None, wr
             notes.append(f"{answer.node}: topic {name}: {error_name(code) if code else 'no id is told'}: left out")
             continue
         existing = written.get(name)
-        if existing is not None and existing.id != topic["topicId"]:  # deleted and created anew between two pages
+        if existing is not None and existing.id != topic["topicId"]:  # deleted and created again between two pages
             delta.drop(TOPICS, existing.id)
             existing = None
         if existing is None:

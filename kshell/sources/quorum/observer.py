@@ -50,7 +50,7 @@ class FetchStep(NamedTuple):
     """What one question brought: a snapshot that replaces all, or batches that were committed; or neither.
 
     ``lost``: offsets that nobody gives any more lie between what was given and the snapshot, or committed records were
-    taken back, so that all is begun anew.
+    taken back, so that all starts over.
     """
 
     snapshot: SnapshotFile | None = None
@@ -62,7 +62,7 @@ class Observer:
     """``committed`` is the offset after the last batch that was given; ``high_watermark`` is -1 until it is known.
 
     ``trouble`` is why the last question failed, ``None`` when it did not; ``silent_since`` when trouble began.
-    ``restarts`` counts how often all was begun anew: by a snapshot, or because committed records were taken back.
+    ``restarts`` counts how often all started over: by a snapshot, or because committed records were taken back.
     ``deadline``, by the monotonic clock, is for whoever waits for a step: no question and no pause passes it.
     """
 
@@ -155,7 +155,7 @@ class Observer:
         return max(self.deadline - time.monotonic(), 0.0)
 
     def unsteady(self) -> ProtocolError:
-        """The error for a leader with which all is begun anew again and again."""
+        """The error for a leader with which all starts over again and again."""
         node = name_of(*self.leader.address) if self.leader is not None else "quorum"
         reason = "the leader names another snapshot, or takes committed records back, again and again"
         hint = "did two controllers lead at once, or was a data directory replaced? The controllers' logs say more"
@@ -242,7 +242,7 @@ class Observer:
     def _refused(self, answer: Fetched) -> FetchStep:
         quorum = answer.quorum
         if quorum.error == codes.OFFSET_OUT_OF_RANGE:
-            return self._begin_anew(f"the leader has no log from offset {self.committed} on")
+            return self._start_over(f"the leader has no log from offset {self.committed} on")
         self.epoch = max(self.epoch, quorum.leader_epoch)
         if quorum.error not in codes.EPOCH_CODES:
             raise codes.failure(quorum.node, quorum.error, FETCH.name)
@@ -269,15 +269,15 @@ class Observer:
             self._pending, self._costs = keep, self._costs[: len(keep)]
             self._chain = Chain(RisingEpochs(), keep[-1].last_offset + 1 if keep else self.committed)
             return FetchStep()
-        return self._begin_anew(f"committed records from offset {end_offset} on are not what they were")
+        return self._start_over(f"committed records from offset {end_offset} on are not what they were")
 
-    def _begin_anew(self, why: str) -> FetchStep:
+    def _start_over(self, why: str) -> FetchStep:
         if self.committed == 0 and not self._pending:
             raise ProtocolError("quorum", f"{why}, and there is nothing before it", api=FETCH.name)
-        self.begin_anew()
+        self.start_over()
         return FetchStep(lost=why)
 
-    def begin_anew(self) -> None:
+    def start_over(self) -> None:
         """The next step asks from offset 0 on: for a snapshot, or all of the log. What was committed is open again."""
         self.high_watermark = -1
         self._restart(0, 0)

@@ -33,7 +33,7 @@ _WAIT = 0.5
 _PAUSE = 0.1
 """The same, while we wait for what must come: the high watermark after an election."""
 _MOST_RESTARTS = 4
-"""How often all may be begun anew before the end is reached: with a snapshot, after which a newer one may be needed."""
+"""How often all may start over before the end is reached: with a snapshot, after which a newer one may be needed."""
 
 
 class QuorumSource(Source):
@@ -126,7 +126,7 @@ class QuorumSource(Source):
         """Until everything is here that was committed when the leader was first asked. Raises NodeError, DataError.
 
         Whatever a leader does, it ends: every question ends at ``default.api.timeout.ms`` after the last record that
-        came, and all may be begun anew a few times only.
+        came, and all may start over a few times only.
         """
         try:
             self._catch_up(progress)
@@ -226,7 +226,7 @@ class QuorumSource(Source):
                 if step.batches:
                     self._committed.apply(step.batches)
             except DataError:
-                self._begin_anew()  # what is here has a hole now: nobody may go on from it
+                self._start_over()  # what is here has a hole now: nobody may go on from it
                 raise
             self._failure = None
             if step != FetchStep():
@@ -242,12 +242,12 @@ class QuorumSource(Source):
             self._repairs += 1
             if self._repairs > 1:
                 raise
-            self._begin_anew()
+            self._start_over()
         else:
             self._repairs = 0
 
-    def _begin_anew(self) -> None:
-        self.observer.begin_anew()
+    def _start_over(self) -> None:
+        self.observer.start_over()
         self._committed.reset()
 
     def _sidecar_files(self) -> dict[str, str]:
@@ -266,5 +266,5 @@ class QuorumSource(Source):
             return
         older = older_log(self.observer, self.nodes, start, log.start)
         with self._changed:
-            if self._committed.log is log:  # else all was begun anew meanwhile
+            if self._committed.log is log:  # else all started over meanwhile
                 self._committed.prepend(older)
