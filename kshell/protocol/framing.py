@@ -81,7 +81,7 @@ _RUNS = (PartitionRun, TopicRun)
 
 
 class NotPlainError(DecodeError):
-    """A record whose length is right, and that is ``odd``."""
+    """A record of the right length that is no plain metadata record (:class:`OddRecord`)."""
 
     def __init__(self, record: OddRecord) -> None:
         super().__init__("a metadata record has a key, headers or no value", record.start)
