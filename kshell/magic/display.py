@@ -69,11 +69,11 @@ class CellProgress:
         self._pace = Pace(_EVERY)
         self._place = LiveOutput()
 
-    def __call__(self, bytes_read: int, total: int, path: str) -> None:
+    def __call__(self, completed: int, total: int, label: str) -> None:
         if not self._pace.is_due():
             return
-        name = terminal(os.path.basename(path))
-        line = f"{min(bytes_read / total, 1.0):4.0%} of {total / 1e6:.1f} MB  {name}" if total else name
+        name = terminal(os.path.basename(label))
+        line = f"{min(completed / total, 1.0):4.0%} of {total / 1e6:.1f} MB  {name}" if total else name
         self._place.draw({"text/plain": line})
 
     def clear(self) -> None:

@@ -27,9 +27,9 @@ class Meter:
         self._waiting = False
         self.changed: Callable[[], None] = lambda: None
 
-    def __call__(self, bytes_read: int, total: int, path: str) -> None:
+    def __call__(self, completed: int, total: int, label: str) -> None:
         """The progress of a source; in the main thread it is the running command that reads."""
-        before, self._last = self.percent(), (bytes_read, total, path)
+        before, self._last = self.percent(), (completed, total, label)
         if threading.current_thread() is threading.main_thread():
             self.draw()
         elif self.percent() != before:
@@ -41,8 +41,8 @@ class Meter:
 
     def percent(self) -> int:
         """Return the percentage of bytes read."""
-        bytes_read, total, _ = self._last
-        return min(100, bytes_read * 100 // total) if total else 0
+        completed, total, _ = self._last
+        return min(100, completed * 100 // total) if total else 0
 
     def begin(self) -> None:
         """From now on somebody waits; the line comes up after a second."""
@@ -51,10 +51,10 @@ class Meter:
     def draw(self) -> None:
         """Bring the line up to date, if somebody waits."""
         if self._waiting:
-            bytes_read, total, path = self._last
+            completed, total, label = self._last
             # In one row: what wraps cannot be written over.
             room = max(shutil.get_terminal_size().columns - _BAR, 1)
-            self._line(bytes_read, total, shortened(os.path.basename(path), room))
+            self._line(completed, total, shortened(os.path.basename(label), room))
 
     def clear(self) -> None:
         """Take the line away: the answer is coming, or the prompt."""
