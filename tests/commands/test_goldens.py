@@ -34,6 +34,7 @@ LINES = {
     "strays": "strays --log-dirs log-dirs.json --where 'finding != missing or topic == orders'",
     "tokens": "tokens",
     "topics": "topics --sort -partitions,name --limit 5",
+    "verify": "verify --deep",
     "users": "users --where 'iterations > 4096'",
 }
 

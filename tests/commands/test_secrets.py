@@ -68,6 +68,7 @@ LINES = (
     "tokens",
     "topics",
     "users",
+    "verify --deep",
 )
 """Every command that shows data, at data that holds secrets."""
 
