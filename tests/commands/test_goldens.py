@@ -23,6 +23,7 @@ LINES = {
     "configs": "configs --where 'name == min.insync.replicas' --sort -value,resourceName",
     "controllers": "controllers --sort -id",
     "drain-check": "drain-check 1",
+    "explain": "explain 8 --record",
     "export": "export --format jsonl out",
     "partitions": "partitions --non-preferred --where 'topic ~ \"^(orders|clicks)$\"'",
     "plan-restore": "plan-restore --where 'kind in [acl, config, user]' --limit 14",
