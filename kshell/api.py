@@ -72,11 +72,14 @@ def open(
     properties: Mapping[str, str] | None = None,
     as_of: str | int | None = None,
     show_secrets: bool = False,
+    on_corruption: str | None = None,
 ) -> Session:
     """Opens a source; without one, the environment's (``KSHELL_DIRECTORY``), the default context's, the config's.
 
     ``config`` is a Java client properties file, ``properties`` win over what is in it. What is odd about them is warned
-    about (:class:`UserWarning`). Raises KshellError.
+    about (:class:`UserWarning`). ``on_corruption``: what happens at a damaged batch of a directory: ``stop`` (the
+    default: the last good state before it is the answer), ``tail`` (the same, and what cannot be read at the end counts
+    as torn) or ``skip`` (the batches behind it count, too; what is left out is among the notes). Raises KshellError.
     """
     import os
     import warnings
@@ -91,7 +94,7 @@ def open(
     choice = choose(flags, os.environ, config, above)
     for warning in choice.warnings:
         warnings.warn(warning, stacklevel=2)
-    shell = Shell(open_source(choice), show_secrets=show_secrets)
+    shell = Shell(open_source(choice, on_corruption), show_secrets=show_secrets)
     shell = shell if as_of is None else shell.reshape(point=str(as_of))
     shell.front = shell
     shell.travels()

@@ -17,7 +17,7 @@ from kshell.engine.declaration import Flag
 from kshell.engine.execution import Call, Engine, prepare, prepare_words, run_commands
 from kshell.engine.result import Exit, Text
 from kshell.engine.session import Session
-from kshell.engine.source_flags import PROPERTIES, SOURCES, given_sources
+from kshell.engine.source_flags import PROPERTIES, READING, SOURCES, given_sources
 from kshell.errors import EXIT_CODES, EXIT_INTERRUPTED, EXIT_OK, CommandError, KshellError, UsageError
 from kshell.escape import terminal as escape_terminal
 from kshell.render.answer import answer
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     *PROPERTIES,
+    *READING,
     Flag(("-c",), "run a command line", "COMMAND", repeat=True),
     Flag(("-f",), "run a file of command lines; - is standard input", "FILE", repeat=True),
     Flag(("--keep-going",), "go on after a command that fails"),
@@ -104,7 +105,7 @@ def _session(options: SimpleNamespace, command: list[str], scripted: bool, progr
     flags = given_sources(options)
     try:
         choice = choose(flags, os.environ, options.config, options.X or ())
-        source = open_source(choice)
+        source = open_source(choice, options.on_corruption)
         # Said now, once, and whatever the command does: a wrong key may be why it fails.
         for warning in choice.warnings:
             print(f"kshell: warning: {escape_terminal(warning)}", file=sys.stderr)

@@ -6,18 +6,24 @@ never by a command that just shows values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.errors import DataError
-from kshell.metadata.checkpoint import PassedCheckpoint
+from kshell.metadata.checkpoint import ONLY_LOG, ONLY_SNAPSHOT, PassedCheckpoint
+from kshell.metadata.families.topics import NAMES
+from kshell.metadata.image import Image
+from kshell.metadata.names import decode_name
 from kshell.sources.directory import checkpoints
 from kshell.sources.directory.describe import snapshot_named_by
+from kshell.sources.directory.files import Listing
+from kshell.sources.directory.log import Progress
 from kshell.tree.paths import Segments, is_under, join, paths
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
 
+_TOPIC = "TOPIC:"
 _NAMED = 3
 """Paths that a sentence names; it counts the rest."""
 
@@ -55,6 +61,16 @@ def slips(session: Session, *, lasting: bool = False) -> list[Slip]:
         return []  # what the log does not tell is not compared; loading says what is wrong with it
 
 
+def slips_of_listing(listing: Listing, until: int | None, progress: Progress | None) -> dict[str, list[Slip]]:
+    """The slips of each snapshot that can be compared with the log before it, by the snapshot's file name.
+
+    Raises:
+        DataError: nothing can be replayed.
+    """
+    passed = checkpoints.compare(listing, until, progress)
+    return {checkpoint.file: list(_slips_of([checkpoint])) for checkpoint in passed}
+
+
 def slips_between(older: Session, newer: Session) -> list[Slip]:
     """The slips of the snapshots that end after the one moment of a directory, and up to the other."""
     loaded = older.loaded
@@ -78,6 +94,30 @@ def sentences(found: list[Slip], place: Segments) -> Iterator[str]:
                 f"snapshot {snapshot} and the log before it disagree: {named}{more}; this comes from no record, but"
                 " from the node that wrote the snapshot"
             )
+
+
+SCRAM_REMOVED = "REMOVE_USER_SCRAM_CREDENTIAL_RECORD"
+
+
+def kafkas_own(slip: Slip, snapshot: Image, record_types: Container[str]) -> str | None:
+    """What slip of Kafka explains a value that a snapshot has otherwise than the log.
+
+    Args:
+        slip: the value.
+        snapshot: the image of the snapshot.
+        record_types: the names of the types of records that the log has.
+
+    Returns:
+        A sentence; ``None`` where no slip that is known explains it.
+    """
+    family, *rest = slip.path[1:]
+    if family == "configs" and slip.difference == ONLY_SNAPSHOT and rest[0].startswith(_TOPIC):
+        topic = decode_name(rest[0].removeprefix(_TOPIC))
+        if topic not in snapshot[NAMES]:
+            return "Kafka keeps the configs of a topic that was created and removed while the node was away"
+    if family == "scram" and slip.difference == ONLY_LOG and SCRAM_REMOVED in record_types:
+        return "Kafka 3.5 to 4.3 can lose SCRAM users when it replays a log in which another one was removed"
+    return None
 
 
 def _slips_of(passed: Iterator[PassedCheckpoint] | list[PassedCheckpoint]) -> Iterator[Slip]:

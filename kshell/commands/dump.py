@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from kshell.engine.arguments import count
@@ -10,14 +10,10 @@ from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows, TextRows
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
-from kshell.errors import CommandError
-from kshell.history.records import COLUMNS, TYPE_FLAG, conclude, only, row_of, when
+from kshell.history.records import COLUMNS, SNAPSHOT_FLAG, TYPE_FLAG, conclude, only, row_of, snapshot_to_read, when
 from kshell.json_text import to_json
 from kshell.metadata.record_text import RecordTexts
-from kshell.sources.directory.describe import snapshot_id
-from kshell.sources.directory.files import Listing, SnapshotFile
 from kshell.sources.directory.records import DecodedRecords, log_records, snapshot_records
-from kshell.sources.directory.source import snapshot_named
 
 
 def run(session: Session, args: Any) -> Result:
@@ -32,24 +28,13 @@ def _records(session: Session, args: Any) -> DecodedRecords:
     listing = session.source.listing()
     start = vars(args)["from"] or 0  # args.from would not parse
     wanted = only(frozenset(args.type)) if args.type else None
-    snapshot = _snapshot(listing, args.snapshot)
+    snapshot = snapshot_to_read(listing, args.snapshot)
     if snapshot is not None:
         options = {"start": start, "until": args.to, "wanted": wanted, "progress": session.progress}
         return snapshot_records(listing, snapshot, **options)
     limits = [limit for limit in (args.to, session.until) if limit is not None]
     until = min(limits) if limits else None
     return log_records(session.source, start=start, until=until, wanted=wanted, progress=session.progress)
-
-
-def _snapshot(listing: Listing, name: str | None) -> SnapshotFile | None:
-    """The snapshot to read, or ``None`` for the log. Where there is no log, the newest snapshot takes its place."""
-    if name is None:
-        return None if listing.has_log else listing.snapshots[-1]
-    found = snapshot_named(listing, name)
-    if found is None:
-        there = ", ".join(map(snapshot_id, listing.snapshots))
-        raise CommandError(f"{name}: no such snapshot", hint=f"there is {there}" if there else "there are none")
-    return found
 
 
 class _Dumped(TextRows):
@@ -78,10 +63,6 @@ def _line(row: Row) -> str:
     return f"{row['offset']:>6} {row['epoch']:>3} {when(row)} {row['type']} v{row['version']} {one_line(row['data'])}"
 
 
-def _complete_snapshot(session: Session, typed: str) -> Iterable[str]:
-    return [name for name in map(snapshot_id, session.source.listing().snapshots) if name.startswith(typed)]
-
-
 COMMAND = Command(
     name="dump",
     task=Task.LOG,
@@ -91,12 +72,7 @@ COMMAND = Command(
         TYPE_FLAG,
         Flag(("--from",), "begin at that offset", metavar="OFFSET", convert=count),
         Flag(("--to",), "end with that offset", metavar="OFFSET", convert=count),
-        Flag(
-            ("--snapshot",),
-            "the records of a snapshot, END_OFFSET-EPOCH, and not of the log",
-            metavar="ID",
-            complete=_complete_snapshot,
-        ),
+        SNAPSHOT_FLAG,
     ),
     examples=(
         Example("dump --type TOPIC_RECORD", "every topic that was ever created"),

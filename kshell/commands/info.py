@@ -6,10 +6,11 @@ import os
 from typing import Any
 
 from kshell.cluster.snapshot_slips import Slip, slips
-from kshell.engine.declaration import Command, Example, Task
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.local_files import complete_file
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, typed
 from kshell.engine.session import Session
-from kshell.errors import EXIT_DATA, EXIT_OK, DataError
+from kshell.errors import EXIT_DATA, EXIT_OK, DataError, UsageError
 from kshell.metadata.families.features import ZK_MIGRATION
 from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
 from kshell.metadata.families.topics import TOPICS
@@ -19,6 +20,7 @@ from kshell.metadata.readable import ZK_MIGRATION_STATES
 from kshell.metadata.replay import MOST_PROBLEMS, SKIPPED
 from kshell.sources.directory import describe
 from kshell.sources.directory.files import Listing
+from kshell.sources.directory.node_directories import inconsistencies, read_directory
 from kshell.sources.directory.sidecar_files import bootstrap_file, leader_epochs, meta_properties, node_id, quorum_state
 from kshell.sources.directory.survey import LogSurvey, SegmentSurvey, SnapshotSurvey, Types, survey_log, survey_snapshot
 from kshell.sources.source import Loaded
@@ -120,8 +122,19 @@ _SEGMENTS = ("baseOffset", "endOffset", "sizeBytes", "batches", "epochs", "lastT
 _SNAPSHOTS = ("id", "sizeBytes", "complete", "records", "lastContainedTime", "damage")
 
 
+_DIRECTORIES = typed("directory:string clusterId:string nodeId:int32 directoryId:string version:string"
+                     " unknownKeys:[string] problems:[string]")  # fmt: skip
+
+
 def run(session: Session, args: Any) -> Result:
-    """Reads the whole log and every snapshot; works where no image can be made, and says why none can."""
+    """Read the whole log and every snapshot; works where no image can be made, and says why none can.
+
+    With ``--meta-properties``, only that file of each directory is read.
+    """
+    if args.meta_properties:
+        return _meta_properties([os.path.expanduser(path) for path in args.directory] or [session.source.path])
+    if args.directory:
+        raise UsageError("info: takes directories only with --meta-properties", hint="kshell -d DIR info")
     loaded, failure = _load(session)
     listing = loaded.listing if loaded else session.source.listing()
     notes = loaded.notes if loaded else session.remarks
@@ -155,6 +168,33 @@ def run(session: Session, args: Any) -> Result:
     counted = [*log.types.values(), *(inside.types.values() if inside else ())]
     damaged = damaged or any(found.malformed for found in counted)
     return Report(sections, exit_code=EXIT_DATA if damaged else EXIT_OK)
+
+
+def _meta_properties(paths: list[str]) -> Result:
+    """A row per directory; exit code 4 where one is not right, or does not fit to the others."""
+    if paths == [""]:
+        raise UsageError("info: the source has no directory", hint="info --meta-properties DIR …")
+    directories = [read_directory(path) for path in paths]
+    problems = inconsistencies(directories)
+    rows = [
+        {
+            "directory": directory.path,
+            "clusterId": directory.cluster_id,
+            "nodeId": directory.node_id,
+            "directoryId": directory.directory_id,
+            "version": directory.version,
+            "unknownKeys": directory.unknown_keys,
+            "problems": sentences,
+        }
+        for directory, sentences in zip(directories, problems, strict=True)
+    ]
+    result = Rows(_DIRECTORIES, rows, exit_code=EXIT_DATA if any(problems) else EXIT_OK)
+    sections = [Section("directories", "", Rows(_DIRECTORIES[:-1], rows))]
+    if any(problems):
+        faulty = {one.path: sentences for one, sentences in zip(directories, problems, strict=True) if sentences}
+        sections.append(Section("problems", "Problems", faulty))
+    result.for_people = Report(sections)
+    return result
 
 
 def _load(session: Session) -> tuple[Loaded | None, DataError | None]:
@@ -336,8 +376,11 @@ COMMAND = Command(
     task=Task.LOG,
     summary="files, offsets, epochs, record counts, quorum and problems of the source",
     run=run,
+    args=(Arg("directory", "with --meta-properties: log directories", arity="*", complete=complete_file),),
+    flags=(Flag(("--meta-properties",), "only meta.properties, of the source or of each directory, side by side"),),
     examples=(
         Example("info", "everything"),
+        Example("info --meta-properties node-1 node-2 node-4", "whether directories belong together", 4),
         Example("info -o json | jq .records", "how many records of each type and version there are"),
     ),
     description=(
@@ -345,6 +388,10 @@ COMMAND = Command(
         " unknown tags, skipped records and damage are listed under problems, and so is what a snapshot holds otherwise"
         " than the log before it (Kafka can keep the configs of a topic that was created and removed while the node was"
         " away). log.startOffset is where the log begins as far as Kafka is concerned; the first segment may hold older"
-        " records, from log.firstOffset on. Works where no image can be made, and then says why."
+        " records, from log.firstOffset on. Works where no image can be made, and then says why.\n\n"
+        "--meta-properties needs no source: one row per directory, with its cluster, node and directory id, keys that"
+        " Kafka does not write, and what is inconsistent: another cluster, a node id or a directory id that is there"
+        " twice (exit code 4). Several log directories of one node are fine: only one of them has the metadata log."
     ),
+    needs_source=False,
 )

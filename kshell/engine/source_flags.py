@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from kshell.engine.declaration import Flag
 from kshell.errors import UsageError
+from kshell.sources.directory.files import ON_CORRUPTION
 
 SOURCES = (
     Flag(
@@ -19,6 +20,14 @@ SOURCES = (
     Flag(("-b", "--bootstrap-servers", "--bootstrap-server"), "brokers, host:port,…", "LIST", repeat=True),
     Flag(("--context",), "a named source from the configuration", "NAME", repeat=True),
     Flag(("--demo",), "the sample that ships with kshell"),
+)
+READING = (
+    Flag(
+        ("--on-corruption",),
+        "at damage in a directory: stop (default), tail (an unreadable end is torn), skip",
+        "HOW",
+        choices=ON_CORRUPTION,
+    ),
 )
 PROPERTIES = (
     Flag(("--config", "--command-config"), "a Java client properties file", "FILE"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kshell.engine.declaration import Flag
 from kshell.engine.result import Result, Row
 from kshell.engine.walk import one_line
-from kshell.errors import EXIT_DATA, DataError, UsageError, did_you_mean
+from kshell.errors import EXIT_DATA, CommandError, DataError, UsageError, did_you_mean
 from kshell.metadata.delta import Touch
 from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import EMPTY, families
@@ -26,7 +26,10 @@ from kshell.metadata.values import BatchPosition, Origin, plain
 from kshell.protocol.batches import RawRecord
 from kshell.protocol.control import CONTROL_TYPES, control_name
 from kshell.protocol.primitives import Buffer, Uuid
+from kshell.sources.directory.describe import snapshot_id
+from kshell.sources.directory.files import Listing, SnapshotFile
 from kshell.sources.directory.records import DecodedRecords, LogRecord, log_records
+from kshell.sources.directory.source import snapshot_named
 from kshell.tables.declaration import Field, columns
 from kshell.tables.enumeration import Enumeration
 from kshell.tree.globs import is_glob, unescape
@@ -72,6 +75,38 @@ def complete_record_type(session: Session, typed: str) -> Iterable[str]:
     return [name for name in type_names() if name.startswith(typed.upper())]
 
 
+def snapshot_to_read(listing: Listing, name: str | None) -> SnapshotFile | None:
+    """The snapshot that a line names; the newest one where there is no log.
+
+    Args:
+        listing: what the source has.
+        name: ``END_OFFSET-EPOCH``; ``None`` where the line names none.
+
+    Returns:
+        The snapshot, or ``None`` for the log.
+
+    Raises:
+        CommandError: there is no such snapshot.
+    """
+    if name is None:
+        return None if listing.has_log else listing.snapshots[-1]
+    found = snapshot_named(listing, name)
+    if found is None:
+        there = ", ".join(map(snapshot_id, listing.snapshots))
+        raise CommandError(f"{name}: no such snapshot", hint=f"there is {there}" if there else "there are none")
+    return found
+
+
+def _complete_snapshot(session: Session, typed: str) -> Iterable[str]:
+    return [name for name in map(snapshot_id, session.source.listing().snapshots) if name.startswith(typed)]
+
+
+SNAPSHOT_FLAG = Flag(
+    ("--snapshot",),
+    "the records of a snapshot, END_OFFSET-EPOCH, and not of the log",
+    metavar="ID",
+    complete=_complete_snapshot,
+)
 TYPE_FLAG = Flag(
     ("--type",),
     "only records of that type; may be given several times",

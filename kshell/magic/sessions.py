@@ -61,7 +61,7 @@ class Sessions:
         if flags["directory"]:
             flags["directory"] = os.path.expanduser(flags["directory"])
         choice = _choice(flags, options.config, options.X or ())
-        session = _session(choice)
+        session = _session(choice, options.on_corruption)
         try:
             with deadline(options.timeout):
                 if options.as_of is not None:
@@ -154,10 +154,10 @@ def _choice(flags: Mapping[str, str | None], config: str | None, above: Iterable
         raise
 
 
-def _session(choice: Choice) -> Session:
+def _session(choice: Choice, on_corruption: str | None = None) -> Session:
     for warning in choice.warnings:
         warnings.warn(warning, stacklevel=2)
-    return _prepared(Session(open_source(choice), progress=CellProgress()))
+    return _prepared(Session(open_source(choice, on_corruption), progress=CellProgress()))
 
 
 def _prepared(session: Session) -> Session:

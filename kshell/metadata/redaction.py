@@ -71,6 +71,15 @@ class Redaction:
             printed[UNKNOWN_TAGS] = [{"tag": tag["tag"], "data": REDACTED} for tag in printed[UNKNOWN_TAGS]]
         return printed
 
+    def hides(self, secrecy: str, data: Message) -> bool:
+        """Whether a field of a record is hidden.
+
+        Args:
+            secrecy: how its declaration says that it is secret.
+            data: the fields of the record before it, among them those that name a config.
+        """
+        return not self.show_secrets and (secrecy != "secret:config" or self._hides_config(data))
+
     def _hides_config(self, data: Message) -> bool:
         return self._hides(enum_name(RESOURCE_TYPES, data.get("resourceType", 0)), data.get("name", ""))
 

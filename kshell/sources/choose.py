@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.errors import UsageError
-from kshell.sources.directory.files import Listing
+from kshell.sources.directory.files import ON_CORRUPTION, STOP, Listing
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.source import Source
 
@@ -134,12 +134,24 @@ def _configured(choice: Choice | None, path: str | None, above: list[str], conte
     return Choice(choice.kind, choice.value, settings, tuple(warnings))
 
 
-def open_source(choice: Choice) -> Source:
-    """The source behind a choice. Raises SourceError, UsageError."""
-    if choice.kind == DIRECTORY:
-        return DirectorySource(choice.value)
-    if choice.kind == DEMO:
-        return DirectorySource(demo_directory(), name="demo")
+def open_source(choice: Choice, on_corruption: str | None = None) -> Source:
+    """The source behind a choice.
+
+    Args:
+        choice: what is opened.
+        on_corruption: ``stop`` (the default), ``tail`` or ``skip``: what happens at a damaged batch of a directory.
+
+    Raises:
+        SourceError: there is nothing to read.
+        UsageError: ``on_corruption`` is none of these, or the source is no directory.
+    """
+    if on_corruption is not None and on_corruption not in ON_CORRUPTION:
+        raise UsageError(f"on_corruption: {on_corruption}: not one of {', '.join(ON_CORRUPTION)}")
+    if choice.kind in (DIRECTORY, DEMO):
+        path, name = (demo_directory(), "demo") if choice.kind == DEMO else (choice.value, None)
+        return DirectorySource(path, name=name, on_corruption=on_corruption or STOP)
+    if on_corruption is not None:
+        raise UsageError("--on-corruption is for directories", hint="what nodes send is verified before it is used")
     from kshell.client.settings import Settings
 
     settings = choice.settings or Settings.of({})

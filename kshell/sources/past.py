@@ -17,7 +17,7 @@ from kshell.protocol.batches import Batch
 from kshell.protocol.primitives import DecodeError
 from kshell.protocol.verify import Torn
 from kshell.sources.directory import checkpoints
-from kshell.sources.directory.files import Listing
+from kshell.sources.directory.files import SKIP, Listing
 from kshell.sources.directory.log import LogReader, Progress
 from kshell.sources.directory.snapshot import SnapshotFacts
 from kshell.sources.directory.source import ATTEMPTS, PAUSE, add_notes, before_the_log, without_collector
@@ -86,6 +86,8 @@ class Past:
         """What was recorded, brought up to date."""
         for attempt in range(ATTEMPTS):
             listing = self._source.listing(full_log=True)
+            if listing.on_corruption == SKIP:
+                return None  # a log with holes is read for each moment by itself
             try:
                 recorded = self._recorded
                 if recorded is None or not recorded.extend(listing, progress):

@@ -23,6 +23,7 @@ LINES = {
     "configs": "configs --where 'name == min.insync.replicas' --sort -value,resourceName",
     "controllers": "controllers --sort -id",
     "drain-check": "drain-check 1",
+    "explain": "explain 8 --record",
     "export": "export --format jsonl out",
     "partitions": "partitions --non-preferred --where 'topic ~ \"^(orders|clicks)$\"'",
     "plan-restore": "plan-restore --where 'kind in [acl, config, user]' --limit 14",
@@ -34,6 +35,7 @@ LINES = {
     "strays": "strays --log-dirs log-dirs.json --where 'finding != missing or topic == orders'",
     "tokens": "tokens",
     "topics": "topics --sort -partitions,name --limit 5",
+    "verify": "verify --deep",
     "users": "users --where 'iterations > 4096'",
 }
 

@@ -54,6 +54,8 @@ LINES = (
     "blame /image/scram/SCRAM-SHA-256/alice",
     "acls",
     "can User:alice READ TOPIC:orders",
+    "explain 4",
+    "explain 1 --snapshot 3-1",
     "features",
     "hash",
     "health",
@@ -68,6 +70,7 @@ LINES = (
     "tokens",
     "topics",
     "users",
+    "verify --deep",
 )
 """Every command that shows data, at data that holds secrets."""
 
@@ -92,7 +95,12 @@ class Canaries:
         return {
             place
             for canary, place in self.made.items()
-            if any(form in text for form in (canary, canary.encode().hex(), base64.b64encode(canary.encode()).decode()))
+            if any(
+                form in text
+                for raw in [canary.encode()]
+                # Of bytes with spaces between them, a part: text prints eight in a line.
+                for form in (canary, raw.hex(), raw[4:].hex(" "), base64.b64encode(raw).decode())
+            )
         }
 
 

@@ -54,6 +54,13 @@ def _checkpoint(file: SnapshotFile, framer: Framer, facts: list[SnapshotFacts] |
     return LogCheckpoint(file.end_offset or 0, os.path.basename(file.path), load)
 
 
+def image_of(file: SnapshotFile) -> Image:
+    """The image of a snapshot alone. Raises DataError."""
+    replayer = Replayer()
+    load_snapshot(file, replayer, None)
+    return replayer.image()
+
+
 def log_before(listing: Listing) -> int:
     """Bytes of log before the newest snapshot, which a comparison replays; 0 where there is nothing to compare."""
     start = listing.segments[0].base_offset if listing.segments else None

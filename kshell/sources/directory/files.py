@@ -20,6 +20,10 @@ METADATA_DIRECTORY = "__cluster_metadata-0"
 META = "meta.properties"
 """Beside the metadata directory, in the log directory."""
 BOOTSTRAP = "bootstrap.checkpoint"
+STOP, TAIL, SKIP = "stop", "tail", "skip"
+ON_CORRUPTION = (STOP, TAIL, SKIP)
+"""What happens at a damaged batch of the log: its last good state before it is the answer; the same, and what cannot be
+read at the end counts as torn; the batches behind it count, too."""
 _NAME = re.compile(r"([0-9]{20})(?:\.log|-([0-9]{10})\.checkpoint)\Z")
 
 
@@ -87,6 +91,8 @@ class Listing(NamedTuple):
     log_start: int | None = None
     unreadable: tuple[str, ...] = ()
     """What is named like a segment or a snapshot and is no file, one sentence each."""
+    on_corruption: str = STOP
+    """One of :data:`ON_CORRUPTION`."""
 
     @property
     def has_log(self) -> bool:

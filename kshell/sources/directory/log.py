@@ -15,7 +15,7 @@ from kshell.errors import CorruptDataError, DataError, IncompleteLogError
 from kshell.protocol.batches import Batch
 from kshell.protocol.verify import Chain, LeaderEpochs, Torn, find_batch
 from kshell.protocol.windows import InMemory, Windowed
-from kshell.sources.directory.files import Listing, Segment
+from kshell.sources.directory.files import SKIP, TAIL, Listing, Segment
 from kshell.sources.directory.ranges import FileWindows
 from kshell.sources.directory.sidecar_files import leader_epochs
 
@@ -50,9 +50,9 @@ def opened(segment: Segment, limit: int | None = None) -> Iterator[Windowed]:
 class LogReader:
     """Walks the batches that hold offsets from ``start`` on; collects damage and a torn tail on the way.
 
-    Damage before ``start``, or anywhere with ``resume``, is stepped over at the next whole batch; else the walk ends
-    there, because what follows is no longer known to be a state of the cluster. Nothing is looked at once the offset
-    ``until`` was reached: damage after it is not met.
+    Damage before ``start``, or anywhere with ``resume`` or where the listing asks for ``skip``, is stepped over at the
+    next whole batch; else the walk ends there, because what follows is no longer known to be a state of the cluster.
+    Nothing is looked at once the offset ``until`` was reached: damage after it is not met.
     """
 
     def __init__(
@@ -71,7 +71,9 @@ class LogReader:
         self._segments = _segments_from(listing.segments, start)
         self._start = start
         self._until = until
-        self._resume = resume
+        self._skips = listing.on_corruption == SKIP
+        self._takes_for_torn = listing.on_corruption == TAIL
+        self._resume = resume or self._skips
         self._progress = progress
         self.notes: list[str] = [*listing.unreadable]
         """What a user should know of files that are not used."""
@@ -137,20 +139,39 @@ class LogReader:
                 if chain.torn is not None:
                     position = self._torn(chain.torn, segment, source, is_last)
             except CorruptDataError as error:
-                self.damage.append(error.with_traceback(None))
-                position = self._step_over(source, error.position)
+                position = self._behind(error.with_traceback(None), source, segment, is_last)
             expected = None
+
+    def _behind(self, error: CorruptDataError, source: Windowed, segment: Segment, is_last: bool) -> int | None:
+        """Where to go on after damage, or ``None`` to stop."""
+        following = find_batch(source, error.position + 1)
+        if following is None and is_last and self._takes_for_torn:
+            self.torn = (segment.path, Torn(error.position, source.size - error.position, error.reason))
+            return None
+        self.damage.append(error)
+        if self._skips:
+            self.notes.append(self._skipped(error, source, following))
+        return self._resume_at(following)
+
+    def _skipped(self, error: CorruptDataError, source: Windowed, following: Batch | None) -> str:
+        """That bytes are left out, and which offsets were in them."""
+        end = source.size if following is None else following.position
+        first, last = self._next, None if following is None else following.base_offset - 1
+        if first is None or last is None:
+            offsets = f"the offsets from {first} on" if first is not None else "their offsets"
+        else:
+            offsets = f"offsets {first} to {last}"
+        return f"{error.file}: bytes {error.position} to {end - 1} are skipped: {offsets} are not in the answer"
 
     def _torn(self, torn: Torn, segment: Segment, source: Windowed, is_last: bool) -> int | None:
         if is_last:
             self.torn = (segment.path, torn)
             return None
         self.damage.append(CorruptDataError(segment.path, torn.position, f"{torn.reason}, but another segment follows"))
-        return self._step_over(source, torn.position)
+        return self._resume_at(find_batch(source, torn.position + 1))
 
-    def _step_over(self, source: Windowed, position: int) -> int | None:
-        """Where to go on after damage, or ``None`` to stop."""
-        next_batch = find_batch(source, position + 1)
+    def _resume_at(self, next_batch: Batch | None) -> int | None:
+        """The position of the whole batch behind damage, if the walk goes on there."""
         if next_batch is None or not (self._resume or next_batch.base_offset <= self._start):
             self._is_over = True
             return None

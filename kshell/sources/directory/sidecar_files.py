@@ -14,7 +14,9 @@ from kshell.sources.directory.files import BOOTSTRAP, META, Listing, Segment, Sn
 
 _SMALL = 1 << 20
 """Bytes of a small file at the most; Kafka's have some hundred."""
-EPOCHS, STATE = "leader-epoch-checkpoint", "quorum-state"
+EPOCHS, STATE, PARTITION = "leader-epoch-checkpoint", "quorum-state", "partition.metadata"
+TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+"""The metadata topic's, in every cluster (``org.apache.kafka.common.Uuid.METADATA_TOPIC_ID``)."""
 _LARGEST_INT, _LARGEST_LONG = (1 << 31) - 1, (1 << 63) - 1
 _NO_NODE = _NO_EPOCH = -1
 _ADVICE = "copy it from the node again"
@@ -124,6 +126,20 @@ def meta_properties(listing: Listing, notes: Notes = None) -> dict[str, str]:
             if configured_id is not None and node_id(properties) is None:
                 _note(notes, f"{path}: node.id is not the id of a node: it is not used; {_ADVICE}")
             return properties
+    return {}
+
+
+def partition_metadata(listing: Listing, notes: Notes = None) -> dict[str, str]:
+    """The keys ``version`` and ``topic_id`` of ``partition.metadata``; empty when the file is missing or wrong.
+
+    Source: ``org.apache.kafka.storage.internals.log.PartitionMetadataFile``.
+    """
+    path, text = _beside(listing, PARTITION, notes)
+    pairs = [line.partition(":") for line in text.splitlines() if line.strip()]
+    stated = {key.strip(): value.strip() for key, _, value in pairs}
+    if not pairs or (stated.get("version") == "0" and stated.get("topic_id") == TOPIC_ID):
+        return stated
+    _note(notes, f"{path}: not version 0 and the topic id {TOPIC_ID} of the metadata topic; {_ADVICE}")
     return {}
 
 

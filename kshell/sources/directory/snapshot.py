@@ -51,6 +51,7 @@ class SnapshotReader:
     def __init__(self, file: SnapshotFile, *, progress: Progress | None = None) -> None:
         self.file = file
         self.timestamp = -1
+        self.batches = 0
         self.records = 0
         self._epoch_check = FixedEpoch(file.epoch)
         self._progress = progress
@@ -69,6 +70,7 @@ class SnapshotReader:
             elif holds(last, SNAPSHOT_FOOTER):
                 raise CorruptDataError(path, batch.position, "a batch follows the snapshot's footer")
             last = batch
+            self.batches += 1
             self.records += batch.records
             yield batch
             if self._progress:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, OutOfReachError
 from kshell.metadata.replay import Replayer
 from kshell.protocol.primitives import DecodeError
-from kshell.sources.directory.files import Listing, SnapshotFile, locate, scan
+from kshell.sources.directory.files import SKIP, STOP, Listing, SnapshotFile, locate, scan
 from kshell.sources.directory.log import FileBatch, LogReader, Progress
 from kshell.sources.directory.sidecar_files import bootstrap_file
 from kshell.sources.directory.snapshot import SnapshotFacts, load_snapshot
@@ -33,15 +33,16 @@ class DirectorySource(Source):
 
     kind = "directory"
 
-    def __init__(self, path: str, *, name: str | None = None) -> None:
+    def __init__(self, path: str, *, name: str | None = None, on_corruption: str = STOP) -> None:
         self.path = locate(path)
+        self.on_corruption = on_corruption
         self.name = name or path
         self.is_sample = name is not None
         """Without the age: the sample is old on purpose."""
 
     def listing(self, *, full_log: bool = False) -> Listing:
         """The files as they are now."""
-        return scan(self.path)
+        return scan(self.path)._replace(on_corruption=self.on_corruption)
 
     def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
         """As the files grow. What a follower's directory holds past its newest snapshot may yet be taken back."""
@@ -111,7 +112,8 @@ def _load(listing: Listing, until: int | None, progress: Progress | None, from_o
     start = facts.end_offset if facts else 0
     joined = _check_start(listing, facts, until, damage)
     reader = LogReader(listing, start, until=until, progress=progress)
-    end, last_timestamp = _replay_log(reader, replayer, start, until) if joined else (None, -1)
+    skips = listing.on_corruption == SKIP
+    end, last_timestamp = _replay_log(reader, replayer, start, until, skips=skips) if joined else (None, -1)
     if until is not None:
         _check_end(listing, until, max(end or 0, facts.end_offset if facts else 0), damage + reader.damage)
     image = replayer.image()
@@ -235,8 +237,14 @@ def _oldest(listing: Listing) -> int:
     return min(ends) - 1 if ends else 0
 
 
-def _replay_log(reader: LogReader, replayer: Replayer, start: int, until: int | None) -> tuple[int | None, int]:
-    """Feed the log to the replayer; return the offset after its last record, and the last timestamp."""
+def _replay_log(
+    reader: LogReader, replayer: Replayer, start: int, until: int | None, *, skips: bool
+) -> tuple[int | None, int]:
+    """Feed the log to the replayer; ``skips``: go on behind a batch that cannot be decoded.
+
+    Returns:
+        The offset after the last record, and the last timestamp.
+    """
     end: int | None = None
     timestamp = -1
     for file, batch in reader:
@@ -248,7 +256,12 @@ def _replay_log(reader: LogReader, replayer: Replayer, start: int, until: int | 
                 replayer.release()
         except DecodeError as error:
             reader.damage.append(CorruptDataError(file, batch.position, str(error)))
-            break
+            if not skips:
+                break
+            reader.notes.append(
+                f"{file}: bytes {batch.position} to {batch.end - 1} are skipped: offsets {batch.base_offset} to"
+                f" {batch.last_offset} are not in the answer, or not all of them"
+            )
         except MissingCodecError as error:
             reader.damage.append(error.at(file, batch.position))
             break

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from kshell.errors import DataError, SourceError
 from kshell.metadata.records import Decoded
@@ -28,6 +28,7 @@ class SegmentSurvey:
     base_offset: int
     end_offset: int = 0
     batches: int = 0
+    records: int = 0
     first_timestamp: int = -1
     last_timestamp: int = -1
     epochs: list[int] = field(default_factory=list)
@@ -36,6 +37,7 @@ class SegmentSurvey:
         """Count a batch."""
         self.end_offset = batch.last_offset + 1
         self.batches += 1
+        self.records += batch.records
         if self.first_timestamp < 0:
             self.first_timestamp = batch.base_timestamp
         self.last_timestamp = max(self.last_timestamp, batch.max_timestamp)
@@ -71,6 +73,13 @@ Types = dict[tuple[str, int], TypeSurvey]
 """(type, version) -> its records."""
 
 
+class BatchEnd(NamedTuple):
+    """What the log says of the last record before an offset: the epoch of its batch, and when the batch was written."""
+
+    epoch: int
+    timestamp: int
+
+
 @dataclass
 class LogSurvey:
     """The log, read from its first byte to its last."""
@@ -79,6 +88,9 @@ class LogSurvey:
     types: Types = field(default_factory=dict)
     epochs: dict[int, int] = field(default_factory=dict)
     """Epoch -> offset of its first record."""
+    batches_by_epoch: Counter[int] = field(default_factory=Counter)
+    ends: dict[int, BatchEnd | None] = field(default_factory=dict)
+    """Of the offsets that a caller is interested in: what ends there; ``None`` where no batch does."""
     damage: list[DataError] = field(default_factory=list)
     torn: tuple[str, Torn] | None = None
 
@@ -89,6 +101,9 @@ class LogSurvey:
             self.segments.append(SegmentSurvey(name, batch.base_offset))
         self.segments[-1].add(batch)
         self.epochs.setdefault(batch.epoch, batch.base_offset)
+        self.batches_by_epoch[batch.epoch] += 1
+        if batch.last_offset + 1 in self.ends:
+            self.ends[batch.last_offset + 1] = BatchEnd(batch.epoch, batch.max_timestamp)
 
 
 @dataclass
@@ -96,6 +111,8 @@ class SnapshotSurvey:
     """One snapshot. ``facts`` and ``types`` are there when it is complete; ``damage`` says why it is not."""
 
     file: SnapshotFile
+    batches: int = 0
+    records: int = 0
     facts: SnapshotFacts | None = None
     types: Types = field(default_factory=dict)
     damage: DataError | SourceError | None = None
@@ -112,14 +129,34 @@ class _Noted(BatchWalk):
             yield file_batch
 
 
-def survey_log(source: Source, until: int | None = None, progress: Progress | None = None) -> LogSurvey:
-    """Read and decode the whole log, up to offset ``until``."""
+def survey_log(
+    source: Source,
+    until: int | None = None,
+    progress: Progress | None = None,
+    *,
+    decode: bool = True,
+    ends: Iterable[int] = (),
+) -> LogSurvey:
+    """Read the whole log.
+
+    Args:
+        source: whose log it is.
+        until: the last offset; ``None`` for the log's end.
+        progress: hears of the bytes that were read.
+        decode: whether the records are decoded and counted, too; batches are verified in any case.
+        ends: offsets for :attr:`LogSurvey.ends`.
+    """
     walk = _Noted(source, 0, until, progress)
-    walk.survey = LogSurvey()
-    records = DecodedRecords(walk, until=until)
-    _count(records, walk.survey.types)
-    walk.survey.damage, walk.survey.torn = records.damage, records.torn
-    return walk.survey
+    survey = walk.survey = LogSurvey(ends=dict.fromkeys(ends))
+    if decode:
+        records = DecodedRecords(walk, until=until)
+        _count(records, survey.types)
+        survey.damage, survey.torn = records.damage, records.torn
+    else:
+        for _ in walk:
+            pass
+        survey.damage, survey.torn = walk.damage, walk.torn
+    return survey
 
 
 def survey_snapshot(
@@ -142,6 +179,7 @@ def survey_snapshot(
         return None
     except (DataError, SourceError) as error:
         survey.damage = error
+    survey.batches, survey.records = reader.batches, reader.records
     return survey
 
 

@@ -1,0 +1,154 @@
+"""``explain``: each byte of a batch, with the field that it belongs to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from kshell.engine.arguments import count
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.result import Result, Row, Rows
+from kshell.engine.walk import one_line
+from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
+from kshell.history.byte_map import Piece, batch_pieces, record_pieces, unreadable_pieces
+from kshell.history.records import SNAPSHOT_FLAG, snapshot_to_read
+from kshell.sources.directory.batch_at import Found, in_log, in_snapshot
+from kshell.sources.directory.describe import snapshot_id
+from kshell.tables.declaration import Field
+from kshell.tables.enumeration import Enumeration
+from kshell.tables.selection import is_given, row_flags, select
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+    from kshell.metadata.redaction import Redaction
+
+_FIELDS = (
+    Field("position", "int64", "the first byte; within the file, or within the decompressed records"),
+    Field("hex", "string", "the bytes"),
+    Field("field", "string", "what they are, as a dotted path"),
+    Field("value", "json", "what they mean"),
+    Field("note", "string", "what follows from the value, or what is wrong"),
+    Field("type", "string", "how the value is written", True),
+    Field("length", "int64", "how many bytes", True),
+    Field("within", Enumeration(("file", "decompressed")), "what position counts in", True),
+)
+_BYTES_PER_LINE = 8
+_ATTEMPTS = 3
+
+
+def run(session: Session, args: Any) -> Result:
+    """Explain the batch with an offset, or one of its records.
+
+    Returns:
+        A row per field, in the order of the bytes. Exit code 4 where the batch is damaged.
+
+    Raises:
+        CommandError: no batch has that offset, or the batch is damaged and a record was asked for.
+    """
+    try:
+        offset = count(args.offset)
+    except ValueError as error:
+        raise UsageError(f"explain: {args.offset}: not {error}", hint="explain 8 --record") from None
+    found, place = _found(session, offset, args.snapshot)
+    if found.batch is not None and found.fault is None:
+        pieces: Iterable[Piece] = (
+            record_pieces(found.batch, offset, session.redaction)
+            if args.record
+            else batch_pieces(found.batch, session.redaction)
+        )
+    else:
+        if args.record:
+            raise CommandError(
+                f"explain: the batch at byte {found.position} of {place} is damaged ({found.fault})",
+                hint=f"explain {offset}, without --record, shows what is there",
+            )
+        pieces = _damaged(found, session.redaction)
+    session.remarks.append(f"{place}: bytes {found.position} to {found.end - 1}")
+    if found.fault is not None:
+        session.remarks.append(f"byte {found.position}: {found.fault}")
+    rows = [_row(piece) for piece in pieces]
+    result = select(_FIELDS, rows, args, exit_code=EXIT_OK if found.fault is None else EXIT_DATA)
+    if not is_given(args):
+        result.for_people = Rows(result.columns, list(_lines(rows)), style="lines", line=_line)
+    return result
+
+
+def _found(session: Session, offset: int, snapshot: str | None) -> tuple[Found, str]:
+    """The batch, and its file's name. Raises CommandError."""
+    for _ in range(_ATTEMPTS):
+        listing = session.source.listing(full_log=True)
+        file = snapshot_to_read(listing, snapshot)
+        try:
+            found = in_log(listing, offset) if file is None else in_snapshot(file, offset)
+        except FileNotFoundError:
+            continue  # a running server deleted it: it is listed again
+        if found is None:
+            where = "the log" if file is None else f"snapshot {snapshot_id(file)}"
+            raise CommandError(f"{offset}: no batch of {where} has that offset", hint="`info` lists the offsets")
+        return found, os.path.basename(found.file)
+    raise CommandError(f"{offset}: its file vanishes again and again", hint="run the command again")
+
+
+def _damaged(found: Found, redaction: Redaction) -> Iterable[Piece]:
+    if found.batch is None:
+        return unreadable_pieces(found.raw, found.start, redaction)
+    return batch_pieces(found.batch, redaction, end=found.end - found.start)
+
+
+def _row(piece: Piece) -> dict[str, Any]:
+    return {
+        "position": piece.start,
+        "hex": piece.hex,
+        "field": piece.field,
+        "value": piece.shown,
+        "note": piece.note,
+        "type": piece.type,
+        "length": piece.end - piece.start,
+        "within": "decompressed" if piece.is_decompressed else "file",
+    }
+
+
+def _lines(rows: list[dict[str, Any]]) -> Iterator[Row]:
+    """Rows of a few bytes each, the later ones of a field without its name."""
+    width = 3 * _BYTES_PER_LINE
+    for row in rows:
+        yield row | {"hex": row["hex"][: width - 1]}
+        for at in range(width, len(row["hex"]), width):
+            more = {"position": row["position"] + at // 3, "hex": row["hex"][at : at + width - 1]}
+            yield row | more | {"field": "", "value": None, "note": None}
+
+
+def _line(row: Row) -> str:
+    value = "" if row["value"] is None else f" = {one_line(row['value'])}"
+    note = f"  ({row['note']})" if row["note"] else ""
+    mark = "+" if row["within"] == "decompressed" else " "
+    return f"{row['position']:>8}{mark} {row['hex']:<{3 * _BYTES_PER_LINE}} {row['field']}{value}{note}".rstrip()
+
+
+COMMAND = Command(
+    name="explain",
+    task=Task.LOG,
+    summary="each byte of the batch with that offset: position, hex, field, value",
+    run=run,
+    args=(Arg("offset", "an offset that the batch has"),),
+    flags=(
+        Flag(("--record",), "only the record with that offset"),
+        SNAPSHOT_FLAG,
+        *row_flags(_FIELDS),
+    ),
+    examples=(
+        Example("explain 8 --record", "one record"),
+        Example("explain 0", "a batch with a control record"),
+        Example("explain 2 --snapshot 159-1 --where 'field ~ \"^records.0.\"'", "a record of a snapshot"),
+    ),
+    description=(
+        "Covers each byte once and in order: the batch's header (whether its checksum is right, the bits of its"
+        " attributes), the records with their lengths and deltas, and each field of a record's declaration by a dotted"
+        " path. Positions are those in the file. The records of a compressed batch are explained decompressed: their"
+        " positions (marked + in text) count within the decompressed data.\n\n"
+        "What is damaged is explained as far as it can be; the last row says where that stops, and why (exit code 4)."
+        " Types and versions that are not known stay bytes. Secret fields are redacted, in hex as well; so are values"
+        " of records where a checksum is wrong, and bytes that are not understood, because they may hold secrets."
+    ),
+)

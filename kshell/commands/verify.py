@@ -1,0 +1,179 @@
+"""``verify``: whether every file of the source is whole, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from kshell.cluster.snapshot_slips import Slip, kafkas_own, slips_of_listing
+from kshell.engine.declaration import Command, Example, Flag, Task
+from kshell.engine.result import Report, Result, Row, Rows, Section
+from kshell.errors import EXIT_FINDING, EXIT_OK, DataError, SourceError
+from kshell.sources.directory import checkpoints
+from kshell.sources.directory.files import Listing, SnapshotFile
+from kshell.sources.directory.verification import (
+    CERTAINTIES,
+    FINDINGS,
+    KINDS,
+    SNAPSHOT,
+    VERDICTS,
+    WHOLE,
+    FileCheck,
+    compared_by_replay,
+    verify_files,
+)
+from kshell.tables.declaration import Field, columns
+from kshell.tables.enumeration import Enumeration
+from kshell.tables.selection import is_given, row_flags, select
+from kshell.tree.paths import join
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+_MOST_PATHS = 20
+"""Differing paths of a snapshot that are named."""
+
+_FIELDS = (
+    Field("file", "string", "the file's name"),
+    Field("kind", Enumeration(KINDS), "segment, snapshot, bootstrap, text or other", True),
+    Field("verdict", Enumeration(VERDICTS), "whole, torn, slip, damaged, incomplete, not-read or not-checked"),
+    Field("certainty", Enumeration(CERTAINTIES), "how sure the verdict is: confirmed, consistent or unconfirmed"),
+    Field("sizeBytes", "int64", "the file's size", spare=True),
+    Field("batches", "int64", "batches that are whole", spare=True),
+    Field("records", "int64", "records in them", spare=True),
+    Field("firstBadByte", "int64", "where what is wrong begins, or a torn end"),
+    Field("checked", "string", "what was checked", True),
+    Field("witness", "string", "what confirms the verdict, or that nothing does", True),
+    Field("reason", "string", "what is wrong, or odd", True),
+)
+
+
+def run(session: Session, args: Any) -> Result:
+    """Check every file; one row per file.
+
+    Returns:
+        The rows. Exit code 1 where a file is damaged or something is missing; else 3 or 4 where a file could not be
+        read, so that nobody can tell.
+
+    Raises:
+        SourceError: brokers have no files, or the log cannot be read.
+    """
+    if not session.source.has_log:
+        raise SourceError(
+            "verify: brokers do not report the metadata log",
+            hint="connect to the controllers (-q host:port), or read a directory (-d DIR)",
+        )
+    source, until, progress = session.source, session.until, session.progress
+    checks, types = verify_files(source, until, progress, decode=args.deep)
+    if args.deep:
+        listing = source.listing(full_log=True)
+        names = frozenset(name for name, _ in types)
+        checks = list(_replayed(session, listing, checks, names))
+    rows = [_row(check) for check in checks]
+    result = select(_FIELDS, rows, args, exit_code=_exit_code(checks))
+    if not is_given(args):
+        result.for_people = _page(rows)
+    return result
+
+
+def _exit_code(checks: list[FileCheck]) -> int:
+    if any(check.verdict in FINDINGS for check in checks):
+        return EXIT_FINDING
+    return max((check.failure.exit_code for check in checks if check.failure is not None), default=EXIT_OK)
+
+
+def _replayed(
+    session: Session, listing: Listing, checks: list[FileCheck], names: frozenset[str]
+) -> Iterator[FileCheck]:
+    """The checks, with those of whole snapshots completed by a replay of the log before them."""
+    try:
+        compared = slips_of_listing(listing, session.until, session.progress) if checkpoints.log_before(listing) else {}
+    except DataError:
+        compared = {}  # the segment's own row says what is wrong with it
+    files = {file.path.rpartition("/")[2]: file for file in listing.snapshots}
+    for check in checks:
+        if check.kind != SNAPSHOT or check.verdict != WHOLE or check.file not in files:
+            yield check
+        elif check.file in compared:
+            yield _with_slips(check, files[check.file], compared[check.file], names)
+        elif files[check.file].is_bootstrap:
+            yield check
+        else:
+            witness = f"{check.witness}; no replay: the log before it is not here, or not whole"
+            yield check._replace(witness=witness)
+
+
+def _with_slips(check: FileCheck, file: SnapshotFile, slips: list[Slip], names: frozenset[str]) -> FileCheck:
+    differing: list[str] = []
+    kafkas: list[str] = []
+    image = checkpoints.image_of(file) if slips else None
+    for slip in slips[:_MOST_PATHS]:
+        cause = None if image is None else kafkas_own(slip, image, names)
+        sentence = f"{join(slip.path)} ({slip.difference})"
+        if cause is None:
+            differing.append(sentence)
+        else:
+            kafkas.append(f"{sentence}: {cause}")
+    if len(slips) > _MOST_PATHS:
+        differing.append(f"{len(slips) - _MOST_PATHS} more")
+    return compared_by_replay(check, file, differing, kafkas)
+
+
+def _row(check: FileCheck) -> Row:
+    return {
+        "file": check.file,
+        "kind": check.kind,
+        "verdict": check.verdict,
+        "certainty": check.certainty,
+        "sizeBytes": check.size,
+        "batches": check.batches,
+        "records": check.records,
+        "firstBadByte": check.position,
+        "checked": check.checked or None,
+        "witness": check.witness or None,
+        "reason": check.reason,
+    }
+
+
+def _page(rows: list[Row]) -> Report:
+    """The table, and below it what a cell is too narrow for."""
+    sections = [Section("files", "", Rows(columns(_FIELDS), rows))]
+    found = {row["file"]: row["reason"] for row in rows if row["reason"] and row["certainty"] is not None}
+    if found:
+        sections.append(Section("findings", "Findings", found))
+    weak = {row["file"]: row["witness"] for row in rows if row["certainty"] in CERTAINTIES[1:]}
+    if weak:
+        sections.append(Section("witnesses", "Without a Second Witness, in Whole or in Part", weak))
+    return Report(sections)
+
+
+COMMAND = Command(
+    name="verify",
+    task=Task.LOG,
+    summary="whether every file of the source is whole, and how sure that is",
+    run=run,
+    flags=(
+        Flag(("--deep",), "decode every record, and replay the log up to each snapshot"),
+        *row_flags(_FIELDS),
+    ),
+    examples=(
+        Example("verify", "one row per file"),
+        Example(
+            "verify --deep --where 'kind == snapshot' --columns file,verdict,checked,witness", "snapshots by replay"
+        ),
+        Example("verify --fail-if-any --where 'certainty == unconfirmed'", "exit code 1 where a witness is missing", 1),
+    ),
+    description=(
+        "Checks each batch of each segment and snapshot (checksum, length, offsets without gaps, epochs), the small"
+        " files beside them, and names against contents. Verdicts: whole, torn (cut at the end: normal while a server"
+        " writes), damaged (firstBadByte says where), incomplete (records are missing), not-read (nobody can tell),"
+        " slip (with --deep: a snapshot has what Kafka itself gets wrong), not-checked (no file of the log).\n\n"
+        "A batch's checksum does not cover its epoch, so certainty says how sure the answer is: confirmed (a second"
+        " file agrees: leader-epoch-checkpoint, or the log and a snapshot's name), consistent (only neighbouring"
+        " batches agree: a change of all of them alike would not show), unconfirmed (nothing confirms the file, or two"
+        " files disagree). witness names what was compared. Text files have no checksum.\n\n"
+        "--deep also decodes every record, and compares each snapshot with what a replay of the log before it gives;"
+        " paths that differ are named, and what is a known slip of Kafka is called so."
+    ),
+    says_no="a file is damaged or incomplete (3 or 4 where one could not be read)",
+)

@@ -1,0 +1,106 @@
+"""The batch with an offset, whole or damaged, and its bytes: for ``explain``, which shows damage byte by byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kshell.errors import CorruptDataError, DataError
+from kshell.protocol.batches import HEADER_SIZE, Batch, read_header
+from kshell.protocol.primitives import Buffer
+from kshell.protocol.windows import Windowed
+from kshell.sources.directory import log, snapshot
+from kshell.sources.directory.files import Listing, SnapshotFile
+from kshell.sources.directory.log import LogReader
+
+MOST_BYTES = 1 << 16
+"""Bytes that are shown of what has no whole batch."""
+
+
+class Found(NamedTuple):
+    """A batch, or the bytes where it should be."""
+
+    file: str
+    position: int
+    batch: Batch | None
+    """``None`` where not even a header is there."""
+    raw: Buffer
+    start: int
+    """The byte of the file that ``raw`` begins with."""
+    end: int
+    """The byte of the file behind the batch, or behind what there is of it."""
+    fault: str | None
+    """What is wrong with the batch; ``None`` for a whole one."""
+
+
+def in_log(listing: Listing, offset: int) -> Found | None:
+    """The batch of the log that has an offset; where that is damaged, what is there instead.
+
+    Raises:
+        FileNotFoundError: a running server deleted a segment; list again.
+        SourceError: a segment cannot be read.
+    """
+    reader = LogReader(listing, offset, resume=True)
+    found: Found | None = None
+    for path, batch in reader:
+        if batch.base_offset <= offset <= batch.last_offset:
+            return _whole(path, batch)
+        if batch.base_offset > offset:
+            found = _damaged(reader.damage, path, batch.position)
+            break
+    else:
+        torn = reader.torn
+        if torn is not None:
+            found = Found(torn[0], torn[1].position, None, b"", 0, -1, torn[1].reason)
+        else:
+            found = _damaged(reader.damage, "", -1)
+    if found is None:
+        return None
+    segment = next(segment for segment in listing.segments if segment.path == found.file)
+    with log.opened(segment) as source:
+        return _bytes_of(found, source)
+
+
+def in_snapshot(file: SnapshotFile, offset: int) -> Found | None:
+    """As :func:`in_log`; in a snapshot, offsets count within the file."""
+    reader = snapshot.SnapshotReader(file)
+    try:
+        for batch in reader:
+            if batch.base_offset <= offset <= batch.last_offset:
+                return _whole(file.path, batch)
+    except CorruptDataError as error:
+        with snapshot.opened(file) as source:
+            if error.position >= source.size:
+                return None
+            return _bytes_of(Found(file.path, error.position, None, b"", 0, -1, error.reason), source)
+    return None
+
+
+def _whole(path: str, batch: Batch) -> Found:
+    # The bytes are copied: those of a mapped file go away with it.
+    raw = batch.raw()
+    own = read_header(raw, 0, batch.position)
+    return Found(path, batch.position, own, raw, batch.position, batch.end, None)
+
+
+def _damaged(damage: Iterable[DataError], path: str, following: int) -> Found | None:
+    """The last damage; ``following``: the first byte of the whole batch behind it in a file, -1 where there is none."""
+    faults = [error for error in damage if isinstance(error, CorruptDataError)]
+    if not faults:
+        return None
+    last = faults[-1]
+    end = following if path == last.file and following > last.position else -1
+    return Found(last.file, last.position, None, b"", 0, end, last.reason)
+
+
+def _bytes_of(found: Found, source: Windowed) -> Found:
+    """What is in the file where the damage is: up to the claimed end, the next whole batch, or the file's end."""
+    limit = source.size if found.end < 0 else found.end
+    window = source.window(found.position, min(limit - found.position, MOST_BYTES))
+    raw = bytes(window.buf[found.position - window.start : min(limit, window.end) - window.start])
+    batch = read_header(raw, 0, found.position) if len(raw) >= HEADER_SIZE else None
+    if batch is not None and HEADER_SIZE <= batch.size <= len(raw):
+        limit = batch.end
+    else:
+        limit = min(limit, found.position + MOST_BYTES, found.position + len(raw))
+    return found._replace(batch=batch, raw=raw[: limit - found.position], start=found.position, end=limit)

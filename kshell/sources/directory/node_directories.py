@@ -1,0 +1,112 @@
+"""``meta.properties`` of several log directories side by side: are they of one cluster, and is each id there once."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kshell.sources.directory.files import META, METADATA_DIRECTORY, Listing, is_remote
+from kshell.sources.directory.sidecar_files import meta_properties, node_id
+
+_KNOWN = frozenset(("version", "cluster.id", "node.id", "broker.id", "directory.id"))
+"""Keys that Kafka writes (``org.apache.kafka.metadata.properties.MetaPropertiesVersion``)."""
+_VERSIONS = ("0", "1")
+
+
+class NodeDirectory(NamedTuple):
+    """One directory, and what its ``meta.properties`` says."""
+
+    path: str
+    properties: dict[str, str]
+    notes: list[str]
+    """What is wrong with the file itself."""
+
+    @property
+    def cluster_id(self) -> str | None:
+        return self.properties.get("cluster.id")
+
+    @property
+    def node_id(self) -> int | None:
+        return node_id(self.properties)
+
+    @property
+    def directory_id(self) -> str | None:
+        return self.properties.get("directory.id")
+
+    @property
+    def version(self) -> str | None:
+        return self.properties.get("version")
+
+    @property
+    def unknown_keys(self) -> list[str]:
+        """Keys that Kafka does not write."""
+        return sorted(self.properties.keys() - _KNOWN)
+
+    @property
+    def has_metadata_log(self) -> bool:
+        return os.path.isdir(os.path.join(self.path, METADATA_DIRECTORY)) or (
+            os.path.basename(os.path.normpath(self.path)) == METADATA_DIRECTORY
+        )
+
+
+def read_directory(path: str) -> NodeDirectory:
+    """Read ``meta.properties`` of a log directory, or of the metadata directory or a file in one."""
+    notes: list[str] = []
+    if not is_remote(path) and os.path.isfile(path):
+        path = os.path.dirname(path) or os.curdir
+    is_inner = os.path.basename(os.path.normpath(path)) == METADATA_DIRECTORY
+    # Of the log directory, for the file is looked for in the one around the metadata directory.
+    inner = path if is_inner or is_remote(path) else os.path.join(path, METADATA_DIRECTORY)
+    return NodeDirectory(path, meta_properties(Listing(inner, (), ()), notes), notes)
+
+
+def inconsistencies(directories: list[NodeDirectory]) -> list[list[str]]:
+    """What is wrong with each directory, by itself and beside the others; one sentence each."""
+    clusters = Counter(one.cluster_id for one in directories if one.cluster_id)
+    usual = clusters.most_common(1)[0][0] if clusters else None
+    return [
+        [*_alone(directory), *_beside(directory, directories[:at] + directories[at + 1 :], usual)]
+        for at, directory in enumerate(directories)
+    ]
+
+
+def _alone(directory: NodeDirectory) -> Iterator[str]:
+    if not directory.properties:
+        yield from directory.notes or [f"has no {META}"]
+        return
+    yield from directory.notes
+    if directory.version not in _VERSIONS:
+        yield f"version is {directory.version or 'missing'}, not {' or '.join(_VERSIONS)}"
+    if not directory.cluster_id:
+        yield "has no cluster.id"
+    if directory.node_id is None and not directory.notes:
+        yield "has no node.id"
+
+
+def _beside(directory: NodeDirectory, rest: list[NodeDirectory], usual: str | None) -> Iterator[str]:
+    cluster = directory.cluster_id
+    if cluster and cluster != usual:
+        alike = [other.path for other in rest if other.cluster_id == usual]
+        yield f"is of another cluster than {_listed(alike)}, which {'is' if len(alike) == 1 else 'are'} of {usual}"
+    peers = [other for other in rest if other.cluster_id == cluster]
+    same = [other.path for other in peers if directory.directory_id and other.directory_id == directory.directory_id]
+    if same:
+        yield f"directory.id is that of {_listed(same)}, too: one is a copy of the other"
+    twins = [other for other in peers if directory.node_id is not None and other.node_id == directory.node_id]
+    twins = [other for other in twins if other.path not in same and _exclude_each_other(directory, other)]
+    if twins:
+        yield f"node.id is that of {_listed([other.path for other in twins])}, too: two nodes, or two copies of one"
+
+
+def _exclude_each_other(one: NodeDirectory, other: NodeDirectory) -> bool:
+    """Whether two directories cannot be of one node. It may have several (``log.dirs``), each with its own id, and the
+    metadata log in one of them.
+    """
+    ids = {one.directory_id, other.directory_id}
+    return (one.has_metadata_log and other.has_metadata_log) or len(ids) == 1
+
+
+def _listed(paths: list[str]) -> str:
+    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"

@@ -1,0 +1,420 @@
+"""Every file of a metadata directory, checked: is it whole, where is its first bad byte, and how sure is that.
+
+A batch's checksum covers neither its offset nor its length, epoch and magic. Offsets, lengths and magic show by the
+next batch; an epoch is only as sure as what it can be compared with. So each verdict comes with its certainty and names
+the second witness, or says that there is none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kshell.errors import CorruptDataError, DataError, IncompleteLogError, MissingCodecError, SourceError
+from kshell.sources.directory import sidecar_files
+from kshell.sources.directory.describe import snapshot_id
+from kshell.sources.directory.files import META, Listing, Segment, SnapshotFile, is_remote
+from kshell.sources.directory.log import Progress
+from kshell.sources.directory.survey import (
+    LogSurvey,
+    SegmentSurvey,
+    SnapshotSurvey,
+    Types,
+    survey_log,
+    survey_snapshot,
+)
+from kshell.sources.source import Source
+
+WHOLE, TORN, DAMAGED, INCOMPLETE, SLIP = "whole", "torn", "damaged", "incomplete", "slip"
+NOT_READ, NOT_CHECKED = "not-read", "not-checked"
+VERDICTS = (WHOLE, TORN, SLIP, DAMAGED, INCOMPLETE, NOT_READ, NOT_CHECKED)
+FINDINGS = frozenset((DAMAGED, INCOMPLETE))
+"""Verdicts that say that something is wrong. A torn end is normal while a server writes, a slip is Kafka's own."""
+
+CONFIRMED, CONSISTENT, UNCONFIRMED = "confirmed", "consistent", "unconfirmed"
+CERTAINTIES = (CONFIRMED, CONSISTENT, UNCONFIRMED)
+
+SEGMENT, SNAPSHOT, BOOTSTRAP, OTHER = "segment", "snapshot", "bootstrap", "other"
+KINDS = (SEGMENT, SNAPSHOT, BOOTSTRAP, "text", OTHER)
+_BATCHES = "checksums, offsets, lengths and epochs of all batches"
+_DECODED = f"{_BATCHES}; all records decoded"
+
+
+class FileCheck(NamedTuple):
+    """What was checked of one file, and the outcome. ``position`` is the first bad byte."""
+
+    file: str
+    kind: str
+    verdict: str
+    certainty: str | None
+    size: int | None
+    checked: str
+    witness: str
+    batches: int | None = None
+    records: int | None = None
+    position: int | None = None
+    reason: str | None = None
+    failure: DataError | SourceError | None = None
+    """Why the file could not be read, or not all of it."""
+
+
+class Verification(NamedTuple):
+    """All files, segments first; and the records by type, where they were decoded."""
+
+    checks: list[FileCheck]
+    types: Types
+
+
+def verify_files(
+    source: Source, until: int | None = None, progress: Progress | None = None, *, decode: bool = False
+) -> Verification:
+    """Check every file of a source.
+
+    Args:
+        source: a directory, a lone file, or what an observer has fetched.
+        until: the last offset of the log that is looked at.
+        progress: hears of the bytes that were read.
+        decode: whether every record is decoded, too.
+
+    Raises:
+        SourceError: the log cannot be read.
+    """
+    listing = source.listing(full_log=True)
+    ends = [file.end_offset for file in listing.snapshots if file.end_offset]
+    log = survey_log(source, until, progress, decode=decode, ends=ends)
+    checks = [_segment(listing, segment, log, decode=decode) for segment in listing.segments]
+    checks[:1] = [_with_start(listing, check) for check in checks[:1]]
+    for file in listing.snapshots:
+        survey = survey_snapshot(listing, file, decode=decode, progress=progress)
+        if survey is not None:
+            checks.append(_snapshot(survey, log, decode=decode))
+    checks += _bootstrap(listing, decode=decode)
+    checks += _text_files(listing, log)
+    checks += _unreadable(listing)
+    checks += _other_files(listing, {check.file for check in checks})
+    return Verification(checks, log.types)
+
+
+# --- the log ---------------------------------------------------------------------------------------------------------
+
+
+def _segment(listing: Listing, segment: Segment, log: LogSurvey, *, decode: bool) -> FileCheck:
+    name = os.path.basename(segment.path)
+    survey = next((one for one in log.segments if one.file == name), None)
+    certainty, witness = _certainty_of_epochs(listing, segment, survey, log)
+    check = FileCheck(
+        name,
+        SEGMENT,
+        WHOLE,
+        certainty,
+        segment.size,
+        _DECODED if decode else _BATCHES,
+        witness,
+        survey.batches if survey else 0,
+        survey.records if survey else 0,
+    )
+    if log.torn is not None and log.torn[0] == segment.path:
+        torn = log.torn[1]
+        reason = f"{torn.reason}; normal while a server writes"
+        check = check._replace(verdict=TORN, position=torn.position, reason=reason)
+    damage = [error for error in log.damage if error.message.startswith(f"{segment.path}: ")]
+    check = _with_damage(check, segment.path, damage)
+    return check if survey is None else _with_malformed(check, log.types, survey.base_offset, survey.end_offset)
+
+
+def _certainty_of_epochs(
+    listing: Listing, segment: Segment, survey: SegmentSurvey | None, log: LogSurvey
+) -> tuple[str, str]:
+    """How sure the epochs of a segment are, and what says so.
+
+    A change of one batch shows by its neighbours, unless it is the only one of its epoch; one of all batches of an
+    epoch alike only by another file.
+    """
+    if survey is None:
+        return UNCONFIRMED, "no batch could be read"
+    if segment.base_offset is None and survey.batches == 1:
+        return UNCONFIRMED, "the file's name says no offset, and there is no other batch: none confirms the offset"
+    stated = {epoch for epoch, _ in sidecar_files.leader_epochs(listing)}
+    named = {file.epoch for file in listing.snapshots if file.end_offset and log.ends.get(file.end_offset)}
+    witnesses = [
+        name
+        for name, epochs in ((sidecar_files.EPOCHS, stated), ("the names of snapshots", named))
+        if any(epoch in epochs for epoch in survey.epochs)
+    ]
+    rest = [epoch for epoch in survey.epochs if epoch not in stated | named]
+    if not rest:
+        return CONFIRMED, f"epochs: {' and '.join(witnesses)}; offsets: neighbours and the file's name"
+    lone = [epoch for epoch in rest if log.batches_by_epoch[epoch] == 1]
+    missing = "" if stated else f"there is no {sidecar_files.EPOCHS}: "
+    if lone:
+        return UNCONFIRMED, f"{missing}nothing confirms epoch {_listed(lone)}, which one batch alone has"
+    return CONSISTENT, f"{missing}only neighbouring batches confirm epoch {_listed(rest)}: no second witness"
+
+
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _with_start(listing: Listing, check: FileCheck) -> FileCheck:
+    """The first segment's check: what comes before it must be in a snapshot."""
+    base = listing.segments[0].base_offset
+    if base is None or listing.directory is None or base <= listing.unseen:
+        return check
+    if any((file.end_offset or 0) >= base for file in listing.snapshots):
+        return check
+    reason = f"the log starts at offset {base}, and no snapshot reaches it"
+    verdict = DAMAGED if check.verdict == DAMAGED else INCOMPLETE
+    return check._replace(verdict=verdict, reason="; ".join(filter(None, (check.reason, reason))))
+
+
+def _with_damage(check: FileCheck, path: str, damage: list[DataError]) -> FileCheck:
+    """The check with what is wrong: the first place counts, the number of others is named."""
+    if not damage:
+        return check
+    first = damage[0]
+    more = f" (and {len(damage) - 1} more)" if len(damage) > 1 else ""
+    reason = first.message.removeprefix(f"{path}: ") + more
+    if all(isinstance(error, MissingCodecError) for error in damage):
+        return check._replace(verdict=NOT_READ, certainty=None, reason=reason, failure=first)
+    if isinstance(first, IncompleteLogError):
+        return check._replace(verdict=INCOMPLETE, reason=reason)
+    position = first.position if isinstance(first, CorruptDataError) else None
+    if position is not None:
+        reason = reason.removeprefix(f"byte {position}: ")
+    certainty, witness = check.certainty, check.witness
+    if "CRC" in reason:
+        certainty, witness = CONFIRMED, "the checksum is the second witness of the damage"
+    elif sidecar_files.EPOCHS in reason:
+        certainty = UNCONFIRMED
+        witness = f"the batch and {sidecar_files.EPOCHS} disagree: either of them may be wrong"
+    return check._replace(verdict=DAMAGED, certainty=certainty, witness=witness, position=position, reason=reason)
+
+
+def _with_malformed(check: FileCheck, types: Types, start: int, end: int) -> FileCheck:
+    """The check with the records that break their declaration, the first of which is at these offsets."""
+    reasons = [
+        f"{name} v{version}: records that break their declaration: {survey.malformed}, from offset {first} on"
+        for (name, version), survey in sorted(types.items())
+        if survey.malformed and (first := survey.first_undecoded) is not None and start <= first < end
+    ]
+    if not reasons:
+        return check
+    return check._replace(verdict=DAMAGED, reason="; ".join(filter(None, (check.reason, *reasons))))
+
+
+# --- snapshots -------------------------------------------------------------------------------------------------------
+
+
+def _snapshot(survey: SnapshotSurvey, log: LogSurvey, *, decode: bool) -> FileCheck:
+    file = survey.file
+    check = FileCheck(
+        os.path.basename(file.path),
+        SNAPSHOT,
+        WHOLE,
+        None,
+        file.size,
+        _DECODED if decode else _BATCHES,
+        "",
+        survey.batches,
+        survey.records,
+    )
+    if survey.damage is not None:
+        if isinstance(survey.damage, DataError):
+            check = check._replace(certainty=CONSISTENT, witness="the rules that every snapshot follows")
+            return _with_damage(check, file.path, [survey.damage])
+        reason = survey.damage.message.removeprefix(f"{file.path}: ")
+        return check._replace(verdict=NOT_READ, reason=reason, failure=survey.damage)
+    return _with_malformed(_compared_with_log(check, survey, log), survey.types, 0, survey.records)
+
+
+def _compared_with_log(check: FileCheck, survey: SnapshotSurvey, log: LogSurvey) -> FileCheck:
+    """A whole snapshot's name and header beside what the log says of its last offset."""
+    file, facts = survey.file, survey.facts
+    assert facts is not None
+    if file.end_offset is None:
+        return check._replace(
+            certainty=CONSISTENT, witness="the file's name is not its id: only its batches confirm it"
+        )
+    if facts.note is not None:
+        note = facts.note.removeprefix(f"{file.path}: ")
+        return check._replace(certainty=CONSISTENT, witness="its batches", reason=f"{note}: a tool wrote it")
+    if file.is_bootstrap:
+        return check._replace(certainty=CONFIRMED, witness="epoch: the file's name; it stands before the log")
+    end = log.ends.get(file.end_offset)
+    if end is None:
+        witness = "epoch: the file's name; the log has no batch that ends there: nothing confirms the offset"
+        return check._replace(certainty=CONSISTENT, witness=witness)
+    differing = [
+        text
+        for text, differs in (
+            (f"epoch {end.epoch}, not {file.epoch}", end.epoch != file.epoch),
+            (f"time {end.timestamp}, not {facts.timestamp}", facts.timestamp not in (end.timestamp, -1)),
+        )
+        if differs
+    ]
+    if differing:
+        reason = f"the log's batch that ends at offset {file.end_offset} has {' and '.join(differing)}"
+        witness = "the snapshot and the log disagree: either of them may be wrong, or they are not of one cluster"
+        return check._replace(verdict=DAMAGED, certainty=UNCONFIRMED, witness=witness, reason=reason)
+    return check._replace(certainty=CONFIRMED, witness="the log's batch that ends there has the same epoch and time")
+
+
+def _bootstrap(listing: Listing, *, decode: bool) -> Iterator[FileCheck]:
+    path = sidecar_files.bootstrap_file(listing)
+    if path is None or is_remote(path):
+        return
+    file = SnapshotFile(path, None, None, os.path.getsize(path), 0)
+    survey = survey_snapshot(listing, file, decode=decode)
+    if survey is not None:
+        check = _snapshot(survey, LogSurvey(), decode=decode)
+        witness = "its batches" if check.verdict == WHOLE else check.witness
+        yield check._replace(kind=BOOTSTRAP, witness=witness)
+
+
+# --- small text files ------------------------------------------------------------------------------------------------
+
+
+def _text_files(listing: Listing, log: LogSurvey) -> Iterator[FileCheck]:
+    last = max(log.epochs, default=-1)
+    end = log.segments[-1].end_offset if log.segments else 0
+    notes: list[str] = []
+    history = sidecar_files.leader_epochs(listing, notes)
+    yield from _text_file(listing, sidecar_files.EPOCHS, notes, *_about_epochs(history, log, end))
+    notes = []
+    state = sidecar_files.quorum_state(listing, notes)
+    yield from _text_file(listing, sidecar_files.STATE, notes, *_about_state(state.get("leaderEpoch"), last))
+    notes = []
+    sidecar_files.partition_metadata(listing, notes)
+    same = "the metadata topic's id is the same in every cluster"
+    yield from _text_file(listing, sidecar_files.PARTITION, notes, CONFIRMED, same, None)
+    notes = []
+    properties = sidecar_files.meta_properties(listing, notes)
+    for name in (os.path.join(os.pardir, META), META):
+        yield from _text_file(listing, name, notes, *_about_properties(properties, state.get("clusterId")))
+
+
+def _about_epochs(history: list[tuple[int, int]], log: LogSurvey, end: int) -> tuple[str, str, str | None]:
+    """(certainty, witness, what is odd) of ``leader-epoch-checkpoint``."""
+    late = [epoch for epoch, start in history if log.segments and start >= end and epoch not in log.epochs]
+    if late:
+        reason = (
+            f"epoch {late[0]} begins behind the log's end ({end}): records are missing at the end, or the copy was"
+            " taken while the node wrote"
+        )
+        return UNCONFIRMED, "the log has no record of that epoch", reason
+    seen = [epoch for epoch, start in history if log.epochs.get(epoch) == start]
+    if history and len(seen) == len(history):
+        return CONFIRMED, "the log's first record of each epoch", None
+    before = "" if not seen else f"the log's first records of {len(seen)} of {len(history)} epochs; "
+    return CONSISTENT, f"{before}the file has no checksum, and the log does not begin that early", None
+
+
+def _about_state(epoch: int | None, last: int) -> tuple[str, str, str | None]:
+    """As :func:`_about_epochs`, of ``quorum-state``."""
+    if epoch is not None and 0 <= epoch < last:
+        reason = f"leaderEpoch is {epoch}, the log has records of epoch {last}: an older copy of the file"
+        return UNCONFIRMED, "the log's last epoch", reason
+    if epoch is not None and epoch == last:
+        return (
+            CONSISTENT,
+            "leaderEpoch: the log's last epoch; nothing confirms the rest: the file has no checksum",
+            None,
+        )
+    return UNCONFIRMED, "no second witness: the file has no checksum", None
+
+
+def _about_properties(properties: dict[str, str], cluster_id: str | None) -> tuple[str, str, str | None]:
+    """As :func:`_about_epochs`, of ``meta.properties``."""
+    missing = [key for key in ("version", "cluster.id", "node.id") if key not in properties]
+    if missing and properties:
+        return UNCONFIRMED, "no second witness", f"has no {' and no '.join(missing)}"
+    if cluster_id and properties.get("cluster.id") not in (None, cluster_id):
+        return UNCONFIRMED, "quorum-state disagrees", f"cluster.id is not {cluster_id}, which quorum-state says"
+    if cluster_id:
+        return CONSISTENT, "cluster.id: quorum-state; nothing confirms the rest: the file has no checksum", None
+    return UNCONFIRMED, "no second witness: the file has no checksum", None
+
+
+def _text_file(
+    listing: Listing, name: str, notes: list[str], certainty: str, witness: str, odd: str | None
+) -> Iterator[FileCheck]:
+    path, size = _size_beside(listing, name)
+    if size is None:
+        return
+    shown = os.path.basename(name)
+    check = FileCheck(shown, "text", WHOLE, certainty, size, "its form, and its values beside the log", witness)
+    faults = [note.removeprefix(f"{path}: ") for note in notes if note.startswith(f"{path}: ")]
+    if faults:
+        yield check._replace(verdict=DAMAGED, certainty=CONFIRMED, witness="Kafka's form of it", reason=faults[0])
+    else:
+        yield check._replace(reason=odd)
+
+
+def _size_beside(listing: Listing, name: str) -> tuple[str, int | None]:
+    """(path, bytes) of a small file beside the log; no size where there is none."""
+    if listing.beside is not None:
+        text = listing.beside.get(name)
+        return name, None if text is None else len(text.encode())
+    lone: tuple[Segment | SnapshotFile, ...] = listing.segments + listing.snapshots
+    folder = listing.directory or os.path.dirname(lone[0].path) or os.curdir
+    path = os.path.join(folder, name)
+    if is_remote(path):
+        return path, None
+    path = os.path.normpath(path)
+    try:
+        return path, os.path.getsize(path)
+    except OSError:
+        return path, None
+
+
+# --- the rest --------------------------------------------------------------------------------------------------------
+
+
+def _unreadable(listing: Listing) -> Iterator[FileCheck]:
+    for sentence in listing.unreadable:
+        path, _, reason = sentence.partition(": ")
+        failure = SourceError(sentence)
+        yield FileCheck(os.path.basename(path), OTHER, NOT_READ, None, None, "", "", reason=reason, failure=failure)
+
+
+def _other_files(listing: Listing, checked: set[str]) -> Iterator[FileCheck]:
+    """What Kafka makes anew from the log (indexes), or is about to delete."""
+    if listing.directory is None or listing.beside is not None or is_remote(listing.directory):
+        return
+    with os.scandir(listing.directory) as entries:
+        names = sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+    for name in names:
+        if name in checked:
+            continue
+        size = _size_beside(listing, name)[1]
+        yield FileCheck(name, OTHER, NOT_CHECKED, None, size, "", "", reason=_why_not(name))
+
+
+def _why_not(name: str) -> str:
+    if name.endswith((".index", ".timeindex", ".txnindex", ".snapshot")):
+        return "Kafka makes it anew from the log"
+    if name.endswith((".part", ".deleted")):
+        return "Kafka does not use it any more, or not yet"
+    return "not a file of the metadata log that kshell knows"
+
+
+def compared_by_replay(check: FileCheck, file: SnapshotFile, differing: list[str], kafkas: list[str]) -> FileCheck:
+    """A snapshot's check, once the log before it was replayed.
+
+    Args:
+        check: of the snapshot, which is whole.
+        file: the snapshot.
+        differing: what is not the same, one sentence each.
+        kafkas: as ``differing``, of what Kafka itself does wrong.
+    """
+    checked = f"{check.checked}; its values against a replay of the log before it"
+    name = snapshot_id(file)
+    if differing:
+        reason = f"{name} and the log before it disagree: {'; '.join([*differing, *kafkas])}"
+        witness = "the snapshot and the log disagree: either of them may be wrong"
+        return check._replace(verdict=DAMAGED, certainty=UNCONFIRMED, checked=checked, witness=witness, reason=reason)
+    if kafkas:
+        reason = f"Kafka's own slip: {'; '.join(kafkas)}"
+        return check._replace(verdict=SLIP, checked=checked, reason=reason)
+    return check._replace(certainty=CONFIRMED, checked=checked, witness="a replay of the log gives the same values")
