@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
-from kshell.errors import CommandError, SourceError, UsageError
-from kshell.sources.directory.files import is_inside
+from kshell.engine.staging import demand_empty, demand_outside, new_directory
+from kshell.errors import SourceError, UsageError
 from kshell.tables.declaration import Table, image_for, load_for, tables, told_rows
 
 if TYPE_CHECKING:
@@ -30,10 +28,12 @@ def run(session: Session, args: Any) -> Result:
     if not args.directory:
         raise UsageError("export: the directory has no name", hint="export --format csv DIRECTORY")
     target = os.path.realpath(os.path.expanduser(args.directory))
-    _check(session, args, target)
+    demand_outside(session, args.directory, target)
+    if not args.force:
+        demand_empty(args.directory, target, "--force writes into it, over files of the same names")
     chosen = _chosen(args.table)
     load_for(session, chosen)
-    with _staging(args.directory, target) as place, WRITERS[args.format](place) as writer:
+    with new_directory(args.directory, target) as place, WRITERS[args.format](place) as writer:
         rows = list(_written(session, writer, chosen))
     return Rows(_COLUMNS, rows)
 
@@ -60,58 +60,6 @@ def _chosen(names: list[str] | None) -> list[Table]:
         if name not in every:
             raise UsageError(f"export: there is no table {name}", hint=f"tables: {', '.join(every)}")
     return [table for table in every.values() if not names or table.name in names]
-
-
-def _check(session: Session, args: Any, target: str) -> None:
-    if any(is_inside(target, place) for place in session.protected):
-        raise CommandError(
-            f"{args.directory}: is in the source's own directory, where kshell writes nothing",
-            hint="choose another directory",
-        )
-    try:
-        if not args.force and os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
-            raise CommandError(
-                f"{args.directory}: is there, and not an empty directory",
-                hint="--force writes into it, over files of the same names",
-            )
-    except OSError as error:
-        raise _failed(args.directory, error) from None
-
-
-@contextmanager
-def _staging(said: str, target: str) -> Iterator[str]:
-    """A new directory beside the target, whose files go there at the end; it is gone if anything fails."""
-    parent, name = os.path.split(target)
-    place = os.path.join(parent, f".{name}.{os.getpid()}.part")
-    try:
-        os.makedirs(parent, exist_ok=True)
-        os.mkdir(place)
-    except (FileExistsError, NotADirectoryError):
-        raise CommandError(f"{said}: something on the way there is a file, not a directory") from None
-    except OSError as error:
-        raise _failed(said, error) from None
-    try:
-        yield place
-        _publish(place, target)
-    except OSError as error:
-        raise _failed(said, error) from None
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def _publish(place: str, target: str) -> None:
-    """The whole directory at once where the target is not there or empty, else file by file, each at once."""
-    with suppress(OSError):
-        os.rmdir(target)
-    if not os.path.lexists(target):
-        os.rename(place, target)
-        return
-    for name in sorted(os.listdir(place)):
-        os.replace(os.path.join(place, name), os.path.join(target, name))
-
-
-def _failed(said: str, error: OSError) -> CommandError:
-    return CommandError(f"{said}: {error.strerror or error}")
 
 
 def complete_table(session: Session, typed: str) -> Iterable[str]:

@@ -1,0 +1,120 @@
+"""``save``: the metadata of any source as a directory that Kafka's own tools read."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.local_files import complete_file
+from kshell.engine.result import Report, Result, Section
+from kshell.engine.staging import demand_empty, demand_outside, new_directory
+from kshell.errors import CommandError, DataError, UsageError
+from kshell.sources.directory.files import BOOTSTRAP, METADATA_DIRECTORY, Listing
+from kshell.sources.directory.sidecar_files import bootstrap_file, meta_properties, quorum_state
+from kshell.sources.directory.source import DirectorySource
+from kshell.sources.directory.writer import MetadataWriter, copy_of
+from kshell.sources.source import Loaded
+from kshell.tree.hash import image_hash
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+_HINT = "choose a new directory, or empty that one"
+
+
+def run(session: Session, args: Any) -> Result:
+    """Write what the source holds, up to the moment that is shown.
+
+    Returns:
+        The directory, the last record in it, its hash, and how many files and bytes it has.
+
+    Raises:
+        CommandError: the directory is not empty, or cannot be written; brokers are asked, which have no log.
+        SourceError: the source cannot be read.
+        DataError: what is there cannot be saved.
+    """
+    if not session.source.has_log:
+        raise CommandError(
+            "save: brokers do not give their copy of the metadata log",
+            hint="connect to the controllers: --bootstrap-controllers host:port",
+        )
+    if not args.directory:
+        raise UsageError("save: the directory has no name", hint="save DIRECTORY")
+    target = os.path.realpath(os.path.expanduser(args.directory))
+    demand_outside(session, args.directory, target)
+    demand_empty(args.directory, target, _HINT)
+    with new_directory(args.directory, target) as place:
+        writer = MetadataWriter(place)
+        listing = session.source.listing(full_log=True)
+        session.remarks += writer.snapshots(listing, session.until, session.progress)
+        damage = writer.log(listing, session.until, session.progress)
+        session.remarks += [f"{error.message}: saved up to there" for error in damage]
+        if not writer.files:
+            raise CommandError("save: the source has no record up to that moment")
+        _write_sidecars(session, writer, listing)
+        saved = _read_back(place)
+        facts = _facts(session, saved)
+        writer.manifest(facts)
+    sizes = {"files": len(writer.files), "bytes": sum(file.size for file in writer.files)}
+    return Report([Section("", "", {"directory": target, **facts, **sizes})])
+
+
+def _write_sidecars(session: Session, writer: MetadataWriter, listing: Listing) -> None:
+    writer.finish()
+    properties = meta_properties(listing) or {"version": "1", "cluster.id": _cluster_id(session) or "unknown"}
+    writer.properties(properties)
+    bootstrap = bootstrap_file(listing)
+    if bootstrap is not None and not session.source.is_sample:
+        writer.write(BOOTSTRAP, copy_of(bootstrap))
+
+
+def _cluster_id(session: Session) -> str | None:
+    listing = session.source.listing()
+    if session.source.nodes is not None:
+        return session.source.nodes.cluster_id
+    return meta_properties(listing).get("cluster.id") or quorum_state(listing).get("clusterId") or None
+
+
+def _read_back(place: str) -> Loaded:
+    """What was written, read as any other directory. Raises DataError where it cannot be."""
+    loaded = DirectorySource(os.path.join(place, METADATA_DIRECTORY)).load()
+    if loaded.damage:
+        raise loaded.damage[0]
+    return loaded
+
+
+def _facts(session: Session, saved: Loaded) -> dict[str, Any]:
+    last = saved.image.provenance
+    if session.is_loaded and session.image.provenance.offset == last.offset:
+        expected = image_hash(session.image)
+        if image_hash(saved.image) != expected:
+            raise DataError("save: what was written does not read as the source does: it was not kept")
+    return {
+        "source": session.source.name or session.source.path,
+        "clusterId": _cluster_id(session),
+        "offset": last.offset,
+        "epoch": last.epoch,
+        "hash": image_hash(saved.image),
+    }
+
+
+COMMAND = Command(
+    name="save",
+    task=Task.LOG,
+    summary="the metadata as a directory that Kafka's tools read, from a live cluster, too",
+    run=run,
+    args=(Arg("directory", "where it goes; made when it does not exist", complete=complete_file),),
+    examples=(
+        Example("save backup", "snapshots and log, up to the newest record"),
+        Example("save before --as-of 100", "up to the record at an offset"),
+    ),
+    description=(
+        "Writes __cluster_metadata-0 with every complete snapshot and the log, batch for batch as Kafka has them,"
+        " meta.properties, and manifest.json with the size and SHA-256 of each file and the hash of the image (see"
+        " hash). From controllers (-q) it writes what is committed and the leader still has. kshell, kafka-dump-log.sh"
+        " and kafka-metadata-shell.sh read it; `recover` makes a directory that a controller starts from. The files"
+        " hold secrets (SCRAM credentials) and are readable by their owner only. The directory appears when all of it"
+        " is written and was read again; one that is not empty is refused."
+    ),
+)

@@ -1,0 +1,81 @@
+"""A new directory that is seen when it is complete, and not before: it is made beside its place, and moved there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from kshell.errors import CommandError
+from kshell.sources.directory.files import is_inside
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+_MODE = 0o700
+"""Metadata holds names, ACLs and hashes of passwords: others have no business with it."""
+
+
+@contextmanager
+def new_directory(typed: str, target: str) -> Iterator[str]:
+    """A directory beside the target, whose files go there at the end; it is gone if anything fails.
+
+    Args:
+        typed: the target as the user typed it, for errors.
+        target: an absolute path; its parents are made.
+
+    Raises:
+        CommandError: the operating system refuses; nothing is left behind.
+    """
+    parent, name = os.path.split(target)
+    place = os.path.join(parent, f".{name}.{os.getpid()}.part")
+    try:
+        os.makedirs(parent, exist_ok=True)
+        os.mkdir(place, _MODE)
+    except (FileExistsError, NotADirectoryError):
+        raise CommandError(f"{typed}: something on the way there is a file, not a directory") from None
+    except OSError as error:
+        raise not_written(typed, error) from None
+    try:
+        yield place
+        _publish(place, target)
+    except OSError as error:
+        raise not_written(typed, error) from None
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _publish(place: str, target: str) -> None:
+    """The whole directory at once where the target does not exist or is empty, else file by file."""
+    with suppress(OSError):
+        os.rmdir(target)
+    if not os.path.lexists(target):
+        os.rename(place, target)
+        return
+    for name in sorted(os.listdir(place)):
+        os.replace(os.path.join(place, name), os.path.join(target, name))
+
+
+def not_written(typed: str, error: OSError) -> CommandError:
+    """The error for what the operating system refuses."""
+    return CommandError(f"{typed}: {error.strerror or error}")
+
+
+def demand_outside(session: Session, typed: str, target: str) -> None:
+    """Raise CommandError for a place in the source's own directory."""
+    if any(is_inside(target, place) for place in session.protected):
+        raise CommandError(
+            f"{typed}: is in the source's own directory, where kshell writes nothing",
+            hint="choose another directory",
+        )
+
+
+def demand_empty(typed: str, target: str, hint: str) -> None:
+    """Raise CommandError for a place where something is, an empty directory excepted."""
+    try:
+        if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
+            raise CommandError(f"{typed}: exists, and is not an empty directory", hint=hint)
+    except OSError as error:
+        raise not_written(typed, error) from None
