@@ -1,0 +1,276 @@
+"""``recover``: from the copies that are left of a metadata log to a quorum that works again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
+from kshell.engine.local_files import complete_file
+from kshell.engine.result import Report, Result, Row, Rows, Section, typed
+from kshell.engine.staging import demand_empty, new_directory
+from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
+from kshell.history.records import row_of
+from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
+from kshell.metadata.metadata_version import FEATURE, version_name
+from kshell.sources.copies.agreement import OTHER_CLUSTER, CopyVerdict, reason
+from kshell.sources.copies.recovery import Survivors, Voter, parse_voter, survey, write
+from kshell.sources.directory.describe import voters
+from kshell.sources.directory.files import is_inside
+from kshell.sources.directory.records import log_records
+from kshell.sources.directory.source import DirectorySource, without_collector
+from kshell.sources.source import Loaded
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+_COPIES = typed(
+    "copy:string state:string nodeId:int32 endOffset:int64 lastEpoch:int32 snapshot:string reason:string",
+    wide="damage:json clusterId:string",
+)
+_RECORDS = typed("copy:string offset:int64 epoch:int32 type:string data:json", wide="timestampMs:int64 version:int16")
+_MOST = 1000
+"""Records that are named one by one."""
+_LISTENER = "CONTROLLER"
+
+
+def run(session: Session, args: Any) -> Result:
+    """Plan a recovery, or, with ``--to``, write the directory that it starts from.
+
+    Returns:
+        The copies; which one to keep and why; which of its records no copy proves to be committed; which records of
+        other copies it lacks; the voters; and the steps for this release of Kafka. Exit code 4 where the copy to keep
+        is damaged.
+
+    Raises:
+        UsageError: ``--to`` without ``--voters``, or the reverse.
+        CommandError: the new directory is not empty, or is in a copy.
+        SourceError: a copy cannot be read.
+        DataError: no copy has a record.
+    """
+    if (args.to is None) != (args.voters is None):
+        raise UsageError(
+            "recover: --to and --voters belong together",
+            hint="recover DIR … --to NEWDIR --voters 3000@controller-1:9093",
+        )
+    chosen = None if args.voters is None else _voters(args.voters)
+    with without_collector():
+        survivors = survey(args.directory, session.progress)
+    loaded = DirectorySource(survivors.kept.path).load(progress=session.progress)
+    plan = _Plan(session, survivors, loaded, chosen)
+    written = None if args.to is None or chosen is None else _written(args, plan, chosen[0])
+    session.remarks += [note for copy in survivors.copies for note in copy.notes]
+    sections = [*plan.sections(), *([] if written is None else [Section("written", "Written", written)])]
+    sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(plan.steps(args.to), 1)}))
+    return Report(sections, exit_code=EXIT_DATA if survivors.kept.damage else EXIT_OK)
+
+
+def _voters(text: str) -> list[Voter]:
+    chosen = [parse_voter(part.strip()) for part in text.split(",") if part.strip()]
+    if not chosen:
+        raise UsageError("recover: --voters names no voter", hint="--voters 3000@controller-1:9093")
+    if len({voter.id for voter in chosen}) < len(chosen):
+        raise UsageError("recover: --voters names a node twice")
+    return chosen
+
+
+def _written(args: Any, plan: _Plan, voter: Voter) -> dict[str, Any]:
+    survivors = plan.survivors
+    target = os.path.realpath(os.path.expanduser(args.to))
+    if any(is_inside(target, os.path.dirname(copy.source.path) or ".") for copy in survivors.copies):
+        raise CommandError(f"{args.to}: is in a copy, where kshell writes nothing", hint="choose another directory")
+    demand_empty(args.to, target, "choose a new directory: nothing is ever written over")
+    with new_directory(args.to, target) as place:
+        recovery = write(place, survivors, voter, plan.kraft_version, plan.listener, plan.session.progress)
+    plan.session.remarks += recovery.notes
+    return {
+        "directory": target,
+        "nodeId": voter.id,
+        "directoryId": str(voter.directory_id),
+        "clusterId": survivors.kept.cluster_id,
+        "endOffset": recovery.end,
+    }
+
+
+class _Quorum(NamedTuple):
+    """What the voters were, and how this release lets them change."""
+
+    kraft_version: int
+    voters: list[dict[str, Any]]
+
+
+class _Plan:
+    """A plan: what there is, what to keep, what would be lost, and what to do."""
+
+    def __init__(self, session: Session, survivors: Survivors, loaded: Loaded, chosen: list[Voter] | None) -> None:
+        self.session = session
+        self.survivors = survivors
+        self._loaded = loaded
+        self._chosen = chosen
+        entry = loaded.image[QUORUM].get(KRAFT_VERSION)
+        self.kraft_version = int(entry.value) if entry else 0
+        level = loaded.image["features"].get(FEATURE)
+        self._release = version_name(level.value).partition("-")[0] if level else "unknown"
+
+    @property
+    def listener(self) -> str:
+        """The name of the controllers' listener, as the voters say it."""
+        names = [point["name"] for voter in voters(self._loaded) for point in voter.get("endpoints", ())]
+        return names[0] if names else _LISTENER
+
+    def sections(self) -> list[Section]:
+        """All but what was written and the steps."""
+        kept, found = self.survivors.kept, self.survivors.found
+        rows = [self._copy(verdict) for verdict in self.survivors.verdicts]
+        end = kept.end or 0
+        uncertain = list(islice(self._records(kept.path, found.committed, end), _MOST))
+        lacking = list(islice(self._lacking(), _MOST))
+        return [
+            Section("copies", "Copies", Rows(_COPIES, rows)),
+            Section("keep", "Keep", self._keep()),
+            Section(
+                "uncertain",
+                f"Records that may not be committed: {max(end - found.committed, 0)}",
+                Rows(_RECORDS, uncertain),
+            ),
+            Section(
+                "lost", f"Records of other copies that it lacks: {len(lacking) or 'none'}", Rows(_RECORDS, lacking)
+            ),
+            Section("voters", "Voters", {"kraftVersion": self.kraft_version, "voters": voters(self._loaded)}),
+        ]
+
+    def _copy(self, verdict: CopyVerdict) -> Row:
+        copy, newest = verdict.copy, verdict.copy.newest
+        return {
+            "copy": copy.path,
+            "state": verdict.state,
+            "nodeId": copy.node_id,
+            "endOffset": copy.end,
+            "lastEpoch": copy.last_epoch if copy.end is not None else None,
+            "snapshot": f"{newest.end_offset}-{newest.epoch}" if newest else None,
+            "reason": reason(verdict, self.survivors.kept),
+            "damage": [error.message for error in copy.damage],
+            "clusterId": copy.cluster_id,
+        }
+
+    def _keep(self) -> dict[str, Any]:
+        kept, found = self.survivors.kept, self.survivors.found
+        why = "its last record has the highest epoch, and of those copies it is the longest: it would win an election"
+        if len(self.survivors.copies) == 1:
+            why = "it is the only copy given; brokers have one, too, and so may old backups"
+        last = self._loaded.image.provenance
+        return {
+            "copy": kept.path,
+            "why": why,
+            "clusterId": kept.cluster_id,
+            "metadataVersion": self._release,
+            "endOffset": kept.end,
+            "lastOffset": last.offset,
+            "epoch": kept.last_epoch,
+            "committedBelow": found.committed or None,
+            "openTransaction": self._loaded.open_transaction,
+        }
+
+    def _records(self, path: str, start: int, end: int | None = None) -> Iterator[Row]:
+        if end is not None and start >= end:
+            return
+        for record in log_records(DirectorySource(path), start=start, until=None if end is None else end - 1):
+            yield {"copy": path, **row_of(self.session, record)}
+
+    def _lacking(self) -> Iterator[Row]:
+        """What other copies have and the kept one does not: an election had replaced it, or their logs are at odds."""
+        for verdict in self.survivors.verdicts:
+            if verdict.parted is not None and verdict.state != OTHER_CLUSTER:
+                yield from self._records(verdict.copy.path, verdict.parted.offset)
+
+    def steps(self, to: str | None) -> list[str]:
+        """What to do, in order, for this release."""
+        kept = self.survivors.kept
+        first = self._chosen[0] if self._chosen else None
+        voter = first.endpoint if first else "ID@HOST:PORT"
+        host = voter.partition("@")[2]
+        node = str(first.id) if first else "ID"
+        place = to or "NEWDIR"
+        stop = "Stop every controller. Keep all copies of their directories: nothing here changes them."
+        make = (
+            f"Make the directory for one controller: `kshell recover {' '.join(copy.path for copy in self.survivors.copies)}"
+            f" --to NEWDIR --voters {voter}`"
+        )
+        move = (
+            f"Move the metadata directory of controller {node} (metadata.log.dir, else the first of log.dirs) away, put"
+            f" {place} in its place, and give it to the user of the server: `chown -R kafka: DIRECTORY`"
+        )
+        if self.kraft_version > 0:
+            return [
+                stop,
+                *([] if to else [make]),
+                move,
+                *self._dynamic_steps(node, host, kept.cluster_id or "CLUSTER_ID"),
+            ]
+        return [
+            stop,
+            *([] if to else [make]),
+            move,
+            *self._static_steps(node, voter, host, kept.cluster_id or "CLUSTER_ID"),
+        ]
+
+    def _dynamic_steps(self, node: str, host: str, cluster_id: str) -> list[str]:
+        status = f"`kafka-metadata-quorum.sh --bootstrap-controller {host} describe --status`"
+        return [
+            f"In server.properties of controller {node}: node.id={node}, controller.quorum.bootstrap.servers={host},"
+            " and no controller.quorum.voters. Start it: it elects itself.",
+            f"See that it leads: {status}",
+            f"In server.properties of every broker: controller.quorum.bootstrap.servers={host}. Restart the brokers.",
+            "For each further controller, one after another: empty its directory, run `kafka-storage.sh format"
+            f" --cluster-id {cluster_id} --no-initial-controllers --config server.properties`, start it, wait until it"
+            f" has caught up ({status}), then `kafka-metadata-quorum.sh --command-config server.properties"
+            f" --bootstrap-controller {host} add-controller`",
+            "Then list all controllers in controller.quorum.bootstrap.servers again, on every node.",
+        ]
+
+    def _static_steps(self, node: str, voter: str, host: str, cluster_id: str) -> list[str]:
+        return [
+            f"In server.properties of controller {node} and of every broker: controller.quorum.voters={voter}. Start the"
+            " controller, then restart the brokers.",
+            f"See that it leads: `kafka-metadata-quorum.sh --bootstrap-controller {host} describe --status` (before 3.7:"
+            " --bootstrap-server of a broker)",
+            "Back to three, one controller at a time, never two new ones at once: they could elect each other with empty"
+            " logs. Stop the controllers, remove the file quorum-state in __cluster_metadata-0 of each, format the new"
+            f" one (`kafka-storage.sh format --cluster-id {cluster_id} --config server.properties`), write"
+            " controller.quorum.voters with the new one on every node, start all, and wait until it has caught up.",
+        ]
+
+
+COMMAND = Command(
+    name="recover",
+    task=Task.PROBLEMS,
+    summary="a plan for controllers that lost their majority, and the directory to start again from",
+    run=run,
+    args=(
+        Arg(
+            "directory",
+            "what is left: metadata directories of controllers and brokers",
+            arity="+",
+            complete=complete_file,
+        ),
+    ),
+    flags=(
+        Flag(("--to",), "write the new directory there", metavar="NEWDIR"),
+        Flag(("--voters",), "the controller that starts from it: ID@HOST:PORT[:DIRECTORY_ID]", metavar="VOTERS"),
+    ),
+    examples=(
+        Example("recover node-1 node-2", "which copy to keep, what may be lost, and what to do"),
+        Example("recover node-1 node-2 --to new --voters 3000@localhost:9093", "the directory for controller 3000"),
+    ),
+    description=(
+        "For a quorum that cannot elect a leader any more, because most of its controllers lost their disks. Reads every"
+        " copy that is left (brokers have one, too), keeps the one that would win an election, and says what it lacks and"
+        " which of its records no copy proves to be committed. With --to it writes a new directory from that copy; the"
+        " copies stay unchanged. With kraft.version 1 the voters are written into the log (KIP-853); with kraft.version 0"
+        " they are in server.properties, and the steps say how. Only one controller starts from the directory, the first"
+        " that --voters names: the others are formatted and join it. docs/recovery.md has the recipes."
+    ),
+    needs_source=False,
+)

@@ -1,0 +1,197 @@
+"""From the copies that are left of a metadata log to a new quorum of one: which copy, what it lacks, and its directory.
+
+A new quorum starts from one copy. Kafka's raft layer finds the voters in the last VotersRecord of the log, committed or
+not (KIP-853); so such a record behind the copy's end makes its node the only voter, and the first leader then commits
+all of it. With kraft.version 0 the voters are only in the servers' properties and in ``quorum-state``.
+
+Source: ``KafkaRaftClient``, ``QuorumState``, ``FileQuorumStateStore``, ``KRaftControlRecordStateMachine``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid as uuids
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kshell.client.address import Address, addresses
+from kshell.errors import DataError, UsageError
+from kshell.protocol.batches import write_batch
+from kshell.protocol.control import CONTROL_TYPES, KRAFT_VOTERS, control_key
+from kshell.protocol.encoder import encode
+from kshell.protocol.primitives import ZERO_UUID, Uuid
+from kshell.sources.copies.agreement import Agreement, CopyVerdict, agreement
+from kshell.sources.copies.logs import Copy, read_together
+from kshell.sources.directory.files import BOOTSTRAP, METADATA_DIRECTORY
+from kshell.sources.directory.log import Progress
+from kshell.sources.directory.sidecar_files import STATE, bootstrap_file
+from kshell.sources.directory.writer import MetadataWriter, copy_of
+
+_VOTERS = next(kind for kind in CONTROL_TYPES.values() if kind.schema is KRAFT_VOTERS)
+_HINT = "--voters 3000@controller-1:9093, with the id and the address of the controller that is to start"
+
+
+class Voter(NamedTuple):
+    """A controller of the new quorum: its node id, where it listens, and the id of its metadata directory."""
+
+    id: int
+    address: Address
+    directory_id: Uuid
+
+    @property
+    def endpoint(self) -> str:
+        """``ID@HOST:PORT``, as ``controller.quorum.voters`` has it."""
+        host, port = self.address
+        return f"{self.id}@[{host}]:{port}" if ":" in host else f"{self.id}@{host}:{port}"
+
+
+def parse_voter(text: str) -> Voter:
+    """Read ``ID@HOST:PORT`` or ``ID@HOST:PORT:DIRECTORY_ID``; a new directory id is made where none is given.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    node, mark, rest = text.partition("@")
+    directory_id = new_directory_id()
+    head, colon, last = rest.rpartition(":")
+    if colon and not last.isdigit() and ":" in head:
+        try:
+            rest, directory_id = head, Uuid.parse(last)
+        except ValueError:
+            raise UsageError(f"{text}: {last} is not the id of a directory", hint=_HINT) from None
+    if not mark or not (node.isascii() and node.isdigit() and len(node) < 10):
+        raise UsageError(f"{text}: the id of a node is missing before the @", hint=_HINT)
+    (address, *more) = addresses(rest)
+    if more:
+        raise UsageError(f"{text}: more than one address", hint=_HINT)
+    return Voter(int(node), address, directory_id)
+
+
+def new_directory_id() -> Uuid:
+    """A random id as Kafka makes them: never a reserved one, and its text does not begin with a dash."""
+    while True:
+        directory_id = Uuid(uuids.uuid4().bytes)
+        if not str(directory_id).startswith("-") and int.from_bytes(directory_id, "big") > 100:
+            return directory_id
+
+
+class Survivors(NamedTuple):
+    """The copies that are left, and how they relate; ``kept`` is the one that a new quorum is to start from."""
+
+    copies: list[Copy]
+    found: Agreement
+
+    @property
+    def kept(self) -> Copy:
+        """The copy whose last record has the highest epoch, and of those the longest: it would win an election."""
+        return self.found.reference
+
+    @property
+    def verdicts(self) -> list[CopyVerdict]:
+        """How each copy relates to the kept one, in the order in which they were given."""
+        return self.found.standings
+
+    @property
+    def highest_epoch(self) -> int:
+        """The highest epoch that any copy or any node's ``quorum-state`` knows."""
+        epochs = [epoch for copy in self.copies for epoch in (copy.last_epoch, copy.stated_epoch) if epoch is not None]
+        return max(epochs, default=0)
+
+
+def survey(paths: Sequence[str], progress: Progress | None) -> Survivors:
+    """Read the copies side by side.
+
+    Raises:
+        SourceError: one of them cannot be read.
+        DataError: none has a record.
+    """
+    copies = [Copy(os.path.expanduser(path)) for path in paths]
+    survivors = Survivors(copies, agreement(copies, read_together(copies, progress)))
+    if not survivors.kept.end:
+        raise DataError("recover: none of the copies has a record", hint="give other copies: brokers have one, too")
+    return survivors
+
+
+class Recovery(NamedTuple):
+    """What was written: the offset behind the last record, and what a user should know of the copy."""
+
+    end: int
+    notes: list[str]
+
+
+def write(
+    place: str, survivors: Survivors, voter: Voter, kraft_version: int, listener: str, progress: Progress | None
+) -> Recovery:
+    """Write the log directory from which the voter starts as a quorum of one.
+
+    Args:
+        place: an empty directory.
+        survivors: the copies; the kept one is written.
+        voter: the node that starts from the directory.
+        kraft_version: 0 for voters in the properties, else for voters in the log.
+        listener: the name of the controllers' listener.
+        progress: hears of the bytes that were read.
+
+    Raises:
+        DataError: the kept copy is damaged before its newest snapshot, so that nothing can start from it.
+        OSError: what the operating system refuses.
+    """
+    kept = survivors.kept
+    listing = kept.source.listing()
+    writer = MetadataWriter(place)
+    notes = writer.snapshots(listing, None, progress)
+    damage = writer.log(listing, None, progress)
+    if not writer.end:
+        raise damage[0] if damage else DataError(f"{kept.path}: has no record that can be written")
+    notes += [f"{error.message}: written up to there" for error in damage]
+    if kraft_version > 0:
+        writer.append(_voters_batch(writer, voter, listener), writer.last_epoch, 1)
+    writer.finish()
+    writer.write(f"{METADATA_DIRECTORY}/{STATE}", [_state(survivors, voter, kraft_version)])
+    writer.properties(
+        {
+            "version": "1",
+            "cluster.id": kept.cluster_id or "",
+            "node.id": str(voter.id),
+            "directory.id": str(voter.directory_id),
+        }
+    )
+    bootstrap = bootstrap_file(listing)
+    if bootstrap is not None:
+        writer.write(BOOTSTRAP, copy_of(bootstrap))
+    return Recovery(writer.end, notes)
+
+
+def _voters_batch(writer: MetadataWriter, voter: Voter, listener: str) -> bytes:
+    host, port = voter.address
+    endpoint = {"name": listener, "host": host, "port": port}
+    message = {
+        "version": 0,
+        "voters": [
+            {
+                "voterId": voter.id,
+                "voterDirectoryId": voter.directory_id,
+                "endpoints": [endpoint],
+                "kRaftVersionFeature": {"minSupportedVersion": 0, "maxSupportedVersion": 1},
+            }
+        ],
+    }
+    record = (control_key(_VOTERS.number), encode(KRAFT_VOTERS, 0, message))
+    now = int(time.time() * 1000)
+    return write_batch([record], base_offset=writer.end, epoch=writer.last_epoch, timestamp=now, control=True)
+
+
+def _state(survivors: Survivors, voter: Voter, kraft_version: int) -> bytes:
+    """``quorum-state`` in which nobody leads and nothing was voted for, in the highest epoch that anybody knows.
+
+    An election that no record tells of may have raised the epoch of other nodes: they would refuse a lower one.
+    """
+    state: dict[str, object] = {"leaderId": -1, "leaderEpoch": survivors.highest_epoch, "votedId": -1}
+    if kraft_version > 0:
+        state |= {"votedDirectoryId": str(ZERO_UUID), "data_version": 1}
+    else:
+        state |= {"appliedOffset": 0, "currentVoters": [{"voterId": voter.id}], "data_version": 0}
+        state = {"clusterId": "", **state}
+    return json.dumps(state, separators=(",", ":")).encode()
