@@ -86,7 +86,7 @@ def _written(args: Any, plan: _Plan, voter: Voter) -> dict[str, Any]:
         recovery = write(place, survivors, voter, plan.kraft_version, plan.listener, plan.session.progress)
     plan.session.remarks += recovery.notes
     return {
-        "directory": target,
+        "directory": args.to,
         "nodeId": voter.id,
         "directoryId": str(voter.directory_id),
         "clusterId": survivors.kept.cluster_id,
@@ -193,11 +193,9 @@ class _Plan:
         host = voter.partition("@")[2]
         node = str(first.id) if first else "ID"
         place = to or "NEWDIR"
+        copies = " ".join(copy.path for copy in self.survivors.copies)
         stop = "Stop every controller. Keep all copies of their directories: nothing here changes them."
-        make = (
-            f"Make the directory for one controller: `kshell recover {' '.join(copy.path for copy in self.survivors.copies)}"
-            f" --to NEWDIR --voters {voter}`"
-        )
+        make = f"Make the directory for one controller: `kshell recover {copies} --to NEWDIR --voters {voter}`"
         move = (
             f"Move the metadata directory of controller {node} (metadata.log.dir, else the first of log.dirs) away, put"
             f" {place} in its place, and give it to the user of the server: `chown -R kafka: DIRECTORY`"
@@ -232,14 +230,14 @@ class _Plan:
 
     def _static_steps(self, node: str, voter: str, host: str, cluster_id: str) -> list[str]:
         return [
-            f"In server.properties of controller {node} and of every broker: controller.quorum.voters={voter}. Start the"
-            " controller, then restart the brokers.",
-            f"See that it leads: `kafka-metadata-quorum.sh --bootstrap-controller {host} describe --status` (before 3.7:"
-            " --bootstrap-server of a broker)",
-            "Back to three, one controller at a time, never two new ones at once: they could elect each other with empty"
-            " logs. Stop the controllers, remove the file quorum-state in __cluster_metadata-0 of each, format the new"
-            f" one (`kafka-storage.sh format --cluster-id {cluster_id} --config server.properties`), write"
-            " controller.quorum.voters with the new one on every node, start all, and wait until it has caught up.",
+            f"In server.properties of controller {node} and of every broker: controller.quorum.voters={voter}. Start"
+            " the controller, then restart the brokers.",
+            f"See that it leads: `kafka-metadata-quorum.sh --bootstrap-controller {host} describe --status` (before"
+            " 3.7: --bootstrap-server of a broker)",
+            "Back to three, one controller at a time, never two new ones at once: they could elect each other with"
+            " empty logs. Stop the controllers, remove the file quorum-state in __cluster_metadata-0 of each, format"
+            f" the new one (`kafka-storage.sh format --cluster-id {cluster_id} --config server.properties`), write"
+            " controller.quorum.voters with the new one on every node, start all, wait until it has caught up.",
         ]
 
 
@@ -262,15 +260,19 @@ COMMAND = Command(
     ),
     examples=(
         Example("recover node-1 node-2", "which copy to keep, what may be lost, and what to do"),
-        Example("recover node-1 node-2 --to new --voters 3000@localhost:9093", "the directory for controller 3000"),
+        Example(
+            "recover node-1 node-2 --to new --voters 3000@localhost:9093:pN3mHcFZSNKvbLXk1qjEVw",
+            "the directory for controller 3000, with an id of its own",
+        ),
     ),
     description=(
-        "For a quorum that cannot elect a leader any more, because most of its controllers lost their disks. Reads every"
-        " copy that is left (brokers have one, too), keeps the one that would win an election, and says what it lacks and"
-        " which of its records no copy proves to be committed. With --to it writes a new directory from that copy; the"
-        " copies stay unchanged. With kraft.version 1 the voters are written into the log (KIP-853); with kraft.version 0"
-        " they are in server.properties, and the steps say how. Only one controller starts from the directory, the first"
-        " that --voters names: the others are formatted and join it. docs/recovery.md has the recipes."
+        "For a quorum that cannot elect a leader any more, because most of its controllers lost their disks. Reads"
+        " every copy that is left (brokers have one, too), keeps the one that would win an election, and says what it"
+        " lacks and which of its records no copy proves to be committed. With --to it writes a new directory from that"
+        " copy; the copies stay unchanged. With kraft.version 1 the voters are written into the log (KIP-853); with"
+        " kraft.version 0 they are in server.properties, and the steps say how. Only one controller starts from the"
+        " directory, the first that --voters names: the others are formatted and join it. docs/recovery.md has the"
+        " recipes."
     ),
     needs_source=False,
 )

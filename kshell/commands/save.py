@@ -57,7 +57,7 @@ def run(session: Session, args: Any) -> Result:
         facts = _facts(session, saved)
         writer.manifest(facts)
     sizes = {"files": len(writer.files), "bytes": sum(file.size for file in writer.files)}
-    return Report([Section("", "", {"directory": target, **facts, **sizes})])
+    return Report([Section("", "", {"directory": args.directory, **facts, **sizes})])
 
 
 def _write_sidecars(session: Session, writer: MetadataWriter, listing: Listing) -> None:

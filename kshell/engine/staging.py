@@ -40,11 +40,18 @@ def new_directory(typed: str, target: str) -> Iterator[str]:
         raise not_written(typed, error) from None
     try:
         yield place
+        _close_to_others(place)
         _publish(place, target)
     except OSError as error:
         raise not_written(typed, error) from None
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _close_to_others(place: str) -> None:
+    for folder, _, names in os.walk(place):
+        for name in names:
+            os.chmod(os.path.join(folder, name), 0o600)
 
 
 def _publish(place: str, target: str) -> None:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kshell.engine.result import Row
+from kshell.errors import CommandError
 from kshell.extras import require
 from kshell.json_text import to_json
 from kshell.separated_values import csv_line
@@ -95,6 +97,7 @@ class Sqlite(Writer):
         import sqlite3
 
         self._name = f"{DATABASE}.sqlite"
+        self._error = sqlite3.OperationalError
         self._connection = sqlite3.connect(self._file(self._name))
 
     def write(self, table: Table, rows: Iterable[Row]) -> str:
@@ -102,7 +105,7 @@ class Sqlite(Writer):
         columns = ", ".join(f'"{field.name}" {kind}' for field, kind in zip(table.fields, kinds, strict=True))
         marks = ", ".join("?" * len(kinds))
         values = (tuple(_sqlite(row.get(field.name)) for field in table.fields) for row in rows)
-        with self._connection as transaction:
+        with _refused(self._name, self._error), self._connection as transaction:
             transaction.execute(f'CREATE TABLE "{table.name}" ({columns})')
             transaction.executemany(f'INSERT INTO "{table.name}" VALUES ({marks})', values)
         return self._name
@@ -118,18 +121,33 @@ class DuckDb(Writer):
         super().__init__(place)
         duckdb, self._arrow = require("export --format duckdb", "sql", "duckdb", "pyarrow")
         self._name = f"{DATABASE}.duckdb"
-        self._connection = duckdb.connect(self._file(self._name))
+        self._errors = (duckdb.IOException, duckdb.FatalException, duckdb.TransactionException)
+        with _refused(self._name, *self._errors):
+            self._connection = duckdb.connect(self._file(self._name))
 
     def write(self, table: Table, rows: Iterable[Row]) -> str:
-        create_table(self._arrow, self._connection, table, batches(self._arrow, table.fields, rows))
         run = self._connection.execute
-        run(f'COMMENT ON TABLE "{table.name}" IS {_literal(table.summary)}')
-        for field in table.fields:
-            run(f'COMMENT ON COLUMN "{table.name}"."{field.name}" IS {_literal(field.doc)}')
+        with _refused(self._name, *self._errors):
+            create_table(self._arrow, self._connection, table, batches(self._arrow, table.fields, rows))
+            run(f'COMMENT ON TABLE "{table.name}" IS {_literal(table.summary)}')
+            for field in table.fields:
+                run(f'COMMENT ON COLUMN "{table.name}"."{field.name}" IS {_literal(field.doc)}')
         return self._name
 
     def close(self) -> None:
+        with _refused(self._name, *self._errors):
+            self._connection.execute("CHECKPOINT")  # closing hides what cannot be written
         self._connection.close()
+
+
+@contextmanager
+def _refused(name: str, *errors: type[Exception]) -> Iterator[None]:
+    """What a database could not write, as the user's error: a full disk, most likely."""
+    try:
+        yield
+    except errors as error:
+        reason = str(error).strip().splitlines()[0]
+        raise CommandError(f"{name}: cannot be written: {reason}", hint="is the disk full?") from None
 
 
 WRITERS: dict[str, type[Writer]] = {

@@ -8,6 +8,8 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -262,9 +264,10 @@ class TestDirectory:
         run(sample, f"export --format jsonl {tmp_path}/empty")
         run(sample, f"export --format jsonl {tmp_path}/a/b/c")
         assert len(list((tmp_path / "empty").iterdir())) == len(list((tmp_path / "a/b/c").iterdir())) == len(tables())
-        umask = os.umask(0)
-        os.umask(umask)
-        assert (tmp_path / "a/b/c").stat().st_mode & 0o777 == 0o777 & ~umask
+        for path in [tmp_path / "a/b/c", *(tmp_path / "a/b/c").iterdir()]:
+            assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), (
+                "names and ACLs are for the owner"
+            )
 
     @pytest.mark.parametrize("place", ["{source}", "{source}/out", "{source}/../out", "{link}/out"])
     def test_the_source_is_never_written_to(self, tmp_path: Path, place: str) -> None:
@@ -351,3 +354,18 @@ def test_secrets_are_hidden_unless_asked_for(tmp_path: Path, fmt: str) -> None:
         run(session, f"export --format {fmt} {words} {place}")
         text = json.dumps([readers[fmt](place, table) for table in tables().values()])
         assert (secret in text) == seen
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_full_disk_is_the_users_trouble_and_leaves_nothing(form: str, tmp_path: Path) -> None:
+    """In a process of its own: a limit on the size of files stands in for the disk."""
+    program = (
+        "import resource, sys; from kshell.cli import main;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (2048, resource.RLIM_INFINITY));"
+        f"sys.exit(main(['--demo', 'export', '--format', '{form}', '{tmp_path / 'out'}']))"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 2, ended.stderr
+    assert "fault of kshell" not in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert os.listdir(tmp_path) == []

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kshell.errors import CorruptDataError, DataError
 from kshell.protocol.batches import iter_records, write_batch
 from kshell.protocol.primitives import DecodeError
-from kshell.sources.directory.files import METADATA_DIRECTORY, Listing, SnapshotFile
+from kshell.sources.directory.files import METADATA_DIRECTORY, Listing, SnapshotFile, open_read
 from kshell.sources.directory.log import FileBatch, LogReader, Progress
 from kshell.sources.directory.sidecar_files import EPOCHS, PARTITION, TOPIC_ID
 from kshell.sources.directory.snapshot import SnapshotReader
@@ -185,6 +185,6 @@ def _sync(folder: str) -> None:
 
 def copy_of(path: str) -> Iterator[bytes]:
     """The bytes of a file, in pieces. Raises OSError."""
-    with open(path, "rb") as file:
+    with open(open_read(path), "rb") as file:
         while piece := file.read(_PIECE):
             yield piece

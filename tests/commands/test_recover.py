@@ -1,0 +1,161 @@
+"""``recover``: which copy is kept, what it lacks, and the directory that a new quorum starts from.
+
+Real clusters come back from such directories in ``tests/live/test_recover.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.engine import plain
+from kshell.engine.session import Session
+from kshell.errors import CommandError, DataError, UsageError
+from kshell.sources.choose import NoSource
+from kshell.sources.copies.recovery import new_directory_id, parse_voter
+from kshell.sources.directory.files import METADATA_DIRECTORY
+from tests import builders
+from tests.commands.shell import opened, rows, run
+from tests.leaves import values
+from tests.test_fixtures import FIXTURES
+
+DYNAMIC, STATIC = FIXTURES / "4.3.1", FIXTURES / "3.9.2"
+BROKER, BEHIND = DYNAMIC / "broker-0", DYNAMIC / "controller-3000"
+
+
+def recover(*words: str) -> dict[str, Any]:
+    result = run(Session(NoSource()), " ".join(["recover", *words]))
+    answer: dict[str, Any] = plain.value(result)
+    return answer | {"exitCode": result.exit_code}
+
+
+def test_the_copy_that_would_win_an_election_is_kept() -> None:
+    plan = recover(str(BEHIND), str(BROKER))
+    assert plan["keep"]["copy"] == str(BROKER)
+    assert [row["state"] for row in plan["copies"]] == ["behind", "reference"]
+    assert plan["keep"]["endOffset"] == plan["copies"][1]["endOffset"] > plan["copies"][0]["endOffset"]
+    assert (plan["lost"], plan["exitCode"]) == ([], 0)
+
+
+def test_records_that_no_copy_proves_to_be_committed_are_named() -> None:
+    plan = recover(str(BEHIND))
+    keep = plan["keep"]
+    newest = max(int(name[:20]) for name in os.listdir(BEHIND / METADATA_DIRECTORY) if name.endswith(".checkpoint"))
+    assert keep["committedBelow"] == newest
+    assert [row["offset"] for row in plan["uncertain"]] == list(range(newest, keep["endOffset"]))
+
+
+def test_records_of_other_copies_that_it_lacks_are_named(tmp_path: Path) -> None:
+    def topic(number: int) -> bytes:
+        return builders.value("TOPIC", name=f"t{number}", topicId=builders.uuid(number))
+
+    head = builders.control_batch([builders.leader_change()], 0)
+    ahead, stale = tmp_path / "ahead", tmp_path / "stale"
+    second = builders.control_batch([builders.leader_change()], 1, epoch=2)
+    builders.write_log(ahead, head, second, builders.batch([topic(1)], 2, epoch=2))
+    builders.write_log(stale, head, builders.batch([topic(7), topic(8), topic(9)], 1))
+    plan = recover(str(stale), str(ahead))
+    assert plan["keep"]["copy"] == str(ahead)
+    assert [(row["copy"], row["offset"], row["data"]["name"]) for row in plan["lost"]] == [
+        (str(stale), offset, f"t{offset + 6}") for offset in (1, 2, 3)
+    ]
+
+
+@pytest.mark.parametrize("cluster", [DYNAMIC, STATIC], ids=["dynamic", "static"])
+def test_the_new_directory_holds_the_same_image_and_one_voter(cluster: Path, tmp_path: Path) -> None:
+    kept, new = cluster / "broker-0", tmp_path / "new"
+    before = {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()}
+    plan = recover(str(kept), "--to", str(new), "--voters", "3000@controller-1:9093")
+    assert {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()} == before
+    session = opened(new, show_secrets=True)
+    assert values(session) == values(opened(kept, show_secrets=True))
+    meta = dict(line.split("=") for line in (new / "meta.properties").read_text().splitlines() if "=" in line)
+    written = plan["written"]
+    assert meta == {"version": "1", "cluster.id": written["clusterId"], "node.id": "3000",
+                    "directory.id": written["directoryId"]}  # fmt: skip
+    state = json.loads((new / METADATA_DIRECTORY / "quorum-state").read_text())
+    assert (state["leaderId"], state["votedId"]) == (-1, -1)
+    last = session.loaded.log_end_offset
+    if cluster == DYNAMIC:
+        record = rows(session, f"dump --from {plan['keep']['endOffset']}")[0]
+        assert (record["type"], last) == ("KRAFT_VOTERS", plan["keep"]["endOffset"] + 1)
+        (voter,) = record["data"]["voters"]
+        assert [row["id"] for row in plain.value(run(session, "quorum"))["voters"]] == [3000]
+        assert voter["voterDirectoryId"] == written["directoryId"]
+        assert voter["endpoints"] == [{"name": "CONTROLLER", "host": "controller-1", "port": 9093}]
+    else:
+        assert last == plan["keep"]["endOffset"]
+        assert state["currentVoters"] == [{"voterId": 3000}]
+    assert [row for row in rows(session, "verify") if row["verdict"] not in ("whole", "torn")] == []
+
+
+def test_the_epoch_is_the_highest_that_any_node_knows(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(BEHIND, other)
+    state = other / METADATA_DIRECTORY / "quorum-state"
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"leaderEpoch": 17}))
+    recover(str(BROKER), str(other), "--to", str(tmp_path / "new"), "--voters", "3000@localhost:9093")
+    written = json.loads((tmp_path / "new" / METADATA_DIRECTORY / "quorum-state").read_text())
+    assert written["leaderEpoch"] == 17
+
+
+def test_a_damaged_copy_is_written_up_to_the_damage(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(BEHIND, copy)
+    log = copy / METADATA_DIRECTORY / f"{0:020d}.log"
+    content = bytearray(log.read_bytes())
+    content[-40] ^= 0xFF
+    log.write_bytes(content)
+    plan = recover(str(copy), "--to", str(tmp_path / "new"), "--voters", "3000@localhost:9093")
+    assert plan["exitCode"] == 4
+    assert plan["copies"][0]["damage"]
+    assert values(opened(tmp_path / "new")) == values(opened(copy))
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "match"),
+    [
+        (["--to", "new"], UsageError, "--to and --voters belong together"),
+        (["--voters", "1@a:1"], UsageError, "--to and --voters belong together"),
+        (["--to", "new", "--voters", "a:1"], UsageError, "the id of a node is missing"),
+        (["--to", "new", "--voters", "1@a"], UsageError, "the port is missing"),
+        (["--to", "new", "--voters", "1@a:1,1@b:1"], UsageError, "names a node twice"),
+        (["--to", "new", "--voters", "1@a:1:xyz"], UsageError, "xyz is not the id of a directory"),
+    ],
+)
+def test_what_cannot_be_meant(words: list[str], error: type[Exception], match: str) -> None:
+    with pytest.raises(error, match=match):
+        recover(str(BEHIND), *words)
+
+
+def test_nothing_is_ever_written_over(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(BEHIND, copy)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("mine")
+    voters = ("--voters", "3000@localhost:9093")
+    with pytest.raises(CommandError, match="exists, and is not an empty directory"):
+        recover(str(copy), "--to", str(tmp_path / "full"), *voters)
+    for inside in (copy, copy / "new", copy / METADATA_DIRECTORY / "new"):
+        with pytest.raises(CommandError, match="is in a copy"):
+            recover(str(copy), "--to", str(inside), *voters)
+    assert os.listdir(tmp_path / "full") == ["mine"]
+
+
+def test_a_copy_without_a_record_is_no_beginning(tmp_path: Path) -> None:
+    builders.write_log(tmp_path / "empty")
+    with pytest.raises(DataError, match="none of the copies has a record"):
+        recover(str(tmp_path / "empty"))
+
+
+def test_a_voter_may_name_its_directory() -> None:
+    directory = new_directory_id()
+    voter = parse_voter(f"3000@[::1]:9093:{directory}")
+    assert (voter.id, voter.address, voter.directory_id) == (3000, ("::1", 9093), directory)
+    assert voter.endpoint == "3000@[::1]:9093"
+    assert len({parse_voter("1@a:1").directory_id for _ in range(20)}) == 20

@@ -1,0 +1,168 @@
+"""A cluster that lost two of three controllers comes back from what is left, with a static and a dynamic quorum.
+
+The disks of two controllers are deleted. ``recover`` plans, and writes the directory from which the third starts as a
+quorum of one; every topic, config, ACL and credential is there, a producer writes, and the quorum grows to three again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kafka import jars, text
+from tests.kafka.cluster import Cluster
+from tests.kafka.dumplog import dump
+from tests.kafka.node import METADATA, Node
+from tests.kafka.oracle import expected_image
+from tests.kafka.properties import server_properties, small_files
+from tests.kafka.waiting import wait_until
+from tests.live import oneshot, workload
+
+pytestmark = pytest.mark.live
+
+TABLES = ("topics", "configs", "acls", "users", "quotas")
+RELEASES = [
+    pytest.param("3.9.2", False, id="3.9.2-static"),
+    pytest.param("4.1.1", True, id="4.1.1-dynamic"),
+    pytest.param("4.3.1", True, id="4.3.1-dynamic"),
+    pytest.param("4.4.0", True, id="4.4.0-dynamic"),
+]
+
+
+def fill(cluster: Cluster) -> None:
+    """Something of each kind that must come back."""
+    admin = cluster.admin()
+    admin.create_topic("orders", 4, 2, configs={"retention.ms": "123456"})
+    admin.create_topic("payments", 2, 2)
+    admin.produce("orders", 5)
+    admin.set_config("TOPIC", "payments", {"min.insync.replicas": "1"})
+    admin.acl(("TOPIC", "orders"), "User:alice", "READ")
+    admin.scram("alice", "SCRAM-SHA-256", "secret")
+    admin.quota({"user": "alice"}, "producer_byte_rate", 1048576.0)
+
+
+def tables(source: oneshot.Source) -> dict[str, list[str]]:
+    """The rows of the tables that must be the same, without what every restart changes."""
+    chosen = {"topics": ["--columns", "name,topicId,partitions,replicationFactor,configs"]}
+    return {name: oneshot.lines(source, name, *chosen.get(name, []), "-o", "jsonl") for name in TABLES}
+
+
+def plan(*words: str) -> dict[str, Any]:
+    ended = oneshot.run((), "recover", *words, "-o", "json")
+    assert ended.returncode == 0, ended.stderr
+    return dict(json.loads(ended.stdout))
+
+
+def rewrite_properties(cluster: Cluster, controllers: list[Node]) -> None:
+    """Tell every node which controllers there are, as the steps of the plan say."""
+    cluster.controllers = controllers
+    for node in cluster.nodes:
+        node.properties.write_text("\n".join(server_properties(cluster, node, [])) + "\n")
+
+
+def is_voter(cluster: Cluster, node: Node) -> bool:
+    voters = oneshot.lines(("-q", cluster.controllers[0].address), "quorum", "-o", "json")
+    document = json.loads("\n".join(voters))
+    return any(row["id"] == node.id for row in document["voters"])
+
+
+def caught_up(cluster: Cluster, node: Node) -> bool:
+    rows = json.loads("\n".join(oneshot.lines(("-q", cluster.controllers[0].address), "quorum", "-o", "json")))
+    replicas = [*rows["voters"], *rows.get("observers", [])]
+    return any(row["id"] == node.id and row["lag"] == 0 for row in replicas)
+
+
+@pytest.mark.parametrize(("version", "dynamic"), RELEASES)
+def test_a_majority_that_is_lost(version: str, dynamic: bool, tmp_path: Path) -> None:
+    jars.require(jars.LATEST, version)
+    with Cluster(version, controllers=3, brokers=2, dynamic=dynamic) as cluster:
+        fill(cluster)
+        first, *lost = cluster.controllers
+        before = tables(("-q", cluster.bootstrap_controllers))
+        for node in cluster.nodes:
+            cluster.kill(node)
+        for node in lost:
+            shutil.rmtree(node.logs)
+
+        left = [str(node.logs) for node in (first, *cluster.brokers)]
+        planned = plan(*left)
+        assert planned["keep"]["clusterId"] == cluster.cluster_id
+        assert planned["voters"]["kraftVersion"] == int(dynamic)
+        assert planned["lost"] == []
+        uncertain = planned["keep"]["endOffset"] - (planned["keep"]["committedBelow"] or 0)
+        assert len(planned["uncertain"]) == uncertain
+
+        new = tmp_path / "new"
+        plan(*left, "--to", str(new), "--voters", f"{first.id}@{first.address}")
+        first.logs.rename(first.home / "moved-away")
+        shutil.copytree(new, first.logs)
+        rewrite_properties(cluster, [first])
+        cluster.start(first)
+        for broker in cluster.brokers:
+            cluster.start(broker, wait=False)
+        cluster.wait_for_brokers({broker.id for broker in cluster.brokers})
+        assert tables(("-q", first.address)) == before
+        cluster.admin().produce("orders", 3)
+        assert is_voter(cluster, first)
+
+        grow(cluster, first, lost, dynamic=dynamic)
+        cluster.admin().create_topic("after", 1, 2)
+        assert {row["id"] for row in voters(cluster)} == {node.id for node in (first, *lost)}
+
+
+def voters(cluster: Cluster) -> list[dict[str, Any]]:
+    document = json.loads("\n".join(oneshot.lines(("-q", cluster.bootstrap_controllers), "quorum", "-o", "json")))
+    return list(document["voters"])
+
+
+def grow(cluster: Cluster, first: Node, lost: list[Node], *, dynamic: bool) -> None:
+    """Back to three voters, one after another, as the last steps of the plan say."""
+    there = [first]
+    for node in lost:
+        shutil.rmtree(node.logs, ignore_errors=True)
+        if not dynamic:
+            for running in (*there, *cluster.brokers):
+                cluster.kill(running)
+            for running in there:
+                (running.metadata / "quorum-state").unlink()
+        there.append(node)
+        rewrite_properties(cluster, list(there) if not dynamic else [first])
+        cluster.controllers = list(there)
+        cluster.format(node, [])
+        if dynamic:
+            cluster.start(node)
+            wait_until(lambda node=node: caught_up(cluster, node), f"{node.name} does not catch up", 60)  # type: ignore[misc]
+            cluster.quorum("--command-config", str(node.properties), "add-controller")
+        else:
+            for starting in (*there, *cluster.brokers):
+                cluster.start(starting, wait=False)
+            cluster.wait_for_brokers({broker.id for broker in cluster.brokers})
+        wait_until(lambda node=node: caught_up(cluster, node), f"{node.name} does not catch up", 60)  # type: ignore[misc]
+
+
+def test_a_save_of_a_live_quorum_is_read_by_kafkas_classes(tmp_path: Path) -> None:
+    props = small_files(jars.LATEST, snapshot_bytes=4000, segment_bytes=8000)
+    with Cluster(jars.LATEST, controllers=3, dynamic=True, props=props) as cluster:
+        with workload.changing(cluster.admin()) as work:
+            wait_until(lambda: work.rounds > 2, "nothing changes")
+            ended = oneshot.run(("-q", cluster.bootstrap_controllers), "save", str(tmp_path / "saved"), "-o", "json")
+        assert ended.returncode == 0, ended.stderr
+        facts = json.loads(ended.stdout)
+        manifest = json.loads((tmp_path / "saved" / "manifest.json").read_text())
+        assert manifest["hash"] == facts["hash"]
+        hashed = json.loads(
+            oneshot.run(
+                ("-q", cluster.bootstrap_controllers), "hash", "--as-of", str(facts["offset"]), "-o", "json"
+            ).stdout
+        )
+        assert (hashed["hash"], hashed["offset"]) == (facts["hash"], facts["offset"])
+        saved = tmp_path / "saved" / METADATA
+        expected = text.read(expected_image(saved, facts["offset"]))
+        assert text.compare(expected, oneshot.lines(saved, "--as-of", str(facts["offset"]), *oneshot.FIND)) == []
+        segments = sorted(saved.glob("*.log"))
+        dumped = dump(segments)
+        assert max(row["offset"] for rows in dumped.values() for row in rows) == facts["offset"]
