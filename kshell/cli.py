@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 from kshell.engine import registry
 from kshell.engine.arguments import SHAPING, parse_options
 from kshell.engine.declaration import Flag
-from kshell.engine.execution import Call, Engine, prepare, prepare_words
+from kshell.engine.execution import Call, Engine, prepare, prepare_words, run_commands
 from kshell.engine.result import Exit, Text
 from kshell.engine.session import Session
 from kshell.engine.source_flags import PROPERTIES, READING, SOURCES, given_sources
@@ -164,6 +164,9 @@ class Runner:
         return code
 
     def _line(self, line: str) -> int:
+        return run_commands(line, self._command)
+
+    def _command(self, line: str) -> int:
         try:
             call = prepare(self.session, line)
             return EXIT_OK if call is None else self._engine.run(call)
@@ -236,7 +239,9 @@ def usage() -> str:
         "",
         "Without a command: the interactive shell at a terminal; else commands from standard input, one a line.",
     ]
-    lines += ["`kshell help` lists the commands, `kshell help COMMAND` explains one."]
+    lines += ["`kshell help` lists the commands by task, `kshell help COMMAND` explains one."]
+    lines += ["Variables: KSHELL_DIRECTORY, KSHELL_BOOTSTRAP_CONTROLLERS, KSHELL_BOOTSTRAP_SERVERS, KSHELL_CONTEXT and"]
+    lines += ["KSHELL_CONFIG name the source; `kshell help environment` lists them all."]
     lines += ["", "exit codes (`kshell help exit-codes` says more):"]
     lines += [f"  {code:<4}{meaning}" for code, meaning in EXIT_CODES]
     return "\n".join(lines)

@@ -34,7 +34,7 @@ class AllowedHosts(NamedTuple):
         Raises:
             UsageError: an entry is none of the forms; it names the entry.
         """
-        entries = properties.words(KEY)
+        entries = properties.entries(KEY)
         if not entries:
             return None
         names: set[str] = set()

@@ -24,7 +24,7 @@ class Backoff:
         return time.monotonic() >= self._deadline
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """The seconds to the deadline."""
         return max(self._deadline - time.monotonic(), 0.0)
 

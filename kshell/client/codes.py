@@ -30,9 +30,9 @@ BROKER_ID_NOT_REGISTERED = 102
 CLUSTER_AUTHORIZATION_FAILED = 31
 
 _LONGEST = 1000
-"""Characters of what a server says that are passed on."""
+"""Characters of a server's error message that are passed on."""
 _AUTHORIZATION = {29, 30, 31, 53, 65}
-_NEEDED = {
+_REQUIRED_ACCESS = {
     "Fetch": "CLUSTER_ACTION on CLUSTER:kafka-cluster",
     "FetchSnapshot": "CLUSTER_ACTION on CLUSTER:kafka-cluster",
     "DescribeQuorum": "DESCRIBE on CLUSTER:kafka-cluster",
@@ -63,19 +63,19 @@ def may_pass(code: int) -> bool:
 
 
 def failure(node: str, code: int, api: str, message: str | None = None) -> NodeError:
-    """The typed error for an answer's code; ``message`` is what the server says, which nobody interprets."""
+    """Return the typed error for an answer's code; ``message`` is the server's, and is not interpreted."""
     name = error_name(code)
-    said = f"{name}: {message[:_LONGEST]}" if message and message != name else name
+    reason = f"{name}: {message[:_LONGEST]}" if message and message != name else name
     if code in _AUTHORIZATION:
-        said = name  # the server's words are a dump of the request
-        hint = f"the principal needs {_NEEDED[api]}" if api in _NEEDED else None
-        return AuthorizationError(node, said, api=api, hint=hint)
+        reason = name  # the server's words are a dump of the request
+        hint = f"the principal needs {_REQUIRED_ACCESS[api]}" if api in _REQUIRED_ACCESS else None
+        return AuthorizationError(node, reason, api=api, hint=hint)
     if code == UNSUPPORTED_VERSION:
-        return UnsupportedVersionError(node, said, api=api, hint="`api-versions` shows what each node offers")
+        return UnsupportedVersionError(node, reason, api=api, hint="`api-versions` shows what each node offers")
     if code == INCONSISTENT_CLUSTER_ID:
         hint = "is it the cluster that is meant? cluster.id (or the node asked first) says another id"
-        return ClusterIdError(node, said, api=api, hint=hint)
+        return ClusterIdError(node, reason, api=api, hint=hint)
     if code in (MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE):
-        return WrongEndpointError(node, said, api=api)
+        return WrongEndpointError(node, reason, api=api)
     hint = "the same may go well a moment later" if may_pass(code) else "the node's own log may say more"
-    return ServerError(node, code, said, api=api, hint=hint)
+    return ServerError(node, code, reason, api=api, hint=hint)

@@ -244,22 +244,22 @@ def features() -> dict[str, Feature]:
             levels: dict[str, int] = {}
             out[name] = Feature(name, kip, about, KINDS[kind], requires, levels)
             continue
-        for word in line.strip().rstrip(",").split(", "):
-            what, lowest = word.split(" ")
-            if what.startswith("@"):
-                levels[what[1:]] = int(lowest)
+        for requirement in line.strip().rstrip(",").split(", "):
+            subject, lowest = requirement.split(" ")
+            if subject.startswith("@"):
+                levels[subject[1:]] = int(lowest)
             else:
-                requires[keys[what]] = (int(lowest), None)
+                requires[keys[subject]] = (int(lowest), None)
     return out
 
 
-def find(word: str) -> list[Feature]:
+def find(name: str) -> list[Feature]:
     """Return the features that a name or a KIP means: ``share-groups``, ``KIP-932``, ``kip932``, ``932``; none: []."""
-    known = features()
-    if word.lower() in known:
-        return [known[word.lower()]]
-    number = word.lower().removeprefix("kip").lstrip("-")
-    return [feature for feature in known.values() if feature.kip == f"KIP-{number}"]
+    features_by_name = features()
+    if name.lower() in features_by_name:
+        return [features_by_name[name.lower()]]
+    number = name.lower().removeprefix("kip").lstrip("-")
+    return [feature for feature in features_by_name.values() if feature.kip == f"KIP-{number}"]
 
 
 # --- what servers share (KIP-35) --------------------------------------------------------------------------------------
@@ -273,11 +273,11 @@ VOTE, BROKER_REGISTRATION = 52, 62
 
 
 class Requirement(NamedTuple):
-    """One API that a feature needs: ``needed`` versions (highest ``None``: open), and the range that servers share."""
+    """One API that a feature needs: ``required`` versions (highest ``None``: open), and the range all nodes share."""
 
     api_key: int
     api_name: str
-    needed: tuple[int, int | None]
+    required: tuple[int, int | None]
     shared: Range | None
     met: bool
 
@@ -289,11 +289,11 @@ class Blocker(NamedTuple, Generic[N]):
     reason: str
 
 
-class Verdict(NamedTuple, Generic[N]):
+class Compatibility(NamedTuple, Generic[N]):
     """Whether a cluster can do something.
 
     ``usable`` is ``None`` when nobody knows: no server of the right kind was asked (``nodes`` is empty), or a level is
-    needed and not told (``unknown`` says what). ``nodes`` are those that were asked, as far as they matter here.
+    required and not known (``unknown`` says what). ``nodes`` are those that were asked, as far as they matter here.
     """
 
     feature: Feature
@@ -315,10 +315,10 @@ def shared(nodes: Mapping[N, Mapping[int, Range]]) -> dict[int, Range | None]:
 
 def _shared(key: int, nodes: Iterable[Mapping[int, Range]]) -> Range | None:
     spans = [ranges.get(key) for ranges in nodes]
-    known = [span for span in spans if span is not None]
-    if not known or len(known) < len(spans):
+    offered = [span for span in spans if span is not None]
+    if not offered or len(offered) < len(spans):
         return None
-    low, high = max(low for low, _ in known), min(high for _, high in known)
+    low, high = max(low for low, _ in offered), min(high for _, high in offered)
     return (low, high) if low <= high else None
 
 
@@ -331,55 +331,57 @@ def kind_of(ranges: Mapping[int, Range]) -> str | None:
 
 def check(
     feature: Feature, nodes: Mapping[N, Mapping[int, Range]], finalized: Mapping[str, int] | None = None
-) -> Verdict[N]:
-    """Say whether the cluster of these nodes can do something: each needed range overlaps with the one they share.
+) -> Compatibility[N]:
+    """Check whether the cluster of these nodes can do something: each required range overlaps with the one they share.
 
     ``nodes`` is node -> API key -> (lowest, highest); those of a kind that the feature does not concern are left out.
-    ``finalized`` is feature -> finalized level; ``None``: not told. A level that is not named there is 0.
+    ``finalized`` is feature -> finalized level (a feature that it lacks has level 0); ``None``: not known.
     """
-    asked = {node: ranges for node, ranges in nodes.items() if kind_of(ranges) in (None, *feature.kinds)}
+    concerned = {node: ranges for node, ranges in nodes.items() if kind_of(ranges) in (None, *feature.kinds)}
     requirements: list[Requirement] = []
     blockers: list[Blocker[N]] = []
-    for key, needed in feature.requires.items():
-        common = _shared(key, asked.values())
-        met = _overlap(needed, common)
-        requirements.append(Requirement(key, api_name(key), needed, common, met))
+    for key, required in feature.requires.items():
+        common = _shared(key, concerned.values())
+        met = _overlap(required, common)
+        requirements.append(Requirement(key, api_name(key), required, common, met))
         if not met:
-            blockers += _in_the_way(key, needed, asked)
+            blockers += _in_the_way(key, required, concerned)
     unknown: list[str] = []
     for name, level in feature.levels.items():
         if finalized is None:
             unknown.append(f"the level of {name}, at least {level}")
         elif finalized.get(name, 0) < level:
             blockers.append(Blocker(None, f"{name} is {finalized.get(name, 0)}, {level} is needed"))
-    usable = None if not asked else False if blockers else None if unknown else True
-    return Verdict(feature, usable, list(asked), requirements, blockers, unknown)
+    usable = None if not concerned else False if blockers else None if unknown else True
+    return Compatibility(feature, usable, list(concerned), requirements, blockers, unknown)
 
 
-def _overlap(needed: tuple[int, int | None], span: Range | None) -> bool:
-    low, high = needed
+def _overlap(required: tuple[int, int | None], span: Range | None) -> bool:
+    low, high = required
     return span is not None and span[1] >= low and (high is None or span[0] <= high)
 
 
-def _in_the_way(key: int, needed: tuple[int, int | None], nodes: Mapping[N, Mapping[int, Range]]) -> list[Blocker[N]]:
+def _in_the_way(key: int, required: tuple[int, int | None], nodes: Mapping[N, Mapping[int, Range]]) -> list[Blocker[N]]:
     """Name the nodes that cannot do it alone; if each of them can, the two that share no version of what is needed."""
     name = api_name(key)
-    found = []
+    blockers = []
     for node, ranges in nodes.items():
         span = ranges.get(key)
         if span is None:
-            found.append(Blocker(node, f"{name} is not offered, {_words(needed)} is needed"))
-        elif not _overlap(needed, span):
-            found.append(Blocker(node, f"{name} is offered {_words(span)}, {_words(needed)} is needed"))
-    if found or not nodes:
-        return found
+            blockers.append(Blocker(node, f"{name} is not offered, {_version_text(required)} is needed"))
+        elif not _overlap(required, span):
+            blockers.append(
+                Blocker(node, f"{name} is offered {_version_text(span)}, {_version_text(required)} is needed")
+            )
+    if blockers or not nodes:
+        return blockers
     ends_first = min(nodes, key=lambda node: nodes[node][key][1])
     starts_last = max(nodes, key=lambda node: nodes[node][key][0])
-    reason = f"no version of {name} {_words(needed)} is shared"
-    return [Blocker(node, f"{reason}: {_words(nodes[node][key])} here") for node in (ends_first, starts_last)]
+    reason = f"no version of {name} {_version_text(required)} is shared"
+    return [Blocker(node, f"{reason}: {_version_text(nodes[node][key])} here") for node in (ends_first, starts_last)]
 
 
-def _words(versions: tuple[int, int | None]) -> str:
+def _version_text(versions: tuple[int, int | None]) -> str:
     low, high = versions
     if high is None:
         return f"{low} or later"

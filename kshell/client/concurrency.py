@@ -43,15 +43,15 @@ def first_success(
     while waiting or running:
         if waiting and is_due:
             running.add(_start(waiting.pop(0)))
-        done, running = wait(running, STAGGER if waiting else None, FIRST_COMPLETED)
-        for future in done:
+        finished, running = wait(running, STAGGER if waiting else None, FIRST_COMPLETED)
+        for future in finished:
             error = future.exception()
             if error is None:
                 return future.result()
             if not isinstance(error, ConnectError | SourceTimeoutError):
                 raise error
             failures.append(error)
-        is_due = not (done and running)
+        is_due = not (finished and running)
     raise unreachable(failures)
 
 
@@ -70,8 +70,8 @@ def concurrently(work: Callable[[Item], Result], items: Iterable[Item], *, most:
     running: set[Future[Result]] = set()
     for item in items:
         if len(running) == most:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            if any(future.exception() is not None for future in done):
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            if any(future.exception() is not None for future in finished):
                 break
         future = _start(lambda item=item: work(item))  # type: ignore[misc]
         futures.append(future)

@@ -43,7 +43,7 @@ class Transport(Protocol):
     node: str
 
     def send(self, frame: bytes, deadline: float) -> None:
-        """Sends one frame."""
+        """Send one frame."""
 
     def receive(self, deadline: float) -> bytes:
         """The next frame, without its length."""
@@ -52,7 +52,7 @@ class Transport(Protocol):
         """Whether the peer hung up while nothing was asked."""
 
     def close(self) -> None:
-        """Lets go of the socket; may be called from another thread to end a call that waits."""
+        """Release the socket; may be called from another thread to end a call that waits."""
 
 
 class SocketTransport:
@@ -107,18 +107,18 @@ class SocketTransport:
     def _exactly(self, size: int, deadline: float) -> bytes:
         buffer = bytearray(size)
         view = memoryview(buffer)
-        done = 0
-        while done < size:
+        received = 0
+        while received < size:
             try:
                 self._socket.settimeout(seconds_left(deadline))
-                got = self._socket.recv_into(view[done:])
+                got = self._socket.recv_into(view[received:])
             except OSError as error:
                 raise self._failed(error) from None
             if not got:
                 self.close()
-                where = f"after {done} of {size} bytes" if done or self._answered else "before it answered"
+                where = f"after {received} of {size} bytes" if received or self._answered else "before it answered"
                 raise ConnectError(self.node, f"the peer closed the connection {where}")
-            done += got
+            received += got
         return bytes(buffer)
 
     def _failed(self, error: OSError) -> NodeError:
@@ -136,11 +136,11 @@ class SocketTransport:
 
 
 def seconds_left(deadline: float) -> float:
-    """The time to a deadline. Raises TimeoutError when there is none."""
-    left = deadline - time.monotonic()
-    if left <= 0:
+    """Return the seconds to a deadline. Raises TimeoutError when there are none."""
+    remaining = deadline - time.monotonic()
+    if remaining <= 0:
         raise TimeoutError
-    return left
+    return remaining
 
 
 def open_socket(host: str, port: int, deadline: float) -> socket.socket:
@@ -166,7 +166,7 @@ def open_socket(host: str, port: int, deadline: float) -> socket.socket:
 
 
 def _connected(host: str, port: int, node: str, deadline: float) -> socket.socket:
-    """Tries each address that the name has. Raises ConnectError, SourceTimeoutError."""
+    """Try each address that the name has. Raises ConnectError, SourceTimeoutError."""
     try:
         connection = open_socket(host, port, deadline)
     except socket.gaierror as error:
@@ -243,7 +243,7 @@ class NodeVersions(NamedTuple):
 
     @property
     def is_broker(self) -> bool:
-        """Whether the node takes records from producers: below 3.7 nothing else tells it from a controller."""
+        """Whether the node takes records from producers: below 3.7 nothing else distinguishes it from a controller."""
         return PRODUCE in self.ranges
 
 
@@ -258,20 +258,20 @@ def versions_of(body: Mapping[str, Any]) -> NodeVersions:
 
 
 def choose_version(
-    api: Api, node: str, known: NodeVersions, excluded: Mapping[str, frozenset[int]], needed: Versions | None = None
+    api: Api, node: str, offered: NodeVersions, excluded: Mapping[str, frozenset[int]], accepted: Versions | None = None
 ) -> int:
-    """The highest version that the node offers, kshell knows, ``needed`` allows and nobody excluded.
+    """Return the highest version that the node offers, kshell knows, ``accepted`` allows and no setting excludes.
 
     Raises UnsupportedVersionError, which says what both sides have.
     """
     ours = api.versions
-    low, high = known.ranges.get(api.key, (0, -1))
+    low, high = offered.ranges.get(api.key, (0, -1))
     banned = excluded.get(api.name, frozenset())
     for version in range(min(high, ours.high if ours.high is not None else high), max(low, ours.low) - 1, -1):
-        if version not in banned and (needed is None or version in needed):
+        if version not in banned and (accepted is None or version in accepted):
             return version
     theirs = f"the node offers {low}-{high}" if low <= high else "the node does not offer it"
-    mine = f"kshell knows {ours}" + (f" and needs {needed}" if needed else "")
+    mine = f"kshell knows {ours}" + (f" and needs {accepted}" if accepted else "")
     left_out = f", without {', '.join(map(str, sorted(banned)))} (api.versions.exclude)" if banned else ""
     hint = "`api-versions` shows what each node offers"
     raise UnsupportedVersionError(node, f"UnsupportedVersion: {theirs}, {mine}{left_out}", api=api.name, hint=hint)
@@ -294,7 +294,7 @@ class Answer(NamedTuple):
 
 
 class Connection:
-    """``versions`` is what the node said in this connection's handshake; ``overlay`` holds a dialect's APIs by key."""
+    """``versions`` come from this connection's handshake; ``overlay`` holds a dialect's APIs by key."""
 
     def __init__(
         self,
@@ -322,11 +322,11 @@ class Connection:
         return min(_PATIENCE, self.timeout)
 
     def request(
-        self, api: Api, message: Message, *, needed: Versions | None = None, timeout: float | None = None
+        self, api: Api, message: Message, *, accepted: Versions | None = None, timeout: float | None = None
     ) -> Answer:
-        """Asks with the highest common version (of those ``needed``). Raises NodeError."""
+        """Ask with the highest common version, of those that are ``accepted``. Raises NodeError."""
         api = self.api(api)
-        version = choose_version(api, self.node, self.versions, self.excluded, needed)
+        version = choose_version(api, self.node, self.versions, self.excluded, accepted)
         return Answer(version, self.exchange(api, version, message, timeout=timeout))
 
     def api(self, api: Api) -> Api:
@@ -349,7 +349,7 @@ class Connection:
         return self.versions.ranges.get(api.key, (0, -1))[1] >= version
 
     def exchange(self, api: Api, version: int, message: Message, *, timeout: float | None = None) -> Message:
-        """Asks with that version, whatever was negotiated. Raises NodeError."""
+        """Ask with that version, whatever was negotiated. Raises NodeError."""
         return self.decoded(api, version, self.exchange_raw(api, version, message, timeout=timeout))
 
     def decoded(self, api: Api, version: int, frame: bytes) -> Message:
@@ -413,6 +413,6 @@ class Connection:
             raise ProtocolError(self.node, reason, api=api.name)
 
     def close(self) -> None:
-        """Ends the connection; a call that waits in another thread ends with an error."""
+        """End the connection; a call that waits in another thread ends with an error."""
         self.is_open = False
         self._transport.close()

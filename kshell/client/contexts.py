@@ -59,17 +59,17 @@ class Contexts:
         self.named[context.name] = context
 
     def use(self, name: str) -> None:
-        """Makes one the default. Raises UsageError."""
+        """Make a context the default. Raises UsageError."""
         self.current = self.get(name).name
 
     def remove(self, name: str) -> None:
-        """Forgets one. Raises UsageError."""
+        """Delete a context. Raises UsageError."""
         del self.named[self.get(name).name]
         if self.current == name:
             self.current = None
 
     def save(self) -> None:
-        """Writes the file anew, 0600. Raises CommandError."""
+        """Write the file from scratch, 0600. Raises CommandError."""
         if self.path is None:
             raise CommandError("there is no place for contexts", hint="set HOME or XDG_CONFIG_HOME")
         named = {name: _stored(context) for name, context in self.named.items()}
@@ -91,7 +91,7 @@ def load(environment: Mapping[str, str]) -> Contexts:
 
 
 def _loaded(path: str, stored: Mapping[str, Any]) -> Contexts:
-    made = Contexts(path)
+    contexts = Contexts(path)
     if not isinstance(stored.get("contexts"), dict):
         raise own_files.damaged(path, _HOLDS, _MOVE)
     for name, fields in stored["contexts"].items():
@@ -100,18 +100,18 @@ def _loaded(path: str, stored: Mapping[str, Any]) -> Contexts:
         ):
             raise own_files.damaged(path, _HOLDS, _MOVE)
         kind = next((kind for kind in _KINDS if fields.get(_KEYS[kind])), None)
-        made.named[name] = Context(name, kind, fields[_KEYS[kind]] if kind else None, fields.get("config"))
+        contexts.named[name] = Context(name, kind, fields[_KEYS[kind]] if kind else None, fields.get("config"))
     current = stored.get("current")
-    made.current = current if current in made.named else None
-    return made
+    contexts.current = current if current in contexts.named else None
+    return contexts
 
 
 def _stored(context: Context) -> dict[str, str]:
-    found = {_KEYS[context.kind]: context.value or ""} if context.kind else {}
-    return found | ({"config": context.config} if context.config else {})
+    fields = {_KEYS[context.kind]: context.value or ""} if context.kind else {}
+    return fields | ({"config": context.config} if context.config else {})
 
 
 def described(context: Context) -> dict[str, str | None]:
-    """The context as a row: what it is called in the file, with ``None`` where it says nothing."""
+    """The context as a row: with the keys of the file, and ``None`` for what is not set."""
     stored = _stored(context)
     return {"name": context.name} | {key: stored.get(key) for key in (*_KEYS.values(), "config")}

@@ -1,4 +1,4 @@
-"""Which release a server runs, when it does not say so: inferred from what it says of its APIs and features, and why.
+"""Which release a server runs, when it does not report it: inferred from its APIs and features, with the reasons.
 
 Three things that a server's answer can be, against what a release offers (``releases.py``):
 
@@ -65,27 +65,27 @@ def infer(ranges: Mapping[int, Range], features: Mapping[str, Range], kind: str 
 
     usable = {key: span for key, span in ranges.items() if key in API_NAMES and 0 <= span[0] <= span[1]}
     levels = {name: span for name, span in features.items() if name in _feature_names()}
-    odd = oddities(ranges, features, usable, levels)
+    anomalies = oddities(ranges, features, usable, levels)
     candidates = [offer for offer in releases.offers() if kind in (None, offer.kind)]
     matches = [(offer, rank) for offer in candidates if (rank := fit(offer, usable)) is not None] if usable else []
     if newer := newer_apis(ranges):
-        return _later_than_known(candidates, usable, newer, odd)
+        return _later_than_known(candidates, usable, newer, anomalies)
     if not matches:
-        return Inference(None, None, False, no_match(candidates, usable) + odd)
+        return Inference(None, None, False, no_match(candidates, usable) + anomalies)
     if newer := newer_features(levels):
         least = min(LAST, *_names(_best(matches)), key=position)
-        return _answer(_best(matches), (least, None), newer + odd, exact=False)
+        return _answer(_best(matches), (least, None), newer + anomalies, exact=False)
     chosen = _by_features(matches, levels)
     if not chosen:
-        return _contradicted(_best(matches), levels, odd)
-    found = _names(chosen)
-    exact = len(found) == 1 and not odd and any(rank == SAME and agrees(offer, levels) for offer, rank in chosen)
+        return _contradicted(_best(matches), levels, anomalies)
+    names = _names(chosen)
+    exact = len(names) == 1 and not anomalies and any(rank == SAME and agrees(offer, levels) for offer, rank in chosen)
     # Without the features of a release nothing bounds what later releases may still offer to a filter in between; and
     # a feature that no known release has may be one that a later release brought.
     bounded = METADATA_VERSION in levels and features.keys() == levels.keys()
-    open_ended = found[-1] == LAST and not exact and not bounded
-    said = reasons(chosen, usable, levels) + odd
-    return _answer(chosen, (found[0], None if open_ended else found[-1]), said, exact=exact)
+    open_ended = names[-1] == LAST and not exact and not bounded
+    explanation = reasons(chosen, usable, levels) + anomalies
+    return _answer(chosen, (names[0], None if open_ended else names[-1]), explanation, exact=exact)
 
 
 def fit(offer: Offer, ranges: Mapping[int, Range]) -> int | None:
@@ -112,14 +112,14 @@ def fit(offer: Offer, ranges: Mapping[int, Range]) -> int | None:
 
 def agrees(offer: Offer, levels: Mapping[str, Range]) -> bool:
     """Whether the levels of supported features, as far as any are named, are those of the release."""
-    known = releases.supported_features().get(offer.release, {})
-    return all(known.get(name) == span for name, span in levels.items())
+    supported = releases.supported_features().get(offer.release, {})
+    return all(supported.get(name) == span for name, span in levels.items())
 
 
 def raised(offer: Offer, levels: Mapping[str, Range]) -> bool:
     """Whether a server of the release would name these levels with ``unstable.feature.versions.enable=true``."""
-    known = releases.supported_features().get(offer.release, {}) if offer.kraft else {}
-    low, high = known.get(METADATA_VERSION, (0, -1))
+    supported = releases.supported_features().get(offer.release, {}) if offer.kraft else {}
+    low, high = supported.get(METADATA_VERSION, (0, -1))
     return levels.get(METADATA_VERSION, (-1, -1))[0] == low and high < levels[METADATA_VERSION][1]
 
 
@@ -173,36 +173,36 @@ def _names(matches: Iterable[tuple[Offer, int]]) -> list[str]:
 
 
 def _answer(
-    matches: Iterable[tuple[Offer, int]], span: tuple[str, str | None], said: list[str], *, exact: bool
+    matches: Iterable[tuple[Offer, int]], span: tuple[str, str | None], explanation: list[str], *, exact: bool
 ) -> Inference:
     offers = [offer for offer, _ in matches]
     kinds = {offer.kind for offer in offers}
     modes = {offer.kraft for offer in offers}
     return Inference(
-        *span, exact, said, kinds.pop() if len(kinds) == 1 else None, modes.pop() if len(modes) == 1 else None
+        *span, exact, explanation, kinds.pop() if len(kinds) == 1 else None, modes.pop() if len(modes) == 1 else None
     )
 
 
 def _later_than_known(
-    candidates: list[Offer], usable: Mapping[int, Range], newer: list[str], odd: list[str]
+    candidates: list[Offer], usable: Mapping[int, Range], newer: list[str], anomalies: list[str]
 ) -> Inference:
     """Something is newer than every release of the table; the rest must not be older than its last one."""
 
     latest = [offer for offer in candidates if offer.release == LAST]
-    possible = [(offer, LESS) for offer in latest if not gone(offer, usable)]
+    possible = [(offer, LESS) for offer in latest if not dropped_apis(offer, usable)]
     if not possible:
-        against = min((gone(offer, usable) for offer in latest), key=len, default=[])
-        return Inference(None, None, False, newer + against[:2] + odd)
-    return _answer(possible, (LAST, None), newer + odd, exact=False)
+        against = min((dropped_apis(offer, usable) for offer in latest), key=len, default=[])
+        return Inference(None, None, False, newer + against[:2] + anomalies)
+    return _answer(possible, (LAST, None), newer + anomalies, exact=False)
 
 
-def _contradicted(matches: list[tuple[Offer, int]], levels: Mapping[str, Range], odd: list[str]) -> Inference:
+def _contradicted(matches: list[tuple[Offer, int]], levels: Mapping[str, Range], anomalies: list[str]) -> Inference:
     """APIs say one thing, features another: the range that holds both."""
 
     named = by_level(levels[METADATA_VERSION][1]) if METADATA_VERSION in levels else ()
-    found = sorted({*_names(matches), *named}, key=position)
-    said = [*reasons(matches, {}, {}), *feature_levels(levels), *odd]
-    return _answer(matches, (found[0], found[-1]), said, exact=False)
+    names = sorted({*_names(matches), *named}, key=position)
+    explanation = [*reasons(matches, {}, {}), *feature_levels(levels), *anomalies]
+    return _answer(matches, (names[0], names[-1]), explanation, exact=False)
 
 
 # --- the reasons, as sentences ----------------------------------------------------------------------------------------
@@ -218,14 +218,14 @@ def oddities(
     ranges: Mapping[int, Range], features: Mapping[str, Range], usable: Mapping[int, Range], levels: Mapping[str, Range]
 ) -> list[str]:
     """Say what no release of Kafka offers, and what is no range at all; it never names a release."""
-    said = []
+    notes = []
     if vendor := [key for key in ranges if key not in API_NAMES]:
-        said.append(f"{_listed(f'API {key}' for key in sorted(vendor))}: not known to any Kafka up to {RELEASES[-1]}")
+        notes.append(f"{_listed(f'API {key}' for key in sorted(vendor))}: not known to any Kafka up to {RELEASES[-1]}")
     if senseless := [key for key in ranges if key in API_NAMES and key not in usable]:
-        said.append(f"{_listed(map(api_name, sorted(senseless)))}: no sensible range of versions")
-    if others := [name for name in features if name not in levels]:
-        said.append(f"feature {_listed(sorted(others))}: not known to any Kafka up to {RELEASES[-1]}")
-    return said
+        notes.append(f"{_listed(map(api_name, sorted(senseless)))}: no sensible range of versions")
+    if unknown := [name for name in features if name not in levels]:
+        notes.append(f"feature {_listed(sorted(unknown))}: not known to any Kafka up to {RELEASES[-1]}")
+    return notes
 
 
 def newer_apis(ranges: Mapping[int, Range]) -> list[str]:
@@ -234,13 +234,13 @@ def newer_apis(ranges: Mapping[int, Range]) -> list[str]:
     for offer in releases.offers():
         for key, (_, high) in (*offer.ranges.items(), *offer.unstable.items()):
             top[key] = max(high, top.get(key, high))
-    said = []
+    notes = []
     for key, (low, high) in sorted(ranges.items()):
         if releases.LAST_KEY < key < releases.FIRST_VENDOR_KEY:
-            said.append(f"API {key} is offered (after {RELEASES[-1]})")
+            notes.append(f"API {key} is offered (after {RELEASES[-1]})")
         elif key in top and high > top[key] and 0 <= low <= high:
-            said.append(f"{api_name(key)} goes up to {high} (after {RELEASES[-1]})")
-    return said[:MOST]
+            notes.append(f"{api_name(key)} goes up to {high} (after {RELEASES[-1]})")
+    return notes[:MOST]
 
 
 def newer_features(levels: Mapping[str, Range]) -> list[str]:
@@ -248,26 +248,26 @@ def newer_features(levels: Mapping[str, Range]) -> list[str]:
 
     A feature's highest level rises with releases, and its lowest one rises where a release drops old levels.
     """
-    said = []
+    notes = []
     for name, (lowest, highest) in releases.supported_features()[RELEASES[-1]].items():
         low, high = levels.get(name, (lowest, highest))
         if high > highest:
-            said.append(f"{name} goes up to {high} ({highest} in {RELEASES[-1]})")
+            notes.append(f"{name} goes up to {high} ({highest} in {RELEASES[-1]})")
         elif lowest < low <= high:
-            said.append(f"{name} starts at {low} ({lowest} in {RELEASES[-1]})")
-    return said[:MOST]
+            notes.append(f"{name} starts at {low} ({lowest} in {RELEASES[-1]})")
+    return notes[:MOST]
 
 
-def gone(offer: Offer, ranges: Mapping[int, Range]) -> list[str]:
+def dropped_apis(offer: Offer, ranges: Mapping[int, Range]) -> list[str]:
     """Say what a server offers that a release does not have any more."""
-    said = []
+    notes = []
     for key, (low, _) in sorted(ranges.items()):
         has = offer.ranges.get(key) or offer.unstable.get(key)
         if has is None:
-            said.append(f"{api_name(key)} is offered (not by a {offer.kind} of {offer.release})")
+            notes.append(f"{api_name(key)} is offered (not by a {offer.kind} of {offer.release})")
         elif low < has[0]:
-            said.append(f"{api_name(key)} starts at {low} ({has[0]} in {offer.release})")
-    return said
+            notes.append(f"{api_name(key)} starts at {low} ({has[0]} in {offer.release})")
+    return notes
 
 
 def no_match(candidates: Iterable[Offer], ranges: Mapping[int, Range]) -> list[str]:
@@ -278,7 +278,7 @@ def no_match(candidates: Iterable[Offer], ranges: Mapping[int, Range]) -> list[s
     for key, span in ranges.items():
         at = [position(offer.release) for offer in candidates if _holds(offer, key, span)]
         if not at:
-            return [f"{api_name(key)} {_words(span)} is in no release"]
+            return [f"{api_name(key)} {_version_text(span)} is in no release"]
         bounds[key] = (min(at), max(at))
     newest = max(bounds, key=lambda key: bounds[key][0])
     oldest = min(bounds, key=lambda key: bounds[key][1])
@@ -286,8 +286,8 @@ def no_match(candidates: Iterable[Offer], ranges: Mapping[int, Range]) -> list[s
     if first <= last:
         return ["no release has these APIs together"]
     return [
-        f"{api_name(newest)} {_words(ranges[newest])} is in {RELEASES[first]} and later",
-        f"{api_name(oldest)} {_words(ranges[oldest])} is in {RELEASES[last]} and before",
+        f"{api_name(newest)} {_version_text(ranges[newest])} is in {RELEASES[first]} and later",
+        f"{api_name(oldest)} {_version_text(ranges[oldest])} is in {RELEASES[last]} and before",
     ]
 
 
@@ -303,37 +303,37 @@ def feature_levels(levels: Mapping[str, Range]) -> list[str]:
 
 def reasons(chosen: list[Match], ranges: Mapping[int, Range], levels: Mapping[str, Range]) -> list[str]:
     """Say what speaks for the chosen releases: features, the lower bound, the upper bound, and what is missing."""
-    said = feature_levels(levels)
+    notes = feature_levels(levels)
     least = min(chosen, key=lambda match: position(match[0].release))[0]
     most = max(chosen, key=lambda match: position(match[0].release))[0]
-    said += _since(least, ranges)
-    said += _until(most, ranges, narrowed=all(rank > 1 for _, rank in chosen))
+    notes += _since(least, ranges)
+    notes += _until(most, ranges, narrowed=all(rank > 1 for _, rank in chosen))
     nearest = min(chosen, key=lambda match: (match[1], position(match[0].release)))
-    said += _whole(nearest, ranges)
-    said += [
+    notes += _completeness(nearest, ranges)
+    notes += [
         f"{offer.release} has the same versions"
         for offer, rank in chosen
         if rank == 0 and offer.release != nearest[0].release
     ]
     for offer, rank in chosen:  # the same as one release, or another one of which something is kept back
         if nearest[1] == 0 < rank and offer.release != nearest[0].release:
-            said += _whole((offer, rank), ranges)
-    return said
+            notes += _completeness((offer, rank), ranges)
+    return notes
 
 
 def _since(offer: Offer, ranges: Mapping[int, Range]) -> list[str]:
     """What the release before does not have."""
     before = _neighbour(offer, -1)
-    said = []
+    notes = []
     for key, (_, high) in sorted(ranges.items()):
         if before is None:
             break
         had = before.ranges.get(key)
         if had is None:
-            said.append(f"{api_name(key)} is offered ({offer.release} and later)")
+            notes.append(f"{api_name(key)} is offered ({offer.release} and later)")
         elif high > had[1]:
-            said.append(f"{api_name(key)} goes up to {high} ({offer.release} and later)")
-    return said[:MOST]
+            notes.append(f"{api_name(key)} goes up to {high} ({offer.release} and later)")
+    return notes[:MOST]
 
 
 def _until(offer: Offer, ranges: Mapping[int, Range], *, narrowed: bool) -> list[str]:
@@ -357,24 +357,24 @@ def _until(offer: Offer, ranges: Mapping[int, Range], *, narrowed: bool) -> list
     return strong[:MOST]
 
 
-def _whole(match: Match, ranges: Mapping[int, Range]) -> list[str]:
+def _completeness(match: Match, ranges: Mapping[int, Range]) -> list[str]:
     offer, rank = match
     if not ranges:
         return [f"the APIs are those of {offer.release}"]
     if rank > 1:
         return ["some versions are fewer than in any release: filtered on the way, or switched off"]
-    said = []
+    notes = []
     missing = offer.ranges.keys() - ranges.keys() - releases.OPTIONAL
     less = [key for key, span in ranges.items() if span not in (offer.ranges.get(key), offer.unstable.get(key))]
     if not missing and not less:
-        said.append(f"all {len(ranges)} APIs have the versions of {offer.patch or offer.release}")
+        notes.append(f"all {len(ranges)} APIs have the versions of {offer.patch or offer.release}")
     if missing:
-        said.append(f"not offered, though {offer.release} has them: {_listed(map(api_name, sorted(missing)))}")
+        notes.append(f"not offered, though {offer.release} has them: {_listed(map(api_name, sorted(missing)))}")
     if less:
-        said.append(f"limited by an older active controller: {_listed(map(api_name, sorted(less)))}")
+        notes.append(f"limited by an older active controller: {_listed(map(api_name, sorted(less)))}")
     if loose := [key for key, span in ranges.items() if span != offer.ranges.get(key) and key not in less]:
-        said.append(f"unstable versions are switched on: {_listed(map(api_name, sorted(loose)))}")
-    return said
+        notes.append(f"unstable versions are switched on: {_listed(map(api_name, sorted(loose)))}")
+    return notes
 
 
 def _neighbour(offer: Offer, step: int) -> Offer | None:
@@ -391,7 +391,7 @@ def _holds(offer: Offer, key: int, span: Range) -> bool:
     )
 
 
-def _words(span: Range) -> str:
+def _version_text(span: Range) -> str:
     return str(span[0]) if span[0] == span[1] else f"{span[0]}-{span[1]}"
 
 

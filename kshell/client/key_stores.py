@@ -56,14 +56,14 @@ def trusted(tls: Tls) -> list[bytes] | None:
     key = "ssl.truststore.location"
     data = _read(tls, key, path)
     if data.startswith(_JKS):
-        found = _jks(tls, key, path, data, password).trusted
+        certificates = _jks(tls, key, path, data, password).trusted
     elif _PEM in data:
-        found = _certificates(tls, key, data.decode("latin-1"))
+        certificates = _certificates(tls, key, data.decode("latin-1"))
     else:
-        found = _pkcs12_certificates(tls, path, data, password)
-    if not found:
+        certificates = _pkcs12_certificates(tls, path, data, password)
+    if not certificates:
         raise tls.fault(key, f"{path} holds no certificate to trust")
-    return found
+    return certificates
 
 
 def identity(tls: Tls) -> Identity | None:
@@ -74,8 +74,8 @@ def identity(tls: Tls) -> Identity | None:
             raise tls.fault("ssl.keystore.key", "and ssl.keystore.location are two key stores: give one")
         if inline is None or chain is None:
             raise tls.fault("ssl.keystore.certificate.chain", "and ssl.keystore.key go together, and one is missing")
-        found = _certificates(tls, "ssl.keystore.certificate.chain", chain)
-        return Identity(found, _pem_key(tls, "ssl.keystore.key", inline.value))
+        certificates = _certificates(tls, "ssl.keystore.certificate.chain", chain)
+        return Identity(certificates, _pem_key(tls, "ssl.keystore.key", inline.value))
     if path is None:
         if tls.keystore_password is not None:
             raise tls.fault("ssl.keystore.password", "is set, but ssl.keystore.location is not")
@@ -116,12 +116,14 @@ def _certificates(tls: Tls, key: str, text: str) -> list[bytes]:
     import binascii
 
     try:
-        found = [base64.b64decode("".join(one.split()), validate=True) for one in _CERTIFICATE.findall(text)]
+        certificates = [
+            base64.b64decode("".join(encoded.split()), validate=True) for encoded in _CERTIFICATE.findall(text)
+        ]
     except binascii.Error:
         raise tls.fault(key, "a certificate in it is not valid base64") from None
-    if not found:
+    if not certificates:
         raise tls.fault(key, "no PEM certificate in it", hint="-----BEGIN CERTIFICATE----- begins one")
-    return found
+    return certificates
 
 
 def _pem_key(tls: Tls, key: str, text: str) -> PrivateKeyTypes:
@@ -129,10 +131,10 @@ def _pem_key(tls: Tls, key: str, text: str) -> PrivateKeyTypes:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-    found = _KEY.findall(text)
-    if len(found) != 1:
-        raise tls.fault(key, f"{len(found) or 'no'} private key{'s' if found else ''} in it, where one is needed")
-    kind, body = found[0]
+    keys = _KEY.findall(text)
+    if len(keys) != 1:
+        raise tls.fault(key, f"{len(keys) or 'no'} private key{'s' if keys else ''} in it, where one is needed")
+    kind, body = keys[0]
     password = tls.key_password
     encrypted = "ENCRYPTED" in kind + body
     if encrypted and password is None:
@@ -141,7 +143,7 @@ def _pem_key(tls: Tls, key: str, text: str) -> PrivateKeyTypes:
         body = "\n".join(body.split()) + "\n"
     pem = f"-----BEGIN {kind}-----\n{body}-----END {kind}-----\n".encode("latin-1", "replace")
     try:
-        # A password for a key that is not encrypted is an error to the library, and to nobody else.
+        # The library refuses a password for a key that is not encrypted; Java ignores it.
         return load_pem_private_key(pem, password.utf8() if password and encrypted else None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         hint = "check ssl.key.password" if encrypted else None
@@ -157,11 +159,11 @@ def _pkcs12_certificates(tls: Tls, path: str, data: bytes, password: Secret | No
 
     key = "ssl.truststore.location"
     try:
-        found = pkcs12.load_pkcs12(data, password.utf8() if password else None)
+        store = pkcs12.load_pkcs12(data, password.utf8() if password else None)
     except Exception as error:
         raise _pkcs12_fault(tls, key, path, "ssl.truststore.password", password, error) from None
     # Java trusts what is marked as trusted; a store made with OpenSSL has no such marks, and holds nothing else.
-    entries = [one for one in (found.cert, *found.additional_certs) if one is not None]
+    entries = [bag for bag in (store.cert, *store.additional_certs) if bag is not None]
     return [entry.certificate.public_bytes(Encoding.DER) for entry in entries]
 
 
@@ -172,19 +174,19 @@ def _pkcs12_identity(tls: Tls, path: str, data: bytes) -> Identity:
     key = "ssl.keystore.location"
     password = tls.keystore_password
     try:
-        found = pkcs12.load_pkcs12(data, password.utf8() if password else None)
+        store = pkcs12.load_pkcs12(data, password.utf8() if password else None)
     except Exception as error:
         raise _pkcs12_fault(tls, key, path, "ssl.keystore.password", password, error) from None
-    if found.key is None or found.cert is None:
+    if store.key is None or store.cert is None:
         raise tls.fault(key, f"{path} holds no private key with its certificate", hint="is it a trust store?")
-    chain = [found.cert, *found.additional_certs]
-    return Identity([one.certificate.public_bytes(Encoding.DER) for one in chain], found.key)
+    chain = [store.cert, *store.additional_certs]
+    return Identity([entry.certificate.public_bytes(Encoding.DER) for entry in chain], store.key)
 
 
 def _pkcs12_fault(
     tls: Tls, key: str, path: str, password_key: str, password: Secret | None, error: Exception
 ) -> UsageError:
-    """The library's own words do not tell a wrong password from a cut file for certain, so both are named."""
+    """The library's error does not distinguish a wrong password from a cut file for certain, so both are named."""
     if password is None:
         return tls.fault(key, f"{path} is a PKCS12 store that needs a password", hint=f"set {password_key}")
     if "password" in str(error).lower():
@@ -241,7 +243,7 @@ _KEY_PROTECTOR = bytes.fromhex("060a2b060104012a02110101")
 
 
 class JksError(ValueError):
-    """The bytes are not a JKS store; the message says where they end to be one."""
+    """The bytes are not a JKS store; the message says at which byte."""
 
 
 class WrongPasswordError(JksError):
@@ -264,7 +266,7 @@ class JksStore(NamedTuple):
 
 
 def read_jks(data: bytes, password: Secret | None) -> JksStore:
-    """Reads a store; without a password the digest is not checked, as in Java. Raises JksError."""
+    """Read a store; without a password the digest is not checked, as in Java. Raises JksError."""
     if password is not None:
         digest = hashlib.sha1(_utf16(password) + _WHITENER + data[:-_DIGEST], usedforsecurity=False).digest()
         if not hmac.compare_digest(digest, data[-_DIGEST:]):
@@ -301,7 +303,7 @@ def _utf16(password: Secret) -> bytes:
 
 
 class _JksReader:
-    """Reads what a store holds; every length is held against what is left before anything is taken."""
+    """Read the entries of a store; every length is checked against the remaining bytes first."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -314,22 +316,22 @@ class _JksReader:
         version = self._number(4)
         if version not in (1, 2):
             raise JksError(f"JKS version {version} is not known")
-        made = JksStore([], [])
+        store = JksStore([], [])
         for _ in range(self._number(4)):
-            self._entry(made, version)
+            self._entry(store, version)
         if self._at != self._end:
             raise JksError("there are bytes after the last entry")
-        return made
+        return store
 
-    def _entry(self, made: JksStore, version: int) -> None:
+    def _entry(self, store: JksStore, version: int) -> None:
         tag = self._number(4)
         alias = self._take(self._number(2)).decode("utf-8", "replace")
         self._take(8)  # when it was made
         if tag == 1:
             protected = self._take(self._number(4))
-            made.keys.append(KeyEntry(alias, protected, [self._certificate(version) for _ in range(self._number(4))]))
+            store.keys.append(KeyEntry(alias, protected, [self._certificate(version) for _ in range(self._number(4))]))
         elif tag == 2:
-            made.trusted.append(self._certificate(version))
+            store.trusted.append(self._certificate(version))
         else:
             raise JksError(f"byte {self._at}: an entry of the unknown kind {tag}")
 

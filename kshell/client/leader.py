@@ -18,7 +18,7 @@ from kshell.client.address import Address, name_of
 from kshell.client.backoff import Backoff
 from kshell.client.codes import EPOCH_CODES, failure, may_pass
 from kshell.client.connection import Connection
-from kshell.client.nodes import TOPIC, Node, Nodes
+from kshell.client.nodes import TOPIC, ClusterNode, Nodes
 from kshell.errors import ConnectError, NodeError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.protocol.messages.quorum import FETCH, FETCH_SNAPSHOT
 from kshell.protocol.primitives import Uuid
@@ -32,7 +32,7 @@ NO_REPLICA = -1
 MAX_BYTES = 8 << 20
 
 
-class Position(NamedTuple):
+class FetchPosition(NamedTuple):
     """What an observer knows when it asks: the leader's epoch, the next offset, the epoch of the one before it."""
 
     leader_epoch: int = 0
@@ -49,7 +49,7 @@ class SnapshotId(NamedTuple):
 
 
 class QuorumState(NamedTuple):
-    """What both answers tell of the quorum. ``leader_id`` -1: none is known; ``leader_epoch`` -1: not told."""
+    """The state of the quorum in both answers. ``leader_id`` -1: no known leader; ``leader_epoch`` -1: not reported."""
 
     node: str
     error: int
@@ -83,14 +83,14 @@ class Piece(NamedTuple):
 
 def fetch(
     connection: Connection,
-    at: Position,
+    at: FetchPosition,
     cluster_id: str | None,
     *,
     wait: float = 0.0,
     max_bytes: int = MAX_BYTES,
     timeout: float | None = None,
 ) -> Fetched:
-    """Asks for what follows a position; the leader may wait ``wait`` seconds for more. Raises NodeError.
+    """Ask for what follows a position; the leader may wait ``wait`` seconds for more. Raises NodeError.
 
     Error codes of the partition are in the answer; those of the whole request are raised.
     """
@@ -114,15 +114,15 @@ def fetch(
     version, body = connection.request(FETCH, message, timeout=timeout)
     if body["errorCode"]:
         raise failure(connection.node, body["errorCode"], FETCH.name)
-    found = _only_partition(connection, body["responses"], FETCH.name)
-    diverging, snapshot = found.get("divergingEpoch"), found.get("snapshotId")
+    partition = _only_partition(connection, body["responses"], FETCH.name)
+    diverging, snapshot = partition.get("divergingEpoch"), partition.get("snapshotId")
     return Fetched(
-        _quorum_state(connection, found, body),
-        found["highWatermark"],
-        found["logStartOffset"],
+        _quorum_state(connection, partition, body),
+        partition["highWatermark"],
+        partition["logStartOffset"],
         (diverging["epoch"], diverging["endOffset"]) if diverging and diverging["epoch"] >= 0 else None,
         _snapshot_id(connection, snapshot) if snapshot and snapshot["endOffset"] >= 0 else None,
-        found["records"] or b"",
+        partition["records"] or b"",
         version,
     )
 
@@ -146,7 +146,7 @@ def fetch_snapshot(
     max_bytes: int = MAX_BYTES,
     timeout: float | None = None,
 ) -> Piece:
-    """Asks for a part of a snapshot. Raises NodeError; error codes of the partition are in the answer."""
+    """Ask for a part of a snapshot. Raises NodeError; error codes of the partition are in the answer."""
     wanted = {
         "partition": 0,
         "currentLeaderEpoch": leader_epoch,
@@ -163,10 +163,10 @@ def fetch_snapshot(
     _, body = connection.request(FETCH_SNAPSHOT, message, timeout=timeout)
     if body["errorCode"]:
         raise failure(connection.node, body["errorCode"], FETCH_SNAPSHOT.name)
-    found = _only_partition(connection, body["topics"], FETCH_SNAPSHOT.name)
-    named = SnapshotId(found["snapshotId"]["endOffset"], found["snapshotId"]["epoch"])
-    answered = _quorum_state(connection, found, body)
-    return Piece(answered, named, found["size"], found["position"], found["unalignedRecords"])
+    partition = _only_partition(connection, body["topics"], FETCH_SNAPSHOT.name)
+    named = SnapshotId(partition["snapshotId"]["endOffset"], partition["snapshotId"]["epoch"])
+    answered = _quorum_state(connection, partition, body)
+    return Piece(answered, named, partition["size"], partition["position"], partition["unalignedRecords"])
 
 
 def _only_partition(connection: Connection, topics: list[dict[str, Any]], api: str) -> dict[str, Any]:
@@ -175,14 +175,14 @@ def _only_partition(connection: Connection, topics: list[dict[str, Any]], api: s
         connection.close()
         reason = f"the answer holds {len(partitions)} partitions, one was asked for"
         raise ProtocolError(connection.node, reason, api=api)
-    found: dict[str, Any] = partitions[0]
-    return found
+    only: dict[str, Any] = partitions[0]
+    return only
 
 
-def _quorum_state(connection: Connection, found: dict[str, Any], body: dict[str, Any]) -> QuorumState:
-    leader = found.get("currentLeader") or {"leaderId": -1, "leaderEpoch": -1}
+def _quorum_state(connection: Connection, partition: dict[str, Any], body: dict[str, Any]) -> QuorumState:
+    leader = partition.get("currentLeader") or {"leaderId": -1, "leaderEpoch": -1}
     endpoints = {point["nodeId"]: (point["host"], point["port"]) for point in body.get("nodeEndpoints", ())}
-    return QuorumState(connection.node, found["errorCode"], leader["leaderId"], leader["leaderEpoch"], endpoints)
+    return QuorumState(connection.node, partition["errorCode"], leader["leaderId"], leader["leaderEpoch"], endpoints)
 
 
 # --- finding the leader -----------------------------------------------------------------------------------------------
@@ -262,40 +262,42 @@ class _Search:
         self._round = _Round()
 
     @property
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Seconds to the deadline."""
         return max(self._deadline - time.monotonic(), 0.0)
 
     def round(self) -> Leader | None:
-        """Asks every address, and again once the epoch is known. Raises NodeError for what waiting does not mend."""
+        """Ask every address, and again once the epoch is known. Raises NodeError for what waiting does not mend."""
         before, self._round = self._round, _Round()
         leader = self._ask_all(self._round)
-        if leader is None and not self._left and (before.claims or before.failure):
+        if leader is None and not self._seconds_left and (before.claims or before.failure):
             self._round = before  # the deadline cut this one short: the one before says more
         return leader
 
     def _ask_all(self, current: _Round) -> Leader | None:
         try:
-            self._nodes.any(timeout=self._left)
+            self._nodes.any(timeout=self._seconds_left)
         except (ConnectError, SourceTimeoutError) as error:
             current.failure = error
             return None
         times: Counter[Address] = Counter()
-        asked: set[tuple[Address, int]] = set()
+        tried: set[tuple[Address, int]] = set()
         most = _MOST_TIMES * len(self._nodes.bootstrap) + _MOST_NEW
         waiting = self._addresses()
-        while waiting and len(asked) < most and (self._left or not asked):
+        while waiting and len(tried) < most and (self._seconds_left or not tried):
             address, epoch = waiting.pop(0), self._epoch
-            if (address, epoch) in asked or times[address] == _MOST_TIMES:
+            if (address, epoch) in tried or times[address] == _MOST_TIMES:
                 continue
-            asked.add((address, epoch))
+            tried.add((address, epoch))
             times[address] += 1
             current.claims.pop(address, None)
             try:
                 answer = self._ask(address, epoch)
             except (ConnectError, SourceTimeoutError) as error:
                 current.silent.append(name_of(*address))
-                if self._left or not (current.claims or current.failure):  # what the deadline cut short is no news
+                if self._seconds_left or not (
+                    current.claims or current.failure
+                ):  # what the deadline cut short is no news
                     current.failure = error
                 continue
             except ServerError as error:
@@ -316,31 +318,31 @@ class _Search:
         return None
 
     def _ask(self, address: Address, epoch: int) -> QuorumState:
-        connection = self._nodes.at(address, timeout=self._left)
-        timeout = min(connection.patience, self._left)
-        position, cluster_id = Position(epoch), self._nodes.cluster_id
+        connection = self._nodes.at(address, timeout=self._seconds_left)
+        timeout = min(connection.patience, self._seconds_left)
+        position, cluster_id = FetchPosition(epoch), self._nodes.cluster_id
         return fetch(connection, position, cluster_id, max_bytes=_SMALL, timeout=timeout).quorum
 
     def _addresses(self) -> list[Address]:
         """All of them, the leader's first where it is known."""
-        leader = self._nodes.known.get(self._id)
+        leader = self._nodes.by_id.get(self._id)
         return list(dict.fromkeys([*([leader.address] if leader else ()), *self._nodes.addresses()]))
 
     def _learn(self, answer: QuorumState) -> bool:
-        """Whether the answer told of a leader that was not known."""
+        """Whether the answer named a leader that was not known."""
         endpoint = answer.endpoints.get(answer.leader_id)
         if endpoint is not None:
-            self._nodes.learn(Node(answer.leader_id, endpoint))
+            self._nodes.learn(ClusterNode(answer.leader_id, endpoint))
         if (answer.leader_epoch, answer.leader_id) <= (self._epoch, self._id):
             return False
         self._id, self._epoch = answer.leader_id, answer.leader_epoch
         return True
 
     def _served(self, address: Address, epoch: int, answer: QuorumState) -> Leader:
-        """The node at ``address`` serves a Fetch of that epoch: it leads, and says its id."""
+        """The node at ``address`` serves a Fetch of that epoch: it leads, and reports its id."""
         self._id = answer.leader_id if answer.leader_id >= 0 else self._id
         if self._id >= 0:
-            self._nodes.learn(Node(self._id, address))
+            self._nodes.learn(ClusterNode(self._id, address))
         return Leader(self._id, epoch, address)
 
     # --- why there is none ---------------------------------------------------------------------------------------
@@ -365,7 +367,7 @@ class _Search:
     def _contradiction(self) -> SourceTimeoutError | None:
         """What controllers say of themselves and one another that cannot be, if there is such a thing."""
         for address, claim in self._round.claims.items():
-            named = self._nodes.known.get(claim.leader_id)
+            named = self._nodes.by_id.get(claim.leader_id)
             theirs = None if named is None else self._round.claims.get(named.address)
             if claim.leader_id < 0:
                 continue
@@ -374,7 +376,7 @@ class _Search:
                 return _contradictory(claim.node, f"{reason} epoch {claim.asked_epoch}")
             if theirs is not None and theirs.leader_id not in (-1, claim.leader_id):
                 epochs = f"(epochs {claim.epoch} and {theirs.epoch})"
-                back = self._nodes.known.get(theirs.leader_id)
+                back = self._nodes.by_id.get(theirs.leader_id)
                 if back is not None and back.address == address:
                     reason = f"controllers {claim.node} and {theirs.node} each name the other as leader {epochs}"
                 else:

@@ -34,21 +34,21 @@ def loggers(connection: Connection, node_id: int) -> list[Logger]:
     """
     wanted = {"resourceType": BROKER_LOGGER, "resourceName": str(node_id), "configurationKeys": None}
     body = connection.request(DESCRIBE_CONFIGS, {"resources": [wanted]}).body
-    found = _only(connection, body["results"], DESCRIBE_CONFIGS.name)
-    known = [
+    resource = _only(connection, body["results"], DESCRIBE_CONFIGS.name)
+    entries = [
         Logger(
             item["name"],
             item["value"],
             SOURCES.get(item["configSource"], f"UNKNOWN({item['configSource']})"),
             item["readOnly"],
         )
-        for item in found["configs"]
+        for item in resource["configs"]
     ]
-    return sorted(known, key=lambda logger: (logger.name != "root", logger.name))
+    return sorted(entries, key=lambda logger: (logger.name != "root", logger.name))
 
 
 def set_level(connection: Connection, node_id: int, name: str, level: str | None) -> None:
-    """Changes a logger's level at the node at the other end; ``None`` takes it back to what it inherits.
+    """Change a logger's level at the node at the other end; ``None`` takes it back to what it inherits.
 
     Raises NodeError. Nothing is written: the node forgets it when it restarts.
     """
@@ -62,7 +62,7 @@ def _only(connection: Connection, results: list[Message], api: str) -> dict[str,
     if len(results) != 1:
         connection.close()
         raise ProtocolError(connection.node, f"the answer holds {len(results)} resources, one was asked for", api=api)
-    found: dict[str, Any] = results[0]
-    if found["errorCode"]:
-        raise codes.failure(connection.node, found["errorCode"], api, found["errorMessage"])
-    return found
+    resource: dict[str, Any] = results[0]
+    if resource["errorCode"]:
+        raise codes.failure(connection.node, resource["errorCode"], api, resource["errorMessage"])
+    return resource

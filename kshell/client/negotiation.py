@@ -67,7 +67,7 @@ def connect(host: str, port: int, settings: Settings, *, timeout: float | None =
 
 
 def _negotiated(host: str, port: int, settings: Settings, deadline: float) -> Connection:
-    """A connection whose peer has told its versions, or is taken for the release configured as fallback."""
+    """A connection whose peer has reported its versions, or is treated as the release configured as fallback."""
     tried: list[int] = []
     while True:
         connection = _open(host, port, settings, deadline)
@@ -93,8 +93,8 @@ def _version_to_try(connection: Connection, attempt: int) -> int | None:
     """The highest version first and once more, then each one below it; ``None`` when nothing is left."""
     versions = connection.api(API_VERSIONS).versions
     banned = connection.excluded.get(API_VERSIONS.name, frozenset())
-    known = [version for version in range(versions.high or 0, versions.low - 1, -1) if version not in banned]
-    order = known[:1] + known
+    allowed = [version for version in range(versions.high or 0, versions.low - 1, -1) if version not in banned]
+    order = allowed[:1] + allowed
     return order[attempt] if attempt < len(order) else None
 
 
@@ -121,12 +121,12 @@ def overlay(dialects: frozenset[str]) -> dict[int, Api]:
 def _ask(connection: Connection, version: int, deadline: float) -> NodeVersions:
     """One ApiVersions, and a second one at the version that the first answer lists. Raises NodeError."""
     api = connection.api(API_VERSIONS)
-    left = min(max(deadline - time.monotonic(), 0.0), connection.timeout)
-    frame = connection.exchange_raw(api, version, _SOFTWARE, timeout=left)
+    remaining = min(max(deadline - time.monotonic(), 0.0), connection.timeout)
+    frame = connection.exchange_raw(api, version, _SOFTWARE, timeout=remaining)
     listed = _refused(api, version, frame)
     if listed is not None:
         version = _next_version(connection, api, max(min(listed, version - 1), 0))
-        frame = connection.exchange_raw(api, version, _SOFTWARE, timeout=left)
+        frame = connection.exchange_raw(api, version, _SOFTWARE, timeout=remaining)
     body = connection.decoded(api, version, frame)
     code = body.get("errorCode", 0)
     if code:
@@ -188,10 +188,10 @@ def _assumed(connection: Connection, settings: Settings, tried: list[int]) -> Co
         from kshell.client.tls import explain
 
         raise explain(EOFError(), connection.node, presents=settings.tls.presents, handshake=False)
-    asked = ", ".join(f"v{version}" for version in dict.fromkeys(tried))
+    versions = ", ".join(f"v{version}" for version in dict.fromkeys(tried))
     raise ConnectError(
         connection.node,
-        f"the peer closes the connection when it is asked for its versions ({asked or 'all are excluded'})",
+        f"the peer closes the connection when it is asked for its versions ({versions or 'all are excluded'})",
         api=API_VERSIONS.name,
         hint="does the listener want TLS or SASL (security.protocol)? Does it refuse this machine or its certificate?"
         " For a broker before 0.10, set broker.version.fallback to its release",
@@ -210,13 +210,13 @@ _MOST_STEPS = 16
 
 
 def authenticate(connection: Connection, settings: Settings, deadline: float) -> None:
-    """Proves who we are. Raises NodeError: AuthenticationError when either side does not believe the other."""
-    left = min(connection.timeout, max(deadline - time.monotonic(), 0.0))
-    made = mechanism(settings, connection.node, settings.tls is not None, left)
-    answer = connection.request(SASL_HANDSHAKE, {"mechanism": made.name}, needed=_FRAMED, timeout=left).body
+    """Authenticate the client. Raises NodeError: AuthenticationError when either side refuses the other."""
+    remaining = min(connection.timeout, max(deadline - time.monotonic(), 0.0))
+    chosen = mechanism(settings, connection.node, settings.tls is not None, remaining)
+    answer = connection.request(SASL_HANDSHAKE, {"mechanism": chosen.name}, accepted=_FRAMED, timeout=remaining).body
     if answer["errorCode"]:
-        raise _mechanism_refused(connection.node, made.name, answer)
-    _exchange(connection, made.name, made.exchange(), deadline)
+        raise _mechanism_refused(connection.node, chosen.name, answer)
+    _exchange(connection, chosen.name, chosen.exchange(), deadline)
 
 
 def _exchange(connection: Connection, name: str, steps: Generator[bytes, bytes, None], deadline: float) -> None:
@@ -235,9 +235,9 @@ def _exchange(connection: Connection, name: str, steps: Generator[bytes, bytes, 
 
 
 def _exchange_token(connection: Connection, name: str, token: bytes, deadline: float) -> bytes:
-    left = min(connection.timeout, max(deadline - time.monotonic(), 0.0))
+    remaining = min(connection.timeout, max(deadline - time.monotonic(), 0.0))
     try:
-        answer = connection.request(SASL_AUTHENTICATE, {"authBytes": token}, timeout=left).body
+        answer = connection.request(SASL_AUTHENTICATE, {"authBytes": token}, timeout=remaining).body
     except ConnectError as error:
         # Servers that refuse say so (KIP-152): this one may be restarting, and asking again may help.
         hint = error.hint or "if it stays so, the server's log says why"

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 CONTROLLER, BROKER = "controller", "broker"
 TOPIC = "__cluster_metadata"
 KIP_919_DRAFT = "kip-919-draft"
-"""The dialect in which Metadata v13 tells controllers and cluster id (:func:`drafted_description`)."""
+"""The dialect in which Metadata v13 reports controllers and cluster id (:func:`drafted_description`)."""
 FIRST_CONTACT = 1.0
-"""Seconds of trying while no node has ever answered: the addresses may be wrong, and the person should know."""
+"""Seconds of trying while no node has ever answered: the addresses may be wrong, and the user should know."""
 _ENDPOINT_TYPES = {BROKER: 1, CONTROLLER: 2}
 _FLAGS = {BROKER: "--bootstrap-servers", CONTROLLER: "--bootstrap-controllers"}
 _WITH_TYPE = Versions(1, None)
@@ -54,8 +54,8 @@ _MOST_NODES = 10_000
 """Nodes of one cluster that are believed in: each of them may be asked, over a connection of its own."""
 
 
-class Node(NamedTuple):
-    """A node that the cluster names: where it says that it can be reached. ``fenced`` is ``None`` where not told."""
+class ClusterNode(NamedTuple):
+    """A node as the cluster reports it, with its address. ``fenced`` is ``None`` where it is not reported."""
 
     id: int
     address: Address
@@ -67,7 +67,7 @@ class Nodes:
     """Connections to the nodes of a cluster, made on demand and kept; closed with :meth:`close`.
 
     ``kind`` is ``controller`` or ``broker``. ``cluster_id`` is pinned by ``cluster.id`` or by the first node that tells
-    it. ``notes`` are for people.
+    it. ``notes`` are for users.
     """
 
     def __init__(self, kind: str, bootstrap: list[Address], settings: Settings) -> None:
@@ -76,16 +76,16 @@ class Nodes:
         allowed = settings.allowed_hosts
         self.settings = settings if allowed is None else settings._replace(allowed_hosts=allowed.including(bootstrap))
         self.cluster_id = settings.cluster_id
-        self.known: dict[int, Node] = {}
-        """Nodes by id, as the cluster last told of them."""
+        self.by_id: dict[int, ClusterNode] = {}
+        """The nodes by id, as the cluster last reported them."""
         self.controller_id = -1
-        """The active controller, as a controller last said; a broker names a random broker and is not believed."""
+        """The active controller, as a controller last reported it; brokers report a random broker, which is ignored."""
         self.was_reached = False
         """Whether any node has ever answered: one that has will come back; else the list may be wrong."""
         self.notes: list[str] = []
         self._open: dict[Address, Connection] = {}
         self._silent: set[Address] = set()
-        """Where a node accepted and did not answer in time: nobody should wait for it again while others are there."""
+        """Addresses that accepted and did not answer in time: the last to try while there are others."""
         self._lock = threading.Lock()
         self._is_closed = False
 
@@ -99,49 +99,49 @@ class Nodes:
             timeout: seconds for all of it, where that is less than ``socket.connection.setup.timeout.ms`` allows.
         """
         deadline = time.monotonic() + timeout
-        connection = connect(*address, self.settings, timeout=_left(deadline, self.settings.connect_timeout))
+        connection = connect(*address, self.settings, timeout=_seconds_left(deadline, self.settings.connect_timeout))
         self.was_reached = True
         try:
-            self._admit(connection, _left(deadline, connection.patience))
+            self._admit(connection, _seconds_left(deadline, connection.patience))
         except BaseException:
             connection.close()
             raise
         return connection
 
     def at(self, address: Address, *, timeout: float = inf) -> Connection:
-        """The connection to an address, kept for later; ``timeout`` as in :meth:`dial`. Raises NodeError."""
-        kept = self._kept(address)
-        if kept is not None:
-            return kept
+        """The connection to an address, pooled for later; ``timeout`` as in :meth:`dial`. Raises NodeError."""
+        connection = self._pooled(address)
+        if connection is not None:
+            return connection
         try:
-            made = self.dial(address, timeout=timeout)  # without the lock: close() must not wait for it
+            dialed = self.dial(address, timeout=timeout)  # without the lock: close() must not wait for it
         except SourceTimeoutError:
             self._silent.add(address)
             raise
         self._silent.discard(address)
         try:
-            kept = self._kept(address, made) or made
+            connection = self._pooled(address, dialed) or dialed
         except ConnectError:
-            made.close()
+            dialed.close()
             raise
-        if kept is not made:
-            made.close()  # another thread was faster
-        return kept
+        if connection is not dialed:
+            dialed.close()  # another thread was faster
+        return connection
 
-    def _kept(self, address: Address, made: Connection | None = None) -> Connection | None:
-        """The open connection to an address, or else ``made``, which is kept then. Raises ConnectError once closed."""
+    def _pooled(self, address: Address, dialed: Connection | None = None) -> Connection | None:
+        """The open connection to an address, else ``dialed``, now pooled. Raises ConnectError once closed."""
         with self._lock:
             if self._is_closed:
                 raise ConnectError(name_of(*address), "closed meanwhile")
-            kept = self._open.get(address)
-            if kept is not None and kept.is_usable():
-                return kept
-            if made is not None:
+            pooled = self._open.get(address)
+            if pooled is not None and pooled.is_usable():
+                return pooled
+            if dialed is not None:
                 self._open.pop(address, None)
-                self._open[address] = made
+                self._open[address] = dialed
                 while len(self._open) > _MOST_OPEN:
                     self._open.pop(next(iter(self._open))).close()
-            return made
+            return dialed
 
     def any(self, *, timeout: float = inf) -> Connection:
         """A connection to the first node that can be reached; ``timeout`` is in seconds.
@@ -149,19 +149,19 @@ class Nodes:
         Raises NodeError when none can.
         """
         with self._lock:
-            kept = list(self._open.values())
-        usable = next((connection for connection in kept if connection.is_usable()), None)
+            connections = list(self._open.values())
+        usable = next((connection for connection in connections if connection.is_usable()), None)
         if usable is not None:
             return usable
         deadline = time.monotonic() + timeout
 
         def attempt(address: Address) -> Connection:
-            return self.at(address, timeout=_left(deadline))
+            return self.at(address, timeout=_seconds_left(deadline))
 
         return first_success([partial(attempt, address) for address in self.addresses()], unreachable)
 
     def reachable(self, *, timeout: float = inf) -> Iterator[Connection]:
-        """Every node of the list, then those that the cluster told of, as far as they can be reached.
+        """Yield a connection to every node of the list, then to those that the cluster reports, if reachable.
 
         ``timeout``: seconds for all of them; those that are left then count as not reachable.
 
@@ -169,30 +169,30 @@ class Nodes:
         """
         deadline = time.monotonic() + timeout
         failures: list[NodeError] = []
-        found = False
+        any_reachable = False
         for address in self.addresses():
             try:
-                connection = self.at(address, timeout=_left(deadline))
+                connection = self.at(address, timeout=_seconds_left(deadline))
             except (ConnectError, SourceTimeoutError) as error:
                 failures.append(error)
                 continue
-            found = True
+            any_reachable = True
             yield connection
-        if not found:
+        if not any_reachable:
             raise unreachable(failures)
 
     def addresses(self) -> list[Address]:
         """Every address that is known: those given first, but those of nodes that were silent last."""
-        known = tuple(self.known.values())  # at once: another thread may learn of nodes
-        found = dict.fromkeys([*self.bootstrap, *(node.address for node in known)])
-        return sorted(found, key=self._rank)
+        nodes = tuple(self.by_id.values())  # at once: another thread may learn of nodes
+        addresses = dict.fromkeys([*self.bootstrap, *(node.address for node in nodes)])
+        return sorted(addresses, key=self._rank)
 
     def _rank(self, address: Address) -> int:
-        kept = self._open.get(address)
-        return 0 if kept is not None and kept.is_open else 2 if address in self._silent else 1
+        connection = self._open.get(address)
+        return 0 if connection is not None and connection.is_open else 2 if address in self._silent else 1
 
     def close(self) -> None:
-        """Closes every connection that was kept; none is made any more."""
+        """Close every pooled connection; no new one is made from then on."""
         with self._lock:
             self._is_closed = True
             for connection in self._open.values():
@@ -203,24 +203,24 @@ class Nodes:
 
     def node(self, node_id: int) -> Connection:
         """The connection to the node with that id. Raises NodeError; ConnectError names the ids that are known."""
-        if node_id not in self.known:
+        if node_id not in self.by_id:
             self.describe(self.any())
-        found = self.known.get(node_id)
-        if found is None:
-            there = ", ".join(map(str, sorted(self.known))) or "none"
+        node = self.by_id.get(node_id)
+        if node is None:
+            there = ", ".join(map(str, sorted(self.by_id))) or "none"
             reason = f"no {self.kind} with this id is known"
             raise ConnectError(f"node {node_id}", reason, hint=f"known {self.kind}s: {there}")
-        return self.at(found.address)
+        return self.at(node.address)
 
-    def learn(self, node: Node) -> None:
-        """Adds a node that an answer named in passing. Of too many the ones that were named first are forgotten."""
-        self.known.pop(node.id, None)
-        self.known[node.id] = node
-        while len(self.known) > _MOST_NAMED:
-            self.known.pop(next(iter(self.known)))
+    def learn(self, node: ClusterNode) -> None:
+        """Add a node that an answer named in passing. If there are too many, the oldest ones are dropped."""
+        self.by_id.pop(node.id, None)
+        self.by_id[node.id] = node
+        while len(self.by_id) > _MOST_NAMED:
+            self.by_id.pop(next(iter(self.by_id)))
 
     def describe(self, connection: Connection, *, fenced: bool = False, timeout: float | None = None) -> Message | None:
-        """DescribeCluster at a node; ``None`` where that says nothing of this kind. Learns nodes and cluster id.
+        """Ask a node for DescribeCluster; ``None`` where it cannot answer for this kind. Learns nodes and cluster id.
 
         With ``fenced``, brokers that are registered and fenced are listed too, where the node can (KIP-1073).
         Raises NodeError.
@@ -235,9 +235,11 @@ class Nodes:
         self._pin(connection, body["clusterId"])
         if self.kind == CONTROLLER:
             self.controller_id = body["controllerId"]
-        told = [Node(n["brokerId"], (n["host"], n["port"]), n["rack"], n.get("isFenced")) for n in body["brokers"]]
-        if told:
-            self.known = {node.id: node for node in told}  # who left is forgotten
+        nodes = [
+            ClusterNode(n["brokerId"], (n["host"], n["port"]), n["rack"], n.get("isFenced")) for n in body["brokers"]
+        ]
+        if nodes:
+            self.by_id = {node.id: node for node in nodes}  # who left is forgotten
         return body
 
     def _described(self, connection: Connection, fenced: bool, timeout: float | None) -> Message | None:
@@ -246,8 +248,8 @@ class Nodes:
         if not connection.offers(DESCRIBE_CLUSTER, 0 if self.kind == BROKER else 1):
             return None
         wanted = {"endpointType": _ENDPOINT_TYPES[self.kind], "includeFencedBrokers": fenced}
-        needed = None if self.kind == BROKER else _WITH_TYPE
-        body = connection.request(DESCRIBE_CLUSTER, wanted, needed=needed, timeout=timeout).body
+        accepted = None if self.kind == BROKER else _WITH_TYPE
+        body = connection.request(DESCRIBE_CLUSTER, wanted, accepted=accepted, timeout=timeout).body
         code = body["errorCode"]
         if code in (codes.MISMATCHED_ENDPOINT_TYPE, codes.UNSUPPORTED_ENDPOINT_TYPE):
             raise self._wrong_kind(connection)
@@ -290,13 +292,13 @@ class Nodes:
         return WrongEndpointError(connection.node, reason, hint=hint)
 
 
-def _left(deadline: float, most: float = inf) -> float:
+def _seconds_left(deadline: float, most: float = inf) -> float:
     """The seconds to ``deadline``, ``most`` at the most."""
     return min(most, max(deadline - time.monotonic(), 0.0))
 
 
 def unreachable(failures: list[NodeError]) -> NodeError:
-    """One error for a list of which no entry answered: the one failure, or the kinds of them side by side."""
+    """One error for a list whose entries all failed: the one failure, or the kinds of them side by side."""
     if len(failures) == 1:
         return failures[0]
     reasons = "; ".join(f"{error.node}: {error.reason}" for error in failures)
@@ -337,11 +339,11 @@ def drafted_metadata(
         "allowAutoTopicCreation": False,  # the default on the wire is true, and controllers refuse it
         "directToKRaftControllerQuorum": direct,
     }
-    body = connection.request(METADATA, wanted, needed=_DIRECT if direct else None, timeout=timeout).body
+    body = connection.request(METADATA, wanted, accepted=_DIRECT if direct else None, timeout=timeout).body
     if bool(body.get("fromKRaftController")) != direct:
-        meant, other = (CONTROLLER, BROKER) if direct else (BROKER, CONTROLLER)
-        reason = f"this is a {other}, and {_FLAGS[meant]} takes {meant}s"
-        hint = f"use {_FLAGS[other]} for it, or turn off the dialect {KIP_919_DRAFT} where no node speaks it"
+        meant, actual = (CONTROLLER, BROKER) if direct else (BROKER, CONTROLLER)
+        reason = f"this is a {actual}, and {_FLAGS[meant]} takes {meant}s"
+        hint = f"use {_FLAGS[actual]} for it, or turn off the dialect {KIP_919_DRAFT} where no node speaks it"
         raise WrongEndpointError(connection.node, reason, api=METADATA.name, hint=hint)
     for topic in body["topics"]:
         if topic["name"] == TOPIC and topic["errorCode"]:
@@ -350,7 +352,7 @@ def drafted_metadata(
 
 
 def drafted_description(connection: Connection, *, direct: bool, timeout: float | None = None) -> Message:
-    """What :func:`drafted_metadata` says of the cluster, as a body of DescribeCluster. Raises NodeError."""
+    """The cluster of :func:`drafted_metadata`, as a body of DescribeCluster. Raises NodeError."""
     body = drafted_metadata(connection, direct=direct, timeout=timeout)
     nodes = [{**{k: node[k] for k in ("host", "port", "rack")}, "brokerId": node["nodeId"]} for node in body["brokers"]]
     return {
@@ -370,14 +372,14 @@ _MOST_ASKED = 32
 
 
 class VersionsReply(NamedTuple):
-    """What the node at an address said of itself, or why it said nothing: one of both is ``None``."""
+    """The description that the node at an address gave of itself, or why there is none: one of both is ``None``."""
 
     versions: NodeVersions | None
     failure: NodeError | None
 
 
 def ask_versions(addresses: Iterable[Address], settings: Settings) -> dict[Address, VersionsReply]:
-    """Asks every node, all at the same time; each has ``connect_timeout`` twice over for its answer.
+    """Ask every node, all at the same time; each has ``connect_timeout`` twice over for its answer.
 
     Nobody logs in for this: ApiVersions is answered before SASL (KIP-43), so a node that would not have us still tells.
     Raises what is no failure of a node (UsageError for properties that cannot be used).
@@ -399,7 +401,7 @@ def _ask_versions(address: Address, settings: Settings) -> VersionsReply:
 
 
 def none_answers(replies: Iterable[VersionsReply]) -> NodeError:
-    """One error for nodes of which none answered: the one failure, or all of them side by side."""
+    """One error for nodes that all failed: the one failure, or all of them side by side."""
     failures = [reply.failure for reply in replies if reply.failure is not None]
     if len(failures) == 1:
         return failures[0]

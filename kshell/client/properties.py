@@ -1,4 +1,4 @@
-"""Java client properties: a ``.properties`` file, what stands above it (``-X``), config providers, secrets.
+"""Java client properties: a ``.properties`` file, what overrides it (``-X``), config providers, secrets.
 
 The file's syntax is that of ``java.util.Properties.load(InputStream)``, which Kafka's tools use (``Utils.loadProps``):
 ISO-8859-1 with ``\\uXXXX``. Variables ``${provider:[path:]key}`` are read as Kafka's ``ConfigTransformer`` and its
@@ -74,9 +74,9 @@ class Properties(dict[str, str]):
         value = self.text(key)
         return None if value is None else Secret(value)
 
-    def words(self, key: str) -> tuple[str, ...]:
-        """A comma-separated list; empty when it is not set."""
-        return tuple(word.strip() for word in (self.get(key) or "").split(",") if word.strip())
+    def entries(self, key: str) -> tuple[str, ...]:
+        """The entries of a comma-separated list; none where the key is not set."""
+        return tuple(entry.strip() for entry in (self.get(key) or "").split(",") if entry.strip())
 
     def switch(self, key: str, default: bool = False) -> bool:
         """``true`` or ``false``, as Java writes them."""
@@ -97,20 +97,20 @@ class Properties(dict[str, str]):
 
 def read(path: str | None, above: Iterable[str] = ()) -> Properties:
     """The properties of a file, with ``key=value`` lines ``above`` it. Raises UsageError."""
-    made = Properties()
+    properties = Properties()
     if path is not None:
         for number, key, value in parse(_read(path), path):
-            made[key], made.places[key] = value, f"{path}: line {number}"
+            properties[key], properties.places[key] = value, f"{path}: line {number}"
     for line in above:
         key, equals, value = line.partition("=")
         key = key.strip()
         if not equals or not key:
             # What has no "=" may be a password whose key was forgotten: it is not repeated.
             raise UsageError("-X: what follows is not key=value", hint="kshell -X security.protocol=SSL …")
-        made[key], made.places[key] = value, "-X"
-    if made.filled("config.providers"):
-        return resolve(made)
-    return made
+        properties[key], properties.places[key] = value, "-X"
+    if properties.filled("config.providers"):
+        return resolve(properties)
+    return properties
 
 
 def _read(path: str) -> bytes:
@@ -160,20 +160,20 @@ def resolve(properties: Properties) -> Properties:
     Raises UsageError for a provider class that is none of Kafka's three, and for a variable without a value.
     """
     lookups: dict[str, Lookup] = {}
-    for alias in properties.words("config.providers"):
+    for alias in properties.entries("config.providers"):
         key = f"config.providers.{alias}.class"
         name = properties.filled(key)
         if name is None:
             continue  # as Kafka does
         make = _CLASSES.get(name.removeprefix(_PACKAGE))
         if make is None or not name.startswith(_PACKAGE):
-            known = ", ".join(_CLASSES)
-            raise properties.fault(key, f"{name} is not supported", hint=f"{_PACKAGE}… {known} are")
+            supported = ", ".join(_CLASSES)
+            raise properties.fault(key, f"{name} is not supported", hint=f"{_PACKAGE}… {supported} are")
         lookups[alias] = make(properties, f"config.providers.{alias}.param.")
-    made = Properties(places=properties.places)
+    resolved = Properties(places=properties.places)
     for key, value in properties.items():
-        made[key] = _replaced(properties, key, value, lookups)
-    return made
+        resolved[key] = _replaced(properties, key, value, lookups)
+    return resolved
 
 
 def _replaced(properties: Properties, key: str, value: str, lookups: Mapping[str, Lookup]) -> str:
@@ -213,13 +213,13 @@ def _from_file(properties: Properties, prefix: str) -> Lookup:
     allowed = _allowed(properties, prefix)
 
     def lookup(path: str, name: str) -> str:
-        found = allowed(path)
+        file = allowed(path)
         try:
-            values = {key: value for _, key, value in parse(_text(found), found)}
+            values = {key: value for _, key, value in parse(_text(file), file)}
         except UsageError as error:
             raise LookupError(error.message) from None
         if name not in values:
-            raise LookupError(f"{found} has no key {name}")
+            raise LookupError(f"{file} has no key {name}")
         return values[name]
 
     return lookup
@@ -240,7 +240,7 @@ def _from_directory(properties: Properties, prefix: str) -> Lookup:
 def _allowed(properties: Properties, prefix: str) -> Callable[[str], str]:
     """A function from the path in a variable to the path to read, as ``AllowedPaths`` decides."""
     key = prefix + "allowed.paths"
-    paths = [os.path.normpath(path) for path in properties.words(key)]
+    paths = [os.path.normpath(path) for path in properties.entries(key)]
     for path in paths:
         if not os.path.isabs(path) or not os.path.exists(path):
             raise properties.fault(key, f"{path} is not an absolute path of something that exists")
@@ -251,7 +251,7 @@ def _allowed(properties: Properties, prefix: str) -> Callable[[str], str]:
         normal = os.path.normpath(path)
         if not paths:
             return path
-        if not any(normal == one or normal.startswith(one.rstrip("/") + "/") for one in paths):
+        if not any(normal == allowed or normal.startswith(allowed.rstrip("/") + "/") for allowed in paths):
             raise LookupError(f"{key} does not allow {path}")
         return normal
 

@@ -90,8 +90,8 @@ def read_text(text: str) -> dict[str, dict[int, Range | None]]:
             if line:
                 changes = out[line] = {}
             continue
-        for word in line.strip().rstrip(",").split(", "):
-            name, versions = word.split(" ")
+        for entry in line.strip().rstrip(",").split(", "):
+            name, versions = entry.split(" ")
             low, _, high = versions.partition("-")
             changes[keys[name]] = None if low == "none" else (int(low), int(high or low))
     return out
@@ -154,10 +154,10 @@ def supported_features() -> dict[str, dict[str, Range]]:
     """
     out: dict[str, dict[str, Range]] = {}
     for line in _LEVELS.strip().split("\n"):
-        words = line.split()
+        fields = line.split()
         if not line.startswith(" "):
-            levels = out[words.pop(0)] = {}
-        for name, text in zip(words[::2], words[1::2], strict=True):
+            levels = out[fields.pop(0)] = {}
+        for name, text in zip(fields[::2], fields[1::2], strict=True):
             low, _, high = text.partition("-")
             levels[name] = (int(low), int(high))
     return out
@@ -168,12 +168,12 @@ def release_of(version: str) -> str:
 
     Raises UsageError where the table has no such release.
     """
-    known = (*read_text(_BEFORE_API_VERSIONS), *RELEASES)
+    releases = (*read_text(_BEFORE_API_VERSIONS), *RELEASES)
     parts = version.split(".")
     for length in range(len(parts), 1, -1):
-        if (line := ".".join(parts[:length])) in known and all(part.isdecimal() for part in parts[length:]):
+        if (line := ".".join(parts[:length])) in releases and all(part.isdecimal() for part in parts[length:]):
             return line
-    raise UsageError(f"{version!r} is no release of Kafka that kshell knows", hint=f"known are {', '.join(known)}")
+    raise UsageError(f"{version!r} is no release of Kafka that kshell knows", hint=f"known are {', '.join(releases)}")
 
 
 def release_ranges(version: str) -> Mapping[int, Range]:
@@ -195,5 +195,5 @@ def release_ranges(version: str) -> Mapping[int, Range]:
 
 
 def position(release: str) -> int:
-    """Return where a release stands in ``RELEASES``, for comparisons."""
+    """Return the index of a release in ``RELEASES``, for comparisons."""
     return RELEASES.index(release)

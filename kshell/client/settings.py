@@ -20,7 +20,7 @@ _LARGEST_KEY = 0x7FFF
 
 
 class Settings(NamedTuple):
-    """One connection's settings; ``warnings`` are sentences for a person, with keys and never with values."""
+    """One connection's settings; ``warnings`` are sentences for the user, with keys and never with values."""
 
     security_protocol: str
     tls: Tls | None
@@ -48,38 +48,43 @@ class Settings(NamedTuple):
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Settings:
         """From client properties. Raises UsageError, which names the key and, if it is known, the file and line."""
-        given = properties if isinstance(properties, Properties) else Properties(properties)
-        warnings = [_unknown(given, key) for key in given if not is_known(key)]
-        protocol = (given.filled("security.protocol") or PLAINTEXT).upper()
+        source = properties if isinstance(properties, Properties) else Properties(properties)
+        warnings = [_unknown(source, key) for key in source if not is_known(key)]
+        protocol = (source.filled("security.protocol") or PLAINTEXT).upper()
         if protocol not in _PROTOCOLS:
-            raise given.fault("security.protocol", "is not one that Kafka has", hint=f"one of {', '.join(_PROTOCOLS)}")
-        made = cls(
+            raise source.fault("security.protocol", "is not one that Kafka has", hint=f"one of {', '.join(_PROTOCOLS)}")
+        settings = cls(
             security_protocol=protocol,
-            tls=_tls(given, warnings) if protocol.endswith(SSL) else None,
-            sasl=_sasl(given) if protocol.startswith("SASL") else None,
-            client_id=given.filled("client.id") or "kshell",
-            request_timeout=_positive(given, "request.timeout.ms", 30),
-            connect_timeout=_positive(given, "socket.connection.setup.timeout.ms", 10),
-            api_timeout=_positive(given, "default.api.timeout.ms", 60),
-            reconnect_backoff=given.seconds("reconnect.backoff.ms", 0.05),
-            reconnect_backoff_max=given.seconds("reconnect.backoff.max.ms", 1),
-            retry_backoff=given.seconds("retry.backoff.ms", 0.1),
-            retry_backoff_max=given.seconds("retry.backoff.max.ms", 1),
-            bootstrap_controllers=given.filled("bootstrap.controllers"),
-            bootstrap_servers=given.filled("bootstrap.servers"),
-            cluster_id=given.filled("cluster.id"),
-            dialects=_dialects(given),
-            excluded=_excluded(given),
-            fallback_release=given.filled("broker.version.fallback"),
-            allow_plaintext_password=given.switch("sasl.plain.allow.plaintext"),
-            allowed_hosts=_allowed_hosts(given),
+            tls=_tls(source, warnings) if protocol.endswith(SSL) else None,
+            sasl=_sasl(source) if protocol.startswith("SASL") else None,
+            client_id=source.filled("client.id") or "kshell",
+            request_timeout=_positive(source, "request.timeout.ms", 30),
+            connect_timeout=_positive(source, "socket.connection.setup.timeout.ms", 10),
+            api_timeout=_positive(source, "default.api.timeout.ms", 60),
+            reconnect_backoff=source.seconds("reconnect.backoff.ms", 0.05),
+            reconnect_backoff_max=source.seconds("reconnect.backoff.max.ms", 1),
+            retry_backoff=source.seconds("retry.backoff.ms", 0.1),
+            retry_backoff_max=source.seconds("retry.backoff.max.ms", 1),
+            bootstrap_controllers=source.filled("bootstrap.controllers"),
+            bootstrap_servers=source.filled("bootstrap.servers"),
+            cluster_id=source.filled("cluster.id"),
+            dialects=_dialects(source),
+            excluded=_excluded(source),
+            fallback_release=source.filled("broker.version.fallback"),
+            allow_plaintext_password=source.switch("sasl.plain.allow.plaintext"),
+            allowed_hosts=_allowed_hosts(source),
             warnings=warnings,
         )
-        if made.sasl is not None and made.sasl.oauth is not None and made.tls is None and made.sasl.oauth.is_secret:
+        if (
+            settings.sasl is not None
+            and settings.sasl.oauth is not None
+            and settings.tls is None
+            and settings.sasl.oauth.is_secret
+        ):
             warnings.append(
                 "OAUTHBEARER with SASL_PLAINTEXT: whoever sees the traffic can take the token (use SASL_SSL)"
             )
-        return made
+        return settings
 
 
 def source_of(settings: Settings) -> tuple[str, str] | None:
@@ -131,7 +136,7 @@ def _positive(properties: Properties, key: str, default: float) -> float:
 
 
 def _dialects(properties: Properties) -> frozenset[str]:
-    names = frozenset(properties.words("dialect"))
+    names = frozenset(properties.entries("dialect"))
     if not names:
         return names
     from kshell.protocol.messages.drafts import DIALECTS  # late: hardly anybody names one
@@ -144,17 +149,17 @@ def _dialects(properties: Properties) -> frozenset[str]:
 def _excluded(properties: Properties) -> dict[str, frozenset[int]]:
     """``Fetch:18,DescribeQuorum:1-2`` -> which versions of which API."""
     key = "api.versions.exclude"
-    found: dict[str, frozenset[int]] = {}
-    for word in properties.words(key):
-        name, _, versions = word.partition(":")
+    excluded: dict[str, frozenset[int]] = {}
+    for entry in properties.entries(key):
+        name, _, versions = entry.partition(":")
         low, dash, high = versions.partition("-")
         first, last = _version(low), _version(high if dash else low)
         if not (name.isascii() and name.isalnum()) or first is None or last is None or last < first:
             raise properties.fault(
-                key, f"{word} is not NAME:VERSION or NAME:LOW-HIGH", hint="Fetch:18,DescribeQuorum:1-2"
+                key, f"{entry} is not NAME:VERSION or NAME:LOW-HIGH", hint="Fetch:18,DescribeQuorum:1-2"
             )
-        found[name] = found.get(name, frozenset()) | frozenset(range(first, last + 1))
-    return found
+        excluded[name] = excluded.get(name, frozenset()) | frozenset(range(first, last + 1))
+    return excluded
 
 
 def _version(text: str) -> int | None:

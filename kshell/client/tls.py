@@ -109,23 +109,23 @@ def _checks_hostname(properties: Properties) -> bool:
 
 def _enabled_versions(properties: Properties, warnings: list[str]) -> tuple[str, ...]:
     key = "ssl.enabled.protocols"
-    given = properties.words(key) or _DEFAULT_VERSIONS
-    known = tuple(version for version in _VERSIONS if version in given)
-    if not known:
+    names = properties.entries(key) or _DEFAULT_VERSIONS
+    versions = tuple(version for version in _VERSIONS if version in names)
+    if not versions:
         raise properties.fault(key, "names no TLS version", hint=f"versions: {', '.join(_VERSIONS)}")
-    unknown = [version for version in given if version not in _VERSIONS]
+    unknown = [version for version in names if version not in _VERSIONS]
     if unknown:
         warnings.append(f"{key}: {', '.join(unknown)} cannot be offered here")
-    first, last = _VERSIONS.index(known[0]), _VERSIONS.index(known[-1])
-    if last - first + 1 != len(known):
-        warnings.append(f"{key}: every version between {known[0]} and {known[-1]} is offered")
+    first, last = _VERSIONS.index(versions[0]), _VERSIONS.index(versions[-1])
+    if last - first + 1 != len(versions):
+        warnings.append(f"{key}: every version between {versions[0]} and {versions[-1]} is offered")
     if first < 2:
-        warnings.append(f"{key}: {known[0]} is not safe, and OpenSSL may refuse to speak it")
-    return known
+        warnings.append(f"{key}: {versions[0]} is not safe, and OpenSSL may refuse to speak it")
+    return versions
 
 
 def _cipher_suites(properties: Properties, warnings: list[str]) -> tuple[str, ...]:
-    suites = properties.words("ssl.cipher.suites")
+    suites = properties.entries("ssl.cipher.suites")
     if unknown := openssl_names(suites)[2]:
         warnings.append(f"ssl.cipher.suites: {', '.join(unknown)} cannot be offered here")
     return suites
@@ -178,7 +178,7 @@ def _limit(context: ssl.SSLContext, tls: Tls) -> None:
         if low > high or low not in tls.versions or high not in tls.versions:
             raise tls.fault("ssl.cipher.suites", "fits none of the versions in ssl.enabled.protocols")
     with warnings.catch_warnings():
-        # Python deprecates TLS 1.0 and 1.1; the person asked for them, and was told.
+        # Python deprecates TLS 1.0 and 1.1; the user asked for them, and was warned.
         warnings.simplefilter("ignore", DeprecationWarning)
         context.minimum_version = getattr(ssl.TLSVersion, names[low])
         context.maximum_version = getattr(ssl.TLSVersion, names[high])
@@ -236,7 +236,7 @@ def _older(match: re.Match[str]) -> str:
 
 
 def _present(context: ssl.SSLContext, tls: Tls, identity: Identity) -> None:
-    """Makes the context present the identity, which an ``SSLContext`` takes from a file only.
+    """Make the context present the identity, which an ``SSLContext`` takes from a file only.
 
     The key is on no disk in the clear: it is encrypted under a password made for it. Raises UsageError where key and
     certificate do not belong together.
@@ -256,12 +256,12 @@ def _encrypted_pem(identity: Identity, password: bytes) -> bytes:
     from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
     key = identity.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password))
-    return key + b"".join(ssl.DER_cert_to_PEM_cert(one).encode() for one in identity.chain)
+    return key + b"".join(ssl.DER_cert_to_PEM_cert(certificate).encode() for certificate in identity.chain)
 
 
 @contextmanager
 def _short_lived_file(data: bytes) -> Iterator[str]:
-    """A path to read ``data`` from: in memory where the system can do that (Linux), else a file (0600), soon gone."""
+    """A path to read ``data`` from: in memory where the system can (Linux), else a file (0600), soon deleted."""
     if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
         number = os.memfd_create("kshell-identity")
         try:
@@ -397,19 +397,19 @@ def explain(
 
 def _case(error: BaseException, presents: bool | None, *, handshake: bool) -> _Case:
     if isinstance(error, ssl.SSLCertVerificationError):
-        known = _VERIFY.get(error.verify_code)
-        return known or _Case(f"the server's certificate: {error.verify_message}", _TRUST)
+        case = _VERIFY.get(error.verify_code)
+        return case or _Case(f"the server's certificate: {error.verify_message}", _TRUST)
     if isinstance(error, _ENDED):
         return _ended(presents, handshake=handshake)
     reason = (error.reason or "") if isinstance(error, ssl.SSLError) else ""
-    known = _ALERTS.get(reason)
-    if known is _REFUSED and not presents:
+    case = _ALERTS.get(reason)
+    if case is _REFUSED and not presents:
         # Where a certificate is missing, servers say that it is bad: all before TLS 1.3, Java's after it, too.
         return _NO_CLIENT if presents is False else _CLIENT
-    if known is not None:
-        return known
-    what = reason.replace("_", " ").lower() if reason else getattr(error, "strerror", None) or type(error).__name__
-    return _Case(str(what), "does the server speak TLS at this port, and what does its own log say?")
+    if case is not None:
+        return case
+    detail = reason.replace("_", " ").lower() if reason else getattr(error, "strerror", None) or type(error).__name__
+    return _Case(str(detail), "does the server speak TLS at this port, and what does its own log say?")
 
 
 def _ended(presents: bool | None, *, handshake: bool) -> _Case:

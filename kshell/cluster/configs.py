@@ -9,7 +9,7 @@ from kshell.errors import CommandError, KshellError, NodeError, ServerError, Usa
 from kshell.metadata.families.configs import RESOURCE_TYPES, Resource, resource_segment
 from kshell.metadata.families.topics import NAMES
 from kshell.metadata.names import sort_key
-from kshell.metadata.partial import told_by
+from kshell.metadata.partial import reported_by
 from kshell.tree.globs import component, is_glob
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _node_id(resource: Resource) -> int:
 def _failed(resource: Resource, error: NodeError) -> Described:
     from kshell.sources.brokers.config_entries import Described
 
-    return Described(resource, (), error, told_by(error.node, error.api or "", -1))
+    return Described(resource, (), error, reported_by(error.node, error.api or "", -1))
 
 
 def failure_of(described: Described) -> KshellError | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.metadata.families.cluster import CONTROLLERS
 from kshell.metadata.families.features import ZK_MIGRATION
 from kshell.metadata.feature_levels import CONTROLLERS_REGISTER, KRAFT_VERSION, METADATA_VERSION
-from kshell.metadata.feature_update import BROKER, CONTROLLER, Node, Range, Standing
+from kshell.metadata.feature_update import BROKER, CONTROLLER, ClusterFeatures, NodeFeatures, Range
 from kshell.metadata.image import Image
 from kshell.metadata.partial import MISSING
 
@@ -20,7 +20,7 @@ _MIGRATING = (1, 2)
 """``ZkMigrationState``: MIGRATION and PRE_MIGRATION."""
 
 
-def standing(session: Session, *, ask: bool = False) -> Standing:
+def standing(session: Session, *, ask: bool = False) -> ClusterFeatures:
     """Finalized levels, and every registered node. Raises KshellError where there is no image.
 
     With ``ask``, controllers that did not register are asked themselves, where the source is live.
@@ -41,17 +41,17 @@ def standing(session: Session, *, ask: bool = False) -> Standing:
         nodes = _asked(session, live, nodes, finalized)
     state = image[ZK_MIGRATION].get(ZK_MIGRATION)
     migrating = state is not None and state.value in _MIGRATING
-    return Standing(finalized, nodes, leader if isinstance(leader, int) else None, migrating)
+    return ClusterFeatures(finalized, nodes, leader if isinstance(leader, int) else None, migrating)
 
 
-def registered(image: Image, voters: list[int]) -> list[Node]:
+def registered(image: Image, voters: list[int]) -> list[NodeFeatures]:
     """The image's brokers and controllers by id, and voters of which it has no registration."""
-    found = [Node(BROKER, number, _ranges(entry.value)) for number, entry in sorted(image["brokers"].items())]
+    found = [NodeFeatures(BROKER, number, _ranges(entry.value)) for number, entry in sorted(image["brokers"].items())]
     table = image["controllers"]
     is_reported = CONTROLLERS.path not in image[MISSING]
     for number in sorted({*table, *voters}):
         supported = _ranges(table[number].value) if number in table else None
-        found.append(Node(CONTROLLER, number, supported, number in table if is_reported else None))
+        found.append(NodeFeatures(CONTROLLER, number, supported, number in table if is_reported else None))
     return found
 
 
@@ -66,7 +66,9 @@ def _of_log(session: Session) -> dict[str, Any]:
     return describe.quorum(session.loaded)
 
 
-def _asked(session: Session, live: Nodes, nodes: tuple[Node, ...], finalized: Mapping[str, int]) -> tuple[Node, ...]:
+def _asked(
+    session: Session, live: Nodes, nodes: tuple[NodeFeatures, ...], finalized: Mapping[str, int]
+) -> tuple[NodeFeatures, ...]:
     """The same nodes, with what those say of which no registration is known. Who does not answer stays unknown."""
     from kshell.cluster.nodes import survey
     from kshell.errors import NodeError
@@ -79,7 +81,7 @@ def _asked(session: Session, live: Nodes, nodes: tuple[Node, ...], finalized: Ma
         session.remarks.append(f"controllers were not asked: {error.message}")
         return nodes
     told = [
-        Node(CONTROLLER, found.members[name].name, versions.supported)
+        NodeFeatures(CONTROLLER, found.members[name].name, versions.supported)
         for name, versions in found.told.items()
         if found.members[name].kind == CONTROLLER
     ]
@@ -98,5 +100,5 @@ def _asked(session: Session, live: Nodes, nodes: tuple[Node, ...], finalized: Ma
     return (*kept, *by_id.values())
 
 
-def _is_in(node: Node, told: Mapping[str, Node]) -> bool:
+def _is_in(node: NodeFeatures, told: Mapping[str, NodeFeatures]) -> bool:
     return node.kind == CONTROLLER and node.supported is None and str(node.id) in told

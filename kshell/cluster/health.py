@@ -11,7 +11,7 @@ from kshell.cluster.features import standing
 from kshell.cluster.snapshot_slips import slips
 from kshell.errors import AuthorizationError, KshellError, NodeError, ServerError, UnsupportedVersionError
 from kshell.metadata.checkpoint import ONLY_LOG
-from kshell.metadata.health.check import SnapshotAge, SnapshotSlip, State
+from kshell.metadata.health.check import CheckedState, SnapshotAge, SnapshotSlip
 from kshell.metadata.image import Image
 from kshell.metadata.partial import MISSING
 from kshell.metadata.partition_state import MinIsr
@@ -29,7 +29,7 @@ _REPLAYED = 64 << 20
 """Bytes of log that are replayed at most, to compare a snapshot with them."""
 
 
-def state_of(session: Session, least: MinIsr) -> State:
+def state_of(session: Session, least: MinIsr) -> CheckedState:
     """Everything that checks look at. What cannot be asked for is left in the remarks. Raises KshellError."""
     loaded = session.loaded
     nodes = session.source.nodes if session.until is None else None
@@ -39,7 +39,7 @@ def state_of(session: Session, least: MinIsr) -> State:
     else:
         voters = tuple(sorted(voter["voterId"] for voter in describe.voters(loaded)))
     session.remarks += [f"not checked: {name}: {why}" for name, why in _refused(loaded.image)]
-    return State(
+    return CheckedState(
         image=loaded.image,
         standing=standing(session),
         min_isr=least,
@@ -122,9 +122,9 @@ def _slips(session: Session, loaded: Loaded) -> tuple[SnapshotSlip, ...]:
         )
         return ()
     return tuple(
-        SnapshotSlip(join(slip.path), slip.snapshot, slip.what)
+        SnapshotSlip(join(slip.path), slip.snapshot, slip.difference)
         for slip in slips(session, lasting=True)
-        if (walk(session.root, slip.path) is None) == (slip.what == ONLY_LOG)
+        if (walk(session.root, slip.path) is None) == (slip.difference == ONLY_LOG)
     )
 
 

@@ -70,12 +70,12 @@ def own_members(nodes: Nodes) -> list[Member]:
     else:
         with contextlib.suppress(UnsupportedVersionError, AuthorizationError):
             told = nodes.describe(connection)
-    if told is not None and nodes.known:
-        return [Member(nodes.kind, node.id, node.address) for _, node in sorted(nodes.known.items())]
+    if told is not None and nodes.by_id:
+        return [Member(nodes.kind, node.id, node.address) for _, node in sorted(nodes.by_id.items())]
     if nodes.kind == CONTROLLER and connection.offers(DESCRIBE_QUORUM, _WITH_NODES):
         with contextlib.suppress(NodeError):
             return controllers_of_quorum(nodes)
-    ids = {node.address: node.id for node in nodes.known.values()}
+    ids = {node.address: node.id for node in nodes.by_id.values()}
     return [Member(nodes.kind, ids.get(address), address) for address in nodes.bootstrap]
 
 

@@ -33,7 +33,7 @@ class Slip(NamedTuple):
 
     snapshot: str
     path: Segments
-    what: str
+    difference: str
 
 
 def slips(session: Session, *, lasting: bool = False) -> list[Slip]:
@@ -88,7 +88,7 @@ def sentences(found: list[Slip], place: Segments) -> Iterator[str]:
     for snapshot in dict.fromkeys(slip.snapshot for slip in found):
         concerned = [slip for slip in found if slip.snapshot == snapshot and is_under(slip.path, place)]
         if concerned:
-            named = ", ".join(f"{join(slip.path)} ({slip.what})" for slip in concerned[:_NAMED])
+            named = ", ".join(f"{join(slip.path)} ({slip.difference})" for slip in concerned[:_NAMED])
             more = f" and {len(concerned) - _NAMED} more" if len(concerned) > _NAMED else ""
             yield (
                 f"snapshot {snapshot} and the log before it disagree: {named}{more}; this comes from no record, but"
@@ -111,11 +111,11 @@ def kafkas_own(slip: Slip, snapshot: Image, record_types: Container[str]) -> str
         A sentence; ``None`` where no slip that is known explains it.
     """
     family, *rest = slip.path[1:]
-    if family == "configs" and slip.what == ONLY_SNAPSHOT and rest[0].startswith(_TOPIC):
+    if family == "configs" and slip.difference == ONLY_SNAPSHOT and rest[0].startswith(_TOPIC):
         topic = decode_name(rest[0].removeprefix(_TOPIC))
         if topic not in snapshot[NAMES]:
             return "Kafka keeps the configs of a topic that was created and removed while the node was away"
-    if family == "scram" and slip.what == ONLY_LOG and SCRAM_REMOVED in record_types:
+    if family == "scram" and slip.difference == ONLY_LOG and SCRAM_REMOVED in record_types:
         return "Kafka 3.5 to 4.3 can lose SCRAM users when it replays a log in which another one was removed"
     return None
 
@@ -124,4 +124,4 @@ def _slips_of(passed: Iterator[PassedCheckpoint] | list[PassedCheckpoint]) -> It
     for checkpoint in passed:
         for disagreement in checkpoint.disagreements:
             for path in paths(disagreement.touch)[:1]:
-                yield Slip(snapshot_named_by(checkpoint.file), path, disagreement.what)
+                yield Slip(snapshot_named_by(checkpoint.file), path, disagreement.difference)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
 from kshell.tables.answer import table_answer
@@ -45,6 +45,7 @@ def complete_principal(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="acls",
+    task=Task.ACCESS,
     summary="the access control entries",
     run=run,
     flags=(

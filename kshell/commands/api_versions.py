@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Column, Result, Row, Rows
 from kshell.errors import UsageError
 from kshell.protocol.names import API_NAMES, NEWER_API, api_name
@@ -91,6 +91,7 @@ def complete_node(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="api-versions",
+    task=Task.CLUSTER,
     summary="which versions of which APIs each node offers, and which all of them share",
     run=run,
     flags=(

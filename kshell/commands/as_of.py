@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Report, Result, Section, Text
 from kshell.engine.session import Session
 from kshell.tree.image import iso
@@ -14,9 +14,9 @@ from kshell.tree.image import iso
 def run(session: Session, args: Any) -> Result:
     """Goes to a point, or says at which the shell is."""
     then = session
-    if args.point is not None:
+    if args.point:
         front = session.front
-        then = front.reshape(point=args.point)
+        then = front.reshape(point=" ".join(args.point), zone=session.settings.get("timezone"))
         _ = then.loaded  # what cannot be shown leaves the shell where it is
         front.travel(then)
     last = then.image.provenance
@@ -35,13 +35,14 @@ def complete_point(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="as-of",
+    task=Task.PAST,
     summary="show every answer as of an offset or a time, until told otherwise",
     run=run,
     args=(
         Arg(
             "point",
             "an offset, a time, -15m and the like, @NAME (see mark), or now; without one: where the shell is",
-            arity="?",
+            arity="*",
             complete=complete_point,
         ),
     ),

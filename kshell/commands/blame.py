@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import Any
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
@@ -42,7 +42,7 @@ def run(session: Session, args: Any) -> Result:
     else:
         removed = blame.removed(place)
         leaves = () if removed and not blame.exists(place) else blame.leaves(place)
-        every = chain((blame.whole(*one) for one in leaves), _removals(session, blame, removed))
+        every = chain((blame.leaf_row(*one) for one in leaves), _removals(session, blame, removed))
         rows = list(islice(filter(args.where, every), args.limit + 1))
         if len(rows) > args.limit:
             rows.pop()
@@ -123,6 +123,7 @@ def _line(row: Row) -> str:
 
 COMMAND = Command(
     name="blame",
+    task=Task.PAST,
     summary="for each field, the record that last changed it",
     run=run,
     args=(Arg("path", "a leaf, or a directory with every leaf below it", kind="path"),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Row, Rows, Section
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
@@ -91,6 +91,7 @@ def _address(listener: Mapping[str, Any]) -> str:
 
 COMMAND = Command(
     name="brokers",
+    task=Task.CLUSTER,
     summary="the brokers of the cluster, and the software that they run",
     run=run,
     flags=(

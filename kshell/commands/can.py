@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Section
 from kshell.errors import EXIT_FINDING, EXIT_OK, SourceError, UsageError, did_you_mean
 from kshell.metadata.authorizer import (
@@ -14,8 +14,8 @@ from kshell.metadata.authorizer import (
     NO_ACL,
     RANGES_FROM,
     SUPER_USER,
+    AccessRequest,
     Decision,
-    Request,
     decide,
     host_range,
     other_hosts,
@@ -46,7 +46,7 @@ _NONE = {
 
 def run(session: Session, args: Any) -> Result:
     """One decision. Raises UsageError for words that name nothing, SourceError where ACLs are not told."""
-    request = Request(
+    request = AccessRequest(
         principal(args.principal), _operation(args.operation), *_resource(args.resource), _host(args.host)
     )
     # As super.users has them: several with a semicolon between them.
@@ -68,7 +68,7 @@ def run(session: Session, args: Any) -> Result:
     return Report([Section("", "", _told(request, found))], exit_code=EXIT_OK if found.allowed else EXIT_FINDING)
 
 
-def _told(request: Request, found: Decision) -> dict[str, Any]:
+def _told(request: AccessRequest, found: Decision) -> dict[str, Any]:
     return {
         "allowed": found.allowed,
         "reason": _reason(found),
@@ -119,7 +119,7 @@ def _reason(found: Decision) -> str:
     return f"ACL {found.acl_id} {verb} {acl.principal} {acl.operation} on {about} from {host}"
 
 
-def _remark(session: Session, request: Request, found: Decision, supers: list[str]) -> None:
+def _remark(session: Session, request: AccessRequest, found: Decision, supers: list[str]) -> None:
     """What the answer leaves open: entries of single hosts and ranges, and what only servers' properties hold."""
     named = other_hosts(session.image["acls"], request) if request.host is None and found.rule != SUPER_USER else []
     ranges = [host for host in named if host_range(host)]
@@ -218,6 +218,7 @@ def _hosts(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="can",
+    task=Task.ACCESS,
     summary="whether a principal may do something with a resource, and which rule says so",
     run=run,
     args=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Result, Row, Rows, Tree, Value, typed
 from kshell.engine.session import Session
 from kshell.engine.walk import branch, kind, nested
@@ -36,6 +36,7 @@ def _rows(found: list[tuple[Segments, Node]]) -> Iterator[Row]:
 
 COMMAND = Command(
     name="cat",
+    task=Task.TREE,
     summary="the values of leaves",
     run=run,
     args=(Arg("path", "leaves, or directories with everything below them", kind="path", arity="+"),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Nothing, Result
 from kshell.engine.session import Session
 from kshell.errors import CommandError, NotADirectoryNodeError
@@ -28,6 +28,7 @@ def run(session: Session, args: Any) -> Result:
 
 COMMAND = Command(
     name="cd",
+    task=Task.TREE,
     summary="go to another directory of the tree",
     run=run,
     args=(Arg("path", "where to go: a directory, - for the one before, .. for the one above", kind="path", arity="?"),),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section
 from kshell.engine.walk import one_line
@@ -34,8 +34,8 @@ from kshell.sources.copies.agreement import (
     SAME,
     STATES,
     Agreement,
+    CopyVerdict,
     Parted,
-    Standing,
     agreement,
     reason,
     which_to_keep,
@@ -67,13 +67,13 @@ class Snapshots(NamedTuple):
     difference: str | None
 
 
-def compare_snapshots(one: Standing, reference: Copy, progress: Progress | None) -> Snapshots:
+def compare_snapshots(one: CopyVerdict, reference: Copy, progress: Progress | None) -> Snapshots:
     """Holds the snapshots of a copy against those of the copy that it was compared with, else of the reference.
 
     Where they share neither offsets nor snapshots, one is held against what the other copy's log makes of its offset.
     Raises SourceError for a file that cannot be read.
     """
-    other = one.other or reference
+    other = one.peer or reference
     compared = False
     for mine, theirs in _shared(one.copy, other):
         try:
@@ -182,9 +182,9 @@ _FIELDS = (
         "reference, same, behind, diverged, damaged, other-cluster or not-compared; see `man compare-logs`",
     ),
     Field("nodeId", "int32", "the node whose copy it is; null without meta.properties"),
-    Field("startOffset", "int64", "of the log's first record; null where there is no log"),
+    Field("startOffset", "int64", "of the log's first record; null where there is no log", spare=1),
     Field("endOffset", "int64", "after the last record, be it in the log or only in a snapshot"),
-    Field("lastEpoch", "int32", "the epoch of the last record"),
+    Field("lastEpoch", "int32", "the epoch of the last record", spare=1),
     Field("snapshot", "string", "the newest snapshot that is whole"),
     Field("hash", "string", "of the metadata at hashOffset, the last offset that all compared copies have", True),
     Field("sameTo", "int64", "the log is the same up to here (exclusive); null where no offset is in both"),
@@ -237,14 +237,14 @@ def run(session: Session, args: Any) -> Result:
     return result
 
 
-def _shared_offset(standings: list[Standing]) -> int | None:
+def _shared_offset(standings: list[CopyVerdict]) -> int | None:
     """The greatest offset that all copies which were compared reach."""
     ends = [one.copy.end or 0 for one in standings if one.state not in (OTHER_CLUSTER, NOT_COMPARED)]
     shared = min(ends, default=0)
     return shared - 1 if shared else None
 
 
-def _hash_at(one: Standing, offset: int | None, args: Any, progress: Progress | None) -> str | None:
+def _hash_at(one: CopyVerdict, offset: int | None, args: Any, progress: Progress | None) -> str | None:
     """The hash of what a copy makes of an offset; ``None`` where nobody asks for it, or the copy does not tell."""
     needed = wanted(_FIELDS, args)
     if offset is None or one.state in (OTHER_CLUSTER, NOT_COMPARED) or (needed is not None and "hash" not in needed):
@@ -256,7 +256,7 @@ def _hash_at(one: Standing, offset: int | None, args: Any, progress: Progress | 
     return None if then.damage else image_hash(then.image)
 
 
-def _row(one: Standing, found: Agreement, difference: str | None, redaction: Redaction) -> dict[str, Any]:
+def _row(one: CopyVerdict, found: Agreement, difference: str | None, redaction: Redaction) -> dict[str, Any]:
     copy, parted, newest = one.copy, one.parted, one.copy.newest
     return {
         "copy": copy.path,
@@ -273,7 +273,7 @@ def _row(one: Standing, found: Agreement, difference: str | None, redaction: Red
         "damage": [error.message for error in copy.damage],
         "clusterId": copy.cluster_id,
         "directoryId": copy.directory_id,
-        "comparedWith": one.other.path if one.other else None,
+        "comparedWith": one.peer.path if one.peer else None,
         "sameFrom": one.since,
         "records": list(_records(parted, redaction)) if parted else [],
         "otherRecords": list(_records(parted, redaction, other=True)) if parted else [],
@@ -363,6 +363,7 @@ def _page(rows: list[dict[str, Any]], found: Agreement, advice: str) -> Report:
 
 COMMAND = Command(
     name="compare-logs",
+    task=Task.LOG,
     summary="whether copies of the metadata log from several nodes agree, and where they part",
     run=run,
     args=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.predicates import code_of
 from kshell.engine.result import Report, Result, Row, Rows, Section, typed
 from kshell.errors import EXIT_OK, UsageError, did_you_mean
@@ -15,7 +15,7 @@ from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import is_given, row_flags, select
 
 if TYPE_CHECKING:
-    from kshell.client.compatibility import Blocker, Feature, Verdict
+    from kshell.client.compatibility import Blocker, Compatibility, Feature
     from kshell.cluster.nodes import Survey
     from kshell.engine.session import Session
 
@@ -69,7 +69,7 @@ def _wanted(word: str | None) -> list[Feature]:
     return found
 
 
-def _row(verdict: Verdict[str], found: Survey) -> dict[str, Any]:
+def _row(verdict: Compatibility[str], found: Survey) -> dict[str, Any]:
     feature = verdict.feature
     blockers = verdict.blockers
     # A level that is too low is in the way whoever was asked.
@@ -161,6 +161,7 @@ def _complete(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="compat",
+    task=Task.PROBLEMS,
     summary="what the cluster can do, and which node is in the way",
     run=run,
     args=(Arg("feature", "a feature or a KIP; all that are known when absent", arity="?", complete=_complete),),

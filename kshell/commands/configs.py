@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError, NodeError, UsageError
 from kshell.metadata.families.configs import Resource, resource_segment
@@ -139,6 +139,7 @@ def _complete(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="configs",
+    task=Task.CLUSTER,
     summary="configs of topics, brokers and groups, with types, sources and documentation",
     run=run,
     args=(

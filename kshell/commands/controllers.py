@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kshell.client.address import name_of
-from kshell.engine.declaration import Command, Example
+from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Result, Row
 from kshell.tables.controller_rows import controller_rows
 from kshell.tables.selection import row_flags, select
@@ -30,6 +30,7 @@ def _for_people(row: Row) -> Row:
 
 COMMAND = Command(
     name="controllers",
+    task=Task.CLUSTER,
     summary="the controllers of the cluster, and which one is active",
     run=run,
     flags=row_flags(FIELDS),

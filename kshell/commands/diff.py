@@ -8,12 +8,22 @@ from typing import Any
 
 from kshell.cluster.snapshot_slips import sentences, slips_between
 from kshell.commands.as_of import complete_point
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Difference, Page, Result, Row, Rows, Text, Value
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
 from kshell.errors import EXIT_FINDING, NoSuchPathError, UsageError
-from kshell.history.diff import ADDED, BY_ID, CHANGE, CHANGED, REMOVED, Comparison, counts, is_double, untold
+from kshell.history.diff import (
+    ADDED,
+    BY_ID,
+    CHANGE,
+    CHANGED,
+    REMOVED,
+    TreeComparison,
+    counts,
+    is_double,
+    unknown_subtrees,
+)
 from kshell.tables.declaration import Field, columns
 from kshell.tables.leaf_types import LEAF_TYPE
 from kshell.tables.selection import where_flag
@@ -42,7 +52,7 @@ def run(session: Session, args: Any) -> Result:
     old = _operand(session, args.a)
     new = _operand(session, args.b)
     try:
-        comparison = Comparison(old, new, place, ignore_epochs=args.ignore_epochs)
+        comparison = TreeComparison(old, new, place, ignore_epochs=args.ignore_epochs)
         if not comparison.exists():
             raise NoSuchPathError(f"{join(place)}: no such path in either")
         result = _result(args, comparison, place)
@@ -55,7 +65,7 @@ def run(session: Session, args: Any) -> Result:
                 one.source.close()
 
 
-def _result(args: Any, comparison: Comparison, place: Segments) -> Result:
+def _result(args: Any, comparison: TreeComparison, place: Segments) -> Result:
     if args.json_patch:
         import json
 
@@ -142,7 +152,10 @@ def _remark(session: Session, old: Session, new: Session, place: Segments) -> No
         words = [*one.problems(), *(note for note in one.loaded.notes)]
         known = one.source is session.source
         said += [text if known or one.source.name in text else f"{one.source.name}: {text}" for text in words]
-    said += [f"not compared: {join(path)}, which one of both does not know" for path in untold(old.image, new.image)]
+    said += [
+        f"not compared: {join(path)}, which one of both does not know"
+        for path in unknown_subtrees(old.image, new.image)
+    ]
     if old.source is new.source and new.source.has_log:
         older, newer = sorted((old, new), key=lambda one: one.image.provenance.offset)
         said += sentences(slips_between(older, newer), place)
@@ -175,6 +188,7 @@ def _complete(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="diff",
+    task=Task.PAST,
     summary="what changed between two points, or between two sources",
     run=run,
     args=(

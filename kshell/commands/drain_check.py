@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Result
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError
 from kshell.metadata.image import Image
-from kshell.metadata.partial import is_untold, known
+from kshell.metadata.partial import is_unreported, reported_or_none
 from kshell.metadata.partition_state import MinIsr
 from kshell.metadata.partitions import Partition
 from kshell.tables.declaration import Field, image_for
@@ -76,12 +76,12 @@ def at_risk(image: Image, leaving: frozenset[int], least: MinIsr) -> Iterator[di
                 "topic": topic.name,
                 "partition": number,
                 "risk": risk,
-                "leader": known(value.leader),
+                "leader": reported_or_none(value.leader),
                 "replicas": list(value.replicas),
                 "isr": list(value.isr),
                 "isrAfter": after,
                 "minIsr": enough,
-                "elr": None if is_untold(value.elr) else list(value.elr),
+                "elr": None if is_unreported(value.elr) else list(value.elr),
                 "topicId": str(topic.id),
             }
 
@@ -105,6 +105,7 @@ def complete_broker(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="drain-check",
+    task=Task.PROBLEMS,
     summary="what would lose its last in-sync replica, or fall under min ISR, without a broker",
     run=run,
     args=(Arg("broker", "ids of the brokers that are to go, all at once", arity="+", complete=complete_broker),),

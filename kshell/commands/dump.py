@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows, TextRows
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
 from kshell.history.records import COLUMNS, SNAPSHOT_FLAG, TYPE_FLAG, conclude, only, row_of, snapshot_to_read, when
 from kshell.json_text import to_json
 from kshell.metadata.record_text import RecordTexts
-from kshell.sources.directory.records import Records, log_records, snapshot_records
+from kshell.sources.directory.records import DecodedRecords, log_records, snapshot_records
 
 
 def run(session: Session, args: Any) -> Result:
@@ -24,7 +24,7 @@ def run(session: Session, args: Any) -> Result:
     return result
 
 
-def _records(session: Session, args: Any) -> Records:
+def _records(session: Session, args: Any) -> DecodedRecords:
     listing = session.source.listing()
     start = vars(args)["from"] or 0  # args.from would not parse
     wanted = only(frozenset(args.type)) if args.type else None
@@ -40,7 +40,7 @@ def _records(session: Session, args: Any) -> Records:
 class _Dumped(TextRows):
     """The records as rows, or as lines of JSON, most of which are made without a row."""
 
-    def __init__(self, session: Session, records: Records, result: Rows) -> None:
+    def __init__(self, session: Session, records: DecodedRecords, result: Rows) -> None:
         self._session = session
         self._records = records
         self._result = result
@@ -65,6 +65,7 @@ def _line(row: Row) -> str:
 
 COMMAND = Command(
     name="dump",
+    task=Task.LOG,
     summary="the records of the log, or of a snapshot",
     run=run,
     flags=(

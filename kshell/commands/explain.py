@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.walk import one_line
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
@@ -77,7 +77,7 @@ def run(session: Session, args: Any) -> Result:
 def _found(session: Session, offset: int, snapshot: str | None) -> tuple[Found, str]:
     """The batch, and its file's name. Raises CommandError."""
     for _ in range(_ATTEMPTS):
-        listing = session.source.listing(whole=True)
+        listing = session.source.listing(full_log=True)
         file = snapshot_to_read(listing, snapshot)
         try:
             found = in_log(listing, offset) if file is None else in_snapshot(file, offset)
@@ -128,6 +128,7 @@ def _line(row: Row) -> str:
 
 COMMAND = Command(
     name="explain",
+    task=Task.LOG,
     summary="each byte of the batch with that offset: position, hex, field, value",
     run=run,
     args=(Arg("offset", "an offset that the batch has"),),

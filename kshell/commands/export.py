@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.errors import CommandError, SourceError, UsageError
 from kshell.sources.directory.files import is_inside
@@ -121,6 +121,7 @@ def complete_table(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="export",
+    task=Task.PROGRAMS,
     summary="all tables into files: Parquet, JSON lines, CSV, SQLite or DuckDB",
     run=run,
     args=(Arg("directory", "where the files go; made when it is not there"),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.predicates import code_of
 from kshell.engine.result import Result, Row, Rows
 from kshell.errors import EXIT_OK, UsageError
@@ -14,8 +14,8 @@ from kshell.metadata.feature_levels import (
     METADATA_VERSION,
     default_levels,
     level_name,
+    level_title,
     levels,
-    shown,
     version_level,
 )
 from kshell.tables.declaration import Field
@@ -23,7 +23,7 @@ from kshell.tables.selection import row_flags, select
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
-    from kshell.metadata.feature_update import Range, Standing, Verdict
+    from kshell.metadata.feature_update import ClusterFeatures, LevelVerdict, Range
 
 _LEVEL = (
     Field("feature", "string", "the feature's name"),
@@ -96,7 +96,7 @@ def _answer(
 # --- what is -------------------------------------------------------------------------------------------------------
 
 
-def _state(found: Standing) -> list[dict[str, Any]]:
+def _state(found: ClusterFeatures) -> list[dict[str, Any]]:
     """A row a feature that is finalized or that a node knows."""
     known = {name for node in found.nodes for name in node.supported or ()}
     names = sorted({*known, *found.finalized}, key=lambda name: (name != METADATA_VERSION, name))
@@ -108,7 +108,7 @@ def _state_for_people(row: Row) -> Row:
     return {**row, "nodes": nodes, "inTheWay": row["inTheWay"] or None}
 
 
-def _feature(found: Standing, name: str) -> dict[str, Any]:
+def _feature(found: ClusterFeatures, name: str) -> dict[str, Any]:
     level = found.finalized.get(name, 0)
     # A node that does not know the feature has 0 alone of it.
     ranges = {node.title: node.supported.get(name, (0, 0)) for node in found.nodes if node.supported is not None}
@@ -170,7 +170,7 @@ def _hint() -> str:
     return "such as 4.4, 4.4-IV2 or transaction.version=2; features map lists all"
 
 
-def _change(found: Standing, targets: Mapping[str, int], *, upgrade: bool) -> list[dict[str, Any]]:
+def _change(found: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[dict[str, Any]]:
     from kshell.metadata.feature_update import check
 
     known = {name for node in found.nodes for name in node.supported or ()} | set(found.finalized)
@@ -179,7 +179,7 @@ def _change(found: Standing, targets: Mapping[str, int], *, upgrade: bool) -> li
     return [_row(one) for one in check(found, wanted, upgrade=upgrade)]
 
 
-def _row(verdict: Verdict) -> dict[str, Any]:
+def _row(verdict: LevelVerdict) -> dict[str, Any]:
     return {
         "feature": verdict.feature,
         "level": verdict.level,
@@ -193,8 +193,8 @@ def _row(verdict: Verdict) -> dict[str, Any]:
 def _change_for_people(row: Row) -> Row:
     return {
         **row,
-        "level": shown(row["feature"], row["level"]),
-        "target": shown(row["feature"], row["target"]),
+        "level": level_title(row["feature"], row["level"]),
+        "target": level_title(row["feature"], row["target"]),
         "possible": _POSSIBLE[row["possible"]],
         "inTheWay": row["inTheWay"] or None,
     }
@@ -224,7 +224,7 @@ def _map() -> list[dict[str, Any]]:
 
 
 def _map_for_people(row: Row) -> Row:
-    needs = [f"{name} {shown(name, least)}" for name, least in row["needs"].items()]
+    needs = [f"{name} {level_title(name, least)}" for name, least in row["needs"].items()]
     return {**row, "needs": needs or None}
 
 
@@ -260,6 +260,7 @@ def _complete_what(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="features",
+    task=Task.CLUSTER,
     summary="finalized features, what brokers and controllers support, and whether levels can be raised or lowered",
     run=run,
     args=(Arg("what", "map: which release brought which level", arity="?", complete=_complete_what),),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kshell.engine.arguments import count, regex
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows, typed
 from kshell.engine.session import Session
 from kshell.engine.walk import kind, one_line, walk
@@ -70,6 +70,7 @@ def _line(row: Row) -> str:
 
 COMMAND = Command(
     name="find",
+    task=Task.TREE,
     summary="every path below some, or every value",
     run=run,
     args=(Arg("path", "where to begin; the working directory when absent", kind="path", arity="*"),),

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.errors import DataError
-from kshell.history.records import COLUMNS, NO_OP, TYPE_FLAG, Touched, place_of, row_at, touched_paths, what, when
+from kshell.history.records import COLUMNS, NO_OP, TYPE_FLAG, Touched, place_of, row_at, summary, touched_paths, when
 from kshell.metadata.image import EMPTY
 from kshell.metadata.records import decode_record
 from kshell.metadata.tracking import Tracker
@@ -109,11 +109,12 @@ class _Events:
 
 
 def _line(row: Row) -> str:
-    return f"{when(row)} {row['offset']:>6} {what(row)}"
+    return f"{when(row)} {row['offset']:>6} {summary(row)}"
 
 
 COMMAND = Command(
     name="follow",
+    task=Task.PAST,
     summary="the records that are committed, as they come",
     run=run,
     args=(Arg("path", "only what concerns this part of the tree", kind="path", arity="?"),),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kshell.engine.arguments import regex
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.predicates import answers_by_rows
 from kshell.engine.result import Column, Result, Row, Rows, typed
 from kshell.engine.session import Session
@@ -76,6 +76,7 @@ def _line(row: Row) -> str:
 
 COMMAND = Command(
     name="grep",
+    task=Task.TREE,
     summary="leaves whose values match a pattern",
     run=run,
     args=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Section
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, UsageError
 from kshell.tree.hash import image_hash
@@ -51,6 +51,7 @@ def _expected(text: str) -> str:
 
 COMMAND = Command(
     name="hash",
+    task=Task.LOG,
     summary="a hash of the metadata, to compare nodes, copies and moments with",
     run=run,
     args=(Arg("path", "only this part of /image", kind="path", arity="?"),),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kshell.cluster.health import state_of
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Column, Page, Report, Result, Row, Rows, Section, Text, Toned
 from kshell.errors import EXIT_FINDING, EXIT_OK
 from kshell.metadata.health.check import ERROR, LEVELS, Check, Finding, checks
@@ -26,8 +26,8 @@ FIELDS = (
     Field("level", Enumeration(LEVELS), "critical, error, warning or info"),
     Field("finding", Enumeration(lambda: (one.name for one in checks())), "what was found, by the name of its check"),
     Field("path", "string", "what it is about"),
-    Field("evidence", "string", "the facts"),
-    Field("nextStep", "string", "what to do about it"),
+    Field("evidence", "string", "the facts", prose=True),
+    Field("nextStep", "string", "what to do about it", prose=True),
 )
 _SHOWN = 5
 """Next steps of one kind that people see at once, and findings of one next step."""
@@ -80,7 +80,7 @@ def _for_people(found: Health) -> Result:
 
 def _section(made: Check, findings: list[Finding]) -> Section:
     title = Toned(f"{made.level}: {made.name} ({len(findings)}): {made.about}", made.level)
-    return Section(made.name, title, Rows((Column("line"),), _Lines(findings), style="lines", line_column="line"))
+    return Section(made.name, title, Rows((Column("line"),), _Lines(findings), style="prose", line_column="line"))
 
 
 class _Lines:
@@ -121,6 +121,7 @@ def _described() -> str:
 
 COMMAND = Command(
     name="health",
+    task=Task.PROBLEMS,
     summary="what is wrong with the cluster or could become so, the worst first, with what to do next",
     run=run,
     flags=(

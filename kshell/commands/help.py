@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from kshell.engine import registry
-from kshell.engine.declaration import Arg, Command, Example
-from kshell.engine.result import Result, Rows, Text, typed
+from kshell.engine.declaration import Arg, Command, Example, Task
+from kshell.engine.help_pages import PAGES, complete_subject, unknown
+from kshell.engine.result import Report, Result, Row, Rows, Section, Text, typed
 from kshell.engine.session import Session
 from kshell.engine.usage import help_text
 
@@ -16,33 +17,48 @@ def run(session: Session, args: Any) -> Result:
     """All commands as rows, or one as text; an alias says what it stands for. Raises UsageError for an unknown word."""
     name = args.command
     if name is None:
-        rows = [{"name": command.name, "summary": command.summary} for command in registry.commands()]
-        return Rows(columns=typed("name:string summary:string"), rows=rows)
+        return _overview()
     if name in session.aliases and name not in registry.names():
         return Text(f"{name} is an alias for {session.aliases[name]}")
     if name in registry.names():
         return Text(help_text(registry.get(name)), markdown=True)
-    from kshell.engine.help_pages import PAGES, unknown
-
     if name not in PAGES:
         raise unknown(name)
-    return Text(PAGES[name](), markdown=True)
+    return Text(PAGES[name].text(), markdown=True)
+
+
+def _overview() -> Result:
+    """The commands by task, then the topics."""
+    commands = registry.commands()
+    rows: list[Row] = [
+        {"name": command.name, "summary": command.summary, "task": command.task.value} for command in commands
+    ]
+    result = Rows(typed("name:string summary:string task:string"), rows)
+    sections = [
+        Section(
+            task.name.lower(), task.value, {row["name"]: row["summary"] for row in rows if row["task"] == task.value}
+        )
+        for task in Task
+    ]
+    topics = {f"help {name}": page.summary for name, page in PAGES.items()}
+    result.for_people = Report(
+        [*sections, Section("topics", "More", {"help COMMAND": "how a command is used", **topics})]
+    )
+    return result
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:
-    from kshell.engine.help_pages import complete_subject
-
     return complete_subject(session, typed)
 
 
 COMMAND = Command(
     name="help",
-    summary="the commands, or how one is used",
+    summary="the commands by task, or how one is used",
     run=run,
     args=(
         Arg(
             "command",
-            "a command, or one of exit-codes and where; commands are listed when absent",
+            "a command or a topic; both are listed when absent",
             kind="command",
             arity="?",
             complete=_complete,

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from kshell.cluster.snapshot_slips import Slip, slips
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, typed
 from kshell.engine.session import Session
@@ -63,7 +63,7 @@ def problem_rows(
     rows += _of_types(inside.types, f"snapshot {inside.file.end_offset}-{inside.file.epoch}") if inside else []
     rows += _skipped(loaded)
     rows += [
-        _row("disagreement", place=f"snapshot {slip.snapshot}", reason=f"{join(slip.path)}: {slip.what}")
+        _row("disagreement", place=f"snapshot {slip.snapshot}", reason=f"{join(slip.path)}: {slip.difference}")
         for slip in slips
     ]
     if log.torn is not None:
@@ -373,6 +373,7 @@ def _commit(session: Session, snapshots: list[SnapshotSurvey], log: dict[str, An
 
 COMMAND = Command(
     name="info",
+    task=Task.LOG,
     summary="files, offsets, epochs, record counts, quorum and problems of the source",
     run=run,
     args=(Arg("directory", "with --meta-properties: log directories", arity="*", complete=complete_file),),

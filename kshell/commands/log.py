@@ -8,7 +8,7 @@ from typing import Any
 
 from kshell.commands.as_of import complete_point
 from kshell.engine.arguments import count, regex
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
@@ -23,14 +23,14 @@ from kshell.history.records import (
     only,
     place_of,
     row_at,
-    what,
+    summary,
     when,
     with_paths,
 )
 from kshell.metadata.readable import readable
 from kshell.metadata.records import decode_value
 from kshell.protocol.batches import RawRecord
-from kshell.sources.directory.records import LogRecord, Records, Wanted, log_records
+from kshell.sources.directory.records import DecodedRecords, LogRecord, Wanted, log_records
 from kshell.sources.points import Since
 from kshell.tables.selection import where_flag
 from kshell.tree.paths import is_under
@@ -94,7 +94,7 @@ class _Search:
         if not self._newest_first:
             self._finish(records, result)
 
-    def _finish(self, records: Records, result: Rows) -> None:
+    def _finish(self, records: DecodedRecords, result: Rows) -> None:
         conclude(self._session, records, result)
 
     def _wanted(self) -> Wanted | None:
@@ -144,11 +144,12 @@ def _offset(session: Session, point: str) -> int:
 
 
 def _line(row: Row) -> str:
-    return f"{row['offset']:>6} {when(row)} {what(row)}"
+    return f"{row['offset']:>6} {when(row)} {summary(row)}"
 
 
 COMMAND = Command(
     name="log",
+    task=Task.PAST,
     summary="the records that touched a part of the tree",
     run=run,
     args=(Arg("path", "only what concerns this part of the tree", kind="path", arity="?"),),

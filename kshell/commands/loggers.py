@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.commands.api_versions import complete_node
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.errors import CommandError, UsageError, did_you_mean
 from kshell.metadata.values import NEWER_ENUM
@@ -153,6 +153,7 @@ def _levels(words: list[str]) -> Iterable[str]:
 
 COMMAND = Command(
     name="loggers",
+    task=Task.CLUSTER,
     summary="log levels of one controller or broker; set changes one until the node restarts",
     run=run,
     args=(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Result, Row, Rows
 from kshell.engine.session import Session
-from kshell.metadata.partial import is_told
+from kshell.metadata.partial import is_node_reported
 from kshell.metadata.values import Origin
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
@@ -75,7 +75,7 @@ def _row(session: Session | None, segments: Segments, node: Node, directory: str
 
 def _written(origin: Origin | None) -> dict[str, Any]:
     """A snapshot keeps what was written and not when: offset and time are the log's, or unknown."""
-    if origin is None or is_told(origin):
+    if origin is None or is_node_reported(origin):
         return {}
     facts: dict[str, Any] = {"record": origin.record_type, "version": origin.version}
     if origin.place.in_snapshot:
@@ -87,6 +87,7 @@ def _written(origin: Origin | None) -> dict[str, Any]:
 
 COMMAND = Command(
     name="ls",
+    task=Task.TREE,
     summary="list directories of the tree",
     run=run,
     args=(Arg("path", "what to list; the working directory when absent", kind="path", arity="*"),),

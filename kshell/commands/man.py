@@ -15,7 +15,7 @@ from kshell.engine.session import Session
 from kshell.engine.usage import man_text
 from kshell.errors import CommandError, NodeError, UsageError, did_you_mean
 from kshell.metadata.config_types import NEWEST, TABLE, known_types
-from kshell.sources.brokers.config_entries import DEFAULT, UNKNOWN, Entry
+from kshell.sources.brokers.config_entries import DEFAULT, UNKNOWN, ConfigEntry
 from kshell.tables.configs import known_key, valid_values
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def page(session: Session, name: str) -> Result:
     return result
 
 
-def _facts(kind: str, name: str, told: Entry | None) -> dict[str, Any]:
+def _facts(kind: str, name: str, told: ConfigEntry | None) -> dict[str, Any]:
     known = known_key(kind, name)
     typed = told is not None and told.type != UNKNOWN
     facts: dict[str, Any] = {
@@ -70,7 +70,7 @@ def _facts(kind: str, name: str, told: Entry | None) -> dict[str, Any]:
     return facts | documented | {"synonyms": names}
 
 
-def _told(session: Session, name: str) -> Iterator[tuple[str, Entry]]:
+def _told(session: Session, name: str) -> Iterator[tuple[str, ConfigEntry]]:
     """What nodes say, by type of resource; remarks say what cannot be asked."""
     nodes = session.source.nodes
     if nodes is None:
@@ -103,8 +103,8 @@ def _resources(session: Session, nodes: Nodes) -> Iterator[Resource]:
     topic = any_topic(nodes) if nodes.kind == BROKER else next(iter(session.image[NAMES]), None)
     if topic is not None:
         yield "TOPIC", topic
-    if nodes.known:
-        yield "BROKER", str(min(nodes.known))
+    if nodes.by_id:
+        yield "BROKER", str(min(nodes.by_id))
     yield "GROUP", _ANY_GROUP
 
 
@@ -153,7 +153,7 @@ def run(session: Session, args: Any) -> Result:
 
     if args.command not in PAGES:
         raise unknown(args.command)
-    return Text(PAGES[args.command](), markdown=True)
+    return Text(PAGES[args.command].text(), markdown=True)
 
 
 def _complete(session: Session, typed: str) -> Iterable[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kshell.commands.as_of import complete_point
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Nothing, Result, Rows, typed
 from kshell.engine.session import Session
 from kshell.errors import UsageError
@@ -25,7 +25,7 @@ def run(session: Session, args: Any) -> Result:
         return Nothing()
     if args.name is None:
         return _rows(session.marks.all())
-    then = session if args.point is None else session.reshape(point=args.point)
+    then = session.reshape(point=" ".join(args.point)) if args.point else session
     last = then.image.provenance
     end = then.loaded.log_end_offset
     offset = (
@@ -49,11 +49,12 @@ def _complete_name(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="mark",
+    task=Task.PAST,
     summary="names for points in time",
     run=run,
     args=(
         Arg("name", "the name; the point is then @NAME wherever a point is asked for", arity="?"),
-        Arg("point", "the point; the one that the shell shows when absent", arity="?", complete=complete_point),
+        Arg("point", "the point; the one that the shell shows when absent", arity="*", complete=complete_point),
     ),
     flags=(Flag(("--remove",), "forget that mark", metavar="MARK", complete=_complete_name),),
     examples=(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
 from kshell.metadata.partition_state import AT_MIN_ISR, PROBLEMS, UNDER_MIN_ISR
@@ -31,7 +31,7 @@ _SAID = {
 }
 _MOVING = ("addingReplicas", "removingReplicas")
 _REASSIGNING = TABLE._replace(
-    fields=tuple(one._replace(wide=False, spare=False) if one.name in _MOVING else one for one in TABLE.fields)
+    fields=tuple(one._replace(wide=False, spare=0) if one.name in _MOVING else one for one in TABLE.fields)
 )
 """The table for people who ask for reassignments."""
 
@@ -50,6 +50,7 @@ def run(session: Session, args: Any) -> Result:
 
 COMMAND = Command(
     name="partitions",
+    task=Task.CLUSTER,
     summary="the partitions of all topics, or those with certain problems",
     run=run,
     flags=(

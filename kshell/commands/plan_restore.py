@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.shell_words import command_line, option, quote
 from kshell.metadata.families.configs import Resource, resource_segment
 from kshell.metadata.families.quotas import Entity, entity_segment
 from kshell.metadata.image import Image, families
 from kshell.metadata.names import sort_key
-from kshell.metadata.partial import MISSING, is_untold
+from kshell.metadata.partial import MISSING, is_unreported
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.metadata.values import camel
@@ -135,7 +135,7 @@ def _topic_steps(topic: Topic, configs: dict[str, str], tools: Tools) -> Iterato
 
 def _target(value: Partition) -> list[int]:
     """Where a reassignment that goes on will end."""
-    removing = () if is_untold(value.removing_replicas) else value.removing_replicas
+    removing = () if is_unreported(value.removing_replicas) else value.removing_replicas
     return [broker for broker in value.replicas if broker not in removing]
 
 
@@ -291,6 +291,7 @@ class _Script:
 
 COMMAND = Command(
     name="plan-restore",
+    task=Task.PROGRAMS,
     summary="print the commands that would recreate topics, configs, quotas and ACLs",
     run=run,
     flags=(

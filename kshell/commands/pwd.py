@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.engine.declaration import Command, Example
+from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Result, Text
 from kshell.engine.session import Session
 
@@ -16,6 +16,7 @@ def run(session: Session, args: Any) -> Result:
 
 COMMAND = Command(
     name="pwd",
+    task=Task.TREE,
     summary="the working directory",
     run=run,
     examples=(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.arguments import parse, seconds
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Column, Report, Result, Rows, Section
 from kshell.errors import UsageError
 from kshell.protocol.primitives import ZERO_UUID
@@ -142,6 +142,7 @@ def _age(timestamp: int | None, now: int) -> str | None:
 
 COMMAND = Command(
     name="quorum",
+    task=Task.CLUSTER,
     summary="leader, epoch and high watermark of the metadata quorum, and how its voters and observers keep up",
     run=run,
     flags=(

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.broker_load import loads
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result
 from kshell.metadata.feature_levels import CONTROLLERS_UNREGISTER, METADATA_VERSION
 from kshell.metadata.image import Image
-from kshell.metadata.partial import is_told, known
+from kshell.metadata.partial import is_node_reported, reported_or_none
 from kshell.metadata.values import Entry
 from kshell.tables.declaration import Field, image_for
 from kshell.tables.enumeration import Enumeration
@@ -30,7 +30,7 @@ _FIELDS = (
     Field("inControlledShutdown", "boolean", "whether a broker is handing over what it leads", True),
     Field("replicas", "int32", "replicas that are placed on a broker"),
     Field("stale", "boolean", "whether nothing that runs seems to stand behind it"),
-    Field("reason", "string", "why, and what to do"),
+    Field("reason", "string", "why, and what to do", prose=True),
     Field("changed", "string", "when the log last changed it; null if only a snapshot or a node told"),
     Field("changedMs", "int64", "the same in epoch milliseconds", True),
 )
@@ -59,10 +59,10 @@ def _brokers(image: Image) -> Iterator[dict[str, Any]]:
         yield {
             "kind": BROKER,
             "id": broker_id,
-            "epoch": known(broker.epoch),
-            "incarnationId": known(str(broker.incarnation_id)),
-            "fenced": known(broker.fenced),
-            "inControlledShutdown": known(broker.in_controlled_shutdown),
+            "epoch": reported_or_none(broker.epoch),
+            "incarnationId": reported_or_none(str(broker.incarnation_id)),
+            "fenced": reported_or_none(broker.fenced),
+            "inControlledShutdown": reported_or_none(broker.in_controlled_shutdown),
             "replicas": replicas,
             "stale": stale,
             "reason": reason,
@@ -82,7 +82,7 @@ def _controllers(session: Session, image: Image) -> Iterator[dict[str, Any]]:
         yield {
             "kind": CONTROLLER,
             "id": node_id,
-            "incarnationId": known(str(entry.value.incarnation_id)),
+            "incarnationId": reported_or_none(str(entry.value.incarnation_id)),
             "stale": stale,
             "reason": reason.format(id=node_id) if stale else None,
             **_changed(entry),
@@ -97,13 +97,14 @@ def _voters(session: Session) -> set[int] | None:
 
 def _changed(entry: Entry[Any]) -> dict[str, Any]:
     origin = entry.origin
-    if is_told(origin) or origin.place.in_snapshot:
+    if is_node_reported(origin) or origin.place.in_snapshot:
         return {"changed": None, "changedMs": None}
     return {"changed": iso(origin.timestamp), "changedMs": origin.timestamp}
 
 
 COMMAND = Command(
     name="registrations",
+    task=Task.PROBLEMS,
     summary="the registrations of brokers and controllers, and which of them are stale",
     run=run,
     flags=(Flag(("--stale",), "only those that nothing which runs seems to stand behind"), *row_flags(_FIELDS)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.engine.declaration import Command, Example
+from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Nothing, Result
 from kshell.engine.session import Session
 from kshell.errors import KshellError
@@ -24,6 +24,7 @@ def run(session: Session, args: Any) -> Result:
 
 COMMAND = Command(
     name="reload",
+    task=Task.LOG,
     summary="read the source again",
     run=run,
     examples=(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.broker_load import Load, loads
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Row, Section
 from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import Image
@@ -134,6 +134,7 @@ def _spread(rows: Iterable[Row]) -> dict[str, Any]:
 
 COMMAND = Command(
     name="skew",
+    task=Task.CLUSTER,
     summary="how evenly leaders and replicas are spread over brokers or racks",
     run=run,
     flags=(Flag(("--rack",), "by rack, with the partitions that one rack would take along"), *row_flags(_FIELDS)),

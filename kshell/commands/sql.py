@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.predicates import FAIL_IF_ANY, answers_by_rows
 from kshell.engine.result import Column, Result, Rows
 from kshell.errors import EXIT_FINDING, EXIT_OK
@@ -43,6 +43,7 @@ def complete_query(session: Session, typed: str) -> Iterable[str]:
 
 COMMAND = Command(
     name="sql",
+    task=Task.PROGRAMS,
     summary="a SELECT over the tables, run by DuckDB",
     run=run,
     args=(Arg("query", "one SELECT, in quotes", complete=complete_query),),

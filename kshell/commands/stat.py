@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.engine.declaration import Arg, Command, Example
+from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Report, Result, Section
 from kshell.engine.session import Session
 from kshell.engine.walk import kind
-from kshell.metadata.partial import is_told
+from kshell.metadata.partial import is_node_reported
 from kshell.metadata.values import Origin
 from kshell.sources.directory.describe import snapshot_named_by
 from kshell.tree.image import iso
@@ -35,7 +35,7 @@ def _facts(session: Session, segments: Segments, node: Node) -> dict[str, Any]:
     if origin is None:
         return facts | dict.fromkeys(_FIELDS) | {"written": "by no single record"}
     place = origin.place
-    if is_told(origin):
+    if is_node_reported(origin):
         api = f"{origin.record_type} v{origin.version}"
         told = f"not known: {place.file} told the value ({api})"
         return facts | dict.fromkeys(_FIELDS) | {"written": told}
@@ -75,6 +75,7 @@ def _in_snapshot(session: Session, origin: Origin) -> dict[str, Any]:
 
 COMMAND = Command(
     name="stat",
+    task=Task.TREE,
     summary="where nodes come from: the record, offset, epoch and time that last wrote them",
     run=run,
     args=(Arg("path", "leaves or directories", kind="path", arity="+"),),

@@ -11,11 +11,11 @@ from kshell.cluster.health import state_of
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT, min_isr_of
 from kshell.commands.health import level_of
-from kshell.engine.declaration import Command, Example
+from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Report, Result, Rows, Section, Toned, typed
 from kshell.errors import NodeError
 from kshell.metadata.feature_levels import KRAFT_VERSION, METADATA_VERSION, level_name
-from kshell.metadata.health.check import CRITICAL, ERROR, WARNING, State
+from kshell.metadata.health.check import CRITICAL, ERROR, WARNING, CheckedState
 from kshell.metadata.health.examine import Health, examine
 from kshell.metadata.partition_state import OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED
 from kshell.sources.directory import describe
@@ -47,7 +47,7 @@ def run(session: Session, args: Any) -> Result:
     return result
 
 
-def _cluster(session: Session, state: State) -> dict[str, Any]:
+def _cluster(session: Session, state: CheckedState) -> dict[str, Any]:
     source = session.source
     told = state.quorum["clusterId"] if state.quorum else None
     listing, notes = session.loaded.listing, session.loaded.notes
@@ -64,7 +64,7 @@ def _cluster(session: Session, state: State) -> dict[str, Any]:
     }
 
 
-def _versions(session: Session, state: State) -> dict[str, Any]:
+def _versions(session: Session, state: CheckedState) -> dict[str, Any]:
     level = state.standing.finalized.get(METADATA_VERSION)
     lowest, highest, source = _release(session, state)
     return {
@@ -76,7 +76,7 @@ def _versions(session: Session, state: State) -> dict[str, Any]:
     }
 
 
-def _release(session: Session, state: State) -> tuple[str | None, str | None, str]:
+def _release(session: Session, state: CheckedState) -> tuple[str | None, str | None, str]:
     """The releases that nodes run: of a live source by all that they offer, else by the levels that they registered."""
     from kshell.client.inference import registered_releases
     from kshell.cluster.nodes import INFERRED, span
@@ -103,7 +103,7 @@ def _inferred(session: Session, nodes: Nodes) -> list[tuple[str | None, str | No
     return [infer(node.ranges, node.supported, found.members[name].kind).bounds for name, node in found.told.items()]
 
 
-def _quorum(session: Session, state: State) -> dict[str, Any]:
+def _quorum(session: Session, state: CheckedState) -> dict[str, Any]:
     told = state.quorum
     if told is None:
         if state.is_partial:
@@ -125,7 +125,7 @@ def _quorum(session: Session, state: State) -> dict[str, Any]:
     }
 
 
-def _counts(state: State, found: Health) -> dict[str, Any]:
+def _counts(state: CheckedState, found: Health) -> dict[str, Any]:
     brokers = [entry.value for entry in state.image["brokers"].values()]
     fenced = sum(one.fenced is True for one in brokers)
     controllers = state.voters if state.is_partial else {*state.image["controllers"], *state.voters}
@@ -162,6 +162,7 @@ def _for_people(problems: list[dict[str, Any]]) -> Section:
 
 COMMAND = Command(
     name="status",
+    task=Task.PROBLEMS,
     summary="the cluster on one screen: ids, versions, quorum, counts and problems",
     run=run,
     flags=(MIN_ISR_DEFAULT,),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.commands.drain_check import complete_broker
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Result
 from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, SourceError, UsageError
 from kshell.metadata.families.topics import NAMES, TOPICS
@@ -295,6 +295,7 @@ def _missing(session: Session, image: Image, held: Held) -> Iterator[dict[str, A
 
 COMMAND = Command(
     name="strays",
+    task=Task.PROBLEMS,
     summary="partitions on brokers' disks that the image does not place there, and missing ones",
     run=run,
     flags=(

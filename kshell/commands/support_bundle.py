@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine import plain, registry
 from kshell.engine.arguments import parse
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.errors import CommandError, KshellError, UsageError
 from kshell.json_text import to_json
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from kshell.engine.session import Session
 
-_COLUMNS = typed("file:string bytes:int64 sha256:string error:string")
+_COLUMNS = typed("file:string error:string", wide="bytes:int64 sha256:string")
 _MOST_ROWS = 20_000
 """Rows of one answer: a bundle is read by people, and mailed."""
 _PACKAGES = (
@@ -210,6 +210,7 @@ def _new_archive(typed_name: str, target: str) -> Iterator[zipfile.ZipFile]:
 
 COMMAND = Command(
     name="support-bundle",
+    task=Task.PROBLEMS,
     summary="what somebody who helps needs to know, in one ZIP file, without secrets",
     run=run,
     args=(Arg("file", "where the ZIP file goes"),),

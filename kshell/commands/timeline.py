@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
 from kshell.commands.why import since, until
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Drawing, Result, Row, Rows, typed
 from kshell.errors import CommandError, UsageError
-from kshell.history.plot import Lane, Span, draw
-from kshell.history.story import Held, Partitions, Story, complete_target, story_of, target, told
+from kshell.history.plot import LeadershipSpan, PartitionLane, draw
+from kshell.history.story import Partitions, Revision, Story, complete_target, reported_ids, story_of, target
 from kshell.metadata.names import sort_key
-from kshell.metadata.partial import is_untold, known
+from kshell.metadata.partial import is_unreported, reported_or_none
 from kshell.metadata.partitions import Partition
 from kshell.sources.points import Since
 from kshell.tree.image import iso
@@ -81,13 +81,13 @@ def _moved(held: Partitions) -> bool:
 
 
 def _shape(value: Partition | None) -> tuple[Any, ...] | None:
-    return None if value is None else (value.leader, tuple(sorted(told(value.isr))), value.replicas)
+    return None if value is None else (value.leader, tuple(sorted(reported_ids(value.isr))), value.replicas)
 
 
 def _rows(one: Told, first: Since | None, last: int) -> Iterator[Row]:
     """One partition's stretches, oldest first; the last one is open: its end is null unless the topic was deleted."""
     topic, number, held = one
-    begun: Held[Partition] | None = None
+    begun: Revision[Partition] | None = None
     for change in held:
         if begun is not None and _shape(change.value) == _shape(begun.value):
             continue
@@ -102,12 +102,12 @@ def _rows(one: Told, first: Since | None, last: int) -> Iterator[Row]:
         yield _row(topic, number, begun, begun.value, None)
 
 
-def _is_after(end: Held[Partition], since: Since) -> bool:
+def _is_after(end: Revision[Partition], since: Since) -> bool:
     """Whether a stretch that a record ended lasted beyond a point."""
     return end.time > since.time_ms if since.time_ms is not None else end.offset > since.offset
 
 
-def _row(topic: str, number: int, begun: Held[Partition], value: Partition, end: Held[Partition] | None) -> Row:
+def _row(topic: str, number: int, begun: Revision[Partition], value: Partition, end: Revision[Partition] | None) -> Row:
     return {
         "topic": topic,
         "partition": number,
@@ -117,9 +117,9 @@ def _row(topic: str, number: int, begun: Held[Partition], value: Partition, end:
         "toOffset": None if end is None else end.offset,
         "toTime": None if end is None else iso(end.time),
         "toTimeMs": None if end is None else end.time,
-        "leader": known(value.leader),
-        "isrSize": None if is_untold(value.isr) else len(value.isr),
-        "isr": list(told(value.isr)),
+        "leader": reported_or_none(value.leader),
+        "isrSize": None if is_unreported(value.isr) else len(value.isr),
+        "isr": list(reported_ids(value.isr)),
         "replicas": list(value.replicas),
     }
 
@@ -129,15 +129,15 @@ def _plot(
 ) -> list[list[str]]:
     assert story.chronicle is not None
     end = story.end()[1]
-    lanes: dict[tuple[str, int], Lane] = {}
+    lanes: dict[tuple[str, int], PartitionLane] = {}
     for row in rows:
         key = row["topic"], row["partition"]
         if key not in lanes and len(lanes) == _MOST:
             session.remarks.append(f"only the first {_MOST} partitions are drawn; `-o csv` has all")
             break
         to = max(end, row["fromTimeMs"]) if row["toTimeMs"] is None else row["toTimeMs"]
-        span = Span(row["fromTimeMs"], to, row["leader"], row["isrSize"], len(row["replicas"]))
-        lanes.setdefault(key, Lane(f"{key[0]}-{key[1]}", [])).spans.append(span)
+        span = LeadershipSpan(row["fromTimeMs"], to, row["leader"], row["isrSize"], len(row["replicas"]))
+        lanes.setdefault(key, PartitionLane(f"{key[0]}-{key[1]}", [])).spans.append(span)
     if not lanes:
         return [["no leader or ISR changed in that time"]]
     if story.chronicle.starts_with_snapshot:
@@ -155,6 +155,7 @@ def _is_plain() -> bool:
 
 COMMAND = Command(
     name="timeline",
+    task=Task.PAST,
     summary="leadership and ISR size over time, drawn",
     run=run,
     args=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Command, Example
+from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Result, Row
 from kshell.tables.answer import table_answer
 from kshell.tables.selection import row_flags
@@ -28,6 +28,7 @@ def _for_people(row: Row) -> Row:
 
 COMMAND = Command(
     name="tokens",
+    task=Task.ACCESS,
     summary="the delegation tokens, and when they end",
     run=run,
     flags=row_flags(TABLE.fields),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.min_isr_flag import DESCRIPTION as MIN_ISR
 from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT
-from kshell.engine.declaration import Command, Example
+from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Result, Row
 from kshell.metadata.image import Image
 from kshell.metadata.partition_state import MinIsr
@@ -32,6 +32,7 @@ def run(session: Session, args: Any) -> Result:
 
 COMMAND = Command(
     name="topics",
+    task=Task.CLUSTER,
     summary="the topics, and how many of their partitions are in trouble",
     run=run,
     flags=(MIN_ISR_DEFAULT, *row_flags(TABLE.fields)),

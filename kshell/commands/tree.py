@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kshell.engine.arguments import count
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Branch, Result, Tree
 from kshell.engine.session import Session
 from kshell.engine.walk import branch
@@ -22,6 +22,7 @@ def run(session: Session, args: Any) -> Result:
 
 COMMAND = Command(
     name="tree",
+    task=Task.TREE,
     summary="directories with everything below them, drawn",
     run=run,
     args=(Arg("path", "where to begin; the working directory when absent", kind="path", arity="*"),),

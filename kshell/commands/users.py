@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kshell.engine.declaration import Command, Example
+from kshell.engine.declaration import Command, Example, Task
 from kshell.engine.result import Result
 from kshell.tables.answer import table_answer
 from kshell.tables.selection import row_flags
@@ -21,6 +21,7 @@ def run(session: Session, args: Any) -> Result:
 
 COMMAND = Command(
     name="users",
+    task=Task.ACCESS,
     summary="the users with SCRAM credentials, their mechanisms and iterations",
     run=run,
     flags=row_flags(TABLE.fields),

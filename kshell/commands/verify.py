@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kshell.cluster.snapshot_slips import Slip, kafkas_own, slips_of_listing
-from kshell.engine.declaration import Command, Example, Flag
+from kshell.engine.declaration import Command, Example, Flag, Task
 from kshell.engine.result import Report, Result, Row, Rows, Section
 from kshell.errors import EXIT_FINDING, EXIT_OK, DataError, SourceError
 from kshell.sources.directory import checkpoints
@@ -34,17 +34,17 @@ _MOST_PATHS = 20
 """Differing paths of a snapshot that are named."""
 
 _FIELDS = (
-    Field("file", "string", "the file's name"),
+    Field("file", "string", "the file's name", spare=-1),
     Field("kind", Enumeration(KINDS), "segment, snapshot, bootstrap, text or other", True),
     Field("verdict", Enumeration(VERDICTS), "whole, torn, slip, damaged, incomplete, not-read or not-checked"),
     Field("certainty", Enumeration(CERTAINTIES), "how sure the verdict is: confirmed, consistent or unconfirmed"),
-    Field("sizeBytes", "int64", "the file's size", spare=True),
-    Field("batches", "int64", "batches that are whole", spare=True),
-    Field("records", "int64", "records in them", spare=True),
+    Field("sizeBytes", "int64", "the file's size", spare=1),
+    Field("batches", "int64", "batches that are whole", spare=1),
+    Field("records", "int64", "records in them", spare=1),
     Field("firstBadByte", "int64", "where what is wrong begins, or a torn end"),
-    Field("checked", "string", "what was checked", True),
-    Field("witness", "string", "what confirms the verdict, or that nothing does", True),
-    Field("reason", "string", "what is wrong, or odd", True),
+    Field("checked", "string", "what was checked", True, prose=True),
+    Field("witness", "string", "what confirms the verdict, or that nothing does", True, prose=True),
+    Field("reason", "string", "what is wrong, or odd", True, prose=True),
 )
 
 
@@ -66,7 +66,7 @@ def run(session: Session, args: Any) -> Result:
     source, until, progress = session.source, session.until, session.progress
     checks, types = verify_files(source, until, progress, decode=args.deep)
     if args.deep:
-        listing = source.listing(whole=True)
+        listing = source.listing(full_log=True)
         names = frozenset(name for name, _ in types)
         checks = list(_replayed(session, listing, checks, names))
     rows = [_row(check) for check in checks]
@@ -109,7 +109,7 @@ def _with_slips(check: FileCheck, file: SnapshotFile, slips: list[Slip], names: 
     image = checkpoints.image_of(file) if slips else None
     for slip in slips[:_MOST_PATHS]:
         cause = None if image is None else kafkas_own(slip, image, names)
-        sentence = f"{join(slip.path)} ({slip.what})"
+        sentence = f"{join(slip.path)} ({slip.difference})"
         if cause is None:
             differing.append(sentence)
         else:
@@ -149,6 +149,7 @@ def _page(rows: list[Row]) -> Report:
 
 COMMAND = Command(
     name="verify",
+    task=Task.LOG,
     summary="whether every file of the source is whole, and how sure that is",
     run=run,
     flags=(

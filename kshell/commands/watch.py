@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kshell.engine.arguments import count, seconds
-from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag
+from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag, Task
 from kshell.engine.execution import Call, prepare_words
 from kshell.engine.language import quote
 from kshell.engine.result import Branch, Frames, Many, Nothing, Part, Report, Result, Row, Rows, Tree, Value
@@ -219,6 +219,7 @@ def _times(text: str) -> int:
 
 COMMAND = Command(
     name="watch",
+    task=Task.PAST,
     summary="run a command again and again, and show what changes",
     run=run,
     args=(Arg("command", "the command, with its arguments and options", kind="line", arity="+"),),

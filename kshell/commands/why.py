@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
-from kshell.engine.declaration import Arg, Command, Example, Flag
+from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, Toned, typed
 from kshell.errors import EXIT_OK, CommandError
 from kshell.history.explain import COLUMNS, broker_status, event_rows, everyone, ids, sentence, trailing
-from kshell.history.story import Held, Partitions, Story, complete_partition, one_partition, story_of, told
+from kshell.history.story import Partitions, Revision, Story, complete_partition, one_partition, reported_ids, story_of
 from kshell.metadata.election import leaderless, steps
 from kshell.metadata.names import encode_name
 from kshell.metadata.partition_state import MinIsr, effective_min_isr, problems, state
@@ -36,7 +36,7 @@ def run(session: Session, args: Any) -> Result:
     """Events, state, the replicas' brokers, and a sentence. Raises KshellError."""
     then = until(session, args.until)
     story = story_of(then, "why")
-    topic, number = one_partition(then, story, args.partition)
+    topic, number = one_partition(then, story, _partition(args))
     topic_id = story.topic_id(topic)
     if topic_id is None:
         raise CommandError(f"{topic}: no such topic")  # one_partition has seen it
@@ -71,6 +71,10 @@ def run(session: Session, args: Any) -> Result:
         session.remarks += then.problems()
         result.exit_code = then.exit_code() if then.is_loaded else EXIT_OK
     return result
+
+
+def _partition(args: Any) -> str:
+    return args.partition if args.number is None else f"{args.partition}/{args.number}"
 
 
 def until(session: Session, point: str | None) -> Session:
@@ -146,13 +150,13 @@ def _brokers(story: Story, held: Partitions) -> list[Row]:
                 "sinceTimeMs": at.time if at else None,
                 "inReplicas": broker in last.replicas,
                 "inIsr": broker in last.isr,
-                "inElr": broker in told(last.elr),
+                "inElr": broker in reported_ids(last.elr),
             }
         )
     return rows
 
 
-def _last_run(known: list[Held[Any]], status: str) -> Held[Any] | None:
+def _last_run(known: list[Revision[Any]], status: str) -> Revision[Any] | None:
     """The first of the last registrations that all stand so."""
     return trailing(known, lambda one: broker_status(one) == status)
 
@@ -161,7 +165,10 @@ def _for_people(
     title: str, about: dict[str, Any], rows: list[Row], brokers: list[Row], closing: dict[str, Any]
 ) -> Report:
     """Lists of brokers as one word, what happened at the lines' ends, the sentence last."""
-    columns = (*map(Column, _PEOPLE), *(Column(name, wide=True) for name, *_ in COLUMNS if name in _WIDE))
+    columns = (
+        *(Column(name, prose=name == "what") for name in _PEOPLE),
+        *(Column(name, wide=True) for name, *_ in COLUMNS if name in _WIDE),
+    )
     events = Rows(columns, [_shown(row) for row in rows])
     return Report(
         [
@@ -186,9 +193,13 @@ def _shown(row: Row) -> Row:
 
 COMMAND = Command(
     name="why",
+    task=Task.PROBLEMS,
     summary="how a partition came to its leader, or to none: its story, its brokers, and a sentence",
     run=run,
-    args=(Arg("partition", "TOPIC-PARTITION (orders-3, orders/3, or a path)", complete=complete_partition),),
+    args=(
+        Arg("partition", "TOPIC-PARTITION (orders-3, orders/3, or a path)", complete=complete_partition),
+        Arg("number", "the partition's number, where the topic stands alone (orders 3)", arity="?"),
+    ),
     flags=(
         Flag(("--since",), "events from that point on", metavar="POINT", complete=complete_point, dashed=True),
         Flag(("--until",), "the story up to that point", metavar="POINT", complete=complete_point, dashed=True),

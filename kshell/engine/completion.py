@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from kshell.engine import registry
 from kshell.engine.arguments import flags_of, is_negative
 from kshell.engine.declaration import Arg, Command, Complete, Flag
-from kshell.engine.language import Insertion, Kind, Token, parse_line, scan
+from kshell.engine.language import Insertion, Kind, Token, parse_line, parts, scan
 from kshell.engine.levels import level_at, top_names
 from kshell.engine.session import Session
 from kshell.errors import KshellError
@@ -48,6 +48,10 @@ class Completions:
 
 def complete(session: Session, before: str, more: Mapping[str, Command] = MappingProxyType({})) -> Completions:
     """The candidates for the word that ends at the end of ``before``; ``more`` are commands of a front end's own."""
+    last = parts(before)[-1]
+    if last.start:
+        completions = complete(session, last.text, more)
+        return replace(completions, start=last.start + completions.start)
     word, earlier, kind = _under_cursor(before)
     if kind is Kind.TARGET:
         return _files(word)

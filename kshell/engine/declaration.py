@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import Result
@@ -68,6 +69,19 @@ class Example(NamedTuple):
     exit_code: int = 0
 
 
+class Task(StrEnum):
+    """What somebody wants who looks for a command; `help` lists commands by it, in this order."""
+
+    PROBLEMS = "What is wrong, and what to do next"
+    CLUSTER = "Topics, partitions, brokers, configs"
+    ACCESS = "Who may do what, and how much"
+    PAST = "What changed, and when"
+    TREE = "The metadata as a file tree"
+    LOG = "The log, its files and copies"
+    PROGRAMS = "For other programs"
+    SHELL = "The shell itself"
+
+
 class Command(NamedTuple):
     """A command. ``run`` gets the session and the parsed arguments (attributes by name) and returns a result.
 
@@ -84,6 +98,7 @@ class Command(NamedTuple):
     needs_source: bool = True
     aliases: tuple[str, ...] = ()
     says_no: str = ""
+    task: Task = Task.SHELL
 
     @property
     def takes_line(self) -> bool:

@@ -7,16 +7,16 @@ notes that are told once are the same everywhere.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple, NoReturn, Protocol
 
 from kshell.engine import registry
 from kshell.engine.arguments import parse
 from kshell.engine.declaration import Command
-from kshell.engine.language import Line, Word, parse_line
+from kshell.engine.language import Line, Word, parse_line, parts
 from kshell.engine.result import Result
 from kshell.engine.session import Session
-from kshell.errors import DeadlineError, UsageError
+from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, UsageError
 
 
 class Typed(str):
@@ -40,6 +40,7 @@ class Shape(NamedTuple):
     no_header: bool = False
     timeout: float | None = None
     width: int | None = None
+    timezone: str | None = None
 
 
 class Call(NamedTuple):
@@ -61,8 +62,48 @@ class Call(NamedTuple):
 
 def prepare(session: Session, text: str) -> Call | None:
     """A line of the command language; ``None`` when it is empty or only a comment. Raises UsageError."""
-    line = parse_line(text)
+    query = _query(text)
+    line = Line([Word("sql", "sql", 0), Word(query, query, 0, quoted=True)]) if query else parse_line(text)
     return _call(session, line) if line.words else None
+
+
+def commands(text: str) -> Generator[str, int, None]:
+    """The commands of a line, one after another; whoever runs them sends back each one's exit code.
+
+    ``a; b`` runs both, ``a && b`` runs ``b`` only if ``a`` ended with 0. A query is one command, whatever is in it.
+    """
+    if _query(text):
+        yield text
+        return
+    code = 0
+    for part in parts(text):
+        if part.text.strip() and not (part.if_done and code):
+            code = yield part.text
+
+
+def run_commands(text: str, run: Callable[[str], int]) -> int:
+    """Run the commands of a line, and return the highest exit code. One that is interrupted is the last."""
+    steps, highest = commands(text), EXIT_OK
+    step = next(steps, None)
+    while step is not None:
+        code = run(step)
+        highest = max(highest, code)
+        if code == EXIT_INTERRUPTED:
+            break
+        try:
+            step = steps.send(code)
+        except StopIteration:
+            break
+    return highest
+
+
+_QUERIES = ("select", "with")
+
+
+def _query(text: str) -> str:
+    """The text, if it is a query in SQL that somebody typed without ``sql``; else nothing."""
+    first, *rest = text.split(None, 1) or [""]
+    return text.strip().rstrip("; ") if rest and first.lower() in _QUERIES else ""
 
 
 def prepare_line(session: Session, line: Line, *, point: str | None = None) -> Call:
@@ -79,7 +120,7 @@ def prepare_words(session: Session, words: list[str]) -> Call:
 
 
 def _call(session: Session, line: Line, point: str | None = None) -> Call:
-    words = _unalias(session, line.words)
+    words = _named(session, _unalias(session, line.words))
     command = registry.get(words[0].text)
     found = parse(command, [Typed.of(word) for word in words[1:]])
     for arg in command.args:
@@ -100,6 +141,16 @@ def _unalias(session: Session, words: list[Word]) -> list[Word]:
     return words
 
 
+def _named(session: Session, words: list[Word]) -> list[Word]:
+    """A path where a command should be is shown: the directory is listed, the value printed."""
+    path = words[0]
+    if not path.text.startswith("/") or (len(words) > 1 and not words[1].text.startswith("-")):
+        return words
+    hits = session.find(path.pattern)
+    name = "ls" if hits[0][1].is_directory else "cat"
+    return [Word(name, name, path.column), *words]
+
+
 def _patterns(value: Any) -> Any:
     if isinstance(value, list):
         return [_patterns(one) for one in value]
@@ -109,9 +160,10 @@ def _patterns(value: Any) -> Any:
 def _session(session: Session, found: Any, point: str | None) -> Session:
     show = True if getattr(found, "show_secrets", False) else None
     point = getattr(found, "as_of", None) or point
-    if show is None and point is None:
+    zone = getattr(found, "tz", None)
+    if show is None and point is None and zone is None:
         return session
-    return session.reshape(show_secrets=show, point=point)
+    return session.reshape(show_secrets=show, point=point, zone=zone)
 
 
 def _shape(found: Any, settings: dict[str, Any]) -> Shape:
@@ -122,6 +174,7 @@ def _shape(found: Any, settings: dict[str, Any]) -> Shape:
         no_header=bool(getattr(found, "no_header", False)) or not settings.get("header", True),
         timeout=getattr(found, "timeout", None) or settings.get("timeout"),
         width=settings.get("width"),
+        timezone=getattr(found, "tz", None) or settings.get("timezone"),
     )
 
 

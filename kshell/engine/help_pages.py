@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.engine import registry, usage
+from kshell.engine.formats import FORMATS
 from kshell.engine.usage import CONDITIONS
 from kshell.errors import UsageError, did_you_mean
 
@@ -13,15 +14,57 @@ if TYPE_CHECKING:
     from kshell.engine.session import Session
 
 
-def _exit_codes() -> str:
-    return usage.exit_codes_page(registry.commands())
+class Page(NamedTuple):
+    """A topic: what ``help`` lists it with, and what makes its page, in Markdown."""
+
+    summary: str
+    text: Callable[[], str]
 
 
-PAGES: dict[str, Callable[[], str]] = {
-    "exit-codes": _exit_codes,
-    "where": lambda: CONDITIONS.removesuffix("\n"),
+POINTS = """\
+A point is a moment in the log's history. `--as-of POINT` shows the state at a moment, `as-of POINT` does so for every
+later command, and `log`, `diff`, `why` and others take points.
+
+- `1234`: after the record at that offset; `now`: the newest state.
+- `2026-01-31T12:00:00Z`, `2026-01-31 12:00`, `2026-01-31`: after the last record that was written by then. A time
+  without a zone is UTC, unless `--tz ZONE` or `set timezone ZONE` names another.
+- `12:00`, `12:00:30`: that time of today; `today`, `yesterday`: when that day began.
+- `-15m`, `-2h`, `-1d`: so long before now (ms, s, m, h, d, w).
+- `end-15m`: so long before the last record, for a copy that is older.
+- `@NAME`: a mark, made by `mark NAME POINT`.
+
+A point is one word: quote what has a blank in it. Where it is the last word of a line (`as-of 2026-01-31 12:00`)
+that is not needed.
+"""
+
+ENVIRONMENT = """\
+A flag on the command line wins over a variable, a variable over the configuration.
+
+- `KSHELL_DIRECTORY`, `KSHELL_BOOTSTRAP_CONTROLLERS`, `KSHELL_BOOTSTRAP_SERVERS`, `KSHELL_CONTEXT`: the source, when no
+  flag names one; only one of them may be set.
+- `KSHELL_CONFIG`: a Java client properties file, as `--config`.
+- `KSHELL_PAGER`, `PAGER`: the program that shows long answers in the interactive shell; empty for none.
+- `NO_COLOR`, `FORCE_COLOR`, `TERM`: whether answers have colours.
+- `COLUMNS`: the width of answers, at a terminal or not.
+- `XDG_CONFIG_HOME` (`~/.config`): `kshell/kshellrc` and `kshell/contexts.json`.
+- `XDG_STATE_HOME` (`~/.local/state`): `kshell/history` and `kshell/marks.json`.
+- `TMPDIR`: where a snapshot larger than 16 MiB is kept while a live source is open.
+"""
+
+
+def _formats() -> str:
+    listed = "\n".join(f"- `{form.name}`: {form.about}." for form in FORMATS.values())
+    return f"`-o FORMAT` chooses the format of one answer, `set output FORMAT` that of all later ones.\n\n{listed}\n"
+
+
+PAGES: dict[str, Page] = {
+    "points": Page("moments in the log's history: offsets, times, -15m, marks", lambda: POINTS),
+    "where": Page("conditions for --where", lambda: CONDITIONS.removesuffix("\n")),
+    "formats": Page("what -o takes", _formats),
+    "exit-codes": Page("what scripts and alerts go by", lambda: usage.exit_codes_page(registry.commands())),
+    "environment": Page("variables that kshell reads, and where its files are", lambda: ENVIRONMENT),
 }
-"""Name -> what makes its page, as Markdown. No command has such a name."""
+"""Topics by name, in the order in which `help` lists them. No command has such a name."""
 
 
 def unknown(word: str) -> UsageError:

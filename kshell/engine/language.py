@@ -101,6 +101,42 @@ def scan(line: str) -> list[Token]:
     return tokens
 
 
+class Part(NamedTuple):
+    """A command of a line of several; ``if_done``: it runs only if the one before it ended with 0 (``&&``)."""
+
+    text: str
+    start: int
+    if_done: bool
+
+
+def parts(line: str) -> list[Part]:
+    """The commands of a line, which ``;`` and ``&&`` separate outside quotes; there is always one.
+
+    A pipe's program is one command line of ``sh``, with its own semicolons, and so is what stands in a comment.
+    """
+    found: list[Part] = []
+    start, at, quote_mark, if_done = 0, 0, "", False
+    while at < len(line):
+        char = line[at]
+        if quote_mark:
+            at += char == "\\" and quote_mark == '"'
+            quote_mark = "" if line[at : at + 1] == quote_mark and char == quote_mark else quote_mark
+        elif char == "\\":
+            at += 1
+        elif char in "'\"":
+            quote_mark = char
+        elif char == "|" or (char == "#" and (at == 0 or line[at - 1].isspace() or line[at - 1] in ";&")):
+            break
+        elif char == ";" or line.startswith("&&", at):
+            found.append(Part(line[start:at], start, if_done))
+            if_done = char == "&"
+            at += if_done
+            start = at + 1
+        at += 1
+    found.append(Part(line[start:], start, if_done))
+    return found
+
+
 def words(line: str) -> list[Token]:
     """The tokens that are words."""
     return [token for token in scan(line) if token.kind is Kind.WORD]

@@ -26,7 +26,7 @@ def names() -> tuple[str, ...]:
 def get(name: str) -> Command:
     """The command, imported now. Raises UsageError, which proposes names that exist."""
     if name not in names():
-        hint = did_you_mean(name, names(), "`help` lists the commands")
+        hint = did_you_mean(name, names(), "`help` lists the commands by task")
         raise UsageError(f"{name}: no such command", hint=hint)
     command: Command = importlib.import_module(f"{_PACKAGE}.{name.replace('-', '_')}").COMMAND
     return command

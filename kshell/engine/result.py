@@ -96,13 +96,17 @@ class Column(NamedTuple):
     """A column: its key in the rows, in Kafka's lowerCamelCase; shown in ``wide`` only where ``wide`` is set.
 
     ``type`` is one of :mod:`kshell.tables.declaration`; ``None`` where only the values can tell (``sql``).
-    A ``spare`` one is left out of ``text`` where the terminal has no room for it.
+
+    Where a terminal has no room for all columns, those with the highest ``spare`` are left out first, of equal ones the
+    last; what a row is about, with -1, is neither left out nor cut while anything else can be. ``prose`` is a sentence:
+    where there is no room it stands below its row, broken between words.
     """
 
     name: str
     wide: bool = False
     type: Any = None
-    spare: bool = False
+    spare: int = 0
+    prose: bool = False
 
 
 def typed(words: str, wide: str = "") -> tuple[Column, ...]:
@@ -141,7 +145,8 @@ class Rows(Result):
 
     ``style`` only matters to ``text``: ``table`` is a table; ``names`` prints the column ``name`` alone, in columns as
     ``ls`` does (``one_per_line``: one a line); ``lines`` prints each row's column ``line_column``, or what ``line``
-    makes of the row, as a line (``find``, ``dump``); ``values`` prints each row's ``path`` as a heading and its
+    makes of the row, as a line (``find``, ``dump``); ``prose`` does so with sentences, which are broken between words
+    where the terminal is narrow (``health``); ``values`` prints each row's ``path`` as a heading and its
     ``value`` as a :class:`Value` is printed (``cat`` of several).
 
     ``group`` is a column whose changes start a new block with a heading (``ls`` of several directories). With ``json``

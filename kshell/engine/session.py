@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kshell.errors import EXIT_DATA, EXIT_OK, DeadlineError, KshellError, SourceTimeoutError
 from kshell.metadata.image import Image
@@ -19,19 +19,22 @@ from kshell.metadata.replay import MALFORMED, MOST_PROBLEMS, NEWER, SKIPPED
 from kshell.metadata.values import Origin
 from kshell.sources.directory.files import META, METADATA_DIRECTORY
 from kshell.sources.directory.log import Progress
-from kshell.sources.journey import Journey
 from kshell.sources.source import Source
+from kshell.sources.view import SourceView
 from kshell.tree.globs import expand, is_glob, unescape
 from kshell.tree.image import iso
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join, resolve, split, walk
 from kshell.tree.root import Fact, Facts, root_directory
 
+if TYPE_CHECKING:
+    from kshell.sources.points import Since
+
 OLD_AFTER = 300.0
 """Seconds after which a copy's last record is worth a word."""
 
 
-class Session(Journey):
+class Session(SourceView):
     """What commands run on. ``until`` is an offset, or ``None`` for the newest state."""
 
     def __init__(
@@ -143,7 +146,9 @@ class Session(Journey):
             is_kafkas = os.path.basename(around) == METADATA_DIRECTORY
         return (path, around) if is_kafkas else (path,)
 
-    def reshape(self, *, show_secrets: bool | None = None, point: str | None = None) -> Session:
+    def reshape(
+        self, *, show_secrets: bool | None = None, point: str | None = None, zone: str | None = None
+    ) -> Session:
         """A session over the same source with other options for one answer; the working directory is kept.
 
         ``point`` is an offset, a time, ``@mark`` or ``now``. Raises UsageError for anything else, DataError for what is
@@ -152,10 +157,11 @@ class Session(Journey):
         twin = Session(
             self.source,
             show_secrets=self.redaction.show_secrets if show_secrets is None else show_secrets,
-            until=self.until if point is None else self.offset_of(point),
+            until=self.until if point is None else super().offset_of(self._in_zone(point, zone)),
             progress=self.progress,
         )
-        twin.cwd, twin.previous, twin.settings, twin.aliases = self.cwd, self.previous, self.settings, self.aliases
+        twin.cwd, twin.previous, twin.aliases = self.cwd, self.previous, self.aliases
+        twin.settings = self.settings if zone is None else {**self.settings, "timezone": zone}
         twin.history, twin.sourcing, twin.announce = self.history, self.sourcing, self.announce
         twin.ask, twin.front, twin.past = self.ask, self.front, self.past
         twin._uses_past = self._uses_past or point is not None
@@ -164,6 +170,22 @@ class Session(Journey):
         elif twin.until is None and self._present is not None:
             twin.__dict__["loaded"] = self._present
         return twin
+
+    def offset_of(self, point: str) -> int | None:
+        """As the base; a time that names no zone is one of the setting ``timezone``."""
+        return super().offset_of(self._in_zone(point))
+
+    def since(self, point: str) -> Since | None:
+        """As the base; a time that names no zone is one of the setting ``timezone``."""
+        return super().since(self._in_zone(point))
+
+    def _in_zone(self, point: str, zone: str | None = None) -> str:
+        name = zone or self.settings.get("timezone")
+        if name is None:
+            return point
+        from kshell.engine.zones import absolute  # late: few people set one
+
+        return absolute(point, name)
 
     # --- paths ---------------------------------------------------------------------------------------------------
 

@@ -36,6 +36,13 @@ def _one_of(choices: Collection[str]) -> Callable[[str], str]:
     return convert
 
 
+def zone_name(word: str) -> str:
+    """The name of a time zone. Raises ValueError."""
+    from kshell.engine import zones  # late: few people set one
+
+    return zones.zone_name(word)
+
+
 def _columns(word: str) -> int:
     try:
         found = count(word)
@@ -70,6 +77,7 @@ SETTINGS = {
         Setting("output", "format of answers", _one_of(FORMATS), "text", FORMATS),
         Setting("pager", "show long answers in the pager", _switch, True, ("on", "off")),
         Setting("timeout", "give up after so many seconds", seconds, None),
+        Setting("timezone", "time zone of text, and of times that name none", zone_name, None),
         Setting("width", "columns of an answer; those of the terminal when not set", _columns, None),
     )
 }

@@ -1,4 +1,4 @@
-"""Who wrote what stands there: for each value, and each field of one, the record that last changed it.
+"""Who wrote each value: for each value, and each field of one, the record that last changed it.
 
 The last *change*, as in ``git blame``: a record that sets what was set already is not it. What the oldest snapshot
 holds was there before the log begins: then only an offset is known that it is not later than.
@@ -67,7 +67,7 @@ class _Setter(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """An entry that is gone: the offset from which on, what it was, and the snapshot that did not have it."""
+    """A removed entry: the offset of its removal, its last value, and the snapshot that did not have it."""
 
     path: Segments
     effective: int
@@ -99,23 +99,23 @@ class Blame:
 
     def leaves(self, place: Segments) -> Iterator[tuple[Segments, Leaf]]:
         """The leaves at a place or below it. Raises NoSuchPathError."""
-        found = walk(place, resolve(self._root(), place))
-        return ((path, leaf) for path, leaf in found if isinstance(leaf, Leaf))
+        nodes = walk(place, resolve(self._root(), place))
+        return ((path, leaf) for path, leaf in nodes if isinstance(leaf, Leaf))
 
     def fields(self, path: Segments, leaf: Leaf) -> Iterator[Row]:
-        """A row a field of a leaf; of a value without fields, one."""
-        shown = leaf.value()
-        if not isinstance(shown, dict):
-            yield self.whole(path, leaf)
+        """Yield one row per field of a leaf; of a value without fields, one row."""
+        content = leaf.value()
+        if not isinstance(content, dict):
+            yield self.leaf_row(path, leaf)
         elif path == PROVENANCE:
-            yield from (self._provenance(name, value) for name, value in shown.items())
+            yield from (self._provenance(name, value) for name, value in content.items())
         else:
             versions = list(self._versions(path))
-            for name, value in shown.items():
-                setter = _last_change([(at, held.get(name), origin) for at, held, origin in versions])
+            for name, value in content.items():
+                setter = _last_change([(at, fields.get(name), origin) for at, fields, origin in versions])
                 yield self._row(path, name, value, setter)
 
-    def whole(self, path: Segments, leaf: Leaf) -> Row:
+    def leaf_row(self, path: Segments, leaf: Leaf) -> Row:
         """One row: the record that last changed anything in a leaf."""
         if path == PROVENANCE:
             return {**self._provenance("offset", leaf.value()["offset"]), "field": None, "value": leaf.value()}
@@ -124,7 +124,7 @@ class Blame:
     # --- versions ------------------------------------------------------------------------------------------------
 
     def _versions(self, path: Segments) -> Iterator[Version]:
-        """What a leaf held, newest first, back to where it was not there."""
+        """Yield the versions of a leaf, newest first, back to its creation."""
         if path[:2] == ("image", "topics"):
             yield from self._topic_versions(*path[2:5])
             return
@@ -144,7 +144,7 @@ class Blame:
     # --- what is gone --------------------------------------------------------------------------------------------
 
     def removed(self, place: Segments) -> list[Removed]:
-        """The entries at a place or below it that the log knew and that are gone, the last removed last.
+        """The entries at a place or below it that the log had and that were removed, the last removed last.
 
         Topics are no entries: `log` tells of them.
         """
@@ -153,12 +153,12 @@ class Blame:
             if not is_under(("image", *family.path), place):
                 continue
             present = self._keys(family).values()
-            gone = self._history.keys(family.name, self._until).difference(present)
-            for keys in gone:
+            removed_keys = self._history.keys(family.name, self._until).difference(present)
+            for keys in removed_keys:
                 (path, *_) = paths(Touch(family.name, keys)) or [()]
                 if path[: len(place)] == place:
                     removals += self._removal(family, keys, path)
-        return sorted(removals, key=lambda one: (one.effective, one.path))
+        return sorted(removals, key=lambda entry: (entry.effective, entry.path))
 
     def _removal(self, family: Family, keys: tuple[Any, ...], path: Segments) -> Iterator[Removed]:
         versions = self._history.versions(family.name, keys, self._until)
@@ -171,13 +171,13 @@ class Blame:
         old = next((entry for _, entry in versions), base)
         if old is not None:
             snapshot = self._passed(Touch(family.name, keys), effective)
-            yield Removed(path, effective, self._shown(family, keys, family.plain(old.value)), snapshot)
+            yield Removed(path, effective, self._displayed(family, keys, family.plain(old.value)), snapshot)
 
     def _passed(self, touch: Touch, offset: int) -> str | None:
-        """The file of the snapshot that ends with an offset, if it did not hold what the log before it said."""
+        """The file of the snapshot that ends with an offset, if it lacked what the log before it had."""
         missing = Disagreement(touch, ONLY_LOG)
-        passed = (one for one in self._history.checkpoints if one.provenance.offset == offset)
-        return next((one.file for one in passed if missing in one.disagreements), None)
+        checkpoints = (checkpoint for checkpoint in self._history.checkpoints if checkpoint.provenance.offset == offset)
+        return next((checkpoint.file for checkpoint in checkpoints if missing in checkpoint.disagreements), None)
 
     def row_of_removal(self, removed: Removed, record: LogRecord | None) -> Row:
         """One row; ``record`` is the one at the offset at which it took effect."""
@@ -198,11 +198,11 @@ class Blame:
 
     def _keys(self, family: Family) -> dict[Segments, tuple[Any, ...]]:
         if family.name not in self._places:
-            found: dict[Segments, tuple[Any, ...]] = {}
-            for key, held in self._image[family.name].items():
-                below = [(key,)] if isinstance(held, Entry) else [(key, name) for name in held]
-                found |= {path: keys for keys in below for path in paths(Touch(family.name, keys))}
-            self._places[family.name] = found
+            keys_by_path: dict[Segments, tuple[Any, ...]] = {}
+            for key, entries in self._image[family.name].items():
+                below = [(key,)] if isinstance(entries, Entry) else [(key, name) for name in entries]
+                keys_by_path |= {path: keys for keys in below for path in paths(Touch(family.name, keys))}
+            self._places[family.name] = keys_by_path
         return self._places[family.name]
 
     def _entry_versions(self, family: Family, keys: tuple[Any, ...]) -> Iterator[Version]:
@@ -218,17 +218,17 @@ class Blame:
 
     def _topic_versions(self, view: str, name: str, leaf: str) -> Iterator[Version]:
         topic_id = self._image[NAMES][decode_name(name)] if view == "byName" else Uuid.parse(name)
-        held: Topic = self._image[TOPICS][topic_id]
+        topic: Topic = self._image[TOPICS][topic_id]
         if leaf in _TOPIC_FACTS:
-            made = self._effective(topic_id, held.origin)
-            yield made, held.name if leaf == "name" else str(held.id), held.origin
+            since = self._effective(topic_id, topic.origin)
+            yield since, topic.name if leaf == "name" else str(topic.id), topic.origin
             return
         recorded = self._recorded(topic_id)
         number = int(leaf)
         if recorded is not None:
             for effective, entry in recorded.versions(number, self._until):
                 yield effective, plain(entry.value), entry.origin
-        first = held.partition(number) if recorded is None else recorded.first(number)
+        first = topic.partition(number) if recorded is None else recorded.first(number)
         if first is not None:
             yield -1, plain(first.value), first.origin
 
@@ -240,8 +240,8 @@ class Blame:
         return next(self._history.versions(TOPICS, (topic_id,), self._until), (-1, None))
 
     def _recorded(self, topic_id: Uuid) -> RecordedTopic | None:
-        held = self._newest(topic_id)[1]
-        return held if isinstance(held, RecordedTopic) else None
+        newest = self._newest(topic_id)[1]
+        return newest if isinstance(newest, RecordedTopic) else None
 
     # --- rows ----------------------------------------------------------------------------------------------------
 
@@ -274,9 +274,9 @@ class Blame:
             return old
         if field is not None:
             return self._redaction.fields({field: old}, family.secret)[field]
-        return self._shown(family, keys, old)
+        return self._displayed(family, keys, old)
 
-    def _shown(self, family: Family, keys: tuple[Any, ...], value: Any) -> Any:
+    def _displayed(self, family: Family, keys: tuple[Any, ...], value: Any) -> Any:
         """A plain value of a family as the tree shows it."""
         if (family.name, keys) == ("features", (FEATURE,)):
             return version_name(value)
@@ -316,15 +316,15 @@ def _last_change(versions: Iterator[Version] | list[Version]) -> _Setter | None:
     Versions that take effect together, of one metadata transaction, count by what they come to: a value that is set
     and set back in it never changed.
     """
-    found: _Setter | None = None
+    setter: _Setter | None = None
     present: Any = None
     set_back = False
     for effective, value, origin in versions:
-        together = found is not None and effective == found.effective
-        if found is None or (value == present and not (together and set_back)):
-            found, present, set_back = _Setter(effective, origin), value, False
+        together = setter is not None and effective == setter.effective
+        if setter is None or (value == present and not (together and set_back)):
+            setter, present, set_back = _Setter(effective, origin), value, False
         elif together:
             set_back = set_back or value != present
         else:
-            return found._replace(old=value, was_there=True) if found is not None else None
-    return found
+            return setter._replace(old=value, was_there=True) if setter is not None else None
+    return setter

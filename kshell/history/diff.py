@@ -34,22 +34,22 @@ PROVENANCE: Segments = ("image", "provenance")
 def changed_places(old: Image, new: Image, place: Segments = ()) -> list[Segments]:
     """The leaves that differ, and the topics that are in one image only, in the tree's order.
 
-    Below ``place`` or around it; what one of both cannot tell (:func:`untold`) is left out.
+    Below ``place`` or around it; what one of both does not have (:func:`unknown_subtrees`) is left out.
     """
-    found: list[Segments] = [PROVENANCE] if old.provenance != new.provenance else []
+    differing: list[Segments] = [PROVENANCE] if old.provenance != new.provenance else []
     for family in families().values():
         if is_under(("image", *family.path), place):
             for keys in _changed_keys(old[family.name], new[family.name]):
-                found += paths(Touch(family.name, keys))
+                differing += paths(Touch(family.name, keys))
     if is_under(_TOPICS, place):
-        found += _changed_topics(old, new)
-    hidden = untold(old, new)
-    kept = [path for path in found if is_under(path, place) and not any(path[: len(at)] == at for at in hidden)]
-    return sorted(kept, key=lambda path: [sort_key(segment) for segment in path])
+        differing += _changed_topics(old, new)
+    hidden = unknown_subtrees(old, new)
+    listed = [path for path in differing if is_under(path, place) and not any(path[: len(at)] == at for at in hidden)]
+    return sorted(listed, key=lambda path: [sort_key(segment) for segment in path])
 
 
-def untold(old: Image, new: Image) -> list[Segments]:
-    """The subtrees that one of both sources cannot know."""
+def unknown_subtrees(old: Image, new: Image) -> list[Segments]:
+    """Return the subtrees that one of both sources does not report."""
     return sorted({("image", *path) for image in (old, new) for path in image[MISSING]})
 
 
@@ -122,7 +122,7 @@ class Change(NamedTuple):
         return self._asdict() | {"path": join(self.path)}
 
 
-class Comparison:
+class TreeComparison:
     """Two sessions, compared below one place of the tree."""
 
     def __init__(self, old: Session, new: Session, place: Segments, *, ignore_epochs: bool = False) -> None:
@@ -165,23 +165,23 @@ class Comparison:
         if not (isinstance(before, dict) and isinstance(after, dict)):
             return Change(path, new.type, CHANGED, [], before, after)
         names = [*before, *(name for name in after if name not in before)]
-        told = [name for name in names if NOT_AVAILABLE not in (before.get(name), after.get(name))]
-        fields = [name for name in told if name not in before or name not in after or before[name] != after[name]]
+        comparable = [name for name in names if NOT_AVAILABLE not in (before.get(name), after.get(name))]
+        fields = [name for name in comparable if name not in before or name not in after or before[name] != after[name]]
         if not fields:  # what differs is not shown
-            fields = [name for name in told if before.get(name) == REDACTED]
+            fields = [name for name in comparable if before.get(name) == REDACTED]
         fields = [name for name in fields if name not in self._ignored]
         return Change(path, new.type, CHANGED, fields, before, after) if fields else None
 
     def patch(self) -> list[dict[str, Any]]:
         """The operations (RFC 6902) that make what ``cat PLACE -o json`` prints of the old image that of the new."""
         operations: list[dict[str, Any]] = []
-        whole: set[Segments] = set()
+        replaced: set[Segments] = set()
         for change in self.changes():
             if change.change != CHANGED:
                 top = self._top(change.path, self._roots[change.change == REMOVED])
-                if top not in whole:
-                    whole.add(top)
-                    operations.append(self._whole(change.change, top))
+                if top not in replaced:
+                    replaced.add(top)
+                    operations.append(self._subtree(change.change, top))
             elif change.fields:
                 operations += [self._field(change, name) for name in change.fields if _shows(change, name)]
             elif change.old != change.new:
@@ -195,7 +195,7 @@ class Comparison:
                 return path[:depth]
         return path
 
-    def _whole(self, change: str, path: Segments) -> dict[str, Any]:
+    def _subtree(self, change: str, path: Segments) -> dict[str, Any]:
         pointer = self._pointer(path)
         if change == REMOVED:
             return {"op": "remove", "path": pointer} if pointer else {"op": "add", "path": "", "value": None}

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from kshell.engine.result import Row, typed
-from kshell.history.story import STATE, Brokers, Held, Partitions, Story, runs, told
+from kshell.history.story import STATE, Brokers, Partitions, Revision, Story, reported_ids, successive
 from kshell.metadata.election import leaderless
 from kshell.metadata.families.cluster import Broker
-from kshell.metadata.partial import is_untold, known
+from kshell.metadata.partial import is_unreported, reported_or_none
 from kshell.metadata.partition_state import is_online
 from kshell.metadata.partitions import Partition
 from kshell.metadata.values import plain
@@ -30,38 +30,43 @@ _STATE = tuple(column.name for column in COLUMNS[7:])
 
 
 class Event(NamedTuple):
-    """What a record did: a stable word (``leader-lost``), words for people, the broker that it is about, if one."""
+    """What a record did: a stable name (``leader-lost``), a description for users, and the broker concerned, if any."""
 
-    at: Held[Any]
+    at: Revision[Any]
     event: str
-    what: str
+    description: str
     broker: int | None = None
 
 
-def partition_events(held: Partitions) -> Iterator[Event]:
+def partition_events(revisions: Partitions) -> Iterator[Event]:
     """What happened to a partition, oldest first."""
-    for before, one in runs(held):
-        if one.value is None:
-            yield Event(one, "deleted", "the topic is deleted")
-        elif one.since < 0:
-            where = "as the log begins" if one.since != STATE else "as it stands; the records between are not known"
-            yield Event(one, "snapshot" if one.since != STATE else "state", where)
+    for before, revision in successive(revisions):
+        if revision.value is None:
+            yield Event(revision, "deleted", "the topic is deleted")
+        elif revision.since < 0:
+            where = (
+                "as the log begins" if revision.since != STATE else "as it stands; the records between are not known"
+            )
+            yield Event(revision, "snapshot" if revision.since != STATE else "state", where)
         elif before is None or before.value is None:
-            leader = "no leader" if one.value.leader < 0 else f"broker {one.value.leader} leads"
-            yield Event(one, "created", f"created; {leader}")
+            leader = "no leader" if revision.value.leader < 0 else f"broker {revision.value.leader} leads"
+            yield Event(revision, "created", f"created; {leader}")
         else:
-            yield _change(one, before.value, one.value)
+            yield _change(revision, before.value, revision.value)
 
 
-def _change(at: Held[Partition], old: Partition, new: Partition) -> Event:
+def _change(at: Revision[Partition], old: Partition, new: Partition) -> Event:
     changes = [
-        *_leader(old, new), *_replicas(old, new), *_set("isr", "ISR", old.isr, new.isr),
-        *_set("elr", "ELR", old.elr, new.elr), *_recovery(old, new),
-    ]  # fmt: skip
+        *_leader(old, new),
+        *_replicas(old, new),
+        *_set("isr", "ISR", old.isr, new.isr),
+        *_set("elr", "ELR", old.elr, new.elr),
+        *_recovery(old, new),
+    ]
     if not changes:
         moved = old.directories != new.directories
         changes = [("directories-changed", "log directories assigned") if moved else ("rewritten", "no visible change")]
-    return Event(at, changes[0][0], "; ".join(words for _, words in changes))
+    return Event(at, changes[0][0], "; ".join(text for _, text in changes))
 
 
 def is_unclean(old: Partition, new: Partition) -> bool:
@@ -75,8 +80,8 @@ def is_unclean(old: Partition, new: Partition) -> bool:
 
 def _leader(old: Partition, new: Partition) -> Iterator[tuple[str, str]]:
     if is_unclean(old, new):
-        known = ", as the last leader that was known," if new.leader in told(old.last_known_elr) else ""
-        yield "unclean-election", f"broker {new.leader}{known} elected uncleanly: records may be lost"
+        last_known = ", as the last leader that was known," if new.leader in reported_ids(old.last_known_elr) else ""
+        yield "unclean-election", f"broker {new.leader}{last_known} elected uncleanly: records may be lost"
     elif new.leader == old.leader:
         if new.leader_epoch != old.leader_epoch and new.leader >= 0:
             yield "leader-renewed", f"broker {new.leader} leads on, in a new leader epoch"
@@ -89,8 +94,8 @@ def _leader(old: Partition, new: Partition) -> Iterator[tuple[str, str]]:
 
 
 def _replicas(old: Partition, new: Partition) -> Iterator[tuple[str, str]]:
-    was, moving = (bool(one.adding_replicas or one.removing_replicas) for one in (old, new))
-    goal = ids(tuple(one for one in new.replicas if one not in new.removing_replicas))
+    was, moving = (bool(partition.adding_replicas or partition.removing_replicas) for partition in (old, new))
+    goal = ids(tuple(replica for replica in new.replicas if replica not in new.removing_replicas))
     if moving and (old.adding_replicas, old.removing_replicas) != (new.adding_replicas, new.removing_replicas):
         yield "reassignment-started", f"reassignment to {goal}"
     elif was and not moving:
@@ -100,12 +105,12 @@ def _replicas(old: Partition, new: Partition) -> Iterator[tuple[str, str]]:
 
 
 def _set(name: str, title: str, old: tuple[int, ...], new: tuple[int, ...]) -> Iterator[tuple[str, str]]:
-    gone, come = [one for one in old if one not in new], [one for one in new if one not in old]
-    if not gone and not come:
+    lost, gained = [broker for broker in old if broker not in new], [broker for broker in new if broker not in old]
+    if not lost and not gained:
         return
-    event = f"{name}-changed" if gone and come else f"{name}-shrunk" if gone else f"{name}-grown"
-    words = [f"{verb} {ids(some)}" for verb, some in (("loses", gone), ("gains", come)) if some]
-    yield event, f"{title} {' and '.join(words)}"
+    event = f"{name}-changed" if lost and gained else f"{name}-shrunk" if lost else f"{name}-grown"
+    verbs = [f"{verb} {ids(some)}" for verb, some in (("loses", lost), ("gains", gained)) if some]
+    yield event, f"{title} {' and '.join(verbs)}"
 
 
 def _recovery(old: Partition, new: Partition) -> Iterator[tuple[str, str]]:
@@ -116,14 +121,16 @@ def _recovery(old: Partition, new: Partition) -> Iterator[tuple[str, str]]:
 # --- brokers ---------------------------------------------------------------------------------------------------------
 
 
-def broker_events(broker_id: int, held: list[Held[Broker]]) -> Iterator[Event]:
+def broker_events(broker_id: int, revisions: list[Revision[Broker]]) -> Iterator[Event]:
     """What happened to a broker, oldest first; states that a snapshot gives are no events."""
-    for before, one in runs(held):
-        if one.since < 0:
+    for before, revision in successive(revisions):
+        if revision.since < 0:
             continue
-        found = list(_broker_change(before.value if before else None, one.value))
-        if found:
-            yield Event(one, found[0][0], f"broker {broker_id} {', '.join(words for _, words in found)}", broker_id)
+        changes = list(_broker_change(before.value if before else None, revision.value))
+        if changes:
+            yield Event(
+                revision, changes[0][0], f"broker {broker_id} {', '.join(text for _, text in changes)}", broker_id
+            )
 
 
 def _broker_change(old: Broker | None, new: Broker | None) -> Iterator[tuple[str, str]]:
@@ -131,34 +138,36 @@ def _broker_change(old: Broker | None, new: Broker | None) -> Iterator[tuple[str
         yield "broker-unregistered", "unregistered"
         return
     if old is None or old.epoch != new.epoch:
-        again = "" if old is None else " again"
-        yield "broker-registered", f"registered{again}, {'fenced' if new.fenced else 'unfenced'}"
+        suffix = "" if old is None else " again"
+        yield "broker-registered", f"registered{suffix}, {'fenced' if new.fenced else 'unfenced'}"
         return
     if new.in_controlled_shutdown and not old.in_controlled_shutdown:
         yield "broker-controlled-shutdown", "in controlled shutdown"
-    lost = [one for one in told_directories(old) if one not in told_directories(new)]
+    lost = [directory for directory in reported_directories(old) if directory not in reported_directories(new)]
     if lost:
         yield "broker-directory-lost", f"lost log directory {', '.join(map(str, lost))}"
     if new.fenced != old.fenced:
         yield ("broker-fenced", "fenced") if new.fenced else ("broker-unfenced", "unfenced")
 
 
-def told_directories(broker: Broker) -> tuple[Uuid, ...]:
-    """The log directories of a registration; none where a source does not tell them."""
-    return () if is_untold(broker.directories) else broker.directories
+def reported_directories(broker: Broker) -> tuple[Uuid, ...]:
+    """Return the log directories of a registration; none where the source does not report them."""
+    return () if is_unreported(broker.directories) else broker.directories
 
 
 # --- together --------------------------------------------------------------------------------------------------------
 
 
-def event_rows(story: Story, held: Partitions, since: Since | None) -> list[Row]:
+def event_rows(story: Story, revisions: Partitions, since: Since | None) -> list[Row]:
     """The events of a partition and of the brokers that had it then, with the partition's state after each."""
-    brokers = sorted({broker for one in held if one.value is not None for broker in everyone(one.value)})
-    told_of = [event for broker in brokers for event in broker_events(broker, story.broker(broker))]
-    events = sorted([*partition_events(held), *told_of], key=lambda one: _order(one.at))
+    brokers = sorted(
+        {broker for revision in revisions if revision.value is not None for broker in everyone(revision.value)}
+    )
+    broker_history = [event for broker in brokers for event in broker_events(broker, story.broker(broker))]
+    events = sorted([*partition_events(revisions), *broker_history], key=lambda event: _order(event.at))
     rows: list[Row] = []
     state: Partition | None = None
-    first = _order(held[0])
+    first = _order(revisions[0])
     for event in events:
         before = state
         if event.broker is None:
@@ -170,13 +179,13 @@ def event_rows(story: Story, held: Partitions, since: Since | None) -> list[Row]
     return rows
 
 
-def _order(held: Held[Any]) -> tuple[int, int]:
-    return (held.offset if held.since < 0 else held.since), held.offset
+def _order(revision: Revision[Any]) -> tuple[int, int]:
+    return (revision.offset if revision.since < 0 else revision.since), revision.offset
 
 
 def everyone(partition: Partition) -> set[int]:
-    """The brokers that have a partition, or had when they were last known to."""
-    return {*partition.replicas, *told(partition.elr), *told(partition.last_known_elr)}
+    """Return the brokers that have a replica of the partition, or had one when last known."""
+    return {*partition.replicas, *reported_ids(partition.elr), *reported_ids(partition.last_known_elr)}
 
 
 def _concerns(broker: int, partition: Partition | None) -> bool:
@@ -185,7 +194,9 @@ def _concerns(broker: int, partition: Partition | None) -> bool:
 
 def _row(event: Event, state: Partition | None) -> dict[str, Any]:
     at = event.at
-    shown = dict.fromkeys(_STATE) if state is None else {name: known(plain(state)[name]) for name in _STATE}
+    columns = (
+        dict.fromkeys(_STATE) if state is None else {name: reported_or_none(plain(state)[name]) for name in _STATE}
+    )
     return {
         "offset": None if at.offset < 0 else at.offset,
         "time": iso(at.time),
@@ -193,8 +204,8 @@ def _row(event: Event, state: Partition | None) -> dict[str, Any]:
         "type": at.record_type,
         "event": event.event,
         "broker": event.broker,
-        "what": event.what,
-        **shown,
+        "what": event.description,
+        **columns,
     }
 
 
@@ -203,101 +214,111 @@ def ids(brokers: tuple[int, ...] | list[int]) -> str:
     return ",".join(map(str, brokers)) or "none"
 
 
-_UP, _FENCED, _SHUTDOWN, _GONE = "unfenced", "fenced", "in controlled shutdown", "not registered"
-_UNTOLD = "registered"
+_UP, _FENCED, _SHUTDOWN, _UNREGISTERED = "unfenced", "fenced", "in controlled shutdown", "not registered"
+_REGISTERED = "registered"
 
 
 def broker_status(broker: Broker | None) -> str:
-    """One word or three: whether a broker can lead."""
+    """Describe in one to three words whether a broker can lead."""
     if broker is None:
-        return _GONE
-    if is_untold(broker.fenced):
-        return _UNTOLD
+        return _UNREGISTERED
+    if is_unreported(broker.fenced):
+        return _REGISTERED
     if broker.fenced is True:
         return _FENCED
     return _SHUTDOWN if broker.in_controlled_shutdown is True else _UP
 
 
-def trailing(held: list[Held[Any]], holds: Callable[[Any], bool]) -> Held[Any] | None:
+def trailing(revisions: list[Revision[Any]], holds: Callable[[Any], bool]) -> Revision[Any] | None:
     """The first of the last values in a row for which something holds."""
-    found = None
-    for one in reversed(held):
-        if not holds(one.value):
+    first = None
+    for revision in reversed(revisions):
+        if not holds(revision.value):
             break
-        found = one
-    return found
+        first = revision
+    return first
 
 
-def since(held: Held[Any] | None) -> str:
+def since(revision: Revision[Any] | None) -> str:
     """``since 2026-… (offset 70)``; where a state is all there is, how long at least."""
-    if held is None or held.since == STATE:
+    if revision is None or revision.since == STATE:
         return "(since when is not known)"
-    when = f"{iso(held.time) or 'a time not known'} (offset {held.offset})"
-    return f"since {when}" if held.since >= 0 else f"since {when} at the latest"
+    when = f"{iso(revision.time) or 'a time not known'} (offset {revision.offset})"
+    return f"since {when}" if revision.since >= 0 else f"since {when} at the latest"
 
 
-def sentence(story: Story, topic: str, held: Partitions, min_isr: int | None = None) -> str:
-    """The story's end: a few sentences. ``min_isr`` is what its leader asks for, if that is known."""
-    last = held[-1]
+def sentence(story: Story, topic: str, revisions: Partitions, min_isr: int | None = None) -> str:
+    """Summarize the partition's present state. ``min_isr`` is ``min.insync.replicas``, if it is known."""
+    last = revisions[-1]
     if last.value is None:
         return f"The topic {topic} was deleted at offset {last.offset}, {iso(last.time) or 'at a time not known'}."
-    if is_untold(last.value.leader):
+    if is_unreported(last.value.leader):
         return "Who leads is not told."
-    said = _leaderless(story, held) if last.value.leader < 0 else [*_led(story, held), *_refused(held, min_isr)]
-    return " ".join([*said, *_moving(story, held), *_lossy(held)])
+    sentences = (
+        _leaderless(story, revisions)
+        if last.value.leader < 0
+        else [*_led(story, revisions), *_refused(revisions, min_isr)]
+    )
+    return " ".join([*sentences, *_moving(story, revisions), *_lossy(revisions)])
 
 
 # --- without a leader ------------------------------------------------------------------------------------------------
 
 
-def _leaderless(story: Story, held: Partitions) -> list[str]:
-    present = held[-1].value
+def _leaderless(story: Story, revisions: Partitions) -> list[str]:
+    present = revisions[-1].value
     assert present is not None
-    lost = trailing(held, lambda one: one is not None and one.leader < 0)
-    before = _before(held, lost)
-    in_sync = told(present.isr) or (before.isr if before is not None else ())
-    said = f"No leader {since(lost)}"
+    lost = trailing(revisions, lambda partition: partition is not None and partition.leader < 0)
+    before = _before(revisions, lost)
+    in_sync = reported_ids(present.isr) or (before.isr if before is not None else ())
+    text = f"No leader {since(lost)}"
     if len(in_sync) == 1:
-        link = "only in-sync replica is" if told(present.isr) else "last in-sync replica was"
-        said += f": its {link} {_was(story, in_sync[0])}"
+        link = "only in-sync replica is" if reported_ids(present.isr) else "last in-sync replica was"
+        text += f": its {link} {_was(story, in_sync[0])}"
     elif in_sync:
-        said += f": of its {'in-sync' if told(present.isr) else 'last in-sync'} replicas " + "; ".join(
+        text += f": of its {'in-sync' if reported_ids(present.isr) else 'last in-sync'} replicas " + "; ".join(
             _was(story, broker) for broker in in_sync
         )
-    return [f"{said}.", *_candidates(story, present)]
+    return [f"{text}.", *_candidates(story, present)]
 
 
-def _before(held: Partitions, at: Held[Any] | None) -> Partition | None:
-    return next((before.value for before, one in runs(held) if one is at and before is not None), None)
+def _before(revisions: Partitions, at: Revision[Any] | None) -> Partition | None:
+    return next(
+        (before.value for before, revision in successive(revisions) if revision is at and before is not None), None
+    )
 
 
 def _candidates(story: Story, present: Partition) -> list[str]:
     """Who may lead without loss, and who may not: Kafka elects among the replicas, and reads the ELR without an ISR."""
     case = leaderless(story.image, "", present)
-    said = []
+    sentences = []
     if case.complete:
-        only, them = ("Only broker", "it") if len(case.complete) == 1 else ("Only brokers", "one of them")
+        only, awaited = ("Only broker", "it") if len(case.complete) == 1 else ("Only brokers", "one of them")
         be = "is" if len(case.complete) == 1 else "are"
-        known = f"{only} {ids(case.complete)} {be} known to hold all committed records ({case.source})"
-        said.append(f"{known}: the partition waits for {them}.")
+        holders = f"{only} {ids(case.complete)} {be} known to hold all committed records ({case.source})"
+        sentences.append(f"{holders}: the partition waits for {awaited}.")
     else:
-        known = f" (last known ELR: {ids(told(present.last_known_elr))})" if told(present.last_known_elr) else ""
-        left = "" if case.awaits_last_leader else ": what is left is an unclean election"
-        said.append(f"No replica is known to hold all committed records{known}{left}.")
+        holders = (
+            f" (last known ELR: {ids(reported_ids(present.last_known_elr))})"
+            if reported_ids(present.last_known_elr)
+            else ""
+        )
+        remedy = "" if case.awaits_last_leader else ": what is left is an unclean election"
+        sentences.append(f"No replica is known to hold all committed records{holders}{remedy}.")
     if case.departed:
         brokers, be = ("Broker", "is no replica") if len(case.departed) == 1 else ("Brokers", "are no replicas")
-        said.append(
+        sentences.append(
             f"{brokers} {ids(case.departed)} of the {case.source} {be} any more: Kafka elects among replicas only."
         )
     rest = [broker for broker in present.replicas if broker not in case.complete]
     up = [broker for broker in rest if _status(story, broker) == _UP]
     if up:
-        brokers, be, them = ("Broker", "is", "it") if len(up) == 1 else ("Brokers", "are", "one of them")
-        may = f"an unclean election of {them} may lose some"
-        said.append(f"{brokers} {ids(up)} {be} unfenced, but may lack records: {may}.")
+        brokers, be, awaited = ("Broker", "is", "it") if len(up) == 1 else ("Brokers", "are", "one of them")
+        may = f"an unclean election of {awaited} may lose some"
+        sentences.append(f"{brokers} {ids(up)} {be} unfenced, but may lack records: {may}.")
     elif rest:
-        said.append(f"No other replica is up ({'; '.join(_state(story, broker) for broker in rest)}).")
-    return said
+        sentences.append(f"No other replica is up ({'; '.join(_state(story, broker) for broker in rest)}).")
+    return sentences
 
 
 def _was(story: Story, broker: int) -> str:
@@ -312,25 +333,31 @@ def _was(story: Story, broker: int) -> str:
 
 
 def _fall(story: Story, broker: int) -> list[str]:
-    """How a broker went away, in the last words of its history: ``fenced at offset 71 (…)``."""
-    held = story.broker(broker)
-    down = trailing(held, lambda one: broker_status(one) != _UP)
-    at = held.index(down) if down is not None else len(held)
-    found = [event for event in broker_events(broker, held[max(0, at - 1) :]) if at == 0 or event.at in held[at:]]
-    words = [f"{_verb(event.event)} at offset {event.at.offset} ({iso(event.at.time)})" for event in found]
-    return words if len(words) <= 3 else [words[0], f"{len(words) - 2} changes later", words[-1]]
+    """How a broker went away, from the end of its history: ``fenced at offset 71 (…)``."""
+    revisions = story.broker(broker)
+    down = trailing(revisions, lambda revision: broker_status(revision) != _UP)
+    at = revisions.index(down) if down is not None else len(revisions)
+    events = [
+        event for event in broker_events(broker, revisions[max(0, at - 1) :]) if at == 0 or event.at in revisions[at:]
+    ]
+    descriptions = [f"{_verb(event.event)} at offset {event.at.offset} ({iso(event.at.time)})" for event in events]
+    return (
+        descriptions
+        if len(descriptions) <= 3
+        else [descriptions[0], f"{len(descriptions) - 2} changes later", descriptions[-1]]
+    )
 
 
 def _verb(event: str) -> str:
-    word = event.removeprefix("broker-")
+    name = event.removeprefix("broker-")
     return {"controlled-shutdown": "shut down in a controlled way", "registered": "registered again, fenced,"}.get(
-        word, word
+        name, name
     )
 
 
 def _status(story: Story, broker: int) -> str:
-    held: Brokers = story.broker(broker)
-    return broker_status(held[-1].value if held else None)
+    revisions: Brokers = story.broker(broker)
+    return broker_status(revisions[-1].value if revisions else None)
 
 
 def _state(story: Story, broker: int) -> str:
@@ -341,92 +368,112 @@ def _state(story: Story, broker: int) -> str:
 # --- with one --------------------------------------------------------------------------------------------------------
 
 
-def _led(story: Story, held: Partitions) -> list[str]:
-    present = held[-1].value
+def _led(story: Story, revisions: Partitions) -> list[str]:
+    present = revisions[-1].value
     assert present is not None
-    run = trailing(held, lambda one: one is not None and one.leader == present.leader)
-    said = [f"Broker {present.leader} leads {since(run)}."]
-    out = [broker for broker in present.replicas if broker not in told(present.isr)]
+    start = trailing(revisions, lambda partition: partition is not None and partition.leader == present.leader)
+    sentences = [f"Broker {present.leader} leads {since(start)}."]
+    out = [broker for broker in present.replicas if broker not in reported_ids(present.isr)]
     if not out:
-        full = trailing(held, lambda one: one is not None and set(one.replicas) <= set(told(one.isr)))
+        full = trailing(
+            revisions,
+            lambda partition: partition is not None and set(partition.replicas) <= set(reported_ids(partition.isr)),
+        )
         count = len(present.replicas)
         every = "Both" if count == 2 else f"All {count}"
-        said.append(f"{every} replicas are in sync {since(full)}." if count > 1 else _alone(held))
-    said += [_out(story, held, broker) for broker in out]
+        sentences.append(f"{every} replicas are in sync {since(full)}." if count > 1 else _alone(revisions))
+    sentences += [_out(story, revisions, broker) for broker in out]
     preferred = present.replicas[0] if present.replicas else present.leader
     if preferred != present.leader:
-        said.append(f"Its preferred leader is broker {preferred} ({_status(story, preferred)}).")
-    return said
+        sentences.append(f"Its preferred leader is broker {preferred} ({_status(story, preferred)}).")
+    return sentences
 
 
-def _alone(held: Partitions) -> str:
-    run = trailing(held, lambda one: one is not None and len(one.replicas) == 1)
-    return f"It has no other replica {since(run)}: when that broker is away, there is no leader."
+def _alone(revisions: Partitions) -> str:
+    start = trailing(revisions, lambda partition: partition is not None and len(partition.replicas) == 1)
+    return f"It has no other replica {since(start)}: when that broker is away, there is no leader."
 
 
-def _out(story: Story, held: Partitions, broker: int) -> str:
-    """Why a replica is not in sync, as far as records tell."""
-    run = trailing(held, lambda one: one is not None and broker in one.replicas and broker not in told(one.isr))
+def _out(story: Story, revisions: Partitions, broker: int) -> str:
+    """Why a replica is not in sync, as far as records show."""
+    start = trailing(
+        revisions,
+        lambda partition: (
+            partition is not None and broker in partition.replicas and broker not in reported_ids(partition.isr)
+        ),
+    )
     status = _status(story, broker)
     fell = _fall(story, broker) if status != _UP else []
-    present = held[-1].value
+    present = revisions[-1].value
     assert present is not None
-    eligible = " It is known to hold all committed records (ELR)." if broker in told(present.elr) else ""
+    eligible = " It is known to hold all committed records (ELR)." if broker in reported_ids(present.elr) else ""
     why = f"it was {' and '.join(fell)}" if fell else f"it is {status}"
     if status == _UP and not _is_stored(story, present, broker):
         why += ", but does not have the replica's log directory (a failed disk, or one that was taken away)"
-    return f"Broker {broker} is out of sync {since(run)}: {why}.{eligible}"
+    return f"Broker {broker} is out of sync {since(start)}: {why}.{eligible}"
 
 
 def _is_stored(story: Story, present: Partition, broker: int) -> bool:
-    """Whether a broker that is registered has the log directory of its replica, as far as that is told."""
+    """Whether a broker that is registered has the log directory of its replica, as far as it is reported."""
     registered = story.broker(broker)[-1].value
-    if registered is None or is_untold(present.directories):
+    if registered is None or is_unreported(present.directories):
         return True
     place = dict(zip(present.replicas, present.directories, strict=True)).get(broker)
-    return place is None or is_online(place, told_directories(registered))
+    return place is None or is_online(place, reported_directories(registered))
 
 
-def _refused(held: Partitions, min_isr: int | None) -> list[str]:
+def _refused(revisions: Partitions, min_isr: int | None) -> list[str]:
     """A partition that is led may refuse writes all the same."""
-    present = held[-1].value
+    present = revisions[-1].value
     assert present is not None
-    in_sync = told(present.isr)
-    if min_isr is None or is_untold(present.isr) or len(in_sync) >= min_isr:
+    in_sync = reported_ids(present.isr)
+    if min_isr is None or is_unreported(present.isr) or len(in_sync) >= min_isr:
         return []
-    run = trailing(held, lambda one: one is not None and len(told(one.isr)) <= len(in_sync))
+    start = trailing(
+        revisions, lambda partition: partition is not None and len(reported_ids(partition.isr)) <= len(in_sync)
+    )
     replicas = "1 replica" if len(in_sync) == 1 else f"{len(in_sync)} replicas"
     verb = "is" if len(in_sync) == 1 else "are"
     least = f"min.insync.replicas is {min_isr}"
-    return [f"Only {replicas} {verb} in sync {since(run)}, and {least}: writes with acks=all are refused."]
+    return [f"Only {replicas} {verb} in sync {since(start)}, and {least}: writes with acks=all are refused."]
 
 
-def _moving(story: Story, held: Partitions) -> list[str]:
-    present = held[-1].value
+def _moving(story: Story, revisions: Partitions) -> list[str]:
+    present = revisions[-1].value
     assert present is not None
-    adding, removing = told(present.adding_replicas), told(present.removing_replicas)
+    adding, removing = reported_ids(present.adding_replicas), reported_ids(present.removing_replicas)
     if not adding and not removing:
         return []
-    run = trailing(held, lambda one: one is not None and bool(told(one.adding_replicas) or told(one.removing_replicas)))
-    away = [broker for broker in adding if _status(story, broker) in (_FENCED, _GONE)]
+    start = trailing(
+        revisions,
+        lambda partition: (
+            partition is not None
+            and bool(reported_ids(partition.adding_replicas) or reported_ids(partition.removing_replicas))
+        ),
+    )
+    away = [broker for broker in adding if _status(story, broker) in (_FENCED, _UNREGISTERED)]
     back = f"broker {away[0]} is" if len(away) == 1 else f"brokers {ids(away)} are"
     stuck = f": it cannot end before {back} back (or it is cancelled)" if away else ""
-    return [f"A reassignment adds {ids(adding)} and removes {ids(removing)} {since(run)}{stuck}."]
+    return [f"A reassignment adds {ids(adding)} and removes {ids(removing)} {since(start)}{stuck}."]
 
 
-def _lossy(held: Partitions) -> list[str]:
+def _lossy(revisions: Partitions) -> list[str]:
     """The last unclean election: records may have been lost, whatever the state is now."""
-    found = [
-        one
-        for before, one in runs(held)
-        if one.since >= 0 and before is not None and before.value and one.value and is_unclean(before.value, one.value)
+    elections = [
+        revision
+        for before, revision in successive(revisions)
+        if revision.since >= 0
+        and before is not None
+        and before.value
+        and revision.value
+        and is_unclean(before.value, revision.value)
     ]
-    if not found:
-        marked = held[-1].value is not None and _recovers(held[-1].value)
+    if not elections:
+        marked = revisions[-1].value is not None and _recovers(revisions[-1].value)
         return ["It is marked RECOVERING, by an unclean election before what is known."] if marked else []
-    chosen = found[-1]
+    chosen = elections[-1]
     assert chosen.value is not None
-    last = held[-1].value
+    last = revisions[-1].value
     still = " It is still marked RECOVERING." if last is not None and _recovers(last) else ""
     return [
         f"Broker {chosen.value.leader} was elected uncleanly at offset {chosen.offset}: records may be lost.{still}"

@@ -20,7 +20,7 @@ _LEAST = 20
 Parts = list[str]
 
 
-class Span(NamedTuple):
+class LeadershipSpan(NamedTuple):
     """From ``start`` on (epoch milliseconds) up to ``end``. ``leader`` -1: none."""
 
     start: int
@@ -30,11 +30,11 @@ class Span(NamedTuple):
     replicas: int
 
 
-class Lane(NamedTuple):
-    """A partition's spans, oldest first; what they leave out was not there, or is not known."""
+class PartitionLane(NamedTuple):
+    """A partition's spans, oldest first; gaps are times when it did not exist, or is not known."""
 
     label: str
-    spans: list[Span]
+    spans: list[LeadershipSpan]
 
 
 class _Cell(NamedTuple):
@@ -44,7 +44,7 @@ class _Cell(NamedTuple):
 
 
 class Signs(NamedTuple):
-    """Which character stands for a broker, for no leader, and for a share of the replicas."""
+    """Which character represents a broker, for no leader, and for a share of the replicas."""
 
     brokers: dict[int, str]
     ascii: bool
@@ -64,14 +64,14 @@ class Signs(NamedTuple):
         return _LEVELS[max(0, round(share * len(_LEVELS)) - 1)]
 
 
-def signs(lanes: Sequence[Lane], *, plain: bool) -> Signs:
+def signs(lanes: Sequence[PartitionLane], *, plain: bool) -> Signs:
     """Brokers below 10 are their own digit; others get letters, and ``?`` when there are more than letters."""
     brokers = sorted({span.leader for lane in lanes for span in lane.spans if span.leader >= 0})
     letters = iter(_LETTERS)
-    return Signs({one: str(one) if one < 10 else next(letters, "?") for one in brokers}, plain)
+    return Signs({broker: str(broker) if broker < 10 else next(letters, "?") for broker in brokers}, plain)
 
 
-def draw(lanes: Sequence[Lane], start: int, end: int, width: int, *, plain: bool) -> list[Parts]:
+def draw(lanes: Sequence[PartitionLane], start: int, end: int, width: int, *, plain: bool) -> list[Parts]:
     """Lines of parts, at most ``width`` columns wide unless that is very little. ``plain``: ASCII only."""
     marks = signs(lanes, plain=plain)
     widest = max(8, width - _LEAST - 9)
@@ -87,7 +87,7 @@ def draw(lanes: Sequence[Lane], start: int, end: int, width: int, *, plain: bool
 
 
 def _clip(label: str, widest: int, plain: bool) -> str:
-    """A label that fits: cut in its middle, for its end is what tells a topic's partitions apart."""
+    """A label that fits: cut in its middle, since its end distinguishes the partitions of a topic."""
     label = "".join(char if char.isprintable() and (char.isascii() or not plain) else "?" for char in label)
     if len(label) <= widest:
         return label
@@ -95,7 +95,7 @@ def _clip(label: str, widest: int, plain: bool) -> str:
     return label[: widest - end - 1] + ("~" if plain else "…") + label[len(label) - end :]
 
 
-def _cells(spans: Sequence[Span], start: int, end: int, columns: int) -> list[_Cell | None]:
+def _cells(spans: Sequence[LeadershipSpan], start: int, end: int, columns: int) -> list[_Cell | None]:
     """A cell a column; ``None`` where there is nothing."""
     cells: list[_Cell | None] = [None] * columns
     length = max(end - start, 1)
@@ -150,28 +150,28 @@ def _joined(chars: list[str]) -> Parts:
 
 def _axis(start: int, end: int, indent: int, columns: int, plain: bool) -> list[Parts]:
     """A rule, and below it the times at both ends (the last one alone where there is little room)."""
-    left, right = iso(start) or "", iso(end) or ""
+    first_label, last_label = iso(start) or "", iso(end) or ""
     rule = ("+" + "-" * (columns - 2) + "+") if plain else "└" + "─" * (columns - 2) + "┘"
-    gap = columns - len(left) - len(right)
+    gap = columns - len(first_label) - len(last_label)
     if gap >= 1:
-        return [[" " * indent + rule], [" " * indent + left + " " * gap + right]]
-    return [[" " * indent + rule], [f"from {left}"], [f"to   {right}"]]
+        return [[" " * indent + rule], [" " * indent + first_label + " " * gap + last_label]]
+    return [[" " * indent + rule], [f"from {first_label}"], [f"to   {last_label}"]]
 
 
 def _legend(marks: Signs, start: int, end: int, columns: int, width: int) -> list[Parts]:
     """What the characters mean, broken to the width."""
-    words: Parts = [
+    entries: Parts = [
         Toned(sign if sign == str(broker) else f"{sign} = {broker}", _tone(broker, marks))
         for broker, sign in marks.brokers.items()
     ]
-    line: Parts = ["leader: broker "] if words else []
-    for word in words:
-        line += [word, " "]
+    line: Parts = ["leader: broker "] if entries else []
+    for entry in entries:
+        line += [entry, " "]
     line += [Toned(f"{marks.none} none", "error")]
     full = "ISR: how many are in sync" if marks.ascii else "ISR: █ all replicas … ▁ few"
     span = _length((end - start) / columns)
     lines: list[Parts] = [line, [f"{full}; a column is {span}, and shows the worst of it"]]
-    return [broken for one in lines for broken in _broken(one, width)]
+    return [broken for unbroken in lines for broken in _broken(unbroken, width)]
 
 
 def _broken(line: Parts, width: int) -> list[Parts]:
@@ -179,15 +179,15 @@ def _broken(line: Parts, width: int) -> list[Parts]:
     lines: list[Parts] = [[]]
     used = 0
     for part in line:
-        for number, word in enumerate(part.split(" ")):
-            piece = word if number == 0 else f" {word}"
+        for number, text in enumerate(part.split(" ")):
+            piece = text if number == 0 else f" {text}"
             if used and used + len(piece) > width:
                 lines.append([])
-                piece, used = word, 0
+                piece, used = text, 0
             if piece:
                 lines[-1].append(Toned(piece, part.tone) if isinstance(part, Toned) else piece)
                 used += len(piece)
-    return [one for one in lines if "".join(one).strip()]
+    return [wrapped for wrapped in lines if "".join(wrapped).strip()]
 
 
 def _length(ms: float) -> str:

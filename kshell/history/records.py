@@ -22,13 +22,13 @@ from kshell.metadata.partition_changes import PARTITION, PARTITION_CHANGE, TOPIC
 from kshell.metadata.readable import readable
 from kshell.metadata.records import HEAD_SIZE, decode_value, record_types
 from kshell.metadata.tracking import Tracker
-from kshell.metadata.values import Origin, Place, plain
+from kshell.metadata.values import BatchPosition, Origin, plain
 from kshell.protocol.batches import RawRecord
 from kshell.protocol.control import CONTROL_TYPES, control_name
 from kshell.protocol.primitives import Buffer, Uuid
 from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import Listing, SnapshotFile
-from kshell.sources.directory.records import LogRecord, Records, log_records
+from kshell.sources.directory.records import DecodedRecords, LogRecord, log_records
 from kshell.sources.directory.source import snapshot_named
 from kshell.tables.declaration import Field, columns
 from kshell.tables.enumeration import Enumeration
@@ -52,9 +52,9 @@ RECORD_TYPE = Enumeration(type_names, ("UNKNOWN", "UNKNOWN_{}", "UNKNOWN_CONTROL
 """The column type of a record's type; a type that is not known has a number for its name."""
 
 
-def record_type(word: str) -> str:
+def record_type(text: str) -> str:
     """The type that was meant: in any case, with or without ``_RECORD``. Raises UsageError, which proposes some."""
-    name = word.upper().replace("-", "_")
+    name = text.upper().replace("-", "_")
     names = type_names()
     for candidate in (name, f"{name}_RECORD"):
         if candidate in names:
@@ -62,12 +62,12 @@ def record_type(word: str) -> str:
     if RECORD_TYPE.has(name):
         return name
     listed = "`help dump` says where the types are listed"
-    within = [known for known in names if name in known][:3]
+    within = [type_name for type_name in names if name in type_name][:3]
     if within:
         hint: str | None = f"did you mean {' or '.join(within)}?"
     else:
         hint = did_you_mean(name, names) or did_you_mean(f"{name}_RECORD", names, listed)
-    raise UsageError(f"{word}: no record has that type", hint=hint)
+    raise UsageError(f"{text}: no record has that type", hint=hint)
 
 
 def complete_record_type(session: Session, typed: str) -> Iterable[str]:
@@ -119,17 +119,17 @@ TYPE_FLAG = Flag(
 
 def only(names: frozenset[str]) -> Wanted:
     """A test for records of these types that looks at no more than a record's head."""
-    known: dict[bytes, bool] = {}
+    answers: dict[bytes, bool] = {}
 
     def wanted(raw: RawRecord, control: bool) -> bool:
         if control:
             return control_name(raw.key) in names
         value = raw.value or b""
-        answer = known.get(value[:_HEAD])
+        answer = answers.get(value[:_HEAD])
         if answer is None:
             answer = decode_value(value).name in names
             if value[:_HEAD].isascii():  # three whole varints: the name hangs on nothing else
-                known[value[:_HEAD]] = answer
+                answers[value[:_HEAD]] = answer
         return answer
 
     return wanted
@@ -261,7 +261,7 @@ class Touched(NamedTuple):
 
 
 def row_at(session: Session, record: LogRecord, touched: Touched | None) -> Row:
-    """The same with where the tree shows what the record touches and what changed there, for people."""
+    """The same with where the tree shows what the record touches and what changed there, for users."""
     row = row_of(session, record)
     if touched is None:
         return {**row, "path": None, "change": ""}
@@ -272,13 +272,13 @@ def _change(session: Session, touched: Touched) -> str:
     """``1000 -> 2000``, or the fields that changed; nothing where the record's own fields say all."""
     if touched.old is None or touched.old == touched.new:
         return ""
-    old, new = (_shown(session, touched.touch, value) for value in (touched.old, touched.new))
+    old, new = (_displayed(session, touched.touch, value) for value in (touched.old, touched.new))
     if touched.new is None:
         return f"removed, was {one_line(old)}"
     return ", ".join(changed_parts(old, new))
 
 
-def _shown(session: Session, touch: Touch, value: Any) -> Any:
+def _displayed(session: Session, touch: Touch, value: Any) -> Any:
     """A value as the tree shows it, secrets hidden."""
     family = families().get(touch.family)
     if value is None:
@@ -303,12 +303,12 @@ def changed_parts(old: Any, new: Any) -> Iterator[str]:
 
 
 def when(row: Row) -> str:
-    """A row's time for people."""
+    """Return a row's time in readable form."""
     return str(iso(row["timestampMs"]) or row["timestampMs"])
 
 
-def what(row: Row) -> str:
-    """A row's type, path, data with Kafka's names, and what changed, for people."""
+def summary(row: Row) -> str:
+    """Summarize a row for users: type, path, data with Kafka's names, and what changed."""
     where = f" {row['path']}" if row["path"] else ""
     change = f": {row['change']}" if row["change"] else ""
     return f"{row['type']}{where} {one_line(readable(row['type'], row['data']))}{change}"
@@ -324,7 +324,7 @@ def place_of(session: Session, path: str | None, command: str, hint: str) -> Seg
 
 
 def with_paths(
-    session: Session, records: Records, start: int, concern: Concern | None = None, *, values: bool = False
+    session: Session, records: DecodedRecords, start: int, concern: Concern | None = None, *, values: bool = False
 ) -> Iterator[tuple[LogRecord, list[Touched]]]:
     """Each record with the places of the tree that it touches, and (``values``) what stood there.
 
@@ -352,17 +352,17 @@ def with_paths(
 
 
 def touched_paths(tracker: Tracker, record: LogRecord) -> list[Touched]:
-    """The places of the tree that the next record touches, the one that people look at first."""
+    """The places of the tree that the next record touches, the most relevant first."""
     decoded = record.decoded
-    place = Place(record.file, record.position, record.epoch, False)
+    place = BatchPosition(record.file, record.position, record.epoch, False)
     touched = tracker.touched(decoded, Origin(record.offset, record.timestamp, decoded.name, decoded.version, place))
     values = ((touch, tracker.values(touch)) for touch in touched)
     return [Touched(path, touch, old, new) for touch, (old, new) in values for path in paths(touch)]
 
 
 def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, int | None]:
-    """A tracker for records from ``start`` on, and where it must be made anew."""
-    listing = session.source.listing(whole=True)
+    """A tracker for records from ``start`` on, and where it must be created from scratch."""
+    listing = session.source.listing(full_log=True)
     first = listing.segments[0].base_offset or 0 if listing.segments else 0
     if max(start, first) <= listing.unseen:
         return Tracker(EMPTY, keeps_old=values), None
@@ -378,8 +378,8 @@ def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, in
     return tracker, begin if begin > max(start, first) else None
 
 
-def conclude(session: Session, records: Records, result: Result) -> None:
-    """After the last record: what a person should know, and damage. Raises DataError for that."""
+def conclude(session: Session, records: DecodedRecords, result: Result) -> None:
+    """After the last record: notes for the user, and damage. Raises DataError for that."""
     session.remarks += records.notes
     if records.torn is not None:
         path, torn = records.torn

@@ -15,7 +15,7 @@ from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.history import History
 from kshell.metadata.image import Image
 from kshell.metadata.names import decode_name
-from kshell.metadata.partial import is_untold
+from kshell.metadata.partial import is_unreported
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.values import Entry
@@ -30,10 +30,11 @@ T = TypeVar("T")
 IN_SNAPSHOT = -1
 
 
-class Held(NamedTuple, Generic[T]):
-    """A value (``None``: gone) and since when. ``since`` is the offset at which it took effect, ``IN_SNAPSHOT`` for
-    what the log begins with; ``offset`` and ``time`` (epoch milliseconds) are those of the record, or of the snapshot's
-    last one.
+class Revision(NamedTuple, Generic[T]):
+    """A value (``None``: deleted) and the record that set it.
+
+    ``since`` is the offset at which it took effect, ``IN_SNAPSHOT`` for what the log begins with; ``offset`` and
+    ``time`` (epoch milliseconds) are those of the record, or of the last record of the snapshot.
     """
 
     value: T | None
@@ -43,8 +44,8 @@ class Held(NamedTuple, Generic[T]):
     record_type: str | None
 
 
-Partitions = list[Held[Partition]]
-Brokers = list[Held[Broker]]
+Partitions = list[Revision[Partition]]
+Brokers = list[Revision[Broker]]
 
 
 class Chronicle:
@@ -71,10 +72,10 @@ class Chronicle:
     def topic_ids(self, name: str) -> list[Uuid]:
         """The ids that a topic of that name had, oldest first: one that is created again gets a new one."""
         base: Uuid | None = self._history.base[NAMES].get(name)
-        found = [] if base is None else [base]
+        ids = [] if base is None else [base]
         versions = reversed(list(self._history.versions(NAMES, (name,), self.until)))
-        found += [held for _, held in versions if held is not None]
-        return list(dict.fromkeys(found))
+        ids += [topic_id for _, topic_id in versions if topic_id is not None]
+        return list(dict.fromkeys(ids))
 
     def numbers(self, topic_id: Uuid) -> list[int]:
         """The partitions that a topic has, or had when it was deleted."""
@@ -84,25 +85,27 @@ class Chronicle:
 
     def partitions(self, topic_id: Uuid, only: int | None = None) -> dict[int, Partitions]:
         """Partition (all, or ``only`` one) -> what it was, oldest first; ``None`` where its topic was deleted."""
-        base, recorded, gone = self._topic(topic_id)
-        found: dict[int, Partitions] = {}
+        base, recorded, deleted_at = self._topic(topic_id)
+        revisions: dict[int, Partitions] = {}
         for number in () if base is None else base.partition_ids() if only is None else (only,):
             entry = None if base is None else base.partition(number)
             if entry is not None and isinstance(entry.value, Partition):
-                found[number] = [self._in_snapshot(entry)]
+                revisions[number] = [self._in_snapshot(entry)]
         for number, since, entry in () if recorded is None else self._versions(recorded, only):
-            found.setdefault(number, []).append(self._written(entry, since))
-        if gone is not None:
-            for held_so_far in found.values():
-                held_so_far.append(self._gone(gone, "REMOVE_TOPIC_RECORD"))
-        return found
+            revisions.setdefault(number, []).append(self._written(entry, since))
+        if deleted_at is not None:
+            for partition_revisions in revisions.values():
+                partition_revisions.append(self._tombstone(deleted_at, "REMOVE_TOPIC_RECORD"))
+        return revisions
 
     def _topic(self, topic_id: Uuid) -> tuple[Topic | None, RecordedTopic | None, int | None]:
         """(what a snapshot began it with, what was recorded since, the offset at which it was deleted)."""
         versions = list(self._history.versions(TOPICS, (topic_id,), self.until))
-        recorded = next((held for _, held in versions if isinstance(held, RecordedTopic)), None)
-        gone = next((since for since, held in versions if held is None), None)
-        return self._history.base[TOPICS].get(topic_id) if recorded is None else recorded.base, recorded, gone
+        recorded = next(
+            (recorded_topic for _, recorded_topic in versions if isinstance(recorded_topic, RecordedTopic)), None
+        )
+        deleted_at = next((since for since, topic in versions if topic is None), None)
+        return self._history.base[TOPICS].get(topic_id) if recorded is None else recorded.base, recorded, deleted_at
 
     def _versions(self, recorded: RecordedTopic, only: int | None) -> Iterator[tuple[int, int, Entry[Partition]]]:
         if only is None:
@@ -113,13 +116,13 @@ class Chronicle:
     def broker(self, broker_id: int) -> Brokers:
         """A broker's registrations, oldest first; ``None`` from where it was unregistered."""
         base: Entry[Broker] | None = self._history.base[BROKERS.name].get(broker_id)
-        found: Brokers = [] if base is None else [self._in_snapshot(base)]
+        revisions: Brokers = [] if base is None else [self._in_snapshot(base)]
         for since, entry in reversed(list(self._history.versions(BROKERS.name, (broker_id,), self.until))):
             if entry is None:
-                found.append(self._gone(since, "UNREGISTER_BROKER_RECORD"))
+                revisions.append(self._tombstone(since, "UNREGISTER_BROKER_RECORD"))
             else:
-                found.append(self._written(entry, since))
-        return found
+                revisions.append(self._written(entry, since))
+        return revisions
 
     def end(self) -> tuple[int, int]:
         """Offset and time of the last record."""
@@ -134,30 +137,30 @@ class Chronicle:
         log = self._history.log
         return log.timestamp(max(log.start, min(offset, log.end - 1))) if log.end > log.start else self.end()[1]
 
-    def _in_snapshot(self, entry: Entry[Any], since: int = IN_SNAPSHOT) -> Held[Any]:
+    def _in_snapshot(self, entry: Entry[Any], since: int = IN_SNAPSHOT) -> Revision[Any]:
         last = self._history.snapshot_provenance(entry.origin.place.file)
-        return Held(entry.value, since, last.offset, last.timestamp, None)
+        return Revision(entry.value, since, last.offset, last.timestamp, None)
 
-    def _written(self, entry: Entry[T], since: int) -> Held[T]:
+    def _written(self, entry: Entry[T], since: int) -> Revision[T]:
         origin = entry.origin
         if origin.place.in_snapshot:  # no record says it: a snapshot that was passed
             return self._in_snapshot(entry, since)
-        return Held(entry.value, since, origin.offset, origin.timestamp, origin.record_type)
+        return Revision(entry.value, since, origin.offset, origin.timestamp, origin.record_type)
 
-    def _gone(self, since: int, record_type: str) -> Held[T]:
-        return Held(None, since, since, self._history.log.timestamp(since), record_type)
+    def _tombstone(self, since: int, record_type: str) -> Revision[T]:
+        return Revision(None, since, since, self._history.log.timestamp(since), record_type)
 
 
-def runs(held: list[Held[T]]) -> Iterator[tuple[Held[T] | None, Held[T]]]:
-    """Each with the one before it."""
+def successive(revisions: list[Revision[T]]) -> Iterator[tuple[Revision[T] | None, Revision[T]]]:
+    """Yield each revision with the one before it."""
     before = None
-    for one in held:
-        yield before, one
-        before = one
+    for revision in revisions:
+        yield before, revision
+        before = revision
 
 
 STATE = -2
-"""``since`` of what only an image tells: a state whose beginning is not known."""
+"""``since`` of a state that only an image has: its beginning is not known."""
 
 
 class Story(NamedTuple):
@@ -182,7 +185,7 @@ class Story(NamedTuple):
     def older_ids(self, name: str) -> list[Uuid]:
         """The topics that had the name before, and were deleted."""
         past = self.chronicle.topic_ids(name) if self.chronicle else []
-        return [one for one in past if one != self.topic_id(name)]
+        return [topic_id for topic_id in past if topic_id != self.topic_id(name)]
 
     def numbers(self, topic_id: Uuid) -> list[int]:
         """The partitions that a topic has, or had when it was deleted."""
@@ -198,33 +201,33 @@ class Story(NamedTuple):
 
     def partitions(self, topic_id: Uuid, only: int | None = None) -> dict[int, Partitions]:
         """Partition (all, or ``only`` one) -> what is known of it, oldest first."""
-        found = self.chronicle.partitions(topic_id, only) if self.chronicle else {}
+        revisions = self.chronicle.partitions(topic_id, only) if self.chronicle else {}
         topic = self.image[TOPICS].get(topic_id)
         for number in () if topic is None else topic.partition_ids() if only is None else (only,):
             entry = None if topic is None else topic.partition(number)
             if entry is not None and isinstance(entry.value, Partition):
-                told = found.get(number, [])
-                if not told or told[-1].value != entry.value:
-                    found[number] = [*told, self._state(entry.value)]
-        return found
+                partition_revisions = revisions.get(number, [])
+                if not partition_revisions or partition_revisions[-1].value != entry.value:
+                    revisions[number] = [*partition_revisions, self._state(entry.value)]
+        return revisions
 
     def broker(self, broker_id: int) -> Brokers:
         """A broker's registrations, oldest first."""
-        found = self.chronicle.broker(broker_id) if self.chronicle else []
+        revisions = self.chronicle.broker(broker_id) if self.chronicle else []
         entry = self.image[BROKERS.name].get(broker_id)
         value: Broker | None = None if entry is None else entry.value
-        if value is not None and (not found or found[-1].value != value):
-            found = [*found, self._state(value)]
-        return found
+        if value is not None and (not revisions or revisions[-1].value != value):
+            revisions = [*revisions, self._state(value)]
+        return revisions
 
     def end(self) -> tuple[int, int]:
-        """Offset and time of the last record that counts; (-1, -1) where a source tells neither."""
+        """Offset and time of the last record that counts; (-1, -1) where the source reports neither."""
         last = self.image.provenance
         return max(self.chronicle.end(), (last.offset, last.timestamp)) if self.chronicle else last[::2]
 
-    def _state(self, value: T) -> Held[T]:
+    def _state(self, value: T) -> Revision[T]:
         last = self.image.provenance
-        return Held(value, STATE, last.offset, last.timestamp, None)
+        return Revision(value, STATE, last.offset, last.timestamp, None)
 
 
 def story_of(session: Session, name: str) -> Story:
@@ -239,12 +242,12 @@ def story_of(session: Session, name: str) -> Story:
     if not session.source.is_live:  # first, so that the image need not be made of the same log once more
         past.history(session.progress)
     image = session.image
-    known = past.history(session.progress)
-    if known is None:
+    replayed = past.history(session.progress)
+    if replayed is None:
         return Story(image, None, "the log cannot be replayed from its start: only the state is known, not its past")
     end = session.loaded.log_end_offset
-    until = session.until if session.until is not None else (end or known[0].log.end) - 1
-    chronicle = Chronicle(known[0], until)
+    until = session.until if session.until is not None else (end or replayed[0].log.end) - 1
+    chronicle = Chronicle(replayed[0], until)
     return Story(image, chronicle, _reach(chronicle))
 
 
@@ -254,61 +257,61 @@ def _reach(chronicle: Chronicle) -> str:
     return "the log is there from its first record"
 
 
-def told(values: tuple[int, ...] | str) -> tuple[int, ...]:
-    """Broker ids; none where a source does not tell them."""
-    return () if isinstance(values, str) or is_untold(values) else values
+def reported_ids(values: tuple[int, ...] | str) -> tuple[int, ...]:
+    """Return broker ids; none where the source does not report them."""
+    return () if isinstance(values, str) or is_unreported(values) else values
 
 
 _MOST = 200
-"""Words that are offered."""
+"""How many completions are offered."""
 _BY_NAME, _BY_ID = ("image", "topics", "byName"), ("image", "topics", "byId")
 
 
-class Target(NamedTuple):
+class PartitionTarget(NamedTuple):
     """A topic, or one partition of it."""
 
     topic: str
     partition: int | None
 
 
-def target(session: Session, story: Story, text: str) -> Target:
-    """What a word means: TOPIC-PARTITION, TOPIC/PARTITION, a path, or a topic's name. Raises CommandError.
+def target(session: Session, story: Story, text: str) -> PartitionTarget:
+    """What an argument means: TOPIC-PARTITION, TOPIC/PARTITION, a path, or a topic's name. Raises CommandError.
 
     A topic's name may end in a dash and digits: a topic of the whole name comes first.
     """
     names = story.names()
-    found = [one for one in _readings(session, story, text) if one.topic in names]
-    for one in found:
-        if one.partition is None or one.partition in _numbers(story, one.topic):
-            return one
-    raise _nothing(story, text, found)
+    readings = [reading for reading in _readings(session, story, text) if reading.topic in names]
+    for reading in readings:
+        if reading.partition is None or reading.partition in _numbers(story, reading.topic):
+            return reading
+    raise _nothing(story, text, readings)
 
 
 def one_partition(session: Session, story: Story, text: str) -> tuple[str, int]:
-    """The partition that a word means; a topic's name will do where there is only one. Raises CommandError."""
+    """The partition that an argument means; a topic's name is enough where it has only one. Raises CommandError."""
     names = story.names()
-    found = [one for one in _readings(session, story, text) if one.topic in names]
-    for one in found:
-        if one.partition is not None and one.partition in _numbers(story, one.topic):
-            return one.topic, one.partition
-    for one in found:
-        numbers = _numbers(story, one.topic) if one.partition is None else []
+    readings = [reading for reading in _readings(session, story, text) if reading.topic in names]
+    for reading in readings:
+        if reading.partition is not None and reading.partition in _numbers(story, reading.topic):
+            return reading.topic, reading.partition
+    for reading in readings:
+        numbers = _numbers(story, reading.topic) if reading.partition is None else []
         if len(numbers) == 1:
-            return one.topic, numbers[0]
-    raise _nothing(story, text, found)
+            return reading.topic, numbers[0]
+    raise _nothing(story, text, readings)
 
 
-def _readings(session: Session, story: Story, text: str) -> list[Target]:
-    found = [Target(text, None)]
+def _readings(session: Session, story: Story, text: str) -> list[PartitionTarget]:
+    targets = [PartitionTarget(text, None)]
     for mark in "-/":
         topic, _, number = text.rpartition(mark)
         if topic and number.isascii() and number.isdigit() and len(number) < 10:
-            found.append(Target(topic, int(number)))
+            targets.append(PartitionTarget(topic, int(number)))
     path = split(text, session.cwd)
     if len(path) in (4, 5) and path[:3] in (_BY_NAME, _BY_ID) and (len(path) == 4 or path[4].isdecimal()):
         name = decode_name(path[3]) if path[:3] == _BY_NAME else _named(story, path[3])
-        found.append(Target(name, int(path[4]) if len(path) == 5 else None))
-    return found
+        targets.append(PartitionTarget(name, int(path[4]) if len(path) == 5 else None))
+    return targets
 
 
 def _named(story: Story, topic_id: str) -> str:
@@ -320,37 +323,43 @@ def _numbers(story: Story, topic: str) -> list[int]:
     return [] if topic_id is None else story.numbers(topic_id)
 
 
-def _nothing(story: Story, text: str, found: list[Target]) -> CommandError:
-    for one in found:
-        numbers = _numbers(story, one.topic)
+def _nothing(story: Story, text: str, readings: list[PartitionTarget]) -> CommandError:
+    for reading in readings:
+        numbers = _numbers(story, reading.topic)
         if numbers:
-            there = f"{one.topic}-{numbers[0]}" + (f" to {one.topic}-{numbers[-1]}" if len(numbers) > 1 else "")
+            there = f"{reading.topic}-{numbers[0]}" + (f" to {reading.topic}-{numbers[-1]}" if len(numbers) > 1 else "")
             reason = (
-                "which of its partitions?" if one.partition is None else f"{one.topic} has no partition of that number"
+                "which of its partitions?"
+                if reading.partition is None
+                else f"{reading.topic} has no partition of that number"
             )
             return CommandError(f"{text}: {reason}", hint=f"there is {there}")
-    topics = [one.topic for one in _split(text)]
+    topics = [reading.topic for reading in _split(text)]
     listed = "`topics` lists them; a partition is written TOPIC-NUMBER"
     hint = did_you_mean(topics[-1], story.names(), listed, limit=3)
     return CommandError(f"{text}: no such topic or partition, now or in the log", hint=hint)
 
 
-def _split(text: str) -> list[Target]:
+def _split(text: str) -> list[PartitionTarget]:
     topic, _, number = text.rpartition("-")
-    return [Target(text, None)] + ([Target(topic, int(number))] if topic and number.isdecimal() else [])
+    return [PartitionTarget(text, None)] + (
+        [PartitionTarget(topic, int(number))] if topic and number.isdecimal() else []
+    )
 
 
 def complete_partition(session: Session, typed: str) -> Iterable[str]:
     """Topics with their first partition; all partitions of one whose name and dash were typed."""
-    found: list[str] = []
+    completions: list[str] = []
     for name in sorted(session.image[NAMES]):
-        if len(found) >= _MOST:
+        if len(completions) >= _MOST:
             break
         if typed.startswith(f"{name}-") or name.startswith(typed):
             numbers = session.image[TOPICS][session.image[NAMES][name]].partition_ids()
             wanted = numbers if typed.startswith(f"{name}-") else numbers[:1]
-            found += [word for word in (f"{name}-{number}" for number in wanted) if word.startswith(typed)]
-    return found[:_MOST]
+            completions += [
+                candidate for candidate in (f"{name}-{number}" for number in wanted) if candidate.startswith(typed)
+            ]
+    return completions[:_MOST]
 
 
 def complete_target(session: Session, typed: str) -> Iterable[str]:

@@ -16,15 +16,15 @@ _ATTRIBUTE = "_kshell_notebook"
 
 
 def load(ip: InteractiveShell) -> None:
-    """Registers the magics, completion in their lines, and how results show themselves. Sessions outlive a reload."""
+    """Register the magics, completion in their lines, and how results show themselves. Sessions outlive a reload."""
     from kshell.magic.display import install
     from kshell.magic.matcher import matcher
     from kshell.magic.notebook import KafkaMagics, Notebook
     from kshell.result import Result
 
     unload(ip)
-    held = getattr(ip, _ATTRIBUTE, None)
-    notebook = Notebook(ip, sessions=held.sessions if held is not None else None)
+    previous = getattr(ip, _ATTRIBUTE, None)
+    notebook = Notebook(ip, sessions=previous.sessions if previous is not None else None)
     setattr(ip, _ATTRIBUTE, notebook)
     ip.register_magics(KafkaMagics(ip, notebook))
     notebook.matcher = matcher(notebook)
@@ -36,7 +36,7 @@ def load(ip: InteractiveShell) -> None:
 
 
 def unload(ip: InteractiveShell) -> None:
-    """Takes back what :func:`load` did; sessions stay open until the kernel ends."""
+    """Take back what :func:`load` did; sessions stay open until the kernel ends."""
     from kshell.magic.display import remove
     from kshell.result import Result
 

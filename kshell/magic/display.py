@@ -1,4 +1,4 @@
-"""What stands below a cell: answers, progress and errors. The one place that talks to IPython's displays."""
+"""The output below a cell: answers, progress and errors. The only module that uses IPython's displays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Forms = Mapping[str, str]
 
 
 def show(result: Result, *, in_terminal: bool = False) -> None:
-    """Shows a result. In a terminal it begins on a line of its own, below the prompt that IPython wrote."""
+    """Show a result. In a terminal it begins on a line of its own, below the prompt that IPython wrote."""
     forms = bundle(result)
     if in_terminal and "\n" in forms.get("text/plain", ""):
         forms["text/plain"] = "\n" + forms["text/plain"]
@@ -31,29 +31,29 @@ def show(result: Result, *, in_terminal: bool = False) -> None:
 
 
 def put(forms: Forms) -> None:
-    """Shows something; nothing where there is no form of it."""
+    """Show an output in one of its forms; without forms, nothing."""
     if forms:
-        shown: Any = display
-        shown(dict(forms), raw=True)
+        show_raw: Any = display
+        show_raw(dict(forms), raw=True)
 
 
-class Drawing:
+class LiveOutput:
     """Something that is shown once and then replaced in its place."""
 
     def __init__(self) -> None:
         self._handle: Any = None
 
     def draw(self, forms: Forms) -> None:
-        """Shows it, or what it has become."""
+        """Show the output, or update it."""
         if self._handle is None:
-            made: Any = DisplayHandle
-            self._handle = made()
+            handle_type: Any = DisplayHandle
+            self._handle = handle_type()
             self._handle.display(dict(forms), raw=True)
         else:
             self._handle.update(dict(forms), raw=True)
 
     def clear(self) -> None:
-        """Empties the place: a display cannot be taken back."""
+        """Empty the display, which cannot be removed."""
         if self._handle is not None:
             self._handle.update({"text/plain": "", "text/html": ""}, raw=True)
         self._handle = None
@@ -67,17 +67,17 @@ class CellProgress:
 
     def __init__(self) -> None:
         self._pace = Pace(_EVERY)
-        self._place = Drawing()
+        self._place = LiveOutput()
 
-    def __call__(self, done: int, total: int, what: str) -> None:
+    def __call__(self, completed: int, total: int, label: str) -> None:
         if not self._pace.is_due():
             return
-        name = terminal(os.path.basename(what))
-        line = f"{min(done / total, 1.0):4.0%} of {total / 1e6:.1f} MB  {name}" if total else name
+        name = terminal(os.path.basename(label))
+        line = f"{min(completed / total, 1.0):4.0%} of {total / 1e6:.1f} MB  {name}" if total else name
         self._place.draw({"text/plain": line})
 
     def clear(self) -> None:
-        """Takes the line away; the next work starts anew."""
+        """Remove the line; the next progress starts from scratch."""
         self._place.clear()
         self._pace.end()
 
@@ -91,12 +91,12 @@ def short(error: BaseException, line: str | None = None, place: str = "") -> Ksh
 
     What nobody foresaw becomes one as well: its text, and the values in its traceback, may be of records.
     """
-    made = _typed(error)
-    said = describe_error(made, line=line)
-    head = f"{type(made).__name__}: {f'{place}: ' if place else ''}"
-    made.args = (escape.terminal(made.message),)  # str() of it: a notebook saves that as well
-    made.__dict__[_HOOK] = partial(list, (head + said).split("\n"))
-    return made
+    failure = _typed(error)
+    text = describe_error(failure, line=line)
+    head = f"{type(failure).__name__}: {f'{place}: ' if place else ''}"
+    failure.args = (escape.terminal(failure.message),)  # str() of it: a notebook saves that as well
+    failure.__dict__[_HOOK] = partial(list, (head + text).split("\n"))
+    return failure
 
 
 def rendered(error: KshellError) -> list[str]:
@@ -106,12 +106,12 @@ def rendered(error: KshellError) -> list[str]:
 
 
 def install() -> None:
-    """From now on our errors show themselves so, wherever they come from."""
+    """Install :func:`rendered` for all errors of kshell, wherever they come from."""
     setattr(KshellError, _HOOK, rendered)
 
 
 def remove() -> None:
-    """Takes that back."""
+    """Undo :func:`install`."""
     if _HOOK in KshellError.__dict__:
         delattr(KshellError, _HOOK)
 
@@ -125,5 +125,5 @@ def _typed(error: BaseException) -> KshellError:
 
 
 def tell(error: KshellError) -> None:
-    """Shows an error that does not end the cell."""
+    """Show an error that does not end the cell."""
     put({"text/plain": "\n".join(error.__dict__[_HOOK]())})

@@ -64,7 +64,7 @@ class _Line:
         self._at += count
 
     def _expression(self) -> bool:
-        """Replaces what begins here, unless these are braces of a glob."""
+        """Replace what begins here, unless these are braces of a glob."""
         begin = self._at + len(_OPEN)
         end = self._text.find(_CLOSE, begin)
         while end >= 0:
@@ -105,7 +105,7 @@ class _Line:
         return text.replace("\\", "\\\\").replace('"', '\\"') if self._mark else quote(text)
 
     def _for_sh(self, text: str, expression: str) -> str:
-        """One word for ``sh``. Where that shell itself quotes or substitutes, no quoting of ours would hold."""
+        """One argument for ``sh``. Where that shell itself quotes or substitutes, no quoting of ours would hold."""
         program = "".join(self._out).partition("|")[2]
         if self._mark or "`" in program or "$(" in program:
             raise UsageError(
@@ -116,8 +116,8 @@ class _Line:
         return quote_for_sh(text)
 
     def _is_word_start(self) -> bool:
-        word = re.split(r"\s", "".join(self._out))[-1]
-        return not word.strip('"')
+        prefix = re.split(r"\s", "".join(self._out))[-1]
+        return not prefix.strip('"')
 
 
 def _is_expression(text: str) -> bool:

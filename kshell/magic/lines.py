@@ -48,17 +48,17 @@ class Split(NamedTuple):
     command: list[Word]
 
 
-def split(words: list[Word]) -> Split:
-    """Takes the magic's options out of a line, wherever they stand. Raises UsageError.
+def split(tokens: list[Word]) -> Split:
+    """Take the options of the magic out of a line, wherever they are. Raises UsageError.
 
-    A quoted word is no option; neither is what follows ``--``, nor an option that the command has itself.
+    A quoted token is no option; neither is what follows ``--``, nor an option that the command has itself.
     """
-    return _Splitter(words).split()
+    return _Splitter(tokens).split()
 
 
 class _Splitter:
-    def __init__(self, words: list[Word]) -> None:
-        self._words: Iterator[Word] = iter(words)
+    def __init__(self, tokens: list[Word]) -> None:
+        self._tokens: Iterator[Word] = iter(tokens)
         self.own = SimpleNamespace(**{flag.dest: None for flag in OPTIONS})
         self._shaping: list[Word] = []
         self._command: list[Word] = []
@@ -66,61 +66,61 @@ class _Splitter:
         """The command's."""
 
     def split(self) -> Split:
-        for word in self._words:
-            if word.text == "--" and not word.quoted and self._command:
-                self._command += [word, *self._words]
-            elif self._is_own(word):
-                self._take(word)
+        for token in self._tokens:
+            if token.text == "--" and not token.quoted and self._command:
+                self._command += [token, *self._tokens]
+            elif self._is_own(token):
+                self._take(token)
             elif self._command:
-                self._keep(word, self._command, self._flags)
-            elif word.text.startswith("-") and not word.quoted:
-                self._lead(word)
+                self._keep(token, self._command, self._flags)
+            elif token.text.startswith("-") and not token.quoted:
+                self._lead(token)
             else:
-                self._begin(word)
+                self._begin(token)
         return Split(self.own, self._shaping, self._command)
 
-    def _is_own(self, word: Word) -> bool:
-        name = word.text.partition("=")[0]
-        if word.quoted or name not in _OWN:
+    def _is_own(self, token: Word) -> bool:
+        name = token.text.partition("=")[0]
+        if token.quoted or name not in _OWN:
             return False
         return not self._command or (name not in self._flags and name not in _ALONE)
 
-    def _take(self, word: Word) -> None:
-        name, equals, value = word.text.partition("=")
+    def _take(self, token: Word) -> None:
+        name, equals, value = token.text.partition("=")
         flag = _OWN[name]
         if flag.metavar is None:
             if equals:
-                raise UsageError(f"{name} takes no value", column=word.column)
+                raise UsageError(f"{name} takes no value", column=token.column)
             setattr(self.own, flag.dest, True)
             return
-        following = None if equals else next(self._words, None)
+        following = None if equals else next(self._tokens, None)
         value = value if equals else following.text if following is not None else ""
         if not value or (not equals and value.startswith("-")):
-            raise UsageError(f"{name} needs a value, {flag.metavar}", column=word.column)
+            raise UsageError(f"{name} needs a value, {flag.metavar}", column=token.column)
         setattr(self.own, flag.dest, value)
 
-    def _keep(self, word: Word, kept: list[Word], flags: dict[str, Flag]) -> None:
-        """A word of the command; with the one that is its value, which may look like an option of ours."""
-        kept.append(word)
-        flag = flags.get(word.text)
-        if flag is not None and flag.metavar is not None and not word.quoted:
-            value = next(self._words, None)
+    def _keep(self, token: Word, taken: list[Word], flags: dict[str, Flag]) -> None:
+        """Take a token of the command, with the token of its value, which may look like an option of the magic."""
+        taken.append(token)
+        flag = flags.get(token.text)
+        if flag is not None and flag.metavar is not None and not token.quoted:
+            value = next(self._tokens, None)
             if value is not None:
-                kept.append(value)
+                taken.append(value)
 
-    def _lead(self, word: Word) -> None:
-        name = word.text.partition("=")[0]
-        if name not in _LEADING and word.text[:2] != "-o":
+    def _lead(self, token: Word) -> None:
+        name = token.text.partition("=")[0]
+        if name not in _LEADING and token.text[:2] != "-o":
             hint = did_you_mean(name, [*_OWN, *_LEADING], "%kafka --help lists the options")
-            raise UsageError(f"there is no option {name}", column=word.column, hint=hint)
-        self._keep(word, self._shaping, _LEADING)
+            raise UsageError(f"there is no option {name}", column=token.column, hint=hint)
+        self._keep(token, self._shaping, _LEADING)
 
-    def _begin(self, word: Word) -> None:
-        self._command.append(word)
-        if word.text == "connect":
+    def _begin(self, token: Word) -> None:
+        self._command.append(token)
+        if token.text == "connect":
             flags = list(CONNECT_FLAGS)
-        elif word.text in registry.names():
-            flags = flags_of(registry.get(word.text))
+        elif token.text in registry.names():
+            flags = flags_of(registry.get(token.text))
         else:
             flags = []  # an alias, or a mistake: the shell says which
         self._flags = {name: flag for flag in flags for name in flag.names}
@@ -140,7 +140,7 @@ def parse_cell_line(text: str, evaluate: Evaluate | None) -> CellLine:
     are. Raises UsageError.
     """
     text, quiet = _without_semicolon(text)
-    if evaluate is not None and not any(word.text == "--no-interp" for word in _words_of(text)):
+    if evaluate is not None and not any(token.text == "--no-interp" for token in _tokens_of(text)):
         text = interpolate(text, evaluate)
     line = parse_line(text)
     return CellLine(split(line.words), line, quiet, is_comment=bool(text.strip()) and not line.words)
@@ -152,7 +152,7 @@ def check_name(name: str) -> None:
         raise UsageError(f"--into {name}: no Python name", hint="letters, digits and _, as a variable has them")
 
 
-def _words_of(text: str) -> list[Word]:
+def _tokens_of(text: str) -> list[Word]:
     try:
         return parse_line(text).words
     except UsageError:
@@ -174,15 +174,15 @@ def typed_line(text: str) -> str | None:
 
 
 def take_option(shaping: Sequence[Word], name: str) -> tuple[str | None, list[Word]]:
-    """(the value of an option, ``None`` if it has none; the other words)."""
+    """(the value of an option, ``None`` if it has none; the other tokens)."""
     value: str | None = None
-    others: list[Word] = []
-    words = iter(shaping)
-    for word in words:
-        if word.text == name and (following := next(words, None)) is not None:
+    rest: list[Word] = []
+    tokens = iter(shaping)
+    for token in tokens:
+        if token.text == name and (following := next(tokens, None)) is not None:
             value = following.text
-        elif word.text.startswith(f"{name}="):
-            value = word.text.partition("=")[2]
+        elif token.text.startswith(f"{name}="):
+            value = token.text.partition("=")[2]
         else:
-            others.append(word)
-    return value, others
+            rest.append(token)
+    return value, rest

@@ -16,7 +16,7 @@ from kshell.engine.result import Column, Frames, Nothing, Part, Row, Rows
 from kshell.engine.result import Result as Answer
 from kshell.engine.walk import one_line
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, KshellError
-from kshell.magic.display import Drawing, Forms
+from kshell.magic.display import Forms, LiveOutput
 from kshell.render.answer import show_answer
 from kshell.result import Result
 from kshell.result.shown import bundle
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 _LAST = 20
-"""Rows of ``follow`` that are seen."""
-_KEPT = 100_000
-"""Rows of ``follow`` that its result has, at most: the newest."""
+"""How many of the newest rows of ``follow`` are displayed."""
+_MOST_ROWS = 100_000
+"""How many of the newest rows of ``follow`` its result retains."""
 _EVERY = 0.1
 """Seconds between two drawings."""
 _COLUMNS = tuple(map(Column, ("time", "offset", "type", "path", "data")))
 
 
-def shown(ip: InteractiveShell, call: Call, answer: Frames | Rows) -> Result:
-    """Shows the answer while it comes. What Ctrl-C ends has the exit code 130, and what came until then.
+def show_live(ip: InteractiveShell, call: Call, answer: Frames | Rows) -> Result:
+    """Show the answer while it comes. If Ctrl-C ends it, the exit code is 130, and the result is what came so far.
 
     Raises KshellError, after the last state was drawn.
     """
@@ -45,10 +45,10 @@ def shown(ip: InteractiveShell, call: Call, answer: Frames | Rows) -> Result:
 
 
 class _Paced:
-    """A display that is drawn anew, at most every so often; what came last is drawn in the end in any case."""
+    """A display that is redrawn at a limited rate; the last state is always drawn in the end."""
 
     def __init__(self) -> None:
-        self._place = Drawing()
+        self._place = LiveOutput()
         self._drawn = 0.0
         self._timer: threading.Timer | None = None
         self._lock = threading.Lock()
@@ -89,14 +89,14 @@ class _Paced:
 
 
 def _followed(call: Call, answer: Rows) -> Result:
-    place, seen = _Paced(), _Seen(call, answer)
-    place.draw(lambda: seen.forms("following"))
+    place, newest = _Paced(), _NewestRows(call, answer)
+    place.draw(lambda: newest.forms("following"))
     session = call.session
-    before, session.announce = session.announce, lambda: place.draw(lambda: seen.forms("following"))
+    before, session.announce = session.announce, lambda: place.draw(lambda: newest.forms("following"))
     end, code = "ended", EXIT_OK
     try:
-        for _ in seen:
-            place.draw(lambda: seen.forms("following"))
+        for _ in newest:
+            place.draw(lambda: newest.forms("following"))
     except (KeyboardInterrupt, DeadlineError) as stop:
         end, code = _ended_by(stop)
     except KshellError as error:
@@ -104,26 +104,26 @@ def _followed(call: Call, answer: Rows) -> Result:
         raise
     finally:
         session.announce = before
-        place.finish(seen.forms(end))
-    return seen.result(code)
+        place.finish(newest.forms(end))
+    return newest.result(code)
 
 
 def _ended_by(stop: BaseException) -> tuple[str, int]:
-    """(a word for it, the exit code): what has no end of its own is ended by Ctrl-C or --timeout, and that is well."""
+    """(how it ended, the exit code): an answer without an end is ended by Ctrl-C or --timeout, which is no error."""
     if isinstance(stop, DeadlineError):
         return "ended by --timeout", DeadlineError.exit_code
     return "interrupted", EXIT_INTERRUPTED
 
 
-class _Seen:
-    """The rows that came: the newest are kept."""
+class _NewestRows:
+    """The newest of the rows that came, and how many came in all."""
 
     def __init__(self, call: Call, answer: Rows) -> None:
         self._call = call
         people = answer if call.shape.output or answer.for_people is None else answer.for_people
         assert isinstance(people, Rows)
         self.answer = people
-        self._rows: deque[Row] = deque(maxlen=_KEPT)
+        self._rows: deque[Row] = deque(maxlen=_MOST_ROWS)
         self._count = 0
 
     def __iter__(self) -> Iterator[Row]:
@@ -148,20 +148,19 @@ class _Seen:
         first = max(len(self._rows) - _LAST, 0)
         newest = [self._rows[at] for at in range(first, len(self._rows))]
         table = Rows(_COLUMNS, [_short(row) for row in newest])
-        said = f"{self._count} record{'' if self._count == 1 else 's'}, {state}"
+        summary = f"{self._count} record{'' if self._count == 1 else 's'}, {state}"
         if self._count > _LAST:
-            said += (
-                f"; the last {_LAST} are shown, .rows has {'them all' if self._count <= _KEPT else f'the last {_KEPT}'}"
-            )
+            retained = "them all" if self._count <= _MOST_ROWS else f"the last {_MOST_ROWS}"
+            summary += f"; the last {_LAST} are shown, .rows has {retained}"
         if self._is_secret:
             table = Rows(_COLUMNS[:-1], table.rows)
         output = self._call.shape.output or ""
         if output and not self._is_secret:
             answer = self.answer
             table = Rows(answer.columns, newest, answer.style, answer.line_column, answer.line)
-        forms = bundle(Result(table, notes=[said, *self._call.session.source.notes()], output=output))
+        forms = bundle(Result(table, notes=[summary, *self._call.session.source.notes()], output=output))
         if output:
-            forms["text/plain"] = "\n".join(filter(None, (forms.get("text/plain"), said)))
+            forms["text/plain"] = "\n".join(filter(None, (forms.get("text/plain"), summary)))
         return forms
 
     @property
@@ -207,16 +206,16 @@ def _frame(call: Call, part: Part) -> Result:
 
 
 def _forms(frames: Frames, last: Result, error: KshellError | None, end: str = "") -> Forms:
-    """A frame, and above it what runs how often; an error stands above the last frame that there was."""
+    """A frame, below a line with the command and its interval; an error is added above the last frame."""
     now = (iso(int(time.time()) * 1000) or "").replace(".000", "")
     head = f"every {frames.every:g} s: {frames.title} · {now}{end}"
     if error is not None:
         head += f" · {error.message}"
     forms = bundle(last)
-    made = {"text/plain": f"{escape.terminal(head)}\n\n{forms.get('text/plain', '')}"}
+    forms_shown = {"text/plain": f"{escape.terminal(head)}\n\n{forms.get('text/plain', '')}"}
     if "text/html" in forms or not forms:
-        made["text/html"] = f"<p><strong>{escape.html(head)}</strong></p>\n{forms.get('text/html', '')}"
-    return made
+        forms_shown["text/html"] = f"<p><strong>{escape.html(head)}</strong></p>\n{forms.get('text/html', '')}"
+    return forms_shown
 
 
 # --- a terminal ------------------------------------------------------------------------------------------------------
@@ -224,14 +223,14 @@ def _forms(frames: Frames, last: Result, error: KshellError | None, end: str = "
 
 def _printed(call: Call, answer: Answer) -> Result:
     """IPython in a terminal can replace nothing: there it looks as it does in the shell."""
-    seen = _Seen(call, answer) if isinstance(answer, Rows) else None
-    if seen is not None and isinstance(answer, Rows):
-        answer = Rows(answer.columns, seen, answer.style, answer.line_column, seen.line, live=True)
+    newest = _NewestRows(call, answer) if isinstance(answer, Rows) else None
+    if newest is not None and isinstance(answer, Rows):
+        answer = Rows(answer.columns, newest, answer.style, answer.line_column, newest.line, live=True)
     try:
         code = show_answer(call, answer, _complain, sys.stdout)
     except (KeyboardInterrupt, DeadlineError) as stop:
         _, code = _ended_by(stop)
-    return Result(Nothing(), exit_code=code) if seen is None else seen.result(code)
+    return Result(Nothing(), exit_code=code) if newest is None else newest.result(code)
 
 
 def _complain(error: KshellError) -> None:

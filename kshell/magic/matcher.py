@@ -41,21 +41,23 @@ def matcher(notebook: Notebook) -> Match:
         if text is None or text.rfind("{{") > text.rfind("}}"):
             return _NONE  # Python's own completion knows what is in {{…}}
         try:
-            found = _complete(notebook, text, connect, in_header=_is_header(context))
+            completions = _complete(notebook, text, connect, in_header=_is_header(context))
         except Exception:
             return _NONE  # whatever is wrong with the data, typing goes on; the command will say it
-        is_command = not _own_of(words_in(text[: found.start])).has_command
+        is_command = not _own_of(words_in(text[: completions.start])).has_command
         return {
             "completions": [
-                SimpleCompletion(one.text, type=_kind(one, is_command)) for one in found.candidates if _is_text(one)
+                SimpleCompletion(candidate.text, type=_kind(candidate, is_command))
+                for candidate in completions.candidates
+                if _is_text(candidate)
             ],
-            "matched_fragment": text[found.start :],
+            "matched_fragment": text[completions.start :],
             "suppress": True,
             "ordered": True,
         }
 
-    found: Match = match
-    return found
+    typed_match: Match = match
+    return typed_match
 
 
 def _is_text(candidate: Candidate) -> bool:
@@ -66,7 +68,7 @@ def _is_text(candidate: Candidate) -> bool:
 
 
 def _kind(candidate: Candidate, is_command: bool) -> str:
-    """What stands beside a candidate in a menu: one word, as JupyterLab draws a sentence over itself."""
+    """The text beside a candidate in a menu: one word, as JupyterLab overdraws longer ones."""
     if candidate.text.startswith("-"):
         return "option"
     if candidate.text.endswith("/"):
@@ -75,11 +77,11 @@ def _kind(candidate: Candidate, is_command: bool) -> str:
 
 
 def _line_of(context: CompletionContext) -> str | None:
-    """What stands before the cursor of a line of ours; ``None`` in any other."""
+    """The text before the cursor in a line of the magic; ``None`` in any other line."""
     line = context.line_with_cursor[: context.cursor_position]
-    begun = _CELL.match(line) if _is_header(context) else _LINE.match(line)
-    if begun is not None:
-        return line[begun.end() :]
+    magic = _CELL.match(line) if _is_header(context) else _LINE.match(line)
+    if magic is not None:
+        return line[magic.end() :]
     is_body = context.cursor_line > 0 and _CELL.match(context.full_text.lstrip()) is not None
     return line if is_body and not _is_header(context) else None
 
@@ -89,9 +91,9 @@ def _is_header(context: CompletionContext) -> bool:
 
 
 def _complete(notebook: Notebook, text: str, more: dict[str, Command], *, in_header: bool) -> Completions:
-    words = words_in(text)
-    typed = words[-1] if words and words[-1].end == len(text) else Token(Kind.WORD, len(text), len(text))
-    own = _own_of([word for word in words if word is not typed])
+    tokens = words_in(text)
+    typed = tokens[-1] if tokens and tokens[-1].end == len(text) else Token(Kind.WORD, len(text), len(text))
+    own = _own_of([token for token in tokens if token is not typed])
     session = notebook.sessions.opened(own.session) or Session(NoSource())
     if own.pending is not None:
         return _offered(typed, _values(notebook, own.pending))
@@ -102,15 +104,15 @@ def _complete(notebook: Notebook, text: str, more: dict[str, Command], *, in_hea
             return _offered(typed, _names((*OPTIONS, *SHAPING)))
     # The shell completes the line without what is not its own; places stay.
     rest = "".join(" " if any(part.start <= at < part.end for part in own.parts) else c for at, c in enumerate(text))
-    found = complete(session, rest, more)
+    completions = complete(session, rest, more)
     if own.has_command and typed.text.startswith("--"):
         ours = _offered(typed, _names(_ANYWHERE))
-        return Completions(typed.start, (*found.candidates, *ours.candidates), found.total + ours.total)
-    return found
+        return Completions(typed.start, (*completions.candidates, *ours.candidates), completions.total + ours.total)
+    return completions
 
 
 class _Own:
-    """What of a line is the magic's: its words, an option that waits for its value, the session that is named."""
+    """The magic's part of a line: its tokens, an option that waits for its value, the session that is named."""
 
     def __init__(self) -> None:
         self.parts: list[Token] = []
@@ -120,23 +122,23 @@ class _Own:
         self.has_command = False
 
 
-def _own_of(words: list[Token]) -> _Own:
+def _own_of(tokens: list[Token]) -> _Own:
     own = _Own()
-    for word in words:
-        flag = _OWN.get(word.text.partition("=")[0])
+    for token in tokens:
+        flag = _OWN.get(token.text.partition("=")[0])
         if own.pending is not None:
-            own.session = word.text if own.pending.dest == "context" else own.session
+            own.session = token.text if own.pending.dest == "context" else own.session
             own.pending = None
         elif flag is None or (own.has_command and flag not in _ANYWHERE):
             # Behind the command, options of an answer are the command's.
             own.has_command = True
             continue
-        elif flag.metavar is not None and "=" not in word.text:
+        elif flag.metavar is not None and "=" not in token.text:
             own.pending = flag
         elif flag.dest == "context":
-            own.session = word.text.partition("=")[2]
+            own.session = token.text.partition("=")[2]
         own.closes = own.closes or (flag is not None and flag.dest == "close")
-        own.parts.append(word)
+        own.parts.append(token)
     return own
 
 
@@ -153,8 +155,8 @@ def _names(flags: Iterable[Flag]) -> list[str]:
 
 
 def _offered(typed: Token, texts: Iterable[str]) -> Completions:
-    found = tuple(Candidate(text, text) for text in texts if text.startswith(typed.text))
-    return Completions(typed.start, found, len(found))
+    candidates = tuple(Candidate(text, text) for text in texts if text.startswith(typed.text))
+    return Completions(typed.start, candidates, len(candidates))
 
 
 def _connect() -> Command:

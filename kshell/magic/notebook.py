@@ -53,7 +53,7 @@ class Notebook:
         self._ip = ip
         self.sessions = Sessions() if sessions is None else sessions
         self.matcher: Callable[..., Any] | None = None
-        self._said: set[tuple[str, str]] = set()
+        self._shown_notes: set[tuple[str, str]] = set()
         self._silent: list[Result] = []
         """Results of this cell that are not to be shown: they were, or went elsewhere, or the line says so."""
 
@@ -62,26 +62,26 @@ class Notebook:
         self._silent.clear()
 
     def silence(self, result: Result) -> Result:
-        """Keeps the result from being shown by the cell that made it."""
+        """Keep the result from being shown by the cell that made it."""
         self._silent.append(result)
         return result
 
     def show(self, result: Result) -> None:
-        """Shows a result, unless the cell keeps quiet about it."""
-        if not any(result is one for one in self._silent):
+        """Show a result, unless the cell keeps quiet about it."""
+        if not any(result is silenced for silenced in self._silent):
             show(result, in_terminal=not hasattr(self._ip, "kernel"))
 
     # --- lines -------------------------------------------------------------------------------------------------------
 
     def line(self, text: str, local: Names | None = None) -> Result:
-        """Runs the line of ``%kafka``. Raises KshellError, shown in a few lines."""
+        """Run the line of ``%kafka``. Raises KshellError, shown in a few lines."""
         try:
             return self._run(self._parse(text, local))
         except (Exception, KeyboardInterrupt) as error:
             raise short(error, typed_line(text)) from None
 
     def cell(self, header: str, body: str, local: Names | None = None) -> Result:
-        """Runs the lines of ``%%kafka``, and shows each answer as it comes; gives all of them. Raises KshellError."""
+        """Run the lines of ``%%kafka``, and show each answer as it comes; return all of them. Raises KshellError."""
         try:
             options = self._options(header, local)
         except (Exception, KeyboardInterrupt) as error:
@@ -90,20 +90,20 @@ class Notebook:
         try:
             results.extend(self._lines(body, options, local))
         finally:
-            whole = results[0] if len(results) == 1 else Result(Many(()), parts=results)
+            combined = results[0] if len(results) == 1 else Result(Many(()), parts=results)
             if options.own.into and results:
-                self._keep(options.own.into, whole)
-        return self.silence(whole)
+                self._keep(options.own.into, combined)
+        return self.silence(combined)
 
     def _options(self, header: str, local: Names | None) -> Split:
-        """What the line of ``%%kafka`` itself says. Raises UsageError."""
-        found = self._parse(header, local).split
-        own = found.own
-        if found.command or own.list or own.close or own.help:
+        """Parse the options in the line of ``%%kafka`` itself. Raises UsageError."""
+        split = self._parse(header, local).split
+        own = split.own
+        if split.command or own.list or own.close or own.help:
             raise UsageError("%%kafka takes options only", hint="the commands stand below it, one a line")
         if own.into:
             check_name(own.into)
-        return found
+        return split
 
     def _lines(self, body: str, options: Split, local: Names | None) -> Iterator[Result]:
         failed = 0
@@ -111,10 +111,10 @@ class Notebook:
             try:
                 result = self._cell_line(text, options, local)
             except (Exception, KeyboardInterrupt) as error:
-                told = short(error, typed_line(text), f"line {number}")
-                if not options.own.keep_going or isinstance(told, Interrupted):
-                    raise told from None
-                tell(told)
+                complaint = short(error, typed_line(text), f"line {number}")
+                if not options.own.keep_going or isinstance(complaint, Interrupted):
+                    raise complaint from None
+                tell(complaint)
                 failed += 1
                 continue
             if result is not None:
@@ -126,7 +126,7 @@ class Notebook:
             raise short(CommandError(f"{lines} failed", hint="what is wrong stands above, at each"))
 
     def _cell_line(self, text: str, options: Split, local: Names | None) -> Result | None:
-        """Runs one line of a cell and shows what it gives; ``None`` for an empty one. Raises what goes wrong."""
+        """Run one line of a cell and show what it gives; ``None`` for an empty one. Raises what goes wrong."""
         parsed = self._parse(text, local, interp=not options.own.no_interp)
         own = parsed.split.own
         if not parsed.line.words:
@@ -148,15 +148,15 @@ class Notebook:
     # --- one of them -------------------------------------------------------------------------------------------------
 
     def _run(self, parsed: CellLine, point: str | None = None) -> Result:
-        """Runs a line. ``point`` is the moment that it is asked for, unless it says one itself."""
-        own, words = parsed.split.own, parsed.split.command
+        """Run a line. ``point`` is the point in time to show, unless the line names one itself."""
+        own, tokens = parsed.split.own, parsed.split.command
         if own.into:
             check_name(own.into)
         result = self._own(parsed)
         if result is None:
             name, session = self.sessions.get(own.context)
             session.refresh()
-            command = [*words[:1], *parsed.split.shaping, *words[1:]]
+            command = [*tokens[:1], *parsed.split.shaping, *tokens[1:]]
             call = prepare_line(session, parsed.line._replace(words=command), point=point)
             result = self._answered(name, call, quiet=parsed.quiet or bool(own.into))
         if own.into:
@@ -165,25 +165,25 @@ class Notebook:
 
     def _own(self, parsed: CellLine) -> Result | None:
         """What the magic does itself; ``None`` where a command is asked for. Raises KshellError."""
-        own, words = parsed.split.own, parsed.split.command
+        own, tokens = parsed.split.own, parsed.split.command
         if own.list:
             return Result(self.sessions.rows())
         if own.close:
-            self.sessions.close(words[0].text if words else None)
+            self.sessions.close(tokens[0].text if tokens else None)
             return Result(Nothing())
-        if own.help or (not words and not parsed.is_comment):
+        if own.help or (not tokens and not parsed.is_comment):
             return Result(Text(USAGE, markdown=True))
-        if not words:
+        if not tokens:
             return Result(Nothing())
-        if words[0].text != "connect" or words[0].quoted:
+        if tokens[0].text != "connect" or tokens[0].quoted:
             return None
-        session, output = self.sessions.connect([*words[1:], *parsed.split.shaping])
-        self._said = {(name, said) for name, said in self._said if name != self.sessions.current}
+        session, output = self.sessions.connect([*tokens[1:], *parsed.split.shaping])
+        self._shown_notes = {(name, note) for name, note in self._shown_notes if name != self.sessions.current}
         notes = self._news(str(self.sessions.current), session)
         return Result(_connected(session), notes=notes, output=output, exit_code=session.exit_code())
 
     def _answered(self, name: str, call: Call, *, quiet: bool) -> Result:
-        """Runs a command. What goes to a file or a program goes there; what has no end is shown while it comes."""
+        """Run a command. What goes to a file or a program goes there; what has no end is shown while it comes."""
         try:
             with time_limit(call):
                 result = self._result(name, call, call.run(), quiet=quiet)
@@ -199,7 +199,7 @@ class Notebook:
         session = call.session
         if isinstance(answer, Frames | Rows) and (isinstance(answer, Frames) or answer.live):
             if call.line.target is None and call.line.program is None:
-                return self.silence(live.shown(self._ip, call, answer))
+                return self.silence(live.show_live(self._ip, call, answer))
             raise UsageError(f"{call.command.name}: a cell shows it while it comes; it cannot be redirected or piped")
         if isinstance(answer, Many):
             return self._parts(name, answer, quiet=quiet)
@@ -211,12 +211,12 @@ class Notebook:
         line = call.line
         if line.target is not None or line.program is not None:
             # A program cannot write to a kernel's standard output itself: what that calls its file is not the cell.
-            said = io.StringIO()
+            output = io.StringIO()
             try:
                 written = emit(
                     result.answer,
                     call.shape.output or "text",
-                    stdout=said,
+                    stdout=output,
                     target=line.target,
                     append=line.append,
                     program=line.program,
@@ -224,7 +224,7 @@ class Notebook:
                     header=not call.shape.no_header,
                 )
             finally:
-                sys.stdout.write(said.getvalue())
+                sys.stdout.write(output.getvalue())
             result.exit_code = max(result.exit_code, written)
             self.silence(result)
         return result
@@ -248,9 +248,9 @@ class Notebook:
         self._ip.user_ns[name] = result
 
     def _news(self, name: str, session: Session) -> Sequence[str]:
-        """What is wrong with the data, whenever it is; and what a person should know of it, each once a session."""
-        news = [sentence for sentence in session.notes() if (name, sentence) not in self._said]
-        self._said.update((name, sentence) for sentence in news)
+        """The problems of the data, whenever there are some; and its notes for the user, each once a session."""
+        news = [sentence for sentence in session.notes() if (name, sentence) not in self._shown_notes]
+        self._shown_notes.update((name, sentence) for sentence in news)
         return [*session.problems(), *news]
 
 

@@ -44,17 +44,17 @@ class Sessions:
         name = name or self.current
         return None if name is None else self._open.get(name)
 
-    def connect(self, words: list[Word]) -> tuple[Session, str]:
-        """Opens what the words of ``connect`` name, and makes it the current session; with the format that they ask
+    def connect(self, tokens: list[Word]) -> tuple[Session, str]:
+        """Open the source that the arguments of ``connect`` name, as the current session; with the format that they ask
         for. Raises KshellError.
 
         A session of the same source, or of the name that is asked for, is closed. The image is read now, so that what
         is wrong shows here.
         """
-        options, rest = parse_options("%kafka connect", CONNECT_FLAGS, [word.text for word in words])
+        options, rest = parse_options("%kafka connect", CONNECT_FLAGS, [token.text for token in tokens])
         if rest or options.name == "":
-            what = f"more than it takes: {' '.join(rest)}" if rest else "--name needs a name"
-            raise UsageError(f"connect: {what}", hint=_HINT)
+            problem = f"more than it takes: {' '.join(rest)}" if rest else "--name needs a name"
+            raise UsageError(f"connect: {problem}", hint=_HINT)
         for pair in options.X or ():
             _refuse_secret(pair)
         flags = given_sources(options)
@@ -105,13 +105,14 @@ class Sessions:
         try:
             return choose({CONTEXT: name}, os.environ)
         except UsageError as error:
-            known = ", ".join(self._open) or "none"
+            open_sessions = ", ".join(self._open) or "none"
             raise UsageError(
-                f"{name}: neither an open session nor a context ({error.message})", hint=f"open sessions: {known}"
+                f"{name}: neither an open session nor a context ({error.message})",
+                hint=f"open sessions: {open_sessions}",
             ) from None
 
     def close(self, name: str | None) -> None:
-        """Closes a session. Raises UsageError for one that is not open."""
+        """Close a session. Raises UsageError for one that is not open."""
         name = name or self.current
         if name is None or name not in self._open:
             raise UsageError(f"{name or 'close'}: no such session is open", hint="%kafka -l lists them")
@@ -166,7 +167,7 @@ def _prepared(session: Session) -> Session:
 
 
 def _name_of(choice: Choice, flags: Mapping[str, str | None]) -> str:
-    """What people would call it: the context's name, ``demo``, the last part of a directory, the first node."""
+    """A natural name: the context's name, ``demo``, the last part of a directory, the first node."""
     if flags.get(CONTEXT):
         return str(flags[CONTEXT])
     if choice.kind == DEMO:
@@ -181,7 +182,7 @@ def _name_of(choice: Choice, flags: Mapping[str, str | None]) -> str:
 def _refuse_secret(pair: str) -> None:
     """A cell is saved with all that is in it."""
     key, _, value = pair.partition("=")
-    if any(word in key.lower() for word in _SECRET) and not re.fullmatch(r"\$\{[^{}]*\}", value):
+    if any(secret_part in key.lower() for secret_part in _SECRET) and not re.fullmatch(r"\$\{[^{}]*\}", value):
         raise UsageError(
             f"-X {key}: a credential does not belong into a notebook, which saves it",
             hint="put it into a properties file (--config FILE) or a context, or refer to it: ${env:NAME}",

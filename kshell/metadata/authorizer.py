@@ -54,7 +54,7 @@ class HostRange(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def host_range(text: str) -> HostRange | None:
-    """Return the range that the host of an ACL stands for; ``None`` where Kafka 4.4 would not take it for one."""
+    """Return the address range of an ACL's host; ``None`` where Kafka 4.4 would not treat it as a range."""
     if "/" not in text:
         return None
     if ":" in text:
@@ -140,8 +140,8 @@ SUPER_USER, ACL, DEFAULT, NO_ACL = "superUser", "acl", "default", "noAcl"
 """What decided: the list of super users, an entry, no entry among those of the resource, no entry for it at all."""
 
 
-class Request(NamedTuple):
-    """Who wants to do what on what. ``host`` is an IP address as Java writes it; ``None``: any that no entry names."""
+class AccessRequest(NamedTuple):
+    """A question to the authorizer. ``host`` is an IP address as Java writes it; ``None``: one that no entry names."""
 
     principal: str
     operation: str
@@ -161,7 +161,7 @@ class Decision(NamedTuple):
 
 def decide(
     acls: Mapping[Any, Entry[Acl]],
-    request: Request,
+    request: AccessRequest,
     *,
     super_users: Collection[str] = (),
     allow_if_no_acl: bool = False,
@@ -182,9 +182,9 @@ def decide(
     if request.principal in super_users:
         return Decision(True, SUPER_USER)
     allowing: tuple[Any, Acl] | None = None
-    found = False
+    any_rule = False
     for acl_id, acl in _of_resource(acls, request):
-        found = True
+        any_rule = True
         if not _is_about(acl, request, ranges):
             continue
         if acl.permission_type != "ALLOW":
@@ -192,10 +192,10 @@ def decide(
         allowing = acl_id, acl
     if allowing is not None:
         return Decision(True, ACL, *allowing)
-    return Decision(False, DEFAULT) if found else Decision(allow_if_no_acl, NO_ACL)
+    return Decision(False, DEFAULT) if any_rule else Decision(allow_if_no_acl, NO_ACL)
 
 
-def other_hosts(acls: Mapping[Any, Entry[Acl]], request: Request) -> list[str]:
+def other_hosts(acls: Mapping[Any, Entry[Acl]], request: AccessRequest) -> list[str]:
     """The hosts and ranges named by entries that would otherwise apply to the request, sorted."""
     applying = (acl for _, acl in _of_resource(acls, request) if _is_about(acl, request._replace(host=acl.host), False))
     return sorted({acl.host for acl in applying if acl.host not in (WILDCARD, request.host)})
@@ -213,14 +213,14 @@ def covers(acl: Acl, resource_type: str, resource_name: str) -> bool:
     return acl.pattern_type == "PREFIXED" and resource_name.startswith(acl.resource_name)
 
 
-def _of_resource(acls: Mapping[Any, Entry[Acl]], request: Request) -> Iterable[tuple[Any, Acl]]:
+def _of_resource(acls: Mapping[Any, Entry[Acl]], request: AccessRequest) -> Iterable[tuple[Any, Acl]]:
     """The entries about the resource in Kafka's order: longer names first, the wildcard's last."""
     kind, name = request.resource_type, request.resource_name
-    found = [(key, entry.value) for key, entry in acls.items() if covers(entry.value, kind, name)]
-    return sorted(found, key=lambda one: _order(one[1], name))
+    covering = [(key, entry.value) for key, entry in acls.items() if covers(entry.value, kind, name)]
+    return sorted(covering, key=lambda pair: _order(pair[1], name))
 
 
-def _is_about(acl: Acl, request: Request, ranges: bool) -> bool:
+def _is_about(acl: Acl, request: AccessRequest, ranges: bool) -> bool:
     """Whether the entry, which covers the resource, holds for the principal, the host and the operation."""
     if acl.principal not in (request.principal, EVERYONE) or not _is_from(acl.host, request.host, ranges):
         return False
@@ -230,7 +230,7 @@ def _is_about(acl: Acl, request: Request, ranges: bool) -> bool:
 
 
 def _is_from(host: str, address: str | None, ranges: bool) -> bool:
-    """Whether the host of an entry stands for the address; ``None`` is an address that no entry names."""
+    """Whether the host of an entry covers the address; ``None`` is an address that no entry names."""
     if host in (WILDCARD, address):
         return True
     addresses = host_range(host) if ranges else None

@@ -21,7 +21,7 @@ from kshell.metadata.values import Entry, Provenance
 ONLY_LOG, ONLY_SNAPSHOT, OTHER_VALUE = "only in the log", "only in the snapshot", "another value in the snapshot"
 
 
-class Checkpoint(NamedTuple):
+class LogCheckpoint(NamedTuple):
     """A snapshot that a replay of the log comes by."""
 
     end_offset: int
@@ -35,7 +35,7 @@ class Disagreement(NamedTuple):
     """A value that is not the same in a snapshot and in the log before it."""
 
     touch: Touch
-    what: str
+    difference: str
     """One of :data:`ONLY_LOG`, :data:`ONLY_SNAPSHOT`, :data:`OTHER_VALUE`."""
 
 
@@ -63,7 +63,7 @@ def take_over(delta: Delta, snapshot: Image) -> list[Disagreement]:
     return differences
 
 
-def _what(here: object, there: object) -> str:
+def _difference(here: object, there: object) -> str:
     if here is None:
         return ONLY_SNAPSHOT
     return ONLY_LOG if there is None else OTHER_VALUE
@@ -76,12 +76,14 @@ def _table(delta: Delta, family: str, snapshot: Table) -> list[Disagreement]:
         if isinstance(here or there, Entry):
             if here != there:
                 _set(delta, family, key, there)
-                differences.append(Disagreement(Touch(family, (key,)), _what(here, there)))
+                differences.append(Disagreement(Touch(family, (key,)), _difference(here, there)))
             continue
         below, above = here or {}, there or {}
         for name in list(_union(below, above)):
             if below.get(name) != above.get(name):
-                differences.append(Disagreement(Touch(family, (key, name)), _what(below.get(name), above.get(name))))
+                differences.append(
+                    Disagreement(Touch(family, (key, name)), _difference(below.get(name), above.get(name)))
+                )
                 _set_inner(delta, family, key, name, above.get(name))
     return differences
 
@@ -114,7 +116,7 @@ def _topics(delta: Delta, snapshot: Image) -> Iterator[Disagreement]:
             for number in here.differing(there):
                 mine, theirs = here.partition(number), there.partition(number)
                 if theirs is None or not isinstance(theirs.value, Undecoded):  # what is newer than kshell is no slip
-                    yield Disagreement(Touch(TOPICS, (topic_id, here.name, number)), _what(mine, theirs))
+                    yield Disagreement(Touch(TOPICS, (topic_id, here.name, number)), _difference(mine, theirs))
         if there is not None:
             if here is None or there.name != here.name:
                 yield Disagreement(Touch(TOPICS, (topic_id, there.name)), ONLY_SNAPSHOT)

@@ -6,7 +6,7 @@ client metrics configs; the union over the releases
 3.3.2, 3.4.1, 3.5.2, 3.6.2, 3.7.2, 3.8.1, 3.9.2, 4.0.0, 4.1.1, 4.2.1, 4.3.1, 4.4.0.
 
 - ``SENSITIVE[type]``: keys of ConfigDef type PASSWORD in some release. Their values are secrets.
-- ``KNOWN[type]``: every key of that type, the sensitive ones included. A key that is missing here is unknown, and
+- ``ALL_KEYS[type]``: every key of that type, the sensitive ones included. A key that is missing here is unknown, and
   Kafka's policy treats an unknown key as sensitive. A resource type that is missing here has no known keys.
 - ``PER_MECHANISM``: broker keys that are set for one SASL mechanism of one listener, and then carry both names.
 
@@ -40,7 +40,7 @@ SENSITIVE: dict[str, frozenset[str]] = {
     "CLIENT_METRICS": frozenset(),
 }
 
-KNOWN: dict[str, frozenset[str]] = {
+ALL_KEYS: dict[str, frozenset[str]] = {
     "BROKER": SENSITIVE["BROKER"]
     | frozenset(
         """

@@ -53,13 +53,13 @@ class LatestRecords:
 
     def take(self, family: str | None = None) -> list[int]:
         """The addresses of what waits, of one family or of all, in their order; it no longer waits."""
-        found: list[int] = []
+        addresses: list[int] = []
         for waiting in self._by_family.values() if family is None else [self._by_family[family]]:
             if waiting:
-                found += (max(address, ~address) for below in waiting.values() for address in below.values())
+                addresses += (max(address, ~address) for below in waiting.values() for address in below.values())
                 waiting.clear()
-        found.sort()
-        return found
+        addresses.sort()
+        return addresses
 
     def forget(self, family: str, above: bytes) -> None:
         """Whatever waits below a key is overwritten, too."""
@@ -105,10 +105,10 @@ class Filer:
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
         """Whether the record's key could be read; else it must be replayed after what waits of its family."""
-        found = self._read(region, start, end)
-        if found is None:
+        parts = self._read(region, start, end)
+        if parts is None:
             return False
-        above, key, is_tombstone = found
+        above, key, is_tombstone = parts
         below = self._addresses.get(above)
         if not is_tombstone:
             if below is None:
@@ -136,13 +136,13 @@ class Filer:
 @cache
 def _key_readers() -> list[tuple[bytes, LatestByKey, KeyReader]]:
     """The heads of all records that are overwritten by key, what is declared of them, and what reads their keys."""
-    found = []
+    readers = []
     for kind in record_types().values():
         if kind.latest is not None:
             for version, head in kind.heads():
                 read = key_reader(kind.schema, version, kind.latest.key, kind.latest.tombstone, kind.latest.above)
-                found.append((head, kind.latest, read))
-    return found
+                readers.append((head, kind.latest, read))
+    return readers
 
 
 _ID, _EPOCH, _INCARNATION = 4, 8, 16
@@ -170,7 +170,7 @@ class _Waiting:
 
 
 class _Change:
-    """What a change says, and what it made of brokers."""
+    """A change, and its result for brokers seen so far."""
 
     __slots__ = ("_after", "_data")
 
@@ -181,17 +181,17 @@ class _Change:
 
     def applied(self, broker: Broker, registrations: Registrations) -> Broker:
         """The broker after the change: the same object where it changes nothing."""
-        known = self._after.get(id(broker))
-        if known is None:
+        cached = self._after.get(id(broker))
+        if cached is None:
             after = registrations.interned(change_registration(broker, self._data))
             if len(self._after) >= _MOST_BROKERS:
                 self._after.clear()
-            known = self._after[id(broker)] = (broker, broker if after == broker else after)
-        return known[1]
+            cached = self._after[id(broker)] = (broker, broker if after == broker else after)
+        return cached[1]
 
 
 class Registrations:
-    """What waits of the brokers, and what records like those that come have said."""
+    """The pending records of the brokers, and the decoded forms of records like them."""
 
     def __init__(self) -> None:
         self.waiting: dict[bytes, _Waiting] = {}
@@ -199,7 +199,7 @@ class Registrations:
         self.registered: dict[bytes, Broker] = {}
         """The essence of a registration -> a broker that registered so."""
         self.changes: dict[bytes, _Change] = {}
-        """The essence of a change -> what it says."""
+        """The essence of a change -> the decoded change."""
         self._interned: dict[tuple[Any, ...], Broker] = {}
         self.filers: dict[bytes, RegistrationFiler | ChangeFiler] = {
             **{head: RegistrationFiler(self, version) for version, head in REGISTER_BROKER.heads()},
@@ -216,7 +216,7 @@ class Registrations:
         return self._interned.setdefault(key, broker)
 
     def learn(self, value: bytes, data: Message, delta: Delta) -> None:
-        """Remember what a record says that was just replayed."""
+        """Remember the decoded form of a record that was just replayed."""
         filer = self.filers.get(value[:HEAD_SIZE])
         if filer is not None:
             filer.learn(value, data, delta)
@@ -265,11 +265,11 @@ class RegistrationFiler:
         return self._head + region[start + _ID : start + parts.incarnation] + region[start + parts.rest : end]
 
     def learn(self, value: bytes, data: Message, delta: Delta) -> None:
-        """Remember what a record says that was just replayed."""
-        known = self._registrations.registered
-        if len(known) >= _MOST_ESSENCES:
-            known.clear()
-        known[self._essence(value, HEAD_SIZE, len(value))] = delta.peek(BROKERS.name)[data["brokerId"]].value
+        """Remember the decoded form of a record that was just replayed."""
+        registered = self._registrations.registered
+        if len(registered) >= _MOST_ESSENCES:
+            registered.clear()
+        registered[self._essence(value, HEAD_SIZE, len(value))] = delta.peek(BROKERS.name)[data["brokerId"]].value
 
 
 class ChangeFiler:
@@ -291,8 +291,10 @@ class ChangeFiler:
             if entry is None:
                 return False
             broker = entry.value
-            known = broker.epoch.to_bytes(_EPOCH, "big", signed=True)
-            waiting = self._registrations.waiting[broker_id] = _Waiting(broker, known, broker.incarnation_id, None)
+            epoch_bytes = broker.epoch.to_bytes(_EPOCH, "big", signed=True)
+            waiting = self._registrations.waiting[broker_id] = _Waiting(
+                broker, epoch_bytes, broker.incarnation_id, None
+            )
         if waiting.epoch != epoch:
             return False
         after = change.applied(waiting.broker, self._registrations)
@@ -301,11 +303,11 @@ class ChangeFiler:
         return True
 
     def learn(self, value: bytes, data: Message, delta: Delta) -> None:
-        """Remember what a record says that was just replayed."""
-        known = self._registrations.changes
-        if len(known) >= _MOST_ESSENCES:
-            known.clear()
-        known[self._head + value[HEAD_SIZE + _ID + _EPOCH :]] = _Change(data)
+        """Remember the decoded form of a record that was just replayed."""
+        changes = self._registrations.changes
+        if len(changes) >= _MOST_ESSENCES:
+            changes.clear()
+        changes[self._head + value[HEAD_SIZE + _ID + _EPOCH :]] = _Change(data)
 
 
 def _number(raw: bytes) -> int:
@@ -320,10 +322,10 @@ def topic_filers(
     log: RecordLog, changes: PartitionChanges, filed: Filed, latest: LatestRecords
 ) -> dict[bytes, RecordFiler]:
     """The first bytes of a value -> what makes or removes topics of records that begin so."""
-    made, removed = _topic_key_readers()
+    creating, removing = _topic_key_readers()
     filers: dict[bytes, RecordFiler] = {}
-    filers |= {head: _TopicFiler(read, log, changes, filed) for head, read in made.items()}
-    filers |= {head: _RemovalFiler(read, filed, latest) for head, read in removed.items()}
+    filers |= {head: _TopicFiler(read, log, changes, filed) for head, read in creating.items()}
+    filers |= {head: _RemovalFiler(read, filed, latest) for head, read in removing.items()}
     return filers
 
 
@@ -348,10 +350,10 @@ class _TopicFiler:
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
         """Whether it is a topic that is not there yet."""
-        found = self._read(region, start, end)
-        if found is None:
+        parts = self._read(region, start, end)
+        if parts is None:
             return False
-        name, topic_id = found[0][1:].decode("utf-8", "surrogateescape"), Uuid(found[1])
+        name, topic_id = parts[0][1:].decode("utf-8", "surrogateescape"), Uuid(parts[1])
         if topic_id in delta.peek(TOPICS):
             return False
         origin, records = self._log.origin(address), TopicRecords(self._log, self._changes, None)
@@ -371,8 +373,8 @@ class _RemovalFiler:
 
     def file(self, region: Buffer, start: int, end: int, address: int, delta: Delta) -> bool:
         """Whether the topic is there."""
-        found = self._read(region, start, end)
-        topic_id = None if found is None else Uuid(found[1])
+        parts = self._read(region, start, end)
+        topic_id = None if parts is None else Uuid(parts[1])
         if topic_id is None or topic_id not in delta.peek(TOPICS):
             return False
         remove_topic(topic_id, delta, self._filed, self._latest)
@@ -382,11 +384,11 @@ class _RemovalFiler:
 @cache
 def _topic_key_readers() -> tuple[dict[bytes, KeyReader], dict[bytes, KeyReader]]:
     """What reads the records that make topics, their name first, and those that remove them, by their heads."""
-    made = {
+    creating = {
         head: key_reader(TOPIC.schema, version, ("name", "topicId"), False, first_part=1)
         for version, head in TOPIC.heads()
     }
-    removed = {
+    removing = {
         head: key_reader(REMOVE_TOPIC.schema, version, ("topicId",), True) for version, head in REMOVE_TOPIC.heads()
     }
-    return made, removed
+    return creating, removing

@@ -71,7 +71,7 @@ class Delta:
                 self.old[touch] = self.value(touch)
 
     def value(self, touch: Touch) -> Any:
-        """What stands at the keys of a touch now; ``None`` for nothing, and for what is no value but a table."""
+        """The present value at the keys of a touch; ``None`` for nothing, and for a table."""
         entry: Any = self.peek(touch.family)
         for key in touch.keys:
             if isinstance(entry, Topic):  # its keys are its id, its name, and a partition
@@ -81,12 +81,12 @@ class Delta:
         return entry.value if isinstance(entry, Entry) else None
 
     def put(self, family: str, key: Any, value: Any, origin: Origin) -> None:
-        """Sets one entry."""
+        """Set one entry."""
         self.touch(family, key)
         self.table(family)[key] = Entry(value, origin)
 
     def drop(self, family: str, key: Any) -> bool:
-        """Removes a key; whether it was there."""
+        """Remove a key; return whether it was there."""
         if key not in self.peek(family):
             return False
         self.touch(family, key)
@@ -95,12 +95,12 @@ class Delta:
         return True
 
     def put_inner(self, family: str, key: Any, name: Any, value: Any, origin: Origin) -> None:
-        """Sets one entry of a family with two levels."""
+        """Set one entry of a family with two levels."""
         self.touch(family, key, name)
         self.inner(family, key)[name] = Entry(value, origin)
 
     def drop_inner(self, family: str, key: Any, name: Any) -> bool:
-        """Removes one entry of a family with two levels, and the table around it when it was the last."""
+        """Remove one entry of a family with two levels, and the table around it when it was the last."""
         if name not in self.peek(family).get(key, ()):
             return False
         self.touch(family, key, name)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from kshell.metadata.families.cluster import Broker
 from kshell.metadata.feature_levels import METADATA_VERSION, version_level
 from kshell.metadata.image import Image
-from kshell.metadata.partial import is_untold
+from kshell.metadata.partial import is_unreported
 from kshell.metadata.partition_state import is_online
 from kshell.metadata.partitions import Partition
 
@@ -29,7 +29,7 @@ ACTIVE, FENCED, STOPPING, UNREGISTERED = "active", "fenced", "in controlled shut
 NO_DIRECTORY = "without the log directory"
 
 
-class Leader(NamedTuple):
+class ElectedLeader(NamedTuple):
     """Whom an election makes the leader; ``is_clean``: with every committed record."""
 
     id: int
@@ -82,12 +82,16 @@ class Leaderless(NamedTuple):
     @property
     def last_leader(self) -> int | None:
         """The last known leader, which the ELR's rules elect when ISR and ELR are empty; ``None``: there is none."""
-        known = _brokers_of(self.partition.last_known_elr)
-        return known[0] if self.has_elr and len(known) == 1 and known[0] in self.partition.replicas else None
+        last_known = _brokers_of(self.partition.last_known_elr)
+        return (
+            last_known[0]
+            if self.has_elr and len(last_known) == 1 and last_known[0] in self.partition.replicas
+            else None
+        )
 
     @property
     def awaited(self) -> tuple[int, ...]:
-        """The replicas of which Kafka elects one by itself as soon as it is up."""
+        """The replicas among which Kafka elects a leader by itself as soon as one is up."""
         if self.complete or self.isr or self.elr or self.last_leader is None:
             return self.complete
         return (self.last_leader,)
@@ -106,21 +110,21 @@ class Leaderless(NamedTuple):
         """Those of the brokers that have a status."""
         return tuple(broker for broker in brokers if self.statuses.get(broker, UNREGISTERED) == status)
 
-    def elect(self, kind: str) -> Leader | None:
+    def elect(self, kind: str) -> ElectedLeader | None:
         """Whom an election of that kind makes the leader now; ``None``: it fails."""
         ready = self.with_status(ACTIVE, self.partition.replicas)
         clean = next((replica for replica in ready if replica in self.complete), None)
         if clean is not None:
-            return Leader(clean, True)
+            return ElectedLeader(clean, True)
         if self.awaits_last_leader and self.last_leader in ready:
-            return Leader(self.last_leader, False)
-        return Leader(ready[0], False) if kind == UNCLEAN and ready else None
+            return ElectedLeader(self.last_leader, False)
+        return ElectedLeader(ready[0], False) if kind == UNCLEAN and ready else None
 
 
 def statuses(partition: Partition, broker_of: Callable[[int], Broker | None]) -> dict[int, str]:
     """Broker id -> what became of it, for every broker that a partition names."""
     directories = partition.directories
-    places = {} if is_untold(directories) else dict(zip(partition.replicas, directories, strict=True))
+    places = {} if is_unreported(directories) else dict(zip(partition.replicas, directories, strict=True))
     lists = (partition.replicas, partition.isr, partition.elr, partition.last_known_elr)
     named = {broker for brokers in lists for broker in _brokers_of(brokers)}
     return {broker: _status(broker_of(broker), places.get(broker)) for broker in named if broker >= 0}
@@ -133,7 +137,7 @@ def _status(broker: Broker | None, place: Any) -> str:
         return FENCED
     if broker.in_controlled_shutdown is True:
         return STOPPING
-    is_stored = place is None or is_untold(broker.directories) or is_online(place, broker.directories)
+    is_stored = place is None or is_unreported(broker.directories) or is_online(place, broker.directories)
     return ACTIVE if is_stored else NO_DIRECTORY
 
 
@@ -235,15 +239,15 @@ def steps(case: Leaderless, topic: str, number: int) -> Steps:
     if not awaited:
         return Steps(f"{_no_candidate(case)}: {_unclean_steps(case, topic, number)}")
     pronoun, verb = ("it", "comes") if len(awaited) == 1 else ("they", "come")
-    gone = case._replace(statuses={**case.statuses, **dict.fromkeys(awaited, UNREGISTERED)})
+    without_awaited = case._replace(statuses={**case.statuses, **dict.fromkeys(awaited, UNREGISTERED)})
     return Steps(
         "; ".join([*_guard(case, topic), *_revival(case)]),
-        _unclean_steps(gone, topic, number),
+        _unclean_steps(without_awaited, topic, number),
         f"only if {pronoun} never {verb} back, with the loss of records that only {pronoun} had",
     )
 
 
-def _elected_now(case: Leaderless, chosen: Leader, topic: str, number: int) -> str:
+def _elected_now(case: Leaderless, chosen: ElectedLeader, topic: str, number: int) -> str:
     command = election_command(PREFERRED, topic, number)
     about = f"is in the {case.source}" if chosen.is_clean else "was the last leader"
     loss = "" if chosen.is_clean else "; what it lost if it crashed stays lost"
@@ -259,19 +263,21 @@ def _elected_now(case: Leaderless, chosen: Leader, topic: str, number: int) -> s
 def _revival(case: Leaderless) -> list[str]:
     """How to bring back each broker that Kafka would elect by itself, and what then happens."""
     revivals = []
+    unregistered = "" if case.is_partial else ", which {are} not registered,"
     for status, step in (
         (FENCED, "start {brokers} (if the process runs, its server.log says why it is fenced)"),
-        (UNREGISTERED, "start {brokers} with the same log directories" if case.is_partial
-         else "start {brokers}, which {are} not registered, with the same log directories"),
+        (UNREGISTERED, f"start {{brokers}}{unregistered} with the same log directories"),
         (STOPPING, "{brokers} {are} in controlled shutdown: start again when the process has ended"),
-        (NO_DIRECTORY, "{brokers} {run}, but the log directory of the replica is offline: repair the disk (server.log"
-         " names it) and restart the broker"),
-    ):  # fmt: skip
+        (
+            NO_DIRECTORY,
+            "{brokers} {run}, but the log directory of the replica is offline: repair the disk (server.log names it)"
+            " and restart the broker",
+        ),
+    ):
         brokers = case.with_status(status, case.awaited)
         if brokers:
-            words = {"brokers": _brokers(brokers), "are": _verb(brokers, "is", "are"),
-                     "run": _verb(brokers, "runs", "run")}  # fmt: skip
-            revivals.append(step.format_map(words))
+            are, run = _verb(brokers, "is", "are"), _verb(brokers, "runs", "run")
+            revivals.append(step.format(brokers=_brokers(brokers), are=are, run=run))
     revivals[-1] += f": {_promise(case)}"
     return revivals
 

@@ -18,7 +18,7 @@ KRAFT_VERSION = KRAFT_FEATURE
 LATEST = 33
 """The newest metadata.version that a release has for production (4.4-IV2). Levels above it are for testing."""
 CONTROLLERS_REGISTER = 15
-"""The metadata.version (3.7-IV0) from which on controllers register, and so tell what they support (KIP-919)."""
+"""The metadata.version (3.7-IV0) from which on controllers register, and so report what they support (KIP-919)."""
 CONTROLLERS_UNREGISTER = 33
 """The metadata.version (4.4-IV2) from which on the registration of a controller can be removed (KIP-1312)."""
 
@@ -39,7 +39,7 @@ streams.version 1 4.2-IV1
 _NAMED = re.compile(r"(\d+)\.(\d+)(?:\.\d+)?(?:-IV(\d+))?", re.ASCII)
 
 
-class Level(NamedTuple):
+class FeatureLevel(NamedTuple):
     """A level above 0. ``version`` is the metadata.version with which a new cluster has it by default; ``needs`` are
     the levels of other features without which it cannot be finalized.
     """
@@ -51,14 +51,18 @@ class Level(NamedTuple):
 
 
 @cache
-def levels() -> dict[str, list[Level]]:
+def levels() -> dict[str, list[FeatureLevel]]:
     """Every feature's levels, from 1 on, oldest first; metadata.version first."""
-    found = {METADATA_VERSION: [Level(METADATA_VERSION, number, number, {}) for number in range(1, NEWEST_NAMED + 1)]}
+    levels_by_feature = {
+        METADATA_VERSION: [FeatureLevel(METADATA_VERSION, number, number, {}) for number in range(1, NEWEST_NAMED + 1)]
+    }
     for line in _LEVELS.strip().split("\n"):
         name, level, version, *needs = line.split()
         required = {feature: int(least) for feature, _, least in (need.partition("=") for need in needs)}
-        found.setdefault(name, []).append(Level(name, int(level), version_level(version) or 0, required))
-    return found
+        levels_by_feature.setdefault(name, []).append(
+            FeatureLevel(name, int(level), version_level(version) or 0, required)
+        )
+    return levels_by_feature
 
 
 @cache
@@ -80,14 +84,14 @@ def version_level(text: str) -> int | None:
 def default_levels(version: int) -> dict[str, int]:
     """Feature -> the level that a cluster of that metadata.version has by default, 0 included."""
     return {
-        name: max((one.level for one in known if one.version <= version), default=0)
-        for name, known in levels().items()
-    }  # fmt: skip
+        name: max((entry.level for entry in entries if entry.version <= version), default=0)
+        for name, entries in levels().items()
+    }
 
 
 def needs_of(feature: str, level: int) -> Mapping[str, int]:
     """The levels of other features that a level needs."""
-    return next((one.needs for one in levels().get(feature, ()) if one.level == level), {})
+    return next((entry.needs for entry in levels().get(feature, ()) if entry.level == level), {})
 
 
 def level_name(feature: str, level: int) -> str | None:
@@ -95,8 +99,8 @@ def level_name(feature: str, level: int) -> str | None:
     return version_name(level) if feature == METADATA_VERSION and level > 0 else None
 
 
-def shown(feature: str, level: int) -> str:
-    """A level for people: ``30 (4.3-IV0)``, ``1``."""
+def level_title(feature: str, level: int) -> str:
+    """Return a level as users read it: ``30 (4.3-IV0)``, ``1``."""
     name = level_name(feature, level)
     return f"{level} ({name})" if name else str(level)
 
@@ -108,4 +112,4 @@ def metadata_changed(version: int, target: int) -> list[int]:
 
 def is_known(feature: str, level: int) -> bool:
     """Whether kshell knows what a level of a feature brings and needs. Level 0 turns a feature off."""
-    return feature in levels() and (level == 0 or any(known.level == level for known in levels()[feature]))
+    return feature in levels() and (level == 0 or any(entry.level == level for entry in levels()[feature]))

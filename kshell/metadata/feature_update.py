@@ -10,10 +10,10 @@ from kshell.metadata.feature_levels import (
     KRAFT_VERSION,
     METADATA_VERSION,
     is_known,
+    level_title,
     levels,
     metadata_changed,
     needs_of,
-    shown,
 )
 from kshell.metadata.metadata_version import NEWEST_NAMED
 
@@ -27,10 +27,10 @@ _RAISES_KRAFT = 26
 """Controllers that know this metadata.version (4.1-IV0) change kraft.version by this way (KIP-853, KAFKA-16907)."""
 
 
-class Node(NamedTuple):
-    """A server: ``kind`` is ``broker`` or ``controller``. ``supported`` is ``None`` where nobody knows it.
+class NodeFeatures(NamedTuple):
+    """A server: ``kind`` is ``broker`` or ``controller``. ``supported`` is ``None`` where it is not known.
 
-    ``id`` is its address where its id is not told.
+    ``id`` is its address where its id is not reported.
     """
 
     kind: str
@@ -39,7 +39,7 @@ class Node(NamedTuple):
     is_registered: bool | None = True
     """``None`` where the source does not report registrations."""
     is_silent: bool = False
-    """Whether it was asked and did not answer."""
+    """Whether it did not answer a request."""
 
     @property
     def title(self) -> str:
@@ -47,11 +47,11 @@ class Node(NamedTuple):
         return f"{self.kind} {self.id}"
 
 
-class Standing(NamedTuple):
+class ClusterFeatures(NamedTuple):
     """The cluster's finalized levels (kraft.version among them), every node, and what else is in the way."""
 
     finalized: Mapping[str, int]
-    nodes: tuple[Node, ...]
+    nodes: tuple[NodeFeatures, ...]
     leader_id: int | None = None
     migrating: bool = False
     """Whether a migration from ZooKeeper is going on."""
@@ -59,31 +59,33 @@ class Standing(NamedTuple):
     @property
     def leader_supports(self) -> Mapping[str, Range] | None:
         """What the active controller supports: it decides. ``None``: not known."""
-        return next((one.supported for one in self.nodes if one[:2] == (CONTROLLER, self.leader_id)), None)
+        return next((node.supported for node in self.nodes if node[:2] == (CONTROLLER, self.leader_id)), None)
 
 
-class Verdict(NamedTuple):
+class LevelVerdict(NamedTuple):
     """``possible`` is ``None`` where that is not known. ``nodes`` are those in the way; ``reason`` says why."""
 
     feature: str
     level: int
     target: int
     possible: bool | None
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[NodeFeatures, ...] = ()
     reason: str | None = None
 
 
-def check(standing: Standing, targets: Mapping[str, int], *, upgrade: bool) -> list[Verdict]:
+def check(standing: ClusterFeatures, targets: Mapping[str, int], *, upgrade: bool) -> list[LevelVerdict]:
     """A verdict for each feature that is to change, all of them in one update, as ``kafka-features.sh`` asks for it."""
     proposed = {**standing.finalized, **targets}
     return [_check(standing, name, target, proposed, upgrade=upgrade) for name, target in targets.items()]
 
 
-def _check(standing: Standing, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool) -> Verdict:
+def _check(
+    standing: ClusterFeatures, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
+) -> LevelVerdict:
     current = standing.finalized.get(name, 0)
-    refused = [one for one in standing.nodes if one.supported is not None and not _supports(one, name, target)]
-    unknown = [one for one in standing.nodes if one.supported is None]
-    reasons = [f"{said}: {', '.join(nodes)}" for said, nodes in _grouped(refused, name).items()]
+    refused = [node for node in standing.nodes if node.supported is not None and not _supports(node, name, target)]
+    unknown = [node for node in standing.nodes if node.supported is None]
+    reasons = [f"{reason}: {', '.join(nodes)}" for reason, nodes in _grouped(refused, name).items()]
     reasons += _not_allowed(standing, name, target, proposed, upgrade=upgrade)
     registers = standing.finalized.get(METADATA_VERSION, 0) >= CONTROLLERS_REGISTER
     unregistered = [node for node in unknown if registers and node.is_registered is False]
@@ -91,60 +93,64 @@ def _check(standing: Standing, name: str, target: int, proposed: Mapping[str, in
         # Kafka refuses as well: a voter that has not registered may be anything.
         reasons.append(f"{_titles(unregistered)} has not registered, and may not support this level")
     if reasons:
-        return Verdict(name, current, target, False, (*refused, *unregistered), "; ".join(reasons))
+        return LevelVerdict(name, current, target, False, (*refused, *unregistered), "; ".join(reasons))
     if unknown and target != current:
-        return Verdict(name, current, target, None, tuple(unknown), _unknown(unknown, registers=registers))
-    if target != current and all(one.kind != CONTROLLER for one in standing.nodes):
-        return Verdict(name, current, target, None, (), "no controller is known, and controllers must support it, too")
+        return LevelVerdict(name, current, target, None, tuple(unknown), _unknown(unknown, registers=registers))
+    if target != current and all(node.kind != CONTROLLER for node in standing.nodes):
+        return LevelVerdict(
+            name, current, target, None, (), "no controller is known, and controllers must support it, too"
+        )
     if doubt := _beyond_the_tables(standing, name, current, target):
-        return Verdict(name, current, target, None, (), doubt)
+        return LevelVerdict(name, current, target, None, (), doubt)
     note = None
     if name == KRAFT_VERSION and target > current and not _handles_kraft(standing):
         note = "accepted, but controllers before 4.1 do not act on it: the quorum stays as it is"
-    return Verdict(name, current, target, True, (), note)
+    return LevelVerdict(name, current, target, True, (), note)
 
 
-def _supports(node: Node, name: str, level: int) -> bool:
+def _supports(node: NodeFeatures, name: str, level: int) -> bool:
     low, high = (node.supported or {}).get(name, DISABLED)
     return low <= level <= high
 
 
-def _grouped(nodes: Iterable[Node], name: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _grouped(nodes: Iterable[NodeFeatures], name: str) -> dict[str, list[str]]:
+    titles_by_reason: dict[str, list[str]] = {}
     for node in nodes:
         low, high = (node.supported or {}).get(name, DISABLED)
-        said = (
-            f"only {shown(name, low)} to {shown(name, high)} is supported" if high else "the feature is not supported"
+        reason = (
+            f"only {level_title(name, low)} to {level_title(name, high)} is supported"
+            if high
+            else "the feature is not supported"
         )
-        found.setdefault(said, []).append(node.title)
-    return found
+        titles_by_reason.setdefault(reason, []).append(node.title)
+    return titles_by_reason
 
 
-def _titles(nodes: Iterable[Node]) -> str:
+def _titles(nodes: Iterable[NodeFeatures]) -> str:
     return ", ".join(node.title for node in nodes)
 
 
-def _unknown(nodes: Sequence[Node], *, registers: bool) -> str:
+def _unknown(nodes: Sequence[NodeFeatures], *, registers: bool) -> str:
     """Why it is not known what nodes support, and who knows it: controllers decide by registrations, up or down."""
     silent = [node for node in nodes if node.is_silent]
-    others = [node for node in nodes if not node.is_silent]
+    unlisted = [node for node in nodes if not node.is_silent]
     reasons = []
     if silent:
         pronoun = "it supports" if len(silent) == 1 else "they support"
         reasons.append(f"{_titles(silent)} did not answer, so what {pronoun} is not known")
-    if others:
-        reasons.append(f"what {_titles(others)} supports is not known")
+    if unlisted:
+        reasons.append(f"what {_titles(unlisted)} supports is not known")
     if registers and any(node.kind == CONTROLLER and node.is_registered is None for node in nodes):
         reasons.append("its registration says it (-q)" if len(nodes) == 1 else "their registrations say it (-q)")
     return "; ".join(reasons)
 
 
-def _handles_kraft(standing: Standing) -> bool:
+def _handles_kraft(standing: ClusterFeatures) -> bool:
     supported = standing.leader_supports
     return supported is None or supported.get(METADATA_VERSION, DISABLED)[1] >= _RAISES_KRAFT
 
 
-def _is_unheard_of(standing: Standing, name: str) -> bool:
+def _is_unheard_of(standing: ClusterFeatures, name: str) -> bool:
     """Whether the leader has never heard of a feature, and minds even for level 0: from 4.0 on it does.
 
     Of a leader that is newer than kshell nobody knows which features it has without supporting a level of them.
@@ -154,17 +160,17 @@ def _is_unheard_of(standing: Standing, name: str) -> bool:
     return knows_features and not _leader_is_newer(standing) and name not in {*levels(), *supported}
 
 
-def _leader_is_newer(standing: Standing) -> bool:
+def _leader_is_newer(standing: ClusterFeatures) -> bool:
     """Whether the active controller supports a metadata.version that kshell has no name for."""
     return (standing.leader_supports or {}).get(METADATA_VERSION, DISABLED)[1] > NEWEST_NAMED
 
 
-def _beyond_the_tables(standing: Standing, name: str, current: int, target: int) -> str | None:
+def _beyond_the_tables(standing: ClusterFeatures, name: str, current: int, target: int) -> str | None:
     """Why kshell cannot judge a change that nothing known is against: it is about levels newer than its tables."""
     if name == METADATA_VERSION:
         if target == current or max(current, target) <= NEWEST_NAMED:
             return None
-        newest = f"this kshell knows metadata.version up to {shown(name, NEWEST_NAMED)}"
+        newest = f"this kshell knows metadata.version up to {level_title(name, NEWEST_NAMED)}"
         if target > current:
             return f"{newest}, and not what {target} needs"
         return f"{newest}, and not whether levels above it brought new records or fields"
@@ -178,14 +184,14 @@ def _beyond_the_tables(standing: Standing, name: str, current: int, target: int)
     return None if is_settled or is_supported else f"this kshell does not know {name}, nor what the change needs"
 
 
-def _is_conditional(standing: Standing) -> bool:
+def _is_conditional(standing: ClusterFeatures) -> bool:
     """Whether the leader is of 4.0: it is the only release that sets a condition for kraft.version."""
     supported = standing.leader_supports or {}
     return _KNOWS_KRAFT < supported.get(METADATA_VERSION, DISABLED)[1] < _RAISES_KRAFT
 
 
 def _not_allowed(
-    standing: Standing, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
+    standing: ClusterFeatures, name: str, target: int, proposed: Mapping[str, int], *, upgrade: bool
 ) -> list[str]:
     """What is against the change whatever the nodes support."""
     current = standing.finalized.get(name, 0)
@@ -194,11 +200,11 @@ def _not_allowed(
     if upgrade and target < 1:
         return ["an upgrade goes to level 1 or above: level 0, which turns a feature off, is a downgrade"]
     if upgrade and target < current:
-        return [f"{shown(name, current)} is finalized: this would be a downgrade"]
+        return [f"{level_title(name, current)} is finalized: this would be a downgrade"]
     if _is_unheard_of(standing, name):
         return ["the active controller knows no feature of that name"]
     if not upgrade and target > current:
-        return [f"{shown(name, current)} is finalized: this would be an upgrade"]
+        return [f"{level_title(name, current)} is finalized: this would be an upgrade"]
     if name == METADATA_VERSION:
         return _metadata_version(standing, current, target)
     if name == KRAFT_VERSION and target < current:
@@ -207,17 +213,17 @@ def _not_allowed(
     if name == KRAFT_VERSION and target and _is_conditional(standing):
         needs = {METADATA_VERSION: _KNOWS_KRAFT}
     return [
-        f"needs {feature} {shown(feature, least)}"
+        f"needs {feature} {level_title(feature, least)}"
         for feature, least in needs.items()
         if proposed.get(feature, 0) < least
     ]
 
 
-def _metadata_version(standing: Standing, current: int, target: int) -> list[str]:
+def _metadata_version(standing: ClusterFeatures, current: int, target: int) -> list[str]:
     if standing.migrating:
         return ["a migration from ZooKeeper is in progress"]
     lost = metadata_changed(current, target)
     if lost:
-        names = ", ".join(shown(METADATA_VERSION, level) for level in lost)
+        names = ", ".join(level_title(METADATA_VERSION, level) for level in lost)
         return [f"metadata might be lost: {names} brought new records or fields"]
     return []

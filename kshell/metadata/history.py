@@ -1,4 +1,4 @@
-"""The image at every offset: each value with the offset from which it held, so that nothing is replayed twice.
+"""The image at every offset: each value with the offset from which it was in effect, so that nothing is replayed twice.
 
 One pass over the log fills it. An image as of an offset is then a view: what is looked at is searched for, the rest
 costs nothing.
@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint
+from kshell.metadata.checkpoint import LogCheckpoint, PassedCheckpoint
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import EMPTY, Image, Table
 from kshell.metadata.partition_changes import PartitionChanges
@@ -19,7 +19,7 @@ from kshell.metadata.record_log import RecordLog
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.replay import Problem, Problems, Replayer
 from kshell.metadata.values import Entry, Provenance
-from kshell.metadata.versions import Cells, Gone, Keys, PackedValues, Version
+from kshell.metadata.versions import Cells, Keys, PackedValues, Tombstones, Version
 
 
 class History:
@@ -34,10 +34,10 @@ class History:
         self._all_problems = Problems()
         self._values = PackedValues(self.log, changes)
         self._cells: dict[str, Cells] = {}
-        """Family -> what its keys held."""
+        """Family -> the versions of its keys."""
         self._inner: dict[str, dict[Any, Cells]] = {}
         """The same of families with two levels."""
-        self._gone: dict[str, Gone] = {}
+        self._tombstones: dict[str, Tombstones] = {}
         self._problems_at: list[int] = []
 
     def at(self, offset: int) -> Image:
@@ -46,8 +46,10 @@ class History:
 
     def provenance(self, offset: int) -> Provenance:
         """Of the last metadata record up to an offset that counts there."""
-        begun = self.log.open_transaction(offset)
-        last = self.log.last_metadata(min(offset, self.log.end - 1) if begun is None else begun - 1)
+        transaction_start = self.log.open_transaction(offset)
+        last = self.log.last_metadata(
+            min(offset, self.log.end - 1) if transaction_start is None else transaction_start - 1
+        )
         if last is None:
             return self.base.provenance
         return Provenance(last, self.log.place(last).epoch, self.log.timestamp(last))
@@ -59,7 +61,7 @@ class History:
 
     def snapshot_provenance(self, file: str) -> Provenance:
         """Where a snapshot of that name ends: one that was passed, or the one that the log begins with."""
-        passed = (one.provenance for one in self.checkpoints if one.file == file)
+        passed = (checkpoint.provenance for checkpoint in self.checkpoints if checkpoint.file == file)
         return next(passed, self.base.provenance)
 
     def note_problems(self, offset: int, problems: Problems) -> None:
@@ -73,23 +75,23 @@ class History:
     def note(self, family: str, key: Any, offset: int, value: Any) -> None:
         """A key holds a value from an offset on."""
         if family not in self._cells:
-            self._cells[family] = Cells(self._values, self._gone.setdefault(family, Gone(self._values)))
+            self._cells[family] = Cells(self._values, self._tombstones.setdefault(family, Tombstones(self._values)))
         self._cells[family].put(key, offset, value, self.base[family].get(key))
 
     def note_inner(self, family: str, key: Any, name: Any, offset: int, value: Any) -> None:
         """The same in a family with two levels."""
         if family not in self._inner:
             self._inner[family] = {}
-            self._gone.setdefault(family, Gone(self._values))
+            self._tombstones.setdefault(family, Tombstones(self._values))
         cells = self._inner[family].get(key)
         if cells is None:
-            cells = self._inner[family][key] = Cells(self._values, self._gone[family], (key,))
+            cells = self._inner[family][key] = Cells(self._values, self._tombstones[family], (key,))
         cells.put(name, offset, value, self.base[family].get(key, {}).get(name))
         if not cells:
             del self._inner[family][key]
 
     def note_end(self, family: str, key: Any, offset: int) -> None:
-        """All that was below a key of a family with two levels is gone."""
+        """Note that everything below a key of a family with two levels was removed."""
         for name in {*self.base[family].get(key, {}), *self._inner.get(family, {}).get(key, ())}:
             self.note_inner(family, key, name, offset, None)
 
@@ -100,17 +102,17 @@ class History:
     def keys(self, family: str, until: int) -> set[Keys]:
         """The keys of every value that was noted up to an offset."""
         below = self._inner.get(family, {}).items()
-        found: set[Keys] = {(key, name) for key, cells in below for name in cells.came(until)}
+        written: set[Keys] = {(key, name) for key, cells in below for name in cells.came(until)}
         if family in self._cells:
-            found |= {(key,) for key in self._cells[family].came(until)}
-        return found.union(self._gone[family].keys(until) if family in self._gone else ())
+            written |= {(key,) for key in self._cells[family].came(until)}
+        return written.union(self._tombstones[family].keys(until) if family in self._tombstones else ())
 
     def versions(self, family: str, keys: Keys, until: int) -> Iterator[Version]:
         """(since when, value or ``None``) of all that was noted of a value up to an offset, newest first."""
         above, key = keys[:-1], keys[-1]
         cells = self._inner.get(family, {}).get(above[0]) if above else self._cells.get(family)
-        if cells is None and family in self._gone:
-            cells = Cells(self._values, self._gone[family], above)
+        if cells is None and family in self._tombstones:
+            cells = Cells(self._values, self._tombstones[family], above)
         return iter(()) if cells is None else cells.versions(key, until)
 
     def table(self, family: str, offset: int) -> Table:
@@ -120,58 +122,58 @@ class History:
             return self._two_levels(family, offset)
         if cells is None:
             return base
-        risen = {keys[0]: older for keys, older in self._gone[family].there(offset).items()}
+        revived = {keys[0]: older for keys, older in self._tombstones[family].there(offset).items()}
         if family == TOPICS:
-            return TopicsAt(base, cells, risen, offset)
-        table = CellsAt(base, cells, risen, offset)
+            return TopicsAt(base, cells, revived, offset)
+        table = CellsAt(base, cells, revived, offset)
         return table if family == NAMES else dict(table.items())
 
     def _two_levels(self, family: str, offset: int) -> Table:
         base, inner = self.base[family], self._inner[family]
-        risen: dict[Any, dict[Any, Sequence[int]]] = {}
-        for (key, name), older in self._gone[family].there(offset).items():
-            risen.setdefault(key, {})[name] = older
+        revived: dict[Any, dict[Any, Sequence[int]]] = {}
+        for (key, name), older in self._tombstones[family].there(offset).items():
+            revived.setdefault(key, {})[name] = older
         table = dict(base)
-        for key in {**inner, **risen}:
-            cells = inner.get(key) or Cells(self._values, self._gone[family])
-            held = CellsAt(base.get(key, {}), cells, risen.get(key, {}), offset)
-            if held.is_empty():
+        for key in {**inner, **revived}:
+            cells = inner.get(key) or Cells(self._values, self._tombstones[family])
+            cells_at = CellsAt(base.get(key, {}), cells, revived.get(key, {}), offset)
+            if cells_at.is_empty():
                 table.pop(key, None)
             else:
-                table[key] = held
+                table[key] = cells_at
         return table
 
     def families(self) -> set[str]:
-        """Every table that ever held something."""
+        """The families of all tables that ever had a value."""
         return {*self.base.tables, *self._cells, *self._inner}
 
 
 class CellsAt(Mapping[Any, Any]):
-    """A table as of an offset: cells, and the keys that are gone by now, over what was there before the log."""
+    """A table as of an offset: cells, and the keys that are removed by now, over the table before the log."""
 
-    def __init__(self, base: Table, cells: Cells, risen: Mapping[Any, Sequence[int]], offset: int) -> None:
+    def __init__(self, base: Table, cells: Cells, revived: Mapping[Any, Sequence[int]], offset: int) -> None:
         self._base = base
         self._cells = cells
-        self._risen = risen
+        self._revived = revived
         self._offset = offset
         self._keys: list[Any] | None = None
 
-    def _held(self, key: Any) -> Any:
-        held = self._cells.at(key, self._offset)
-        if held is not None:
-            return held[1]
-        older = self._risen.get(key)
+    def _value_of(self, key: Any) -> Any:
+        version = self._cells.at(key, self._offset)
+        if version is not None:
+            return version[1]
+        older = self._revived.get(key)
         return self._base.get(key) if older is None else self._cells.packed(older, self._offset)
 
     def __getitem__(self, key: Any) -> Any:
-        held = self._held(key)
-        if held is None:
+        value = self._value_of(key)
+        if value is None:
             raise KeyError(key)
-        return held
+        return value
 
     def __contains__(self, key: object) -> bool:
         holds = self._cells.holds(key, self._offset)
-        return key in self._risen or key in self._base if holds is None else holds
+        return key in self._revived or key in self._base if holds is None else holds
 
     def is_empty(self) -> bool:
         """Whether it holds nothing; found at the first key that it holds."""
@@ -185,7 +187,7 @@ class CellsAt(Mapping[Any, Any]):
     def _all(self) -> Iterable[Any]:
         yield from self._base
         yield from (key for key in self._cells if key not in self._base)
-        yield from (key for key in self._risen if key not in self._cells)
+        yield from (key for key in self._revived if key not in self._cells)
 
     def __len__(self) -> int:
         if self._keys is None:
@@ -196,16 +198,16 @@ class CellsAt(Mapping[Any, Any]):
 class TopicsAt(CellsAt):
     """Topics by id as of an offset, each made when somebody asks for it, and once."""
 
-    def __init__(self, base: Table, cells: Cells, risen: Mapping[Any, Sequence[int]], offset: int) -> None:
-        super().__init__(base, cells, risen, offset)
-        self._made: dict[Any, Topic] = {}
+    def __init__(self, base: Table, cells: Cells, revived: Mapping[Any, Sequence[int]], offset: int) -> None:
+        super().__init__(base, cells, revived, offset)
+        self._cached: dict[Any, Topic] = {}
 
     def __getitem__(self, key: Any) -> Topic:
-        made = self._made.get(key)
-        if made is None:
-            held: Topic = super().__getitem__(key)
-            made = self._made[key] = held.at(self._offset) if isinstance(held, RecordedTopic) else held
-        return made
+        topic = self._cached.get(key)
+        if topic is None:
+            recorded: Topic = super().__getitem__(key)
+            topic = self._cached[key] = recorded.at(self._offset) if isinstance(recorded, RecordedTopic) else recorded
+        return topic
 
 
 class _Tables(Mapping[str, Table]):
@@ -214,13 +216,13 @@ class _Tables(Mapping[str, Table]):
     def __init__(self, history: History, offset: int) -> None:
         self._history = history
         self._offset = offset
-        self._made: dict[str, Table] = {}
+        self._cached: dict[str, Table] = {}
 
     def __getitem__(self, name: str) -> Table:
-        made = self._made.get(name)
-        if made is None:
-            made = self._made[name] = self._history.table(name, self._offset)
-        return made
+        table = self._cached.get(name)
+        if table is None:
+            table = self._cached[name] = self._history.table(name, self._offset)
+        return table
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._history.families())
@@ -240,7 +242,7 @@ class Recorder(Replayer):
         self.history.checkpoints = self.checkpoints
         self._delta.touched = []
 
-    def pass_checkpoint(self, checkpoint: Checkpoint, snapshot: Image) -> None:
+    def pass_checkpoint(self, checkpoint: LogCheckpoint, snapshot: Image) -> None:
         """As a replayer does; what the snapshot holds otherwise holds from its last offset on."""
         super().pass_checkpoint(checkpoint, snapshot)
         self._after(checkpoint.end_offset - 1)
@@ -257,11 +259,11 @@ class Recorder(Replayer):
         self.history.note_problems(offset, self.problems)
 
     def _value(self, family: str, keys: tuple[Any, ...], offset: int) -> None:
-        held = self._delta.peek(family).get(keys[0])
+        current = self._delta.peek(family).get(keys[0])
         if len(keys) == 2:
-            self.history.note_inner(family, keys[0], keys[1], offset, (held or {}).get(keys[1]))
-        elif isinstance(held, Entry) or family == NAMES:
-            self.history.note(family, keys[0], offset, held)
+            self.history.note_inner(family, keys[0], keys[1], offset, (current or {}).get(keys[1]))
+        elif isinstance(current, Entry) or family == NAMES:
+            self.history.note(family, keys[0], offset, current)
         elif self.history.has_levels(family) or isinstance(self.history.base[family].get(keys[0]), Mapping):
             self.history.note_end(family, keys[0], offset)
         else:

@@ -38,11 +38,11 @@ class Family(NamedTuple):
 _FAMILIES: dict[str, Family] = {}
 
 
-def family(made: Family) -> Family:
-    """Declares a family of the image."""
-    if _FAMILIES.setdefault(made.name, made) is not made:
-        raise ValueError(f"the family {made.name} is declared twice")
-    return made
+def family(declared: Family) -> Family:
+    """Declare a family of the image."""
+    if _FAMILIES.setdefault(declared.name, declared) is not declared:
+        raise ValueError(f"the family {declared.name} is declared twice")
+    return declared
 
 
 def families() -> dict[str, Family]:

@@ -17,5 +17,5 @@ NEWEST_NAMED = len(_NAMES)
 
 
 def version_name(level: int) -> str:
-    """``30`` -> ``"4.3-IV0"``; a level of no known release says so: ``"unknown level 99"``."""
+    """``30`` -> ``"4.3-IV0"``; a level of no known release: ``"unknown level 99"``."""
     return _NAMES[level - 1] if 1 <= level <= len(_NAMES) else f"unknown level {level}"

@@ -1,6 +1,6 @@
-"""Images of sources that cannot tell everything: what stands where a value is not known.
+"""Images of sources that do not report everything: what takes the place of a value that is not known.
 
-Brokers answer for much of the metadata and not for all of it. A field of a leaf that they do not tell is the string
+Brokers answer for much of the metadata and not for all of it. A field of a leaf that they do not report is the string
 :data:`NOT_AVAILABLE`; a whole subtree is named in the table :data:`MISSING` with a sentence that says why, and the tree
 shows that sentence in its place.
 """
@@ -9,30 +9,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.metadata.values import Origin, Place
+from kshell.metadata.values import BatchPosition, Origin
 
 NOT_AVAILABLE = "not available from brokers"
-UNTOLD: Any = NOT_AVAILABLE
+UNREPORTED: Any = NOT_AVAILABLE
 """The same, for a field that is declared with another type."""
 MISSING = "missing"
-"""Table: segments below ``/image`` -> the sentence that stands there."""
+"""Table: segments below ``/image`` -> the sentence in its place."""
 
 
-def told_by(node: str, api: str, version: int) -> Origin:
-    """The origin of a value that no record is known of: which node told it, in the answer of which API."""
-    return Origin(-1, -1, api, version, Place(node, -1, -1, False))
+def reported_by(node: str, api: str, version: int) -> Origin:
+    """The origin of a value that no record is known of: which node reported it, in the answer of which API."""
+    return Origin(-1, -1, api, version, BatchPosition(node, -1, -1, False))
 
 
-def is_told(origin: Origin) -> bool:
-    """Whether a node told the value, so that the record that wrote it is not known (:func:`told_by`)."""
+def is_node_reported(origin: Origin) -> bool:
+    """Whether a node reported the value, so that the record that wrote it is not known (:func:`reported_by`)."""
     return origin.offset < 0
 
 
-def known(value: Any) -> Any:
-    """What a source does not tell is null in a row."""
-    return None if is_untold(value) else value
+def reported_or_none(value: Any) -> Any:
+    """Return the value for a row: null where the source does not report it."""
+    return None if is_unreported(value) else value
 
 
-def is_untold(value: Any) -> bool:
-    """Whether it stands for a value that the source does not tell."""
+def is_unreported(value: Any) -> bool:
+    """Whether it takes the place of a value that the source does not report."""
     return isinstance(value, str) and value == NOT_AVAILABLE

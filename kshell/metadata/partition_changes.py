@@ -28,7 +28,7 @@ _HALF = 1 << 31
 
 
 def essence(value: bytes) -> bytes:
-    """What a record says but for which partition: records of the same essence change the same state alike."""
+    """A record without the partition's identity: records of the same essence change equal states alike."""
     return value[:3] if value[1] == CLEAR_ELR else value[:3] + value[REST:]
 
 
@@ -156,7 +156,7 @@ class PartitionChanges:
         return partition
 
     def _remember(self) -> None:
-        """Counts one thing more that is remembered, and forgets all when it is too much."""
+        """Count one more cached value, and clear the caches when there are too many."""
         self._remembered += 1
         if self._remembered > _MOST_REMEMBERED:
             self._states.clear()
@@ -171,9 +171,9 @@ class PartitionChanges:
 
     def _step(self, state: _State, value: bytes) -> _Step:
         key = essence(value)
-        known = self._sets.get(key) or state.after.get(key)
-        if known is not None:
-            return known
+        cached = self._sets.get(key) or state.after.get(key)
+        if cached is not None:
+            return cached
         self._remember()
         if value[1] == CLEAR_ELR:
             step = _Step(self._state(_without_epochs(cleared(state.value))), None, 0)

@@ -1,4 +1,4 @@
-"""What is wrong with a partition, in the same words in every answer, and its ``min.insync.replicas``.
+"""The problems of a partition, with the same names in every answer, and its ``min.insync.replicas``.
 
 The definitions are those of ``kafka-topics.sh`` (``org.apache.kafka.tools.TopicCommand``): a partition that is being
 reassigned has the replication factor without the replicas that are being added, and one without a leader is below
@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Generic, TypeVar
 
 from kshell.metadata.image import Image
-from kshell.metadata.partial import is_untold
+from kshell.metadata.partial import is_unreported
 from kshell.metadata.partitions import Partition
 from kshell.protocol.primitives import ZERO_UUID, Uuid
 
@@ -26,7 +26,7 @@ NUMBER = r"^[\x00-\x20]*\+?0*([0-9]{1,9})[\x00-\x20]*$"
 
 
 class MinIsr:
-    """The values of an image; ``default`` is what the brokers' own files say, ``None`` if nobody knows."""
+    """The values of an image; ``default`` is set in the brokers' own files, ``None`` if it is not known."""
 
     def __init__(self, image: Image, default: int | None = None) -> None:
         self._topics: dict[str, int] = {}
@@ -52,8 +52,8 @@ class MinIsr:
 
 def _number(value: str | None) -> int | None:
     """A config's value; what is no number in range cannot be in force."""
-    found = re.match(NUMBER, value or "")
-    return int(found[1]) if found is not None else None
+    match = re.match(NUMBER, value or "")
+    return int(match[1]) if match is not None else None
 
 
 OFFLINE = "offline"
@@ -67,7 +67,7 @@ ONLINE = "online"
 UNDECODED = "undecoded"
 
 MIGRATING, UNASSIGNED, LOST = ZERO_UUID, Uuid((1).to_bytes(16, "big")), Uuid((2).to_bytes(16, "big"))
-"""What stands for a replica's log directory where there is none (``DirectoryId``, KIP-858)."""
+"""The placeholder of a replica's log directory where there is none (``DirectoryId``, KIP-858)."""
 
 PROBLEMS = (OFFLINE, UNDER_MIN_ISR, AT_MIN_ISR, UNDER_REPLICATED, UNCLEAN, REASSIGNING, NON_PREFERRED)
 _STATES = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED)
@@ -81,7 +81,7 @@ _MOST_MIN_ISRS = 1 << 8
 
 
 class Verdicts(Generic[T]):
-    """What is said of partitions by their values and min.insync.replicas, decided once for each value.
+    """The verdicts on partitions by their values and min.insync.replicas, decided once for each value.
 
     A scan gives one object for all partitions whose values are equal (:meth:`.Topic.scan`), so a value is known by its
     identity. How many are remembered has a bound: after a long log all partitions may differ.
@@ -109,8 +109,8 @@ class Verdicts(Generic[T]):
     def add(self, topic: str, value: Partition) -> tuple[T, Partition]:
         """The verdict on a partition of the topic with a value that is not known yet."""
         if self._count >= _MOST_VERDICTS:
-            for known in self._by_own.values():
-                known.clear()
+            for verdicts in self._by_own.values():
+                verdicts.clear()
             self._count = 0
         self._count += 1
         verdict = self._decide(value, self._min_isr.of(topic, value.leader)), value
@@ -125,37 +125,37 @@ def problems(partition: Partition, min_isr: int | None) -> list[str]:
     """
     leader, in_sync = partition.leader, len(partition.isr)
     leaderless = leader == -1
-    found = [OFFLINE] if leaderless else []
+    problem_names = [OFFLINE] if leaderless else []
     if leaderless or (min_isr is not None and in_sync < min_isr):
-        found.append(UNDER_MIN_ISR)
+        problem_names.append(UNDER_MIN_ISR)
     if in_sync == min_isr:
-        found.append(AT_MIN_ISR)
+        problem_names.append(AT_MIN_ISR)
     if in_sync < replication_factor(partition):
-        found.append(UNDER_REPLICATED)
+        problem_names.append(UNDER_REPLICATED)
     if partition.leader_recovery_state == "RECOVERING":
-        found.append(UNCLEAN)
+        problem_names.append(UNCLEAN)
     if is_reassigning(partition):
-        found.append(REASSIGNING)
-    if partition.replicas and not (leaderless or is_untold(leader)) and leader != partition.replicas[0]:
-        found.append(NON_PREFERRED)
-    return found
+        problem_names.append(REASSIGNING)
+    if partition.replicas and not (leaderless or is_unreported(leader)) and leader != partition.replicas[0]:
+        problem_names.append(NON_PREFERRED)
+    return problem_names
 
 
-def state(found: list[str]) -> str:
+def state(problem_names: list[str]) -> str:
     """The worst of the problems that keep clients from data; ``online`` when there is none of those."""
-    return next((one for one in _STATES if one in found), ONLINE)
+    return next((problem for problem in _STATES if problem in problem_names), ONLINE)
 
 
 def is_reassigning(partition: Partition) -> bool:
-    """Whether replicas are being added or removed; brokers may not tell (a string)."""
+    """Whether replicas are being added or removed; brokers may not report it (a string)."""
     moving = partition.adding_replicas, partition.removing_replicas
-    return any(replicas and not is_untold(replicas) for replicas in moving)
+    return any(replicas and not is_unreported(replicas) for replicas in moving)
 
 
 def replication_factor(partition: Partition) -> int:
     """How many replicas there are to be: those that are being added do not count yet."""
     adding = partition.adding_replicas
-    return len(partition.replicas) - (0 if is_untold(adding) else len(adding))
+    return len(partition.replicas) - (0 if is_unreported(adding) else len(adding))
 
 
 def effective_min_isr(partition: Partition, min_isr: int | None) -> int | None:

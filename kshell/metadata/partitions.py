@@ -1,6 +1,6 @@
 """Partitions: their values, how a change merges into one, and topics whose partitions wait as bytes.
 
-A snapshot of a large cluster is mostly partitions, and a person looks at few of them. So a topic keeps *runs*:
+A snapshot of a large cluster is mostly partitions, and users look at few of them. So a topic keeps *runs*:
 stretches of the snapshot's buffer that hold its partition records. They are framed when the topic is opened, and one
 partition is decoded when someone looks at it. Partitions that a log record touched are kept as values beside the runs.
 """
@@ -14,7 +14,7 @@ from operator import itemgetter, lt
 from typing import Any, NamedTuple
 
 from kshell.metadata.records import ReplayError, Undecoded, decode_known, decode_value
-from kshell.metadata.values import Entry, Origin, Place
+from kshell.metadata.values import BatchPosition, Entry, Origin
 from kshell.protocol.framing import iter_values
 from kshell.protocol.primitives import ZERO_UUID, Buffer, Uuid
 from kshell.protocol.readers import HEAD, KEY, RunReader
@@ -113,10 +113,10 @@ def _next(epoch: int) -> int:
 
 
 Report = Callable[[Origin, str, Undecoded | None], None]
-"""Told of a record that turned out wrong when its topic was looked at: (origin, reason, its bytes if not decoded)."""
+"""Called with a record that turned out wrong when its topic was decoded: (origin, reason, its bytes if not decoded)."""
 
 
-class Run(NamedTuple):
+class RecordRun(NamedTuple):
     """Bytes ``start`` to ``end`` of ``buf``: partition records of one topic, back to back, in one batch."""
 
     buf: Buffer
@@ -124,7 +124,7 @@ class Run(NamedTuple):
     end: int
     base_offset: int
     timestamp: int
-    place: Place
+    place: BatchPosition
     report: Report
 
 
@@ -137,8 +137,8 @@ class Topic:
         self.name = name
         self.id = topic_id
         self.origin = origin
-        self._runs: list[Run] = []
-        self._framed: dict[int, tuple[bytes, int, Run]] | None = None
+        self._runs: list[RecordRun] = []
+        self._framed: dict[int, tuple[bytes, int, RecordRun]] | None = None
         self._changed: dict[int, Entry[Partition]] = {}
 
     def copy(self) -> Topic:
@@ -147,8 +147,8 @@ class Topic:
         twin._runs, twin._framed, twin._changed = list(self._runs), self._framed, dict(self._changed)
         return twin
 
-    def add_run(self, run: Run) -> None:
-        """Adds partitions that wait as bytes."""
+    def add_run(self, run: RecordRun) -> None:
+        """Add partitions that wait as bytes."""
         last = self._runs[-1] if self._runs else None
         if last is not None and last.buf is run.buf and last.end == run.start:
             self._runs[-1] = last._replace(end=run.end)
@@ -157,15 +157,15 @@ class Topic:
         self._framed = None
 
     def put(self, partition_id: int, entry: Entry[Partition]) -> None:
-        """Sets one partition."""
+        """Set one partition."""
         self._changed[partition_id] = entry
 
-    def _waiting(self) -> dict[int, tuple[bytes, int, Run]]:
+    def _waiting(self) -> dict[int, tuple[bytes, int, RecordRun]]:
         if self._framed is None:
             self._framed = self._frame()
         return self._framed
 
-    def _frame(self) -> dict[int, tuple[bytes, int, Run]]:
+    def _frame(self) -> dict[int, tuple[bytes, int, RecordRun]]:
         framed = {}
         for run in self._runs:
             due: int | None = None
@@ -214,13 +214,13 @@ class Topic:
         waiting = self._in_bulk()
         if waiting is not None and not self._changed:
             return waiting
-        held: dict[int, Partition | Undecoded] = {} if waiting is None else dict(waiting)
-        held |= {number: entry.value for number, entry in self._changed.items()}
+        values: dict[int, Partition | Undecoded] = {} if waiting is None else dict(waiting)
+        values |= {number: entry.value for number, entry in self._changed.items()}
         if waiting is None:
-            for number, found in (self._framed or self._frame()).items():
-                if number not in held:
-                    held[number] = _value(*found)
-        return sorted(held.items())
+            for number, framed in (self._framed or self._frame()).items():
+                if number not in values:
+                    values[number] = _value(*framed)
+        return sorted(values.items())
 
     def changes(self) -> Iterator[tuple[int, Entry[Partition]]]:
         """The partitions that are kept as values beside the runs."""
@@ -230,40 +230,40 @@ class Topic:
         """What the runs hold, by number; equal values are one object. ``None`` where a record needs a look of its own:
         one that cannot be decoded, whose offset is wrong, or that comes after another of the same partition.
         """
-        found: list[tuple[int, Partition | Undecoded]] = []
+        values: list[tuple[int, Partition | Undecoded]] = []
         for run in self._runs:
             read = _READER.partitions(run.buf, run.start, run.end)
             if read is None:
                 return None
-            found += read
-        if not _is_rising([number for number, _ in found]):
-            found.sort(key=itemgetter(0))
-            if not _is_rising([number for number, _ in found]):
+            values += read
+        if not _is_rising([number for number, _ in values]):
+            values.sort(key=itemgetter(0))
+            if not _is_rising([number for number, _ in values]):
                 return None
-        return found
+        return values
 
-    def is_same(self, other: Topic) -> bool:
+    def is_same(self, topic: Topic) -> bool:
         """Whether the other is surely the same, found without decoding anything."""
-        if self is other:
+        if self is topic:
             return True
-        mine, theirs = self._runs, other._runs
-        same = (self.id, self.name, len(mine)) == (other.id, other.name, len(theirs)) and bool(mine)
-        return same and not self._changed and not other._changed and all(map(_same_bytes, mine, theirs))
+        mine, theirs = self._runs, topic._runs
+        same = (self.id, self.name, len(mine)) == (topic.id, topic.name, len(theirs)) and bool(mine)
+        return same and not self._changed and not topic._changed and all(map(_same_bytes, mine, theirs))
 
-    def agrees(self, other: Topic) -> bool:
-        """Whether a snapshot says the same of the topic."""
-        return self.name == other.name and (self.is_same(other) or self.scan() == other.scan())
+    def agrees(self, topic: Topic) -> bool:
+        """Whether a snapshot has the same topic."""
+        return self.name == topic.name and (self.is_same(topic) or self.scan() == topic.scan())
 
-    def differing(self, other: Topic) -> list[int]:
+    def differing(self, topic: Topic) -> list[int]:
         """The numbers of partitions that are not the same in both; what is the same as bytes is not decoded."""
-        found = []
-        for number in sorted({*self.partition_ids(), *other.partition_ids()}):
+        numbers = []
+        for number in sorted({*self.partition_ids(), *topic.partition_ids()}):
             raw = self.raw(number)
-            if raw is None or raw != other.raw(number):
-                mine, theirs = self.partition(number), other.partition(number)
+            if raw is None or raw != topic.raw(number):
+                mine, theirs = self.partition(number), topic.partition(number)
                 if mine is None or theirs is None or mine.value != theirs.value:
-                    found.append(number)
-        return found
+                    numbers.append(number)
+        return numbers
 
     def raw(self, partition_id: int) -> bytes | None:
         """The record of a partition that waits as bytes; ``None`` for any other."""
@@ -276,13 +276,13 @@ class Topic:
 
     def numbers(self) -> list[int]:
         """As :meth:`partition_ids`, after which nothing is kept."""
-        found: list[int] = []
+        numbers: list[int] = []
         for run in self._runs:
             read = _READER.numbers(run.buf, run.start, run.end)
             if read is None:
                 return sorted((self._framed or self._frame()).keys() | self._changed.keys())
-            found += read
-        return found if not self._changed and _is_rising(found) else sorted({*found, *self._changed})
+            numbers += read
+        return numbers if not self._changed and _is_rising(numbers) else sorted({*numbers, *self._changed})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Topic):
@@ -296,27 +296,27 @@ def _is_rising(numbers: list[int]) -> bool:
     return all(map(lt, numbers, islice(numbers, 1, None)))
 
 
-def _same_bytes(one: Run, other: Run) -> bool:
-    return one.end - one.start == other.end - other.start and (
-        one.buf[one.start : one.end] == other.buf[other.start : other.end]
+def _same_bytes(mine: RecordRun, theirs: RecordRun) -> bool:
+    return mine.end - mine.start == theirs.end - theirs.start and (
+        mine.buf[mine.start : mine.end] == theirs.buf[theirs.start : theirs.end]
     )
 
 
-def _report_offset(run: Run, value: bytes, delta: int, due: int) -> None:
+def _report_offset(run: RecordRun, value: bytes, delta: int, due: int) -> None:
     decoded = decode_value(value)
     offset = run.base_offset + delta
     origin = Origin(offset, run.timestamp, decoded.name, decoded.version, run.place)
     run.report(origin, f"the record claims offset {offset}, {run.base_offset + due} was to come", None)
 
 
-def _value(value: bytes, offset: int, run: Run) -> Partition | Undecoded:
+def _value(value: bytes, offset: int, run: RecordRun) -> Partition | Undecoded:
     """As :func:`_decode`, without an origin where all is well: that is the greater part of the work."""
-    found = _READER.state(value)
-    return _decode(value, offset, run).value if found is None else found
+    partition = _READER.state(value)
+    return _decode(value, offset, run).value if partition is None else partition
 
 
 def _of_nobody(value: bytes) -> Partition | None:
-    """What a record says but for the partition's number and topic: of a million, most are like another.
+    """Decode a record without its partition's number and topic: of a million records, most equal another.
 
     ``None`` where that is nothing, or no partition.
     """
@@ -324,15 +324,15 @@ def _of_nobody(value: bytes) -> Partition | None:
     if at is None:
         return _sound(value)
     without_epochs = value[:at] + value[at + _EPOCHS.size :]
-    known = _WITHOUT_EPOCHS.get(without_epochs)
-    if known is None:
-        known = _sound(value)
-        if known is None:
+    cached = _WITHOUT_EPOCHS.get(without_epochs)
+    if cached is None:
+        cached = _sound(value)
+        if cached is None:
             return None
         if len(_WITHOUT_EPOCHS) >= _MOST_STATES:
             _WITHOUT_EPOCHS.clear()
-        _WITHOUT_EPOCHS[without_epochs] = known
-    return Partition(*known[:9], *_EPOCHS.unpack_from(value, at))
+        _WITHOUT_EPOCHS[without_epochs] = cached
+    return Partition(*cached[:9], *_EPOCHS.unpack_from(value, at))
 
 
 def _sound(value: bytes) -> Partition | None:
@@ -359,7 +359,7 @@ def _epochs_at(value: bytes) -> int | None:
     return at + 4 if at + 4 + _EPOCHS.size < len(value) else None
 
 
-def _decode(value: bytes, offset: int, run: Run) -> Entry[Partition] | Entry[Undecoded]:
+def _decode(value: bytes, offset: int, run: RecordRun) -> Entry[Partition] | Entry[Undecoded]:
     decoded = decode_value(value)
     origin = Origin(offset, run.timestamp, decoded.name, decoded.version, run.place)
     if decoded.data is None:

@@ -19,15 +19,15 @@ from kshell.protocol.schema import Field, Schema
 
 Printer = Callable[[Message], Message]
 
-_made: dict[Schema, Printer] = {}
+_printers: dict[Schema, Printer] = {}
 
 
 def printer(schema: Schema) -> Printer:
     """The function that prints messages of a declaration. It changes the message that it is given, and returns it."""
-    made = _made.get(schema)
-    if made is None:
-        made = _made[schema] = _printer(schema.fields)
-    return made
+    cached = _printers.get(schema)
+    if cached is None:
+        cached = _printers[schema] = _printer(schema.fields)
+    return cached
 
 
 def _printer(fields: tuple[Field, ...]) -> Printer:
@@ -42,7 +42,7 @@ def _printer(fields: tuple[Field, ...]) -> Printer:
             if message.get(name) is not None:
                 message[name] = change(message[name])
         if UNKNOWN_TAGS in message:
-            message[UNKNOWN_TAGS] = [{"tag": kept["tag"], "data": kept["data"].hex()} for kept in message[UNKNOWN_TAGS]]
+            message[UNKNOWN_TAGS] = [{"tag": tag["tag"], "data": tag["data"].hex()} for tag in message[UNKNOWN_TAGS]]
         return message
 
     return print_message
@@ -63,8 +63,8 @@ def _change(field: Field) -> Callable[[Any], Any] | None:
     change = _printer(field.fields) if field.is_struct else simple.get(field.type)
     if change is None or not field.array:
         return change
-    one = change
-    return lambda values: [one(value) for value in values]
+    change_value = change
+    return lambda values: [change_value(value) for value in values]
 
 
 @lru_cache(maxsize=1 << 14)

@@ -1,4 +1,4 @@
-"""A record's fields for people: Kafka's names in place of its numbers. `dump`, JSON and the like keep the numbers."""
+"""A record's fields for users: Kafka's names in place of its numbers. `dump`, JSON and the like keep the numbers."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from kshell.metadata.records import record_types
-from kshell.metadata.values import Origin, Place
+from kshell.metadata.values import BatchPosition, Origin
 from kshell.protocol.batches import Batch
 from kshell.protocol.primitives import Buffer, read_varint
 
@@ -32,11 +32,11 @@ class Interned(Generic[_T]):
 
     def number(self, value: _T) -> int:
         """The value's number, the same for an equal one."""
-        known = self._numbers.get(value)
-        if known is None:
-            known = self._numbers[value] = len(self.values)
+        index = self._numbers.get(value)
+        if index is None:
+            index = self._numbers[value] = len(self.values)
             self.values.append(value)
-        return known
+        return index
 
 
 class RecordLog:
@@ -72,7 +72,7 @@ class RecordLog:
         self._epochs, self._file_numbers = array("i"), array("i")
         self._addresses = array("q")
         """Of each batch's first record."""
-        self._begun, self._ended = array("q"), array("q")
+        self._started, self._ended = array("q"), array("q")
         """The offsets of the records that begin and end the metadata transactions that are over."""
         self._open: int | None = None
         self._last_limit = (-1, -1, 0)
@@ -135,7 +135,7 @@ class RecordLog:
     def end_transaction(self, offset: int) -> None:
         """The open transaction is over with the record at an offset: its records take effect there, or never."""
         if self._open is not None:
-            self._begun.append(self._open)
+            self._started.append(self._open)
             self._ended.append(offset)
             self._open = None
 
@@ -149,37 +149,37 @@ class RecordLog:
         """The last record written by then; ``None`` for none, and where the clocks of the log leave it open."""
         if not all(map(int.__le__, self._times, self._times[1:])):
             return None
-        found = bisect_right(self._times, time_ms)
-        last = self.end if found == len(self._times) else self._times_from[found]
-        return last - 1 if found else None
+        count = bisect_right(self._times, time_ms)
+        last = self.end if count == len(self._times) else self._times_from[count]
+        return last - 1 if count else None
 
     def last_metadata(self, offset: int) -> int | None:
         """The last record up to an offset that is no control record."""
         at = bisect_right(self._bases, offset) - 1
         if at < 0 or offset < self.start:
             return None
-        found = self._is_metadata.rfind(1, 0, at + 1)
-        last = offset if found == at else self._bases[found + 1] - 1
-        return last if found >= 0 and last >= self.start else None
+        index = self._is_metadata.rfind(1, 0, at + 1)
+        last = offset if index == at else self._bases[index + 1] - 1
+        return last if index >= 0 and last >= self.start else None
 
-    def place(self, offset: int) -> Place:
+    def place(self, offset: int) -> BatchPosition:
         """The batch of the record at an offset."""
         at = bisect_right(self._bases, offset) - 1
-        return Place(self._files.values[self._file_numbers[at]], self._positions[at], self._epochs[at], False)
+        return BatchPosition(self._files.values[self._file_numbers[at]], self._positions[at], self._epochs[at], False)
 
     def open_transaction(self, offset: int) -> int | None:
         """Where the transaction begins that is open once the record at an offset is there, if one is."""
         if self._open is not None and offset >= self._open:
             return self._open
-        at = bisect_right(self._begun, offset) - 1
-        return self._begun[at] if at >= 0 and offset < self._ended[at] else None
+        at = bisect_right(self._started, offset) - 1
+        return self._started[at] if at >= 0 and offset < self._ended[at] else None
 
     def limit(self, offset: int) -> int:
         """The address below which every filed record is in effect at an offset, and from which on none is."""
         last_offset, end, limit = self._last_limit
         if (last_offset, end) != (offset, self.end):
-            begun = self.open_transaction(offset)
-            limit = self._address(offset + 1 if begun is None else begun)
+            transaction_start = self.open_transaction(offset)
+            limit = self._address(offset + 1 if transaction_start is None else transaction_start)
             self._last_limit = (offset, self.end, limit)
         return limit
 
@@ -209,7 +209,7 @@ class RecordLog:
         return self._chunks[at], address - self._chunk_starts[at]
 
     def value(self, address: int) -> bytes:
-        """A record's value; its size stands before it."""
+        """A record's value; its size precedes it."""
         chunk, position = self._find(address)
         start = position - 1
         while chunk[start - 1] > 0x7F:
@@ -233,7 +233,7 @@ class RecordLog:
                 yield self.value(address)
 
     def offset(self, address: int) -> int:
-        """A record's offset: its delta stands before the key, which is null, and the value's size."""
+        """A record's offset: its delta precedes the key, which is null, and the value's size."""
         chunk, position = self._find(address)
         key = position - 2
         while chunk[key] > 0x7F:
@@ -246,7 +246,7 @@ class RecordLog:
     def effective(self, address: int) -> int:
         """The offset from which a record is in effect: in a metadata transaction, that of its end."""
         offset = self.offset(address)
-        at = bisect_left(self._begun, offset) - 1
+        at = bisect_left(self._started, offset) - 1
         return self._ended[at] if at >= 0 and offset < self._ended[at] else offset
 
     def origin(self, address: int) -> Origin:

@@ -51,7 +51,7 @@ class RecordTexts:
         self._characters = 0
 
     def text(self, region: Buffer, start: int, end: int) -> str | None:
-        """Return what a row says of a record: ``"type":…,"version":…,"data":{…}}``, escaped.
+        """Return the part of a row that describes a record: ``"type":…,"version":…,"data":{…}}``, escaped.
 
         Args:
             region: the bytes that its value is in.
@@ -89,8 +89,8 @@ class RecordTexts:
         leading = self._leading.get(head)
         if leading is None:
             leading = self._leading[head] = _leading(decoded.type, decoded)
-        shown = self._redaction.record(decoded)
-        below = {name: field for name, field in shown.items() if name not in leading.names}
+        printed = self._redaction.record(decoded)
+        below = {name: field for name, field in printed.items() if name not in leading.names}
         comma = "," if leading.names and below else ""
         rest = f"{comma}{to_json(below)[1:]}}}"
         if len(value) <= _LONGEST:

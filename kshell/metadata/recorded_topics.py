@@ -28,7 +28,7 @@ Addresses = dict[bytes, "array[int]"]
 
 
 class Agreed(NamedTuple):
-    """What a snapshot inside the log said of a topic, as the log did."""
+    """The state of a topic in which a snapshot inside the log agreed with the log."""
 
     counts: list[int]
     """How many records each partition had, in the order in which they were filed first."""
@@ -36,7 +36,7 @@ class Agreed(NamedTuple):
     """Every partition, by number, as the snapshot has it."""
 
 
-class _Seen(NamedTuple):
+class _PartitionAt(NamedTuple):
     """A partition after so many of its records."""
 
     records: int
@@ -55,7 +55,7 @@ class TopicRecords:
         self.base = base
         self.addresses: Addresses = {}
         self.agreed: Agreed | None = None
-        self._last: dict[bytes, _Seen] = {}
+        self._last: dict[bytes, _PartitionAt] = {}
         """What was asked for last of a partition."""
         self._waypoints: dict[tuple[bytes, int], Waypoint] = {}
         """Partitions on the way there, every so many records, for looks back."""
@@ -88,18 +88,18 @@ class TopicRecords:
         if last is not None and last.records == count:
             return last.partition
         if last is not None and last.records > count:
-            seen = count - count % _STRIDE
-            waypoint = self._waypoints[number, seen] if seen else changes.begin(first)
-            return changes.value(changes.after(waypoint, addresses[seen:count]))
-        seen, waypoint = (0, changes.begin(first)) if last is None else last[:2]
-        while seen < count:
-            stop = min(count, seen - seen % _STRIDE + _STRIDE)
-            waypoint = changes.after(waypoint, addresses[seen:stop])
-            seen = stop
-            if seen % _STRIDE == 0:
-                self._waypoints[number, seen] = waypoint
+            replayed = count - count % _STRIDE
+            waypoint = self._waypoints[number, replayed] if replayed else changes.begin(first)
+            return changes.value(changes.after(waypoint, addresses[replayed:count]))
+        replayed, waypoint = (0, changes.begin(first)) if last is None else last[:2]
+        while replayed < count:
+            stop = min(count, replayed - replayed % _STRIDE + _STRIDE)
+            waypoint = changes.after(waypoint, addresses[replayed:stop])
+            replayed = stop
+            if replayed % _STRIDE == 0:
+                self._waypoints[number, replayed] = waypoint
         partition = changes.value(waypoint)
-        self._last[number] = _Seen(count, waypoint, partition)
+        self._last[number] = _PartitionAt(count, waypoint, partition)
         return partition
 
     def entries(self, number: bytes, count: int) -> Iterator[Entry[Partition]]:
@@ -142,9 +142,9 @@ class _FromRecords(Topic):
 
     def _all_filed(self) -> list[tuple[int, bytes, int]]:
         """Every partition with records that count: (number, the same as records have it, how many)."""
-        # A list at once: another thread may be filing.
-        found = [(number, self._count(addresses)) for number, addresses in list(self.records.addresses.items())]
-        return [(_to_int(number), number, count) for number, count in found if count]
+        # A copy: another thread may be filing.
+        counts = [(number, self._count(addresses)) for number, addresses in list(self.records.addresses.items())]
+        return [(_to_int(number), number, count) for number, count in counts if count]
 
     def __len__(self) -> int:
         return self.count()
@@ -242,14 +242,14 @@ class RecordedTopic(_FromRecords):
         """Itself: what was stays readable beside what comes."""
         return self
 
-    def agrees(self, other: Topic) -> bool:
-        """Whether a snapshot inside the log says the same; that it does is remembered.
+    def agrees(self, topic: Topic) -> bool:
+        """Whether a snapshot inside the log has the same topic; agreement is remembered.
 
         Of what the snapshot before it agreed to, only partitions that were recorded since are looked at.
         """
-        if self.name != other.name or self._changed:
+        if self.name != topic.name or self._changed:
             return False
-        records, theirs = self.records, other.scan()
+        records, theirs = self.records, topic.scan()
         counts = list(map(len, records.addresses.values()))
         agreed = records.agreed
         is_unchanged = agreed is not None and agreed.counts == counts
@@ -319,7 +319,7 @@ class RecordedTopic(_FromRecords):
         return cls(name, Uuid(topic_id), origin, records)
 
     def first(self, partition_id: int) -> Entry[Partition] | Entry[Undecoded] | None:
-        """What the snapshot before the log says of a partition."""
+        """The partition in the snapshot before the log."""
         return self.records.first(_to_bytes(partition_id))
 
 
@@ -348,35 +348,35 @@ class TopicAt(_FromRecords):
         twin._changed = dict(self._changed)
         return twin
 
-    def is_same(self, other: Topic) -> bool:
+    def is_same(self, topic: Topic) -> bool:
         """Whether the other is the same topic with the same past; cheap, and never true without cause."""
-        if self is other:
+        if self is topic:
             return True
-        if not self._shares(other):
+        if not self._shares(topic):
             return False
-        return not self._between(other)
+        return not self._between(topic)
 
-    def differing(self, other: Topic) -> list[int]:
+    def differing(self, topic: Topic) -> list[int]:
         """The numbers of partitions that are not the same in both: of one past, only records between are looked at."""
-        if not self._shares(other):
-            return super().differing(other)
-        found = []
-        for number in self._between(other):
+        if not self._shares(topic):
+            return super().differing(topic)
+        numbers = []
+        for number in self._between(topic):
             partition_id = _to_int(number)
-            mine, theirs = self.partition(partition_id), other.partition(partition_id)
+            mine, theirs = self.partition(partition_id), topic.partition(partition_id)
             if mine is None or theirs is None or mine.value != theirs.value:
-                found.append(partition_id)
-        return sorted(found)
+                numbers.append(partition_id)
+        return sorted(numbers)
 
-    def _shares(self, other: Topic) -> TypeGuard[TopicAt]:
+    def _shares(self, topic: Topic) -> TypeGuard[TopicAt]:
         """Whether the two are points in time of one topic."""
-        if not isinstance(other, TopicAt) or self._changed or other._changed:
+        if not isinstance(topic, TopicAt) or self._changed or topic._changed:
             return False
-        return self.records is other.records
+        return self.records is topic.records
 
-    def _between(self, other: TopicAt) -> list[bytes]:
+    def _between(self, topic: TopicAt) -> list[bytes]:
         """The numbers of partitions that have records between this point in time and another."""
-        low, high = sorted((self._limit, other._limit))
+        low, high = sorted((self._limit, topic._limit))
         filed = list(self.records.addresses.items())
         return [number for number, addresses in filed if bisect_left(addresses, low) < bisect_left(addresses, high)]
 

@@ -42,7 +42,7 @@ class ReplayError(Exception):
 
 
 class LatestByKey(NamedTuple):
-    """Of a record type: what earlier records said of the same key no longer matters after it.
+    """Of a record type: earlier records of the same key no longer matter after it.
 
     Its replay may write one value of one family, and read nothing: it happens when an image is made, not in its turn.
     """
@@ -50,11 +50,11 @@ class LatestByKey(NamedTuple):
     family: str
     """The one that it sets or removes a value of, whatever else the image holds."""
     key: tuple[str, ...]
-    """The fields that tell which value; neighbours in the message."""
+    """The fields that identify the value; neighbours in the message."""
     above: int = 0
-    """How many of them tell the table that the value is in, in a family with two levels where records remove one."""
+    """How many of them identify the table of the value, in a family with two levels where records remove one."""
     tombstone: str | bool = False
-    """Whether it removes the value, or the field that says so: a text that is null, a boolean that is true."""
+    """Whether it removes the value, or the field that decides it: a text that is null, a boolean that is true."""
     must_exist: bool = False
     """Whether it does not fit where there is no value to remove. The key is a UUID, and the family's own."""
 
@@ -85,7 +85,7 @@ _TYPES: dict[int, RecordType] = {}
 def record(
     api_key: int, name: str, versions: str, fields: str = "", latest: LatestByKey | None = None
 ) -> Callable[[Replay], RecordType]:
-    """Declares a record type; the decorated function replays it."""
+    """Declare a record type; the decorated function replays it."""
 
     def declare(replay: Replay) -> RecordType:
         kind = RecordType(api_key, upper_snake(name), Schema(name, versions, fields), replay, latest)
@@ -103,7 +103,7 @@ def upper_snake(name: str) -> str:
 
 @cache
 def load_families() -> None:
-    """Imports every module of :mod:`kshell.metadata.families`: that is where the declarations are."""
+    """Import every module of :mod:`kshell.metadata.families`: that is where the declarations are."""
     import kshell.metadata.families as package
 
     for name in module_names(package.__path__):
@@ -142,10 +142,10 @@ class Decoded(NamedTuple):
 
 def decode_known(value: bytes) -> tuple[RecordType, int, Message] | None:
     """(type, version, message) of a value that can be decoded, else ``None``: the short way of :func:`decode_value`."""
-    known = _HEADS.get(value[:HEAD_SIZE]) or _learn(value)
-    if isinstance(known, Decoded):
+    decoding = _HEADS.get(value[:HEAD_SIZE]) or _learn(value)
+    if isinstance(decoding, Decoded):
         return None
-    kind, version, decode = known
+    kind, version, decode = decoding
     try:
         data, end = decode(value, HEAD_SIZE)
     except DecodeError:
@@ -157,10 +157,10 @@ def decode_value(value: bytes | None) -> Decoded:
     """The value of a metadata record; never raises: what cannot be decoded is kept with the reason."""
     if value is None:
         return Decoded("UNKNOWN", -1, None, None, Undecoded(b"", "the record has no value", True))
-    known = _HEADS.get(value[:HEAD_SIZE]) or _learn(value)
-    if isinstance(known, Decoded):
-        return known
-    kind, version, decode = known
+    decoding = _HEADS.get(value[:HEAD_SIZE]) or _learn(value)
+    if isinstance(decoding, Decoded):
+        return decoding
+    kind, version, decode = decoding
     try:
         data, end = decode(value, HEAD_SIZE)
     except DecodeError as error:
@@ -196,7 +196,7 @@ _HEADS: dict[bytes, tuple[RecordType, int, Decoder]] = {}
 
 
 def _learn(value: bytes) -> tuple[RecordType, int, Decoder] | Decoded:
-    """What the head of a value says: a known type, which is remembered, or why the value cannot be decoded."""
+    """Decode the head of a value: a known type, which is remembered, or why the value cannot be decoded."""
     try:
         frame, pos = read_uvarint(value, 0)
         api_key, pos = read_uvarint(value, pos)
@@ -210,8 +210,8 @@ def _learn(value: bytes) -> tuple[RecordType, int, Decoder] | Decoded:
     if kind is None or reason is not None:
         name = kind.name if kind else f"UNKNOWN_{api_key}"
         return Decoded(name, version, kind, None, Undecoded(value, reason or "", False))
-    known = _HEADS[value[:HEAD_SIZE]] = (kind, version, decoder(kind.schema, version))
-    return known
+    decoding = _HEADS[value[:HEAD_SIZE]] = (kind, version, decoder(kind.schema, version))
+    return decoding
 
 
 def _unknown(frame: int, api_key: int, version: int, kind: RecordType | None) -> str | None:

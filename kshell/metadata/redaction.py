@@ -1,4 +1,4 @@
-"""Secrets: the one place that decides what is shown.
+"""Secrets: the only module that decides what is shown.
 
 Fields declared ``secret`` are hidden. A config's value follows its key, after a ``listener.name.…`` prefix is stripped:
 keys that some release from 3.3 to 4.4 defines as passwords, and keys that no release defines for that resource type,
@@ -20,16 +20,16 @@ _LISTENER = "listener.name."
 
 
 def config_is_secret(resource_type: str, key: str) -> bool:
-    """Whether a config's value is hidden: its key is a password's, or nobody knows what it is."""
+    """Whether a config's value is hidden: its key is a password's, or is not known."""
     # Late: the table is large, and most commands show no config.
-    from kshell.metadata.config_keys import KNOWN, PER_MECHANISM, SENSITIVE
+    from kshell.metadata.config_keys import ALL_KEYS, PER_MECHANISM, SENSITIVE
 
     base = key
     if resource_type == "BROKER" and key.startswith(_LISTENER):
         _, dot, rest = key[len(_LISTENER) :].partition(".")
         if dot:
-            base = next((known for known in PER_MECHANISM if rest.endswith(f".{known}")), rest)
-    return base not in KNOWN.get(resource_type, ()) or base in SENSITIVE.get(resource_type, ())
+            base = next((setting for setting in PER_MECHANISM if rest.endswith(f".{setting}")), rest)
+    return base not in ALL_KEYS.get(resource_type, ()) or base in SENSITIVE.get(resource_type, ())
 
 
 class Redaction:
@@ -45,11 +45,11 @@ class Redaction:
     def _hides(self, resource_type: str, key: str) -> bool:
         return not self.show_secrets and config_is_secret(resource_type, key)
 
-    def fields(self, shown: Any, secret: tuple[str, ...]) -> Any:
+    def fields(self, content: Any, secret: tuple[str, ...]) -> Any:
         """A leaf's JSON object without its secret fields."""
-        if self.show_secrets or not secret or not isinstance(shown, dict):
-            return shown
-        return {name: REDACTED if name in secret else value for name, value in shown.items()}
+        if self.show_secrets or not secret or not isinstance(content, dict):
+            return content
+        return {name: REDACTED if name in secret else value for name, value in content.items()}
 
     def record(self, decoded: Decoded) -> Any:
         """A record's fields as ``dump`` prints them, or ``{"undecoded": hex, "reason": …}``; ``decoded`` is used up."""
@@ -60,16 +60,16 @@ class Redaction:
         from kshell.metadata.printing import printer  # late: only dump prints records
 
         schema = decoded.type.schema
-        shown = printer(schema)(decoded.data)
+        printed = printer(schema)(decoded.data)
         secrets = schema.secrets
         if not secrets or self.show_secrets:
-            return shown
+            return printed
         for name, kind in secrets.items():
-            if kind != "secret:config" or (self._hides_config(shown) and shown.get(name) is not None):
-                shown[name] = REDACTED
-        if UNKNOWN_TAGS in shown:
-            shown[UNKNOWN_TAGS] = [{"tag": kept["tag"], "data": REDACTED} for kept in shown[UNKNOWN_TAGS]]
-        return shown
+            if kind != "secret:config" or (self._hides_config(printed) and printed.get(name) is not None):
+                printed[name] = REDACTED
+        if UNKNOWN_TAGS in printed:
+            printed[UNKNOWN_TAGS] = [{"tag": tag["tag"], "data": REDACTED} for tag in printed[UNKNOWN_TAGS]]
+        return printed
 
     def hides(self, secrecy: str, data: Message) -> bool:
         """Whether a field of a record is hidden.

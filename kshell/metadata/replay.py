@@ -1,4 +1,4 @@
-"""Records into images: batch by batch, metadata transactions held back until they end (KIP-868).
+"""Records into images: batch by batch, metadata transactions deferred until they end (KIP-868).
 
 What does not fit is never merged by guess: it is skipped and listed as a :class:`Problem`.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from itertools import repeat
 from typing import NamedTuple
 
-from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint, take_over
+from kshell.metadata.checkpoint import LogCheckpoint, PassedCheckpoint, take_over
 from kshell.metadata.deferred import Filed, LatestRecords, RecordFiler, Registrations, remove_topic, topic_filers
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.quorum import control
@@ -28,11 +28,11 @@ from kshell.metadata.partition_changes import (
     essence,
     fits_every_partition,
 )
-from kshell.metadata.partitions import Partition, Report, Run, Topic, from_record, merge
+from kshell.metadata.partitions import Partition, RecordRun, Report, Topic, from_record, merge
 from kshell.metadata.record_log import RecordLog
 from kshell.metadata.recorded_topics import RecordedTopic, TopicAt, TopicRecords
 from kshell.metadata.records import HEAD_SIZE, ReplayError, Undecoded, decode_known, decode_record, decode_value
-from kshell.metadata.values import Origin, Place, Provenance, new_origin
+from kshell.metadata.values import BatchPosition, Origin, Provenance, new_origin
 from kshell.protocol.batches import (
     Batch,
     RawRecord,
@@ -42,7 +42,7 @@ from kshell.protocol.batches import (
     read_record,
 )
 from kshell.protocol.decoder import Message
-from kshell.protocol.framing import Framer, OddRecord, Span, TopicRun, iter_values
+from kshell.protocol.framing import Framer, OddRecord, RecordBounds, TopicRun, iter_values
 from kshell.protocol.primitives import Buffer, DecodeError, Uuid
 
 _BEGIN, _END, _ABORT = 23, 24, 25
@@ -88,7 +88,7 @@ class Problems(list[Problem]):
         self._room: dict[str, int] = {}
 
     def append(self, problem: Problem) -> None:
-        """Lists one more, or counts it."""
+        """List one more, or only count it."""
         kind = problem.kind
         room = self._room.get(kind, MOST_PROBLEMS)
         if room > 0:
@@ -109,7 +109,7 @@ class _Waiting(NamedTuple):
     """A record of an open metadata transaction."""
 
     raw: RawRecord
-    place: Place
+    place: BatchPosition
     address: int
 
 
@@ -137,9 +137,9 @@ class Replayer:
         self._framer = framer or Framer()
         self._stored = self._decompressed = 0
         """Bytes of compressed batches, and what they became."""
-        self._held: list[_Waiting] | None = None
+        self._transaction: list[_Waiting] | None = None
         self._before_transaction = base.provenance
-        self._expected: deque[Checkpoint] = deque()
+        self._expected: deque[LogCheckpoint] = deque()
         self._due = _NEVER
         self._sound: set[bytes] = set()
         """Essences of records of partitions that fit whichever partition they name, if it is there."""
@@ -168,7 +168,7 @@ class Replayer:
             table = self._delta.table(TOPICS)
             for topic in grown:
                 table[topic.id] = topic.until(limit)
-        image = self._delta.apply(self._provenance if self._held is None else self._before_transaction)
+        image = self._delta.apply(self._provenance if self._transaction is None else self._before_transaction)
         self._delta = Delta(image)
         return image
 
@@ -177,7 +177,7 @@ class Replayer:
 
         Inside a transaction nothing is done. Not for whoever asks for the past.
         """
-        if self.log.retained <= most or self._held is not None:
+        if self.log.retained <= most or self._transaction is not None:
             return
         self._catch_up()
         for topic in list(self._delta.peek(TOPICS).values()):
@@ -193,14 +193,14 @@ class Replayer:
     @property
     def open_transaction(self) -> int | None:
         """The offset of the BeginTransaction whose end has not come, if any."""
-        return self._held[0].raw.offset if self._held else None
+        return self._transaction[0].raw.offset if self._transaction else None
 
     # --- the log -------------------------------------------------------------------------------------------------
 
     def log_batch(self, batch: Batch, file: str, start: int = 0) -> None:
         """The records of a verified batch of the log, from offset ``start`` on. Raises DecodeError before the first."""
         self.log.add_batch(batch, file, start)
-        place = Place(file, batch.position, batch.epoch, False)
+        place = BatchPosition(file, batch.position, batch.epoch, False)
         region, begin, end = batch.region()
         self._grow(batch, end - begin)
         values = None if batch.is_control else plain_values(region, begin, end, batch.records)
@@ -237,9 +237,9 @@ class Replayer:
                 self._provenance = Provenance(raw.offset, batch.epoch, raw.timestamp)
             self._after(raw.offset)
 
-    def _plain(self, batch: Batch, place: Place, region: Buffer, first: int, values: array[int]) -> None:
+    def _plain(self, batch: Batch, place: BatchPosition, region: Buffer, first: int, values: array[int]) -> None:
         """All records of a batch in the plain form; ``first`` is the address of the region's first byte."""
-        filed, sound, is_waiting = self._filed, self._sound, self._held is not None
+        filed, sound, is_waiting = self._filed, self._sound, self._transaction is not None
         filers = self._filers
         bounds = iter(values)
         base_offset, timestamp = batch.base_offset, batch.plain_timestamp
@@ -275,7 +275,7 @@ class Replayer:
                 self._provenance = Provenance(offset - 1, place.epoch, timestamp)
             self._log_record(RawRecord(offset, timestamp, None, bytes(region[at:end])), place, first + at)
             self._after(offset)
-            is_waiting = self._held is not None
+            is_waiting = self._transaction is not None
             replayed += 1
             offset += 1
         if offset - base_offset > replayed:
@@ -283,7 +283,7 @@ class Replayer:
         self._provenance = Provenance(offset - 1, place.epoch, timestamp)
 
     def _file_sound(self, region: Buffer, at: int, address: int) -> bool:
-        """Files a sound record of a partition, if it is known to fit there; whether it was."""
+        """File a sound record of a partition, if it is known to fit; return whether it was filed."""
         topic_id = Uuid(region[at + 7 : at + 23])
         topic = self._delta.peek(TOPICS).get(topic_id)
         if not isinstance(topic, RecordedTopic | TopicAt) or topic.records.log is not self.log:
@@ -303,17 +303,17 @@ class Replayer:
     def _replay_latest(self, family: str | None = None) -> None:
         """Replay what waits of one family, or of all but the brokers."""
         for address in self._latest.take(family):
-            known = decode_known(self.log.value(address))
-            if known is None:
+            decoded = decode_known(self.log.value(address))
+            if decoded is None:
                 raise AssertionError("a record that was filed cannot be decoded")
-            kind, _, data = known
+            kind, _, data = decoded
             kind.replay(self._delta, data, self.log.origin(address))
 
     def _after(self, offset: int) -> None:
         """Whoever records what a record did looks here, after each but those of partitions that were only filed."""
 
     def _grow(self, batch: Batch, size: int) -> None:
-        """Counts what a compressed batch became, for it is retained. Raises DecodeError where it is too much."""
+        """Count the decompressed size of a batch, which is retained. Raises DecodeError where it is too much."""
         if not batch.codec:
             return
         self._stored += batch.size
@@ -322,37 +322,37 @@ class Replayer:
             reason = f"the compressed batches up to here, {self._stored} bytes, become {self._decompressed} bytes"
             raise DecodeError(f"{reason}: more than {_RATIO} times as many", 0)
 
-    def _log_record(self, raw: RawRecord, place: Place, address: int) -> None:
+    def _log_record(self, raw: RawRecord, place: BatchPosition, address: int) -> None:
         value = raw.value or b""
         key = value[1] if len(value) > 2 and value[0] == 1 else -1
         if _BEGIN <= key <= _ABORT:
             self._marker(key, raw, place)
-        elif self._held is not None:
-            self._held.append(_Waiting(raw, place, address))
+        elif self._transaction is not None:
+            self._transaction.append(_Waiting(raw, place, address))
             self.log.keep_last_chunk()
         else:
             self._replay(raw, place, address)
 
-    def _marker(self, key: int, raw: RawRecord, place: Place) -> None:
+    def _marker(self, key: int, raw: RawRecord, place: BatchPosition) -> None:
         """A marker whose version is not known, or that is malformed, still marks; it is listed as well."""
-        held = self._held
+        transaction = self._transaction
         origin = self._list_undecoded(raw, place)
-        if (key == _BEGIN) == (held is not None):
-            reason = "a transaction is already open" if held else "no transaction is open"
+        if (key == _BEGIN) == (transaction is not None):
+            reason = "a transaction is already open" if transaction else "no transaction is open"
             self.problems.append(Problem(origin, reason, False))
             return
         if key == _BEGIN:
             self._before_transaction = self._provenance
-            self._held = [_Waiting(raw, place, -1)]
+            self._transaction = [_Waiting(raw, place, -1)]
             self.log.begin_transaction(raw.offset)
             return
-        self._held = None
+        self._transaction = None
         self.log.end_transaction(raw.offset)
         if key == _END:
-            for waiting in (held or ())[1:]:
+            for waiting in (transaction or ())[1:]:
                 self._replay(*waiting)
 
-    def _list_undecoded(self, raw: RawRecord, place: Place) -> Origin:
+    def _list_undecoded(self, raw: RawRecord, place: BatchPosition) -> Origin:
         """A metadata record's origin; if it cannot be decoded, it is listed."""
         decoded = decode_record(raw, control=False)
         origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
@@ -363,18 +363,18 @@ class Replayer:
     def _undecoded(self, origin: Origin, undecoded: Undecoded) -> None:
         self.problems.append(Problem(origin, undecoded.reason, not undecoded.malformed, undecoded))
 
-    def _replay(self, raw: RawRecord, place: Place, address: int | None) -> None:
+    def _replay(self, raw: RawRecord, place: BatchPosition, address: int | None) -> None:
         """A record, of the log if it has an address, else of a snapshot."""
         offset, timestamp, key, value = raw
-        known = None
+        decoded = None
         if key is None and value is not None:
             if value == _NO_OP:
                 return
-            known = decode_known(value)
-        if known is None or value is None:
+            decoded = decode_known(value)
+        if decoded is None or value is None:
             self._list_undecoded(raw, place)
             return
-        kind, version, data = known
+        kind, version, data = decoded
         origin = new_origin((offset, timestamp, kind.name, version, place))
         if kind.latest is not None:
             self._replay_latest(kind.latest.family)
@@ -403,7 +403,7 @@ class Replayer:
         except ReplayError as error:
             self.problems.append(Problem(origin, str(error), False))
 
-    def _control(self, raw: RawRecord, place: Place) -> None:
+    def _control(self, raw: RawRecord, place: BatchPosition) -> None:
         decoded = decode_record(raw, control=True)
         origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
         if decoded.undecoded is not None:
@@ -477,7 +477,7 @@ class Replayer:
 
     # --- snapshots inside the log --------------------------------------------------------------------------------
 
-    def expect(self, checkpoints: Iterable[Checkpoint]) -> None:
+    def expect(self, checkpoints: Iterable[LogCheckpoint]) -> None:
         """The snapshots that the replay comes by, in the order of their ends."""
         self._expected = deque(checkpoints)
         self._set_due()
@@ -497,13 +497,13 @@ class Replayer:
                 if isinstance(topic, RecordedTopic):
                     topic.records.agreed = None  # nobody will ask again
 
-    def pass_checkpoint(self, checkpoint: Checkpoint, snapshot: Image) -> None:
+    def pass_checkpoint(self, checkpoint: LogCheckpoint, snapshot: Image) -> None:
         """Go on from a snapshot: where it and the log disagree, the snapshot holds.
 
         No snapshot is written inside a metadata transaction, so one that is open belongs to a log of another history.
         """
-        if self._held is not None:
-            self._held = None
+        if self._transaction is not None:
+            self._transaction = None
             self.log.end_transaction(checkpoint.end_offset - 1)
         self._provenance = snapshot.provenance
         self._catch_up()
@@ -518,34 +518,34 @@ class Replayer:
 
     def snapshot_batch(self, batch: Batch, file: str) -> None:
         """The records of a verified batch of a snapshot; partitions stay bytes. Raises DecodeError."""
-        place = Place(file, batch.position, batch.epoch, True)
+        place = BatchPosition(file, batch.position, batch.epoch, True)
         if batch.is_control:
             for raw in iter_records(batch):
                 self._control(raw, place)
             return
         buf, start, end = batch.region()
         self._grow(batch, end - start)
-        for found in self._framer.checked(buf, start, end, batch.last_offset_delta):
-            if isinstance(found, Span):
-                value = bytes(buf[found.value : found.value_end])
-                offset, timestamp = batch.base_offset + found.delta, batch.time(found.time_delta)
+        for framed in self._framer.checked(buf, start, end, batch.last_offset_delta):
+            if isinstance(framed, RecordBounds):
+                value = bytes(buf[framed.value : framed.value_end])
+                offset, timestamp = batch.base_offset + framed.delta, batch.time(framed.time_delta)
                 self._replay(RawRecord(offset, timestamp, None, value), place, None)
                 continue
-            if isinstance(found, OddRecord):
-                self._replay(read_record(buf, found.start, batch)[0], place, None)
+            if isinstance(framed, OddRecord):
+                self._replay(read_record(buf, framed.start, batch)[0], place, None)
                 continue
-            run = Run(buf, found.start, found.end, batch.base_offset, batch.base_timestamp, place, self._report)
-            topic_id = Uuid(found.topic_id)
-            if isinstance(found, TopicRun):
-                origin = new_origin((batch.base_offset + found.delta, batch.base_timestamp, TOPIC.name, 0, place))
+            run = RecordRun(buf, framed.start, framed.end, batch.base_offset, batch.base_timestamp, place, self._report)
+            topic_id = Uuid(framed.topic_id)
+            if isinstance(framed, TopicRun):
+                origin = new_origin((batch.base_offset + framed.delta, batch.base_timestamp, TOPIC.name, 0, place))
                 try:
-                    create(self._delta, found.name.decode("utf-8", "surrogateescape"), topic_id, origin).add_run(run)
+                    create(self._delta, framed.name.decode("utf-8", "surrogateescape"), topic_id, origin).add_run(run)
                     continue
                 except ReplayError as error:
                     self.problems.append(Problem(origin, str(error), False))
             self._run(topic_id, run)
 
-    def _run(self, topic_id: Uuid, run: Run) -> None:
+    def _run(self, topic_id: Uuid, run: RecordRun) -> None:
         try:
             writable(self._delta, topic_id).add_run(run)
         except ReplayError as error:
@@ -555,17 +555,17 @@ class Replayer:
                 self.problems.append(Problem(origin, str(error), False))
 
     def snapshot_end(self, end_offset: int, epoch: int, timestamp: int) -> None:
-        """The snapshot is whole: the image stands at the offset before its end."""
+        """The snapshot is complete: the image is that of the offset before its end."""
         self._provenance = Provenance(end_offset - 1, epoch, timestamp)
 
 
 def _reporter(problems: Problems) -> Report:
-    """Lists what a snapshot's topics turn out to hold, each record once, up to a bound. It outlives the replayer."""
-    seen: set[tuple[int, str]] = set()
+    """List what a snapshot's topics turn out to hold, each record once, up to a bound. It outlives the replayer."""
+    reported: set[tuple[int, str]] = set()
 
     def report(origin: Origin, reason: str, undecoded: Undecoded | None) -> None:
-        if len(seen) <= 2 * MOST_PROBLEMS and (origin.offset, reason) not in seen:
-            seen.add((origin.offset, reason))
+        if len(reported) <= 2 * MOST_PROBLEMS and (origin.offset, reason) not in reported:
+            reported.add((origin.offset, reason))
             problems.append(Problem(origin, reason, undecoded is not None and not undecoded.malformed, undecoded))
 
     return report

@@ -56,7 +56,7 @@ class Tracker:
         return self._delta.old.get(touch), self._delta.value(touch)
 
     def _mark(self, name: str) -> None:
-        """Acts on a transaction's marker, one that cannot be decoded too, as the replayer does."""
+        """Act on a transaction's marker, one that cannot be decoded too, as the replayer does."""
         before = self._before_transaction
         if name == BEGIN.name and before is None:
             self._before_transaction = self._delta.apply(EMPTY.provenance)

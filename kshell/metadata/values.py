@@ -10,7 +10,7 @@ from kshell.protocol.primitives import Uuid
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Place(NamedTuple):
+class BatchPosition(NamedTuple):
     """The batch that a record came in: its file's name, the byte it starts at, its epoch, and the file's kind."""
 
     file: str
@@ -26,7 +26,7 @@ class Origin(NamedTuple):
     timestamp: int
     record_type: str
     version: int
-    place: Place
+    place: BatchPosition
 
 
 new_origin = partial(tuple.__new__, Origin)
@@ -65,7 +65,7 @@ class Provenance(NamedTuple):
 def camel(name: str) -> str:
     """``partition_epoch`` -> ``partitionEpoch``."""
     first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+    return first + "".join(part.capitalize() for part in rest)
 
 
 _SCALARS = frozenset((str, int, float, bool, type(None)))
@@ -96,7 +96,7 @@ def plain(value: Any) -> Any:
 
 _NEWER = "UNKNOWN({})"
 NEWER_ENUM = (_NEWER,)
-"""What :func:`enum_name` calls codes that no release defines; ``{}`` stands for the number."""
+"""What :func:`enum_name` calls codes that no release defines; ``{}`` is the number."""
 
 
 def enum_name(names: dict[int, str], code: int) -> str:

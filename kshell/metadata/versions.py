@@ -83,28 +83,28 @@ class PackedValues:
         form = None
         if isinstance(value, Entry | RecordedTopic) and not value.origin.place.in_snapshot:
             origin = value.origin
-            told = origin.record_type, origin.version, since - origin.offset
+            origin_fields = origin.record_type, origin.version, since - origin.offset
             if isinstance(value, RecordedTopic):
                 topic = value.packed()
-                form = None if topic is None else (_Kind(RecordedTopic, *told), marshal.dumps(topic))
+                form = None if topic is None else (_Kind(RecordedTopic, *origin_fields), marshal.dumps(topic))
             else:
-                form = self._entry(value.value, told)
+                form = self._entry(value.value, origin_fields)
         if form is None:
             self._objects.append(value)
             form = _OBJECT, _NUMBER.pack(len(self._objects) - 1)
         return form
 
-    def _entry(self, value: Any, told: tuple[str, int, int]) -> tuple[_Kind, bytes] | None:
+    def _entry(self, value: Any, origin_fields: tuple[str, int, int]) -> tuple[_Kind, bytes] | None:
         if type(value) in _SCALARS:
-            return _Kind(type(value), *told), marshal.dumps(value)
+            return _Kind(type(value), *origin_fields), marshal.dumps(value)
         if not isinstance(value, tuple) or not hasattr(value, "_fields"):
             return None
         types = tuple(map(type, value))
         try:
-            fields = [one if type(one) in _SCALARS or type(one) is Uuid else self._part(one) for one in value]
+            fields = [part if type(part) in _SCALARS or type(part) is Uuid else self._part(part) for part in value]
         except (TypeError, ValueError):  # a part that can be neither a key nor packed
             return None
-        return _Kind(type(value), *told, types), marshal.dumps(tuple(fields))
+        return _Kind(type(value), *origin_fields, types), marshal.dumps(tuple(fields))
 
     def _part(self, part: Any) -> int:
         key = (dict, marshal.dumps(part)) if type(part) is dict else (type(part), part)
@@ -114,7 +114,7 @@ class PackedValues:
         return number
 
     def since(self, position: int) -> int:
-        """The offset from which the value at a position held."""
+        """The offset from which the value at a position was in effect."""
         since: int = _SINCE.unpack_from(self._packed, position)[0]
         return since + self._log.start
 
@@ -144,18 +144,18 @@ class PackedValues:
         log = self._log
         origin = Origin(offset, log.timestamp(offset), kind.record_type, kind.version, log.place(offset))
         with memoryview(self._packed)[start:] as view:
-            held = marshal.loads(view)  # which ends where the value ends
+            unpacked = marshal.loads(view)  # which ends where the value ends
         if kind.how is RecordedTopic:
-            return RecordedTopic.unpacked(held, origin, log, self._changes)
+            return RecordedTopic.unpacked(unpacked, origin, log, self._changes)
         if not kind.types:
-            return Entry(held, origin)
-        fields = [self._field(one, type_) for one, type_ in zip(held, kind.types, strict=True)]
+            return Entry(unpacked, origin)
+        fields = [self._field(packed_field, type_) for packed_field, type_ in zip(unpacked, kind.types, strict=True)]
         return Entry(kind.how(*fields), origin)
 
-    def _field(self, held: Any, type_: type) -> Any:
+    def _field(self, packed_field: Any, type_: type) -> Any:
         if type_ in _SCALARS:
-            return held
-        return Uuid(held) if type_ is Uuid else self._parts[held]
+            return packed_field
+        return Uuid(packed_field) if type_ is Uuid else self._parts[packed_field]
 
 
 Version = tuple[int, Any]
@@ -166,7 +166,7 @@ _MASK = 2**64 - 1
 
 
 class Cell:
-    """What one key holds. ``value`` is the newest, ``None`` for nothing, since offset ``since``."""
+    """The versions of one key. ``value`` is the newest, ``None`` for nothing, since offset ``since``."""
 
     __slots__ = ("older", "since", "value")
 
@@ -177,8 +177,8 @@ class Cell:
         self.value = value
 
 
-class Gone:
-    """The keys of a family that came after the log's start and are gone, in the order in which they went."""
+class Tombstones:
+    """The keys of a family that were created after the log's start and removed, in the order of removal."""
 
     def __init__(self, values: PackedValues) -> None:
         self._values = values
@@ -191,7 +191,7 @@ class Gone:
         """The numbers of the keys, sorted by their hashes; made when a key is looked for."""
 
     def add(self, keys: Keys, older: Sequence[int], died: int) -> None:
-        """One more: it held what is packed at ``older``, until it went."""
+        """Add one: its versions are packed at ``older``, until its removal."""
         self._born.append(self._values.since(older[0]))
         self._died.append(died)
         self._hashes.append(hash(keys) & _MASK)
@@ -230,11 +230,11 @@ class Gone:
 class Cells:
     """The cells of a table's keys; ``above`` is the key of the table itself in a family with two levels."""
 
-    __slots__ = ("_above", "_cells", "_gone", "_values")
+    __slots__ = ("_above", "_cells", "_tombstones", "_values")
 
-    def __init__(self, values: PackedValues, gone: Gone, above: Keys = ()) -> None:
+    def __init__(self, values: PackedValues, tombstones: Tombstones, above: Keys = ()) -> None:
         self._values = values
-        self._gone = gone
+        self._tombstones = tombstones
         self._above = above
         self._cells: dict[Any, Cell] = {}
 
@@ -242,7 +242,7 @@ class Cells:
         return len(self._cells)
 
     def __iter__(self) -> Iterator[Any]:
-        """The keys that are not gone."""
+        """The keys that are not removed."""
         return iter(self._cells)
 
     def came(self, until: int) -> Iterator[Any]:
@@ -252,7 +252,7 @@ class Cells:
                 yield key
 
     def put(self, key: Any, since: int, value: Any, base: Any) -> None:
-        """A key holds a value (``None``: nothing) from an offset on; ``base`` is what it held before the log."""
+        """Note a value of a key (``None``: removed) from an offset on; ``base`` is its value before the log."""
         cell = self._cells.get(key)
         if cell is None:
             if value is not base:
@@ -276,17 +276,17 @@ class Cells:
         if cell.since < died:
             self._make_older(cell)
         if cell.older is not None:
-            self._gone.add((*self._above, key), cell.older, died)
+            self._tombstones.add((*self._above, key), cell.older, died)
 
     def at(self, key: Any, offset: int) -> Version | None:
-        """What a key that is not gone held at an offset; ``None`` when all came later."""
+        """The version of a present key at an offset; ``None`` when all came later."""
         cell = self._cells.get(key)
         if cell is None:
             return None
         if cell.since <= offset:
             return cell.since, cell.value
-        found = self._found(cell.older or (), offset)
-        return None if found is None else self._values.unpack(found)
+        packed_version = self._last_by(cell.older or (), offset)
+        return None if packed_version is None else self._values.unpack(packed_version)
 
     def holds(self, key: Any, offset: int) -> bool | None:
         """Whether that is anything; ``None`` when all came later. Nothing is unpacked."""
@@ -295,26 +295,26 @@ class Cells:
             return None
         if cell.since <= offset:
             return cell.value is not None
-        found = self._found(cell.older or (), offset)
-        return None if found is None else self._values.is_something(found)
+        packed_version = self._last_by(cell.older or (), offset)
+        return None if packed_version is None else self._values.is_something(packed_version)
 
     def packed(self, older: Sequence[int], offset: int) -> Any:
-        """What a key that is gone held at an offset at which it was there."""
-        found = self._found(older, offset)
-        return None if found is None else self._values.unpack(found)[1]
+        """The value of a removed key at an offset at which it was present."""
+        packed_version = self._last_by(older, offset)
+        return None if packed_version is None else self._values.unpack(packed_version)[1]
 
-    def _found(self, older: Sequence[int], offset: int) -> int | None:
-        found = bisect_right(older, offset, key=self._values.since) - 1
-        return None if found < 0 else older[found]
+    def _last_by(self, older: Sequence[int], offset: int) -> int | None:
+        index = bisect_right(older, offset, key=self._values.since) - 1
+        return None if index < 0 else older[index]
 
     def versions(self, key: Any, until: int) -> Iterator[Version]:
-        """All that a key held up to an offset, newest first."""
+        """All versions of a key up to an offset, newest first."""
         cell = self._cells.get(key)
         if cell is not None:
             if cell.since <= until:
                 yield cell.since, cell.value
             yield from self._unpacked(cell.older or (), until)
-        for died, older in self._gone.lives((*self._above, key)):
+        for died, older in self._tombstones.lives((*self._above, key)):
             if died <= until:
                 yield died, None
             yield from self._unpacked(older, until)

@@ -39,7 +39,7 @@ def picture_of(answer: Result) -> Picture | None:
 
 
 def draw(answer: Result) -> Plot:
-    """Draws an answer. Its rows are read, and kept, if that was not done before.
+    """Draw an answer. Its rows are read, and kept, if that was not done before.
 
     Raises UsageError: it has no picture, there is nothing in it to draw, matplotlib is not installed.
     """
@@ -60,7 +60,7 @@ def draw(answer: Result) -> Plot:
 
 
 def draw_rows(rows: Sequence[Row]) -> Plot:
-    """Draws rows of elsewhere, such as those of a pipeline's table. Raises as :func:`draw` does."""
+    """Draw rows of elsewhere, such as those of a pipeline's table. Raises as :func:`draw` does."""
     return draw(Rows(tuple(map(Column, rows[0] if rows else ())), rows))
 
 

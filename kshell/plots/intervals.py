@@ -1,4 +1,4 @@
-"""States over time, one lane per thing (a broker, a feature, a partition): bars with a colour, a hatch and a word."""
+"""States over time, one lane per broker, feature or partition: bars with a colour, a hatch and a label."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ Box = tuple[float, float, float, float]
 
 
 class Style(NamedTuple):
-    """How a state looks, and the word for it. Of two that share pixels, the one of the higher ``level`` is seen."""
+    """The style of a state, and its label. Of two that share pixels, the one of the higher ``level`` is visible."""
 
-    words: str
+    label: str
     color: str
     hatch: str = ""
     level: int = 2
 
 
 class Stretch(NamedTuple):
-    """From ``start`` to ``end`` (epoch milliseconds; ``None``: it lasts). ``words`` stand in it where there is room."""
+    """From ``start`` to ``end`` (epoch milliseconds; ``None``: it lasts). ``label`` is written in it if it fits."""
 
     start: float
     end: float | None
     style: Style
-    words: str = ""
+    label: str = ""
 
 
 class Lane(NamedTuple):
@@ -52,21 +52,21 @@ class Lane(NamedTuple):
 
 
 def draw(heading: Heading, lanes: Sequence[Lane], last: float, legend: str = "") -> Figure:
-    """``last``: the time of the last record (epoch milliseconds); ``legend``: the words before the keys, if any."""
+    """``last``: the time of the last record (epoch milliseconds); ``legend``: the text before the keys, if any."""
     head = _HEAD if legend else 8
     figure, top = theme.page(heading.title, heading.facts, head + _PITCH * len(lanes) + _FOOT, heading.note)
     if legend:
         styles = dict.fromkeys(stretch.style for lane in lanes for stretch in lane.stretches)
-        theme.legend(figure, theme.MARGIN, top + 10, legend, [theme.Key(*style[:3]) for style in styles], "")
-    labels = [theme.fitting(theme.shown(lane.name, 48), _LABEL, tail=theme.TAIL) for lane in lanes]
-    left = theme.MARGIN + max(map(theme.width_of, labels)) + 10
+        theme.legend(figure, theme.MARGIN, top + 10, legend, [theme.LegendKey(*style[:3]) for style in styles], "")
+    labels = [theme.fitting(theme.drawable_name(lane.name, 48), _LABEL, tail=theme.TAIL) for lane in lanes]
+    plot_left = theme.MARGIN + max(map(theme.width_of, labels)) + 10
     for place, label in enumerate(labels):
-        theme.write(figure, left - 10, top + head + _PITCH * (place + 0.5), label, ha="right")
+        theme.write(figure, plot_left - 10, top + head + _PITCH * (place + 0.5), label, ha="right")
     start = min((stretch.start for lane in lanes for stretch in lane.stretches), default=last)
     lasts = any(stretch.end is None for lane in lanes for stretch in lane.stretches)
     end = last + (max((last - start) * _REST, 1.0) if lasts else 0.0)
-    width = theme.WIDTH - theme.MARGIN - left
-    axes = theme.axes_at(figure, left, top + head, width, _PITCH * len(lanes))
+    width = theme.WIDTH - theme.MARGIN - plot_left
+    axes = theme.axes_at(figure, plot_left, top + head, width, _PITCH * len(lanes))
     axes.set_ylim(len(lanes), 0)
     times.time_axis(axes, start, max(end, start + 1.0), width)
     _fill(axes, lanes, end, width)
@@ -82,33 +82,33 @@ def _fill(axes: Axes, lanes: Sequence[Lane], end: float, width: float) -> None:
     for place, lane in enumerate(lanes):
         top, bottom = place + (1 - _BAND) / 2, place + (1 + _BAND) / 2
         axes.axhline(bottom, color=theme.INK, linewidth=0.4, alpha=0.5, zorder=1)
-        for one in lane.stretches:
-            until = end if one.end is None else one.end
-            until = max(until, one.start + _NARROW * pixel)
-            shapes.setdefault(one.style, []).append((one.start, top, until, bottom))
-            _word(axes, one, (one.start, until), (place + 0.5, pixel))
-    for style, found in shapes.items():
+        for stretch in lane.stretches:
+            until = end if stretch.end is None else stretch.end
+            until = max(until, stretch.start + _NARROW * pixel)
+            shapes.setdefault(stretch.style, []).append((stretch.start, top, until, bottom))
+            _label(axes, stretch, (stretch.start, until), (place + 0.5, pixel))
+    for style, boxes in shapes.items():
         look_of = {"facecolor": style.color, "edgecolor": theme.INK, "linewidth": 0.6}
-        fill_boxes(axes, found, style.words, **look_of, zorder=style.level)
-        wide = [box for box in found if (box[2] - box[0]) / pixel >= _HATCHED]
+        fill_boxes(axes, boxes, style.label, **look_of, zorder=style.level)
+        wide = [box for box in boxes if (box[2] - box[0]) / pixel >= _HATCHED]
         if style.hatch and wide:
             over = theme.hatched(style.color, style.hatch)
-            fill_boxes(axes, wide, f"hatch of {style.words}", **over, zorder=style.level + 0.5)
+            fill_boxes(axes, wide, f"hatch of {style.label}", **over, zorder=style.level + 0.5)
 
 
-def _word(axes: Axes, one: Stretch, held: tuple[float, float], at: tuple[float, float]) -> None:
-    start, end = held
+def _label(axes: Axes, stretch: Stretch, extent: tuple[float, float], at: tuple[float, float]) -> None:
+    start, end = extent
     middle, pixel = at
-    words = theme.shown(one.words, 40)
-    if not words or theme.width_of(words, theme.TINY) + 6 > (end - start) / pixel:
+    text = theme.drawable_name(stretch.label, 40)
+    if not text or theme.width_of(text, theme.TINY) + 6 > (end - start) / pixel:
         return
-    back = {"facecolor": one.style.color, "edgecolor": "none", "pad": 1.0} if one.style.hatch else None
+    back = {"facecolor": stretch.style.color, "edgecolor": "none", "pad": 1.0} if stretch.style.hatch else None
     axes.text(
         (start + end) / 2,
         middle,
-        words,
+        text,
         size=theme.TINY,
-        color=theme.on(one.style.color),
+        color=theme.on(stretch.style.color),
         bbox=back,
         ha="center",
         va="center",
@@ -117,11 +117,11 @@ def _word(axes: Axes, one: Stretch, held: tuple[float, float], at: tuple[float, 
     )
 
 
-def fill_boxes(axes: Axes, found: Sequence[Box], name: str, **style: Any) -> None:
-    """Boxes of one look, as one collection of that name."""
+def fill_boxes(axes: Axes, boxes: Sequence[Box], name: str, **style: Any) -> None:
+    """Draw boxes of one style, as one collection of that name."""
     from matplotlib.collections import PolyCollection
 
-    shapes = [[(left, top), (right, top), (right, bottom), (left, bottom)] for left, top, right, bottom in found]
-    made = PolyCollection(shapes, **style)
-    made.set_gid(name)
-    axes.add_collection(made, autolim=False)
+    shapes = [[(start, top), (end, top), (end, bottom), (start, bottom)] for start, top, end, bottom in boxes]
+    collection = PolyCollection(shapes, **style)
+    collection.set_gid(name)
+    axes.add_collection(collection, autolim=False)

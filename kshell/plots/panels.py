@@ -55,7 +55,7 @@ class _Scale(NamedTuple):
 
 
 class Heading(NamedTuple):
-    """What stands above the panels; ``note`` says what was left out."""
+    """The heading above the panels; ``note`` says what was left out."""
 
     title: str
     facts: Sequence[str]
@@ -69,20 +69,20 @@ def draw(heading: Heading, names: Sequence[str], panels: Sequence[Panel], *, ali
     """
     head = _HEAD + (_LINE_HEAD if any(panel.line for panel in panels) else 0)
     figure, top = theme.page(heading.title, heading.facts, head + _PITCH * len(names) + _FOOT, heading.note)
-    labels = [theme.shown(name, 48) for name in names]
+    labels = [theme.drawable_name(name, 48) for name in names]
     widest = max(map(theme.width_of, labels), default=0.0)
     label = min(max(widest, _LEAST_LABEL), _MOST_LABEL)
-    left = theme.MARGIN + label + 10
-    width = (theme.WIDTH - theme.MARGIN - left - _GAP * (len(panels) - 1)) / len(panels)
-    for place, words in enumerate(labels):
+    plot_left = theme.MARGIN + label + 10
+    width = (theme.WIDTH - theme.MARGIN - plot_left - _GAP * (len(panels) - 1)) / len(panels)
+    for place, text in enumerate(labels):
         middle = top + head + _PITCH * (place + 0.5)
-        theme.write(figure, left - 10, middle, theme.fitting(words, label, tail=theme.TAIL), ha="right")
+        theme.write(figure, plot_left - 10, middle, theme.fitting(text, label, tail=theme.TAIL), ha="right")
     reaches = [_reach(panel, width) for panel in panels]
     for place, panel in enumerate(panels):
-        at = left + place * (width + _GAP)
+        at = plot_left + place * (width + _GAP)
         size = theme.SMALL if theme.width_of(panel.title, weight="bold") <= width else theme.TINY
-        said = theme.fitting(panel.title, width + _GAP / 2, size, "bold")
-        theme.write(figure, at, top + 10, said, size=size, weight="bold")
+        heading_text = theme.fitting(panel.title, width + _GAP / 2, size, "bold")
+        theme.write(figure, at, top + 10, heading_text, size=size, weight="bold")
         scale = _Scale(max(reaches) if alike else reaches[place], width)
         _panel(theme.axes_at(figure, at, top + head, width, _PITCH * len(names)), panel, scale)
     return figure
@@ -96,26 +96,26 @@ def _panel(axes: Axes, panel: Panel, scale: _Scale) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(nbins=max(2, int(scale.width // 90)), integer=True, min_n_ticks=1))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: theme.compact(value)))
     axes.set_xlabel(panel.unit, size=theme.TINY, parse_math=False)
-    words = [_words(bar) for bar in panel.bars]
+    texts = [_bar_text(bar) for bar in panel.bars]
     if panel.line is not None:
-        _line(axes, panel, words, scale)
+        _line(axes, panel, texts, scale)
     _bars(axes, panel, scale)
-    for place, (bar, said) in enumerate(zip(panel.bars, words, strict=True)):
-        _number(axes, (_length(bar, scale), place + 0.5), said, scale)
+    for place, (bar, text) in enumerate(zip(panel.bars, texts, strict=True)):
+        _number(axes, (_length(bar, scale), place + 0.5), text, scale)
 
 
 def _reach(panel: Panel, width: float) -> float:
-    """The end of the axis: every bar and the words behind it fit in."""
+    """The end of the axis: every bar and the text behind it fit in."""
     ends = [bar.value or 0 for bar in panel.bars]
     reach = max([*ends, (panel.line[1] if panel.line else 0) * 1.05]) * 1.02 or 1.0
     for value, bar in zip(ends, panel.bars, strict=True):
-        room = width - theme.width_of(_words(bar), theme.TINY) - 2 * _BESIDE
+        room = width - theme.width_of(_bar_text(bar), theme.TINY) - 2 * _BESIDE
         if room > width * 0.2:
             reach = max(reach, value * width / room)
     return reach
 
 
-def _words(bar: Bar) -> str:
+def _bar_text(bar: Bar) -> str:
     number = "unknown" if bar.value is None else theme.compact(bar.value)
     return f"{number} {bar.more}".rstrip()
 
@@ -138,10 +138,10 @@ def _bars(axes: Axes, panel: Panel, scale: _Scale) -> None:
     axes.barh(places, parts, left=starts, height=_BAR, zorder=3.5, **hatched)
 
 
-def _number(axes: Axes, at: tuple[float, float], words: str, scale: _Scale) -> None:
+def _number(axes: Axes, at: tuple[float, float], text: str, scale: _Scale) -> None:
     room = scale.width - scale.pixels(at[0]) - _BESIDE
     axes.annotate(
-        theme.fitting(words, max(room, 40), theme.TINY),
+        theme.fitting(text, max(room, 40), theme.TINY),
         at,
         (_BESIDE * 0.72, 0),
         size=theme.TINY,
@@ -153,21 +153,21 @@ def _number(axes: Axes, at: tuple[float, float], words: str, scale: _Scale) -> N
     )
 
 
-def _line(axes: Axes, panel: Panel, words: Sequence[str], scale: _Scale) -> None:
-    """Down through all rows but those where a number stands in its way."""
+def _line(axes: Axes, panel: Panel, texts: Sequence[str], scale: _Scale) -> None:
+    """Draw the line through all rows except those where a number is in its way."""
     assert panel.line is not None
-    what, value = panel.line
+    name, value = panel.line
     at = scale.pixels(value)
-    for place, (bar, said) in enumerate(zip(panel.bars, words, strict=True)):
+    for place, (bar, text) in enumerate(zip(panel.bars, texts, strict=True)):
         end = scale.pixels(_length(bar, scale))
-        if not end < at < end + theme.width_of(said, theme.TINY) + 2 * _BESIDE:
+        if not end < at < end + theme.width_of(text, theme.TINY) + 2 * _BESIDE:
             axes.plot(
                 [value, value], [place, place + 1], color=theme.INK, linewidth=1.4, zorder=4, linestyle=(0, (3, 2))
             )
-    said = f"{what}: {theme.compact(value)}"
-    half = theme.width_of(said, theme.TINY) / 2 + 2
+    text = f"{name}: {theme.compact(value)}"
+    half = theme.width_of(text, theme.TINY) / 2 + 2
     axes.annotate(
-        said,
+        text,
         (min(max(at, half), scale.width - half) / scale.width, 1),
         (0, 3),
         xycoords="axes fraction",

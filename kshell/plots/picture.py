@@ -72,10 +72,10 @@ def number(value: Any) -> float | None:
     if value is None or isinstance(value, (bool, str)):
         return None
     try:
-        found = float(value)
+        converted = float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return found if abs(found) < float("inf") else None  # NaN fails that, too
+    return converted if abs(converted) < float("inf") else None  # NaN fails that, too
 
 
 _SCALE = 2
@@ -111,7 +111,7 @@ class Plot:
         return page.getvalue()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes a file; its ending says the format (``png``, ``svg``, ``pdf``, …).
+        """Write a file; its ending is the format (``png``, ``svg``, ``pdf``, …).
 
         Raises UsageError for an ending that is no format, CommandError when the file cannot be written.
         """
@@ -154,9 +154,9 @@ class Plot:
     def _repr_mimebundle_(
         self, include: Container[str] | None = None, exclude: Container[str] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What a notebook shows and saves."""
+        """Return the forms that a notebook shows and saves."""
         width, height = self.size
-        made: dict[str, Callable[[], str]] = {"image/png": self._base64, "text/plain": self.__repr__}
-        wanted = [kind for kind in made if (not include or kind in include) and not (exclude and kind in exclude)]
+        formats: dict[str, Callable[[], str]] = {"image/png": self._base64, "text/plain": self.__repr__}
+        wanted = [kind for kind in formats if (not include or kind in include) and not (exclude and kind in exclude)]
         about = {"image/png": {"width": width, "height": height, "alt": self.alt}}
-        return {kind: made[kind]() for kind in wanted}, {kind: about[kind] for kind in wanted if kind in about}
+        return {kind: formats[kind]() for kind in wanted}, {kind: about[kind] for kind in wanted if kind in about}

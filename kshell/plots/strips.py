@@ -45,31 +45,33 @@ def draw(
     """``columns`` are the headings of the strips' numbers; ``scale`` says what a bar is."""
     height = _PITCH * len(strips)
     figure, top = theme.page(heading.title, heading.facts, _HEAD + height + _FOOT, heading.note)
-    left = _names(figure, strips, top + _HEAD)
-    width = theme.WIDTH - left - len(columns) * _COLUMN - theme.MARGIN
-    _numbers(figure, strips, columns, (left + width, top))
-    theme.write(figure, left, top + 6, theme.fitting(scale, width, theme.TINY), size=theme.TINY)
-    _bars(theme.axes_at(figure, left, top + _HEAD, width, height), strips, clock, width)
+    plot_left = _names(figure, strips, top + _HEAD)
+    width = theme.WIDTH - plot_left - len(columns) * _COLUMN - theme.MARGIN
+    _numbers(figure, strips, columns, (plot_left + width, top))
+    theme.write(figure, plot_left, top + 6, theme.fitting(scale, width, theme.TINY), size=theme.TINY)
+    _bars(theme.axes_at(figure, plot_left, top + _HEAD, width, height), strips, clock, width)
     return figure
 
 
 def _names(figure: Figure, strips: Sequence[Strip], top: float) -> float:
-    """Writes them at the left, and gives where they end."""
-    labels = [theme.fitting(theme.shown(strip.name, 48), _LABEL, theme.TINY, tail=theme.TAIL) for strip in strips]
-    left = theme.MARGIN + max(theme.width_of(label, theme.TINY) for label in labels) + 10
+    """Write the names at the left, and return where they end."""
+    labels = [
+        theme.fitting(theme.drawable_name(strip.name, 48), _LABEL, theme.TINY, tail=theme.TAIL) for strip in strips
+    ]
+    end = theme.MARGIN + max(theme.width_of(label, theme.TINY) for label in labels) + 10
     for place, label in enumerate(labels):
-        theme.write(figure, left - 10, top + _PITCH * (place + 1) - 9, label, size=theme.TINY, ha="right")
-    return left
+        theme.write(figure, end - 10, top + _PITCH * (place + 1) - 9, label, size=theme.TINY, ha="right")
+    return end
 
 
 def _numbers(figure: Figure, strips: Sequence[Strip], columns: Sequence[str], at: tuple[float, float]) -> None:
-    left, top = at
-    for place, words in enumerate(columns, 1):
-        theme.write(figure, left + place * _COLUMN, top + 6, words, size=theme.TINY, weight="bold", ha="right")
+    x, top = at
+    for place, heading in enumerate(columns, 1):
+        theme.write(figure, x + place * _COLUMN, top + 6, heading, size=theme.TINY, weight="bold", ha="right")
     for line, strip in enumerate(strips, 1):
         middle = top + _HEAD + _PITCH * line - 9
-        for place, words in enumerate(strip.numbers, 1):
-            theme.write(figure, left + place * _COLUMN, middle, words, size=theme.TINY, ha="right")
+        for place, number in enumerate(strip.numbers, 1):
+            theme.write(figure, x + place * _COLUMN, middle, number, size=theme.TINY, ha="right")
 
 
 def _bars(axes: Axes, strips: Sequence[Strip], clock: Clock, width: float) -> None:

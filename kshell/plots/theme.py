@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREEN, SKY, PURPLE, YELLOW = SERIES = "#0072B2", "#E69F00", "#009E73", "#56B4E9", "#CC79A7", "#F0E442"
 TROUBLE = "#D55E00"
 INK = "#797979"
-"""Words, lines and outlines: 4.35:1 on white and 4.34:1 on #111111. No colour has more on both."""
+"""Text, lines and outlines: 4.35:1 on white and 4.34:1 on #111111. No colour has more on both."""
 HATCHES = "", "////", "....", "\\\\\\\\", "xxxx"
 TROUBLE_HATCH = "////"
 FAINT = 0.16
@@ -56,7 +56,7 @@ _OWN: dict[Any, Any] = {
 
 @contextmanager
 def own_settings() -> Iterator[None]:
-    """While it lasts, matplotlib has the settings of these pictures; whatever a person has set comes back after it."""
+    """While it lasts, matplotlib has the settings of these pictures; the settings of the user are restored after it."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -78,7 +78,7 @@ def page(title: str, facts: Sequence[str], height: int, note: str = "") -> tuple
     figure = Figure(figsize=(WIDTH / DPI, (top + height + 0.01) / DPI), dpi=DPI, facecolor="none")
     write(figure, MARGIN, MARGIN + 8, title, size=TITLE, weight="bold")
     for place, line in enumerate(lines):
-        write(figure, MARGIN, MARGIN + 31 + 17 * place, fitting(shown(line, 500), WIDTH - 2 * MARGIN))
+        write(figure, MARGIN, MARGIN + 31 + 17 * place, fitting(drawable_name(line, 500), WIDTH - 2 * MARGIN))
     return figure, top
 
 
@@ -86,24 +86,24 @@ def _lines(facts: Sequence[str]) -> list[str]:
     lines: list[str] = []
     for fact in facts:
         longer = f"{lines[-1]} · {fact}" if lines else fact
-        if lines and width_of(shown(longer, 500)) <= WIDTH - 2 * MARGIN:
+        if lines and width_of(drawable_name(longer, 500)) <= WIDTH - 2 * MARGIN:
             lines[-1] = longer
         else:
             lines.append(fact)
     return lines
 
 
-def write(figure: Figure, left: float, middle: float, words: str, *, size: float = SMALL, **more: Any) -> None:
-    """Words at a place that is counted in pixels from the top left."""
+def write(figure: Figure, x: float, middle: float, text: str, *, size: float = SMALL, **more: Any) -> None:
+    """Write a text at a position in pixels from the top left."""
     _, height = figure.get_size_inches() * figure.dpi
     style = {"va": "center", "parse_math": False, **more}
-    figure.text(left / WIDTH, 1 - middle / height, words, size=size, **style)
+    figure.text(x / WIDTH, 1 - middle / height, text, size=size, **style)
 
 
-def axes_at(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
-    """Axes at a place in pixels from the top left, with a line below and nothing at the other sides."""
-    whole = figure.get_size_inches()[1] * figure.dpi
-    axes = figure.add_axes((left / WIDTH, 1 - (top + height) / whole, width / WIDTH, height / whole))
+def axes_at(figure: Figure, x: float, top: float, width: float, height: float) -> Axes:
+    """Add axes at a position in pixels from the top left, with a line below and none at the other sides."""
+    page_height = figure.get_size_inches()[1] * figure.dpi
+    axes = figure.add_axes((x / WIDTH, 1 - (top + height) / page_height, width / WIDTH, height / page_height))
     for side in ("top", "left", "right"):
         axes.spines[side].set_visible(False)
     axes.set_yticks([])
@@ -125,48 +125,48 @@ def hatched(color: str, hatch: str) -> dict[str, Any]:
     return {"facecolor": "none", "edgecolor": on(color), "linewidth": 0, "hatch": hatch}
 
 
-class Key(NamedTuple):
+class LegendKey(NamedTuple):
     """What a colour and a hatch stand for."""
 
-    words: str
+    label: str
     color: str
     hatch: str = ""
 
 
-def legend(figure: Figure, left: float, middle: float, title: str, keys: Sequence[Key], more: str) -> None:
-    """Boxes with their words in one line, and more words behind them."""
+def legend(figure: Figure, x: float, middle: float, title: str, keys: Sequence[LegendKey], more: str) -> None:
+    """Draw boxes with their labels in one line, and ``more`` text behind them."""
     from matplotlib.patches import Rectangle
 
-    whole = figure.get_size_inches()[1] * figure.dpi
-    write(figure, left, middle, title, size=TINY)
-    at = left + width_of(title, TINY) + 8
+    page_height = figure.get_size_inches()[1] * figure.dpi
+    write(figure, x, middle, title, size=TINY)
+    at = x + width_of(title, TINY) + 8
     for key in keys:
-        place, size = (at / WIDTH, 1 - (middle + 6) / whole), (18 / WIDTH, 12 / whole)
+        place, size = (at / WIDTH, 1 - (middle + 6) / page_height), (18 / WIDTH, 12 / page_height)
         boxes: list[dict[str, Any]] = [{"facecolor": key.color, "edgecolor": INK, "linewidth": 0.6}]
         boxes += [hatched(key.color, key.hatch)] if key.hatch else []
         for box in boxes:
             figure.add_artist(Rectangle(place, *size, transform=figure.transFigure, **box))
-        write(figure, at + 22, middle, key.words, size=TINY)
-        at += 22 + width_of(key.words, TINY) + 12
+        write(figure, at + 22, middle, key.label, size=TINY)
+        at += 22 + width_of(key.label, TINY) + 12
     write(figure, at, middle, more, size=TINY)
 
 
-# --- words -----------------------------------------------------------------------------------------------------------
+# --- text ------------------------------------------------------------------------------------------------------------
 
 
-def said(name: object, most: int = 64) -> str:
-    """A name for a sentence: escaped, and cut in its middle where it is long."""
+def short_name(name: object, most: int = 64) -> str:
+    """Return a name for a sentence: escaped, and cut in its middle where it is long."""
     text = terminal(str(name))
     if len(text) <= most:
         return text
     return _cut(text, most - 1, TAIL)
 
 
-def shown(name: object, most: int = 34) -> str:
-    """A name as it can be drawn: what the font has no sign for is spelled as an escape."""
-    known = _signs()
+def drawable_name(name: object, most: int = 34) -> str:
+    """Return a name as it can be drawn: a character that the font lacks is written as an escape."""
+    signs = _signs()
     text = terminal(str(name))
-    return said("".join(char if ord(char) in known else _spelled(char) for char in text), most)
+    return short_name("".join(char if ord(char) in signs else _spelled(char) for char in text), most)
 
 
 def _spelled(char: str) -> str:
@@ -186,36 +186,36 @@ def _font(weight: str) -> FT2Font:
 
 
 @lru_cache(maxsize=4096)
-def width_of(words: str, size: float = SMALL, weight: str = "normal") -> float:
-    """How wide words are, in pixels."""
+def width_of(text: str, size: float = SMALL, weight: str = "normal") -> float:
+    """Return the width of a text, in pixels."""
     font = _font(weight)
     font.set_size(size, DPI)
-    font.set_text(words, 0.0)
+    font.set_text(text, 0.0)
     return float(font.get_width_height()[0]) / 64 * 1.04  # hinting differs from scale to scale
 
 
-def fitting(words: str, width: float, size: float = SMALL, weight: str = "normal", tail: float = 0) -> str:
-    """Words, cut so that they are no wider than ``width`` pixels; ``tail``: which share of them is their end."""
-    if width_of(words, size, weight) <= width:
-        return words
-    low, high = 0, len(words)
+def fitting(text: str, width: float, size: float = SMALL, weight: str = "normal", tail: float = 0) -> str:
+    """Cut a text to ``width`` pixels; ``tail`` is the share of what remains that is taken from its end."""
+    if width_of(text, size, weight) <= width:
+        return text
+    low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
-        if width_of(_cut(words, middle, tail), size, weight) <= width:
+        if width_of(_cut(text, middle, tail), size, weight) <= width:
             low = middle
         else:
             high = middle - 1
-    return _cut(words, low, tail)
+    return _cut(text, low, tail)
 
 
-def _cut(words: str, most: int, tail: float = 0) -> str:
-    kept = int(most * tail)
-    return f"{words[: most - kept].rstrip()}…{words[len(words) - kept :]}"
+def _cut(text: str, most: int, tail: float = 0) -> str:
+    tail_length = int(most * tail)
+    return f"{text[: most - tail_length].rstrip()}…{text[len(text) - tail_length :]}"
 
 
-def counted(count: int, one: str, many: str = "") -> str:
+def counted(count: int, singular: str, many: str = "") -> str:
     """``1 partition``, ``2,000 partitions``."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {singular if count == 1 else many or singular + 's'}"
 
 
 def compact(value: float) -> str:

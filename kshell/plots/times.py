@@ -1,4 +1,4 @@
-"""Time on an axis: positions are milliseconds since the epoch, words are in UTC."""
+"""Time on an axis: positions are milliseconds since the epoch, labels are in UTC."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ STEPS = (
     *(count * _HOUR for count in (1, 2, 3, 6, 12)),
     *(count * _DAY for count in (1, 2, 7, 14, 28, 91, 182, 364, 1820, 3640)),
 )
-"""Milliseconds: lengths of time in which people count."""
+"""Milliseconds: the usual lengths of time."""
 
 
 def step_of(length: float, most: int) -> int:
     """The shortest of :data:`STEPS` of which no more than ``most`` go into ``length`` milliseconds."""
-    found = next((step for step in STEPS if length / step <= most), None)
-    if found is not None:
-        return found
+    fitting = next((step for step in STEPS if length / step <= most), None)
+    if fitting is not None:
+        return fitting
     step = STEPS[-1]
     while length / step > most:
         step *= 10
@@ -51,13 +51,13 @@ def lasting(milliseconds: float) -> str:
 
 
 def moment(milliseconds: float) -> str:
-    """``2026-11-21 15:11:05.421``; what no calendar has is said as it is."""
-    said = iso(int(milliseconds))
-    return f"{milliseconds:.0f} ms" if said is None else said.rstrip("Z").replace("T", " ")
+    """``2026-11-21 15:11:05.421``; a time that no calendar has is printed unchanged."""
+    text = iso(int(milliseconds))
+    return f"{milliseconds:.0f} ms" if text is None else text.rstrip("Z").replace("T", " ")
 
 
 def between(start: float, end: float) -> str:
-    """From and to, in UTC; a date that both have is said once."""
+    """From and to, in UTC; a date that both have is printed once."""
     first, last = moment(start), moment(end)
     if first == last:
         return f"{first} UTC"
@@ -71,14 +71,14 @@ def time_axis(axes: Axes, start: float, end: float, width: float) -> None:
     step = step_of(end - start, max(2, int(width // 90)))
     first, last = moment(start), moment(end)
     one_day = " " in first and " " in last and first.split(" ")[0] == last.split(" ")[0]
-    left = axes.get_position().x0 * theme.WIDTH
+    axes_left = axes.get_position().x0 * theme.WIDTH
     ticks = []
     for tick in _ticks(start, end, step):
-        words = _tick(tick, step, one_day)
-        at, half = left + (tick - start) / (end - start) * width, theme.width_of(words, theme.TINY) / 2
+        label = _tick(tick, step, one_day)
+        at, half = axes_left + (tick - start) / (end - start) * width, theme.width_of(label, theme.TINY) / 2
         if half < at < theme.WIDTH - half:
-            ticks.append((tick, words))
-    axes.set_xticks([tick for tick, _ in ticks], [words for _, words in ticks], parse_math=False)
+            ticks.append((tick, label))
+    axes.set_xticks([tick for tick, _ in ticks], [label for _, label in ticks], parse_math=False)
     axes.set_xlabel(
         f"time in UTC, {first.split(' ')[0]}" if one_day else "time in UTC", parse_math=False, size=theme.TINY
     )

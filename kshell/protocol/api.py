@@ -52,7 +52,7 @@ def api(
     response: str,
     most_elements: int = 500_000,
 ) -> Api:
-    """Declares an API; the texts are as in :mod:`kshell.protocol.schema`."""
+    """Declare an API; the texts are as in :mod:`kshell.protocol.schema`."""
     return Api(
         name,
         key,
@@ -91,8 +91,8 @@ def decode_response(api: Api, version: int, frame: bytes) -> tuple[int, Message]
 
 def correlation_of(frame: bytes) -> int:
     """The correlation id of a response; the caller has seen four bytes."""
-    found: int = _CORRELATION.unpack_from(frame)[0]
-    return found
+    correlation_id: int = _CORRELATION.unpack_from(frame)[0]
+    return correlation_id
 
 
 def decode_header(frame: bytes, flexible: int = NEVER) -> RequestHeader:

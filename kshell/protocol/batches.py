@@ -126,7 +126,7 @@ class RawRecord(NamedTuple):
 
 
 _new_record = partial(tuple.__new__, RawRecord)
-"""As for batches: what is made for each record."""
+"""As for batches, for each record."""
 
 
 def crc_of(buf: Buffer, start: int, end: int) -> int:
@@ -190,8 +190,8 @@ def plain_values(region: Buffer, start: int, end: int, count: int) -> array[int]
         The first byte of each value and its end, in turn. ``None`` unless every record has no key, no headers, a value,
         the batch's own timestamp, and the offset that follows that of the one before it; and where anything is wrong.
     """
-    found = array("I")
-    add = found.append
+    bounds = array("I")
+    add = bounds.append
     position = start
     try:
         for head in _heads(count.bit_length())[:count] if count < _MANY else map(_head, range(count)):
@@ -224,7 +224,7 @@ def plain_values(region: Buffer, start: int, end: int, count: int) -> array[int]
             position = stop + 1
     except (IndexError, DecodeError, OverflowError):
         return None
-    return found if position == end else None
+    return bounds if position == end else None
 
 
 def plain_records(values: Iterable[bytes]) -> bytes:
@@ -237,7 +237,7 @@ def plain_records(values: Iterable[bytes]) -> bytes:
 
 
 def _head(delta: int) -> bytes:
-    """What stands between the size of a plain record and that of its value."""
+    """The bytes between the size of a plain record and the size of its value."""
     return b"\0\0" + write_varint(delta) + b"\1"
 
 
@@ -322,9 +322,8 @@ def write_batch(
     """A batch of (key, value) pairs. With a ``codec``, ``compressed`` is the caller's compression of :func:`pack`."""
     body = pack(records) if compressed is None else compressed
     attributes = codec | (CONTROL_BIT if control else 0)
-    covered = struct.pack(
-        ">hiqqqhii", attributes, len(records) - 1, timestamp, timestamp, -1, -1, -1, len(records)
-    ) + body  # fmt: skip
+    count = len(records)
+    covered = struct.pack(">hiqqqhii", attributes, count - 1, timestamp, timestamp, -1, -1, -1, count) + body
     head = struct.pack(">qiibI", base_offset, len(covered) + 9, epoch, 2, crc32c(covered))
     return head + covered
 

@@ -139,7 +139,7 @@ def holds(batch: Batch, kind: Schema) -> bool:
     """Whether a (verified) batch is a control batch with a record of that kind."""
     if not batch.is_control:
         return False
-    wanted = {number for number, known in CONTROL_TYPES.items() if known.schema is kind}
+    wanted = {number for number, control_type in CONTROL_TYPES.items() if control_type.schema is kind}
     try:
         return any(control_number(record.key) in wanted for record in iter_records(batch))
     except DecodeError:

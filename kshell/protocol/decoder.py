@@ -1,4 +1,4 @@
-"""From a declaration, straight-line Python that decodes one version of it; made on first use, then kept.
+"""From a declaration, straight-line Python that decodes one version of it; generated on first use, then cached.
 
 A decoded message is a ``dict`` with Kafka's lowerCamelCase names. Fields that the version lacks, and tagged fields that
 were not written, are absent (what ``kafka-dump-log`` prints). Tags that the declaration does not know are kept, at any
@@ -41,16 +41,16 @@ def decoder(schema: Schema, version: int, most_elements: int | None = None) -> D
     bound. With that limit a string may also be no longer than Kafka's own reader takes.
     """
     key = (schema, version, most_elements)
-    made = _made.get(key)
-    if made is None:
+    cached = _decoders.get(key)
+    if cached is None:
         if version not in schema.versions:
             raise ValueError(f"{schema.name} has no version {version}, only {schema.versions}")
         emitter = _Emitter(version, version >= schema.flexible, most_elements)
-        made = _made[key] = _guard(emitter.function(schema.fields))
-    return made
+        cached = _decoders[key] = _guard(emitter.function(schema.fields))
+    return cached
 
 
-_made: dict[tuple[Schema, int, int | None], Decoder] = {}
+_decoders: dict[tuple[Schema, int, int | None], Decoder] = {}
 _LONGEST_STRING = 0x7FFF
 """Bytes; Kafka's generated readers refuse more, though the length of a compact string could say so."""
 
@@ -77,10 +77,10 @@ def _kafkas_text(buf: bytes, pos: int, length: int) -> str:
     return _text(buf, pos, length)
 
 
-def _spend(pos: int, left: int, count: int) -> int:
-    if count > left:
+def _spend(pos: int, remaining: int, count: int) -> int:
+    if count > remaining:
         raise DecodeError("the message has more elements than any that Kafka sends", pos)
-    return left - count
+    return remaining - count
 
 
 def _blob(buf: bytes, pos: int, length: int) -> bytes:
@@ -117,10 +117,17 @@ class _Emitter:
         self.most_elements = most_elements
         self.lines: list[str] = []
         self.names: dict[str, Any] = {
-            "text": _text if most_elements is None else _kafkas_text, "blob": _blob, "count": _count, "null": _null,
-            "spend": _spend, "tag_end": _tag_end, "keep_tag": _keep_tag,
-            "uvarint": read_uvarint, "unpack": struct.unpack_from, "Uuid": Uuid,
-        }  # fmt: skip
+            "text": _text if most_elements is None else _kafkas_text,
+            "blob": _blob,
+            "count": _count,
+            "null": _null,
+            "spend": _spend,
+            "tag_end": _tag_end,
+            "keep_tag": _keep_tag,
+            "uvarint": read_uvarint,
+            "unpack": struct.unpack_from,
+            "Uuid": Uuid,
+        }
         self.serial = 0
 
     def function(self, fields: tuple[Field, ...]) -> Decoder:
@@ -130,14 +137,14 @@ class _Emitter:
         result = self.struct(fields, 1)
         self.emit(1, f"return {result}, p")
         exec("\n".join(self.lines), self.names)  # the text is made from our own declarations only
-        made: Decoder = self.names["decode"]
-        return made
+        decode: Decoder = self.names["decode"]
+        return decode
 
     def emit(self, depth: int, line: str) -> None:
         self.lines.append("    " * depth + line)
 
     def spend(self, depth: int, count: str) -> None:
-        """Emits that so many elements are taken off what is left (``l``), where there is a limit."""
+        """Emit that so many elements are taken off what is left (``l``), where there is a limit."""
         if self.most_elements is not None:
             self.emit(depth, f"l = spend(p, l, {count})")
 
@@ -146,7 +153,7 @@ class _Emitter:
         return f"{prefix}{self.serial}"
 
     def struct(self, fields: tuple[Field, ...], depth: int) -> str:
-        """Emits the decoding of a struct; returns the name of the variable that holds it."""
+        """Emit the decoding of a struct; return the name of the variable that holds it."""
         out = self.fresh("m")
         self.emit(depth, f"{out} = {{}}")
         mine = [field for field in fields if self.version in field.versions]
@@ -169,7 +176,7 @@ class _Emitter:
             self.emit(depth, f"{out}[{field.name!r}] = {value}")
 
     def unpack(self, run: list[Field], depth: int) -> list[str]:
-        """Emits one unpacking of fixed-size values; returns an expression for each."""
+        """Emit one unpacking of fixed-size values; return an expression for each."""
         codes = ["?" if f.type == "bool" else "16s" if f.type == "uuid" else FIXED[f.type] for f in run]
         packer = self.fresh("s")
         self.names[packer] = struct.Struct(">" + "".join(codes)).unpack_from
@@ -178,7 +185,7 @@ class _Emitter:
         return [f"Uuid({name})" if f.type == "uuid" else name for f, name in zip(run, names, strict=True)]
 
     def length(self, depth: int, kind: str) -> str:
-        """Emits a length or count into a new variable; -1 stands for null."""
+        """Emit a length or count into a new variable; -1 means null."""
         name = self.fresh("n")
         if self.flexible:
             self.emit(depth, f"{name} = b[p]; p += 1")
@@ -190,7 +197,7 @@ class _Emitter:
         return name
 
     def value(self, field: Field, depth: int) -> str:
-        """Emits the decoding of one value; returns an expression for it."""
+        """Emit the decoding of one value; return an expression for it."""
         if field.array:
             return self.array(field, depth)
         if field.is_struct:
@@ -243,10 +250,10 @@ class _Emitter:
             self.emit(depth + 1, f"{name} = b[p]; p += 1")
             self.emit(depth + 1, f"if {name} > 127: {name}, p = uvarint(b, p - 1)")
         self.emit(depth + 1, f"{end} = p + count(b, p, {size}, 1)")
-        word = "if"
+        keyword = "if"
         for field in fields:
-            self.emit(depth + 1, f"{word} {tag} == {field.tag}:")
-            word = "elif"
+            self.emit(depth + 1, f"{keyword} {tag} == {field.tag}:")
+            keyword = "elif"
             value = self.value(field, depth + 2)
             self.emit(depth + 2, f"{out}[{field.name!r}] = {value}")
             self.emit(depth + 2, f"tag_end(p, {end}, {tag})")

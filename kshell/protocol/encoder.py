@@ -38,7 +38,7 @@ def _get(field: Field, message: dict[str, Any]) -> Any:
 
 
 def _length(size: int, kind: str, flexible: bool) -> bytes:
-    """``size`` -1 stands for null."""
+    """``size`` -1 means null."""
     if flexible:
         return write_uvarint(size + 1)
     return struct.pack(">h" if kind == "string" else ">i", size)
@@ -48,8 +48,8 @@ def _value(field: Field, value: Any, version: int, flexible: bool) -> bytes:
     if field.array:
         if value is None:
             return _length(-1, "array", flexible)
-        one = field._replace(array=False, nullable=False)  # the question mark is the list's, not its elements'
-        return _length(len(value), "array", flexible) + b"".join(_value(one, v, version, flexible) for v in value)
+        element = field._replace(array=False, nullable=False)  # the question mark is the list's, not its elements'
+        return _length(len(value), "array", flexible) + b"".join(_value(element, v, version, flexible) for v in value)
     if field.is_struct:
         if field.nullable:
             return b"\xff" if value is None else b"\x01" + _struct(field.fields, value, version, flexible)

@@ -23,7 +23,7 @@ _TOPIC_HEAD = b"\x01\x02\x00"
 _LONGEST_NAME = 126
 """A name whose length fits one byte (Kafka's own limit is 249 characters); longer ones are framed by hand."""
 _BACK = b"<topic id>"
-"""Stands for the back-reference in a partition's shape: its number depends on the pattern around it."""
+"""Placeholder of the back-reference in a partition's shape: its number depends on the pattern around it."""
 _NULL_KEY = 1
 """-1 as a zigzag varint."""
 _HEAD_ROOM = 10
@@ -38,7 +38,7 @@ does without: its possessive repetitions of alternatives run past the end of wha
 """
 
 
-class Span(NamedTuple):
+class RecordBounds(NamedTuple):
     """A record in a buffer: its first byte, its value's first byte and end, its end, and its offset delta."""
 
     start: int
@@ -76,20 +76,20 @@ class TopicRun(NamedTuple):
     end: int
 
 
-Framed = Span | PartitionRun | TopicRun | OddRecord
+Framed = RecordBounds | PartitionRun | TopicRun | OddRecord
 _RUNS = (PartitionRun, TopicRun)
 
 
 class NotPlainError(DecodeError):
-    """A record whose length is right, and that is ``odd``."""
+    """A record of the right length that is no plain metadata record (:class:`OddRecord`)."""
 
-    def __init__(self, odd: OddRecord) -> None:
-        super().__init__("a metadata record has a key, headers or no value", odd.start)
-        self.odd = odd
+    def __init__(self, record: OddRecord) -> None:
+        super().__init__("a metadata record has a key, headers or no value", record.start)
+        self.record = record
 
 
-def span(buf: Buffer, start: int, limit: int) -> Span:
-    """Frames the record at ``start`` by hand. Raises DecodeError: NotPlainError for a key, headers or no value."""
+def span(buf: Buffer, start: int, limit: int) -> RecordBounds:
+    """Frame the record at ``start`` by hand. Raises DecodeError: NotPlainError for a key, headers or no value."""
     # Most of these numbers fit one byte; spelled out here because a large snapshot is framed with this.
     first, pos = buf[start], start + 1
     size = first >> 1 if first < 0x80 and not first & 1 else -1
@@ -104,7 +104,7 @@ def span(buf: Buffer, start: int, limit: int) -> Span:
     length, pos = read_varint(buf, pos)
     if key != -1 or length < 0 or pos + length + 1 != end or buf[end - 1] != 0:
         raise NotPlainError(OddRecord(start, end, delta))
-    return Span(start, pos, pos + length, end, delta, time_delta)
+    return RecordBounds(start, pos, pos + length, end, delta, time_delta)
 
 
 def iter_values(buf: Buffer, start: int, end: int) -> Iterator[tuple[int, bytes]]:
@@ -132,9 +132,9 @@ def iter_values(buf: Buffer, start: int, end: int) -> Iterator[tuple[int, bytes]
                     yield delta >> 1, bytes(buf[pos:value_end])
                     start = stop
                     continue
-        found = span(buf, start, end)
-        yield found.delta, bytes(buf[found.value : found.value_end])
-        start = found.end
+        record = span(buf, start, end)
+        yield record.delta, bytes(buf[record.value : record.value_end])
+        start = record.end
 
 
 class Framer:
@@ -164,13 +164,13 @@ class Framer:
         last record is looked for.
         """
         due, run = 0, None
-        for found in self.frame(buf, start, end):
-            delta = found.delta
+        for framed in self.frame(buf, start, end):
+            delta = framed.delta
             if delta < due or (run is None and delta != due):
-                raise DecodeError(f"a record claims offset delta {delta}, {due} was to come", found.start)
+                raise DecodeError(f"a record claims offset delta {delta}, {due} was to come", framed.start)
             due = delta + 1
-            run = found if isinstance(found, _RUNS) and found.start < found.end else None
-            yield found
+            run = framed if isinstance(framed, _RUNS) and framed.start < framed.end else None
+            yield framed
         if due != last + 1 if run is None else not self._ends_with(buf, run.start, run.end, last):
             raise DecodeError(f"the batch counts {last + 1} records, its last record is not number {last + 1}", end)
 
@@ -179,12 +179,12 @@ class Framer:
         for size in self._sizes:
             if start <= end - size:
                 try:
-                    found = span(buf, end - size, end)
+                    tail = span(buf, end - size, end)
                 except (DecodeError, IndexError):
                     continue
-                if found.end == end and found.delta == delta and _is_partition(buf, found):
+                if tail.end == end and tail.delta == delta and _is_partition(buf, tail):
                     return True
-        return [found for found, _ in iter_values(buf, start, end)][-1] == delta
+        return [record_delta for record_delta, _ in iter_values(buf, start, end)][-1] == delta
 
     def frame(self, buf: Buffer, start: int, end: int) -> Iterator[Framed]:
         """Every record between two boundaries; topics and partitions taken together where they follow each other."""
@@ -198,22 +198,22 @@ class Framer:
                 yield TopicRun(buf[name_start:name_end], match[2], delta, name_end + _UUID + 2, start)
                 continue
             try:
-                found = span(buf, start, end)
+                record = span(buf, start, end)
             except NotPlainError as error:
-                yield error.odd
-                start = error.odd.end
+                yield error.record
+                start = error.record.end
                 continue
-            if _is_partition(buf, found):
-                stop = self._run(buf, found, end)
-                place = found.value + _TOPIC_ID
-                yield PartitionRun(buf[place : place + _UUID], start, stop, found.delta)
+            if _is_partition(buf, record):
+                stop = self._run(buf, record, end)
+                place = record.value + _TOPIC_ID
+                yield PartitionRun(buf[place : place + _UUID], start, stop, record.delta)
                 start = stop
             else:
-                self._learn_topic(buf, found)
-                yield found
-                start = found.end
+                self._learn_topic(buf, record)
+                yield record
+                start = record.end
 
-    def _run(self, buf: Buffer, first: Span, end: int) -> int:
+    def _run(self, buf: Buffer, first: RecordBounds, end: int) -> int:
         """The end of the run that starts with ``first``: a topic without its record in front, or a new shape."""
         self._learn_partition(buf, first)
         if self._runs is None:
@@ -227,19 +227,19 @@ class Framer:
         match = pattern.match(buf, first.start, end)
         return match.end() if match else first.end
 
-    def _learn_topic(self, buf: Buffer, found: Span) -> None:
-        name_size = found.value_end - found.value - _HEAD - 1 - _UUID - 1
-        if buf[found.value : found.value + _HEAD] != _TOPIC_HEAD or not 0 < name_size <= _LONGEST_NAME:
+    def _learn_topic(self, buf: Buffer, record: RecordBounds) -> None:
+        name_size = record.value_end - record.value - _HEAD - 1 - _UUID - 1
+        if buf[record.value : record.value + _HEAD] != _TOPIC_HEAD or not 0 < name_size <= _LONGEST_NAME:
             return
-        plain = buf[found.value + _HEAD] == name_size + 1 and buf[found.value_end - 1] == 0 and found.time_delta == 0
-        if plain and self._is_new(head := _head(buf, found, _HEAD + 1)):
+        plain = buf[record.value + _HEAD] == name_size + 1 and buf[record.value_end - 1] == 0 and record.time_delta == 0
+        if plain and self._is_new(head := _head(buf, record, _HEAD + 1)):
             self._topics.append(head)
             self._name_sizes.add(name_size)
 
-    def _learn_partition(self, buf: Buffer, found: Span) -> None:
-        rest = found.value_end - found.value - _TOPIC_ID - _UUID
-        if self._is_new(head := _head(buf, found, _HEAD)):
-            self._sizes.add(found.end - found.start)
+    def _learn_partition(self, buf: Buffer, record: RecordBounds) -> None:
+        rest = record.value_end - record.value - _TOPIC_ID - _UUID
+        if self._is_new(head := _head(buf, record, _HEAD)):
+            self._sizes.add(record.end - record.start)
             self._partitions.append(head + b".{4}%s.{%d}\x00" % (_BACK, rest))
         self._by_hand += 1
         if self._new and self._by_hand >= self._patience:
@@ -269,23 +269,23 @@ class Framer:
         return b"|".join(reversed(self._partitions)).replace(_BACK, b"\\%d" % group)
 
 
-def _is_partition(buf: Buffer, found: Span) -> bool:
-    value = found.value
+def _is_partition(buf: Buffer, record: RecordBounds) -> bool:
+    value = record.value
     return (
-        found.value_end - value >= _TOPIC_ID + _UUID
+        record.value_end - value >= _TOPIC_ID + _UUID
         and buf[value + 1] == _PARTITION_API_KEY
         and buf[value] == 1
         and buf[value + 2] <= 2
     )
 
 
-def _head(buf: Buffer, found: Span, size: int) -> bytes:
+def _head(buf: Buffer, record: RecordBounds, size: int) -> bytes:
     """The pattern of a record up to ``size`` bytes of its value: literal but for the digits of the offset delta."""
-    start = found.start + _varint_width(buf, found.start) + 1
+    start = record.start + _varint_width(buf, record.start) + 1
     start += _varint_width(buf, start)
     width = _varint_width(buf, start)
     digits = b"[\x80-\xff]" * (width - 1) + b"[\x00-\x7f]"
-    return re.escape(buf[found.start : start]) + digits + re.escape(buf[start + width : found.value + size])
+    return re.escape(buf[record.start : start]) + digits + re.escape(buf[start + width : record.value + size])
 
 
 def _varint_width(buf: Buffer, pos: int) -> int:

@@ -29,12 +29,12 @@ _APIS = """
 92:DeleteShareGroupOffsets 93:StreamsGroupTopologyDescriptionUpdate 94:UnregisterController
 """
 
-API_NAMES: dict[int, str] = {int(key): name for key, _, name in (word.partition(":") for word in _APIS.split())}
+API_NAMES: dict[int, str] = {int(key): name for key, _, name in (entry.partition(":") for entry in _APIS.split())}
 
 
 _NEWER = "api {}"
 NEWER_API = (_NEWER,)
-"""What :func:`api_name` calls keys that no release has; ``{}`` stands for the key."""
+"""What :func:`api_name` calls keys that no release has; ``{}`` is the key."""
 
 
 def api_name(key: int) -> str:
@@ -90,7 +90,7 @@ UNKNOWN_SERVER_ERROR = -1
 
 @cache
 def _codes() -> dict[int, tuple[str, bool]]:
-    rows = (word.partition(":") for word in _ERRORS.split())
+    rows = (entry.partition(":") for entry in _ERRORS.split())
     return {int(code): (name.rstrip("*"), name.endswith("*")) for code, _, name in rows}
 
 
@@ -100,10 +100,10 @@ def error_name(code: int) -> str:
 
 
 def is_retriable(code: int) -> bool:
-    """Whether Kafka's clients ask again after that code. Codes that are not known are not."""
+    """Whether Kafka's clients ask again after that code. Unknown codes are not retriable."""
     return _codes().get(code, ("", False))[1]
 
 
 def error_codes() -> tuple[int, ...]:
-    """Every code that is known, in order."""
+    """Return every known code, in ascending order."""
     return tuple(_codes())

@@ -85,8 +85,8 @@ class _Emitter:
         self.emit(1, "except (IndexError, DecodeError): return None")
         names_in_scope: dict[str, Any] = {"uvarint": read_uvarint, "DecodeError": DecodeError}
         exec("\n".join(self.lines), names_in_scope)  # the text is made from our own declarations only
-        made: KeyReader = names_in_scope["read"]
-        return made
+        read: KeyReader = names_in_scope["read"]
+        return read
 
     def emit(self, depth: int, line: str) -> None:
         self.lines.append("    " * depth + line)
@@ -305,20 +305,25 @@ class RunReader(Generic[T]):
 
     def _learn(self, run: bytes, at: int, due: int) -> _Layout[T]:
         """The layout of the record at a position, framed by hand. Raises _OddError where it cannot have neighbours."""
-        found = span(run, at, len(run))
+        record = span(run, at, len(run))
         size_end = _size_end(run, at)
         digit, delta = size_end + 2, write_varint(due)
-        after, number = digit + len(delta), found.value + HEAD
+        after, number = digit + len(delta), record.value + HEAD
         state = number + KEY
-        if due != found.delta or due < 0 or run[digit:after] != delta or not after < number < state <= found.value_end:
+        if (
+            due != record.delta
+            or due < 0
+            or run[digit:after] != delta
+            or not after < number < state <= record.value_end
+        ):
             raise _OddError
         return _Layout(
-            size=found.end - at,
+            size=record.end - at,
             size_varint=tuple(run[place : place + 1] for place in range(at, size_end)),
             digit=digit - at,
             head=run[after:number],
-            unpack=_unpacker(digit + 1 - at, number - digit - 1, found.value_end - state),
-            states=self._states_of(run[found.value : number]),
+            unpack=_unpacker(digit + 1 - at, number - digit - 1, record.value_end - state),
+            states=self._states_of(run[record.value : number]),
         )
 
 

@@ -52,7 +52,7 @@ ALL_VERSIONS = Versions(0, None)
 
 
 class Field(NamedTuple):
-    """One field. ``type`` is a primitive's name or a struct's; ``array`` says that there are many of them."""
+    """One field. ``type`` is a primitive's name or a struct's; ``array``: there are many of them."""
 
     name: str
     type: str

@@ -50,24 +50,24 @@ class FixedEpoch:
     """A snapshot's batches all carry one epoch, the one in the file's name (``None``: the name holds none).
 
     Kafka's own ``BatchFileWriter`` writes epoch 0 whatever the file is called, so a file whose batches all have epoch 0
-    is accepted under any name; ``found`` then differs from the name's.
+    is accepted under any name; ``epoch`` then differs from the name's.
     """
 
     def __init__(self, epoch: int | None) -> None:
-        self.found = epoch
+        self.epoch = epoch
         self._first = True
 
     def fault(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
         """Why the batch cannot have its epoch, with the batch to blame; else ``None``."""
         first, self._first = self._first, False
-        if batch.epoch == self.found:
+        if batch.epoch == self.epoch:
             return None
-        if first and self.found is None and _stands_alone(batch):
+        if first and self.epoch is None and _stands_alone(batch):
             return batch, f"the batch has epoch {batch.epoch}, the batches after it have {_next_epoch(batch)}"
-        if first and (self.found is None or batch.epoch == _next_epoch(batch) == _TOOLS_EPOCH):
-            self.found = batch.epoch
+        if first and (self.epoch is None or batch.epoch == _next_epoch(batch) == _TOOLS_EPOCH):
+            self.epoch = batch.epoch
             return None
-        return batch, f"the batch has epoch {batch.epoch}, the snapshot's is {self.found}"
+        return batch, f"the batch has epoch {batch.epoch}, the snapshot's is {self.epoch}"
 
 
 def _next_epoch(batch: Batch) -> int | None:
@@ -101,13 +101,13 @@ class LeaderEpochs:
         self._last_is_proven = False
         self._last_file: str | None = None
         self._line_end = 0
-        """The offset at which the line of ``history`` that the last batch was held against gives way to the next."""
+        """The offset at which the line of ``history`` that the last batch was compared with gives way to the next."""
         self._announced: int | None = None
         """The epoch of the last LeaderChange. Kafka 3.3 can write a record of a new epoch before it; never two."""
         self._first_is_proven = False
 
     def prove_first(self) -> None:
-        """The first batch to come was held against the one before it already: who goes on begins with it again."""
+        """The next batch was compared with the one before it already; whoever goes on starts with it again."""
         self._first_is_proven = True
 
     def fault(self, batch: Batch, file: str | None = None) -> tuple[Batch, str] | None:
@@ -146,24 +146,30 @@ class LeaderEpochs:
     def _judge(self, batch: Batch, leader_change: bool) -> tuple[str | None, bool]:
         """(what is wrong, or ``None``; whether a second witness confirms the epoch)."""
         at = bisect_right(self._starts, batch.base_offset) - 1
-        known = self._epochs[at] if at >= 0 else None
+        stated_epoch = self._epochs[at] if at >= 0 else None
         last = self._last.epoch if self._last is not None else None
-        if known is not None and batch.epoch != known:
+        if stated_epoch is not None and batch.epoch != stated_epoch:
             # A copy's checkpoint can be older than its log: past its last line, a LeaderChange may raise the epoch.
-            stale = at == len(self._starts) - 1 and batch.base_offset > self._starts[at] and batch.epoch > known
+            stale = at == len(self._starts) - 1 and batch.base_offset > self._starts[at] and batch.epoch > stated_epoch
             if not (stale and (leader_change or batch.epoch == last)):
-                return f"the batch has epoch {batch.epoch}, leader-epoch-checkpoint says {known}", False
+                return f"the batch has epoch {batch.epoch}, leader-epoch-checkpoint says {stated_epoch}", False
         if last is None:
-            return None, known is not None or self._first_is_proven
+            return None, stated_epoch is not None or self._first_is_proven
         if batch.epoch < last:
             return f"the epoch falls from {last} to {batch.epoch}", False
-        # Of what is missing, or was damaged, nobody knows which leader it had.
+        # The leader of missing or damaged batches is not known.
         is_next = self._last is None or batch.base_offset == self._last.last_offset + 1
-        if batch.epoch > last and is_next and not leader_change and known != batch.epoch and not _announced_next(batch):
+        if (
+            batch.epoch > last
+            and is_next
+            and not leader_change
+            and stated_epoch != batch.epoch
+            and not _announced_next(batch)
+        ):
             return f"the epoch rises from {last} to {batch.epoch} without a LeaderChange record", False
         if batch.epoch == last == self._announced and leader_change:
             return f"a LeaderChange record does not raise the epoch from {last}", False
-        return None, known == batch.epoch
+        return None, stated_epoch == batch.epoch
 
     def _blame(self, batch: Batch, reason: str, file: str | None) -> tuple[Batch, str]:
         """Two neighbours disagree and only one is wrong: when nothing proves the former, the next batch decides."""
@@ -224,14 +230,14 @@ class Chain:
                 window = looking_ahead(source, window, position)
                 buf, base, size = window.buf, window.start, source.size
                 ahead_from = _ahead_from(window, size)
-            left, at = size - position, position - base
-            if left < HEADER_SIZE:
-                self.torn = Torn(position, left, f"the file ends after {left} bytes of a batch")
+            remaining, at = size - position, position - base
+            if remaining < HEADER_SIZE:
+                self.torn = Torn(position, remaining, f"the file ends after {remaining} bytes of a batch")
                 return
             batch = read_header(buf, at, base)
             length = batch.size
-            if batch.magic != MAGIC or length < HEADER_SIZE or length > left or length > MAX_BATCH:
-                self._end_or_damage(source, batch, file, left)
+            if batch.magic != MAGIC or length < HEADER_SIZE or length > remaining or length > MAX_BATCH:
+                self._end_or_damage(source, batch, file, remaining)
                 return
             end = at + length
             if end + HEADER_SIZE > len(buf) and window.end < size:  # it is large: looked at again, as the next one is
@@ -260,34 +266,36 @@ class Chain:
             if position >= size:
                 return
 
-    def _end_or_damage(self, source: Windowed, batch: Batch, file: str, left: int) -> None:
-        """Says what the bytes from ``batch`` on are, which are no whole batch: the torn end of the file, or damage."""
+    def _end_or_damage(self, source: Windowed, batch: Batch, file: str, remaining: int) -> None:
+        """Classify the bytes from ``batch`` on, which are no complete batch: the torn end of the file, or damage."""
         position = batch.position
         if batch.magic != MAGIC:
             if not _all_zero(source, position):
                 raise CorruptDataError(file, position, f"the batch has magic {batch.magic}, not {MAGIC}")
-            self.torn = Torn(position, left, f"the file ends in {left} zero bytes")
+            self.torn = Torn(position, remaining, f"the file ends in {remaining} zero bytes")
         elif batch.size < HEADER_SIZE:
             raise CorruptDataError(file, position, f"the batch claims a length of {batch.size - LENGTH_END} bytes")
-        elif batch.size > left:
-            self._torn_or_damaged(source, batch, file, left)
+        elif batch.size > remaining:
+            self._torn_or_damaged(source, batch, file, remaining)
         else:
             raise CorruptDataError(file, position, f"the batch claims {batch.size} bytes, {MAX_BATCH} are the most")
 
-    def _torn_or_damaged(self, source: Windowed, batch: Batch, file: str, left: int) -> None:
+    def _torn_or_damaged(self, source: Windowed, batch: Batch, file: str, remaining: int) -> None:
         """A batch longer than the file: torn, unless its own CRC or a whole batch further on shows a wrong length."""
-        claim = f"the batch claims {batch.size} bytes, {left} are left"
-        if left <= MAX_BATCH:
-            window = source.window(batch.position, left)
+        claim = f"the batch claims {batch.size} bytes, {remaining} are left"
+        if remaining <= MAX_BATCH:
+            window = source.window(batch.position, remaining)
             at = batch.position - window.start
-            if crc_of(window.buf, at + CRC_START, at + left) == batch.crc:
+            if crc_of(window.buf, at + CRC_START, at + remaining) == batch.crc:
                 raise CorruptDataError(file, batch.position, f"{claim}, and its CRC says that it is whole")
-        found = find_batch(source, batch.position + 1)
-        if found is not None:
-            raise CorruptDataError(file, batch.position, f"{claim}, and a whole batch follows at byte {found.position}")
+        next_batch = find_batch(source, batch.position + 1)
+        if next_batch is not None:
+            raise CorruptDataError(
+                file, batch.position, f"{claim}, and a whole batch follows at byte {next_batch.position}"
+            )
         if self.next_offset is not None and batch.base_offset != self.next_offset:
             raise CorruptDataError(file, batch.position, f"{claim}, and {self.next_offset} was to come")
-        self.torn = Torn(batch.position, left, claim)
+        self.torn = Torn(batch.position, remaining, claim)
 
 
 _SEARCHED = 64 << 20
@@ -308,7 +316,7 @@ def find_batch(data: Buffer | Windowed, start: int) -> Batch | None:
             batch = _header(source, window, window.start + match.start() - _MAGIC_PLACE)
             if batch is None or not _is_plausible(batch, source.size):
                 continue
-            batch = _whole(source, batch)
+            batch = _complete(source, batch)
             if batch.crc_is_good():
                 return batch
             budget -= batch.size
@@ -342,7 +350,7 @@ def _is_plausible(batch: Batch, size: int) -> bool:
     return fits and counts and batch.base_offset >= 0 and batch.last_offset <= LAST_OFFSET
 
 
-def _whole(source: Windowed, batch: Batch) -> Batch:
+def _complete(source: Windowed, batch: Batch) -> Batch:
     """The batch with all of its bytes."""
     if batch.after <= len(batch.buf):
         return batch

@@ -1,4 +1,4 @@
-"""Bytes that are looked at through windows, so that nobody needs all of a large file in memory at once."""
+"""Bytes that are read through windows, so that a large file is never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class InMemory:
     """Bytes that are in memory anyway: one window."""
 
     def __init__(self, buf: Buffer) -> None:
-        self._whole = Window(buf, 0)
+        self._window = Window(buf, 0)
         self.size = len(buf)
 
     def window(self, position: int, size: int) -> Window:
         """All of them."""
-        return self._whole
+        return self._window
 
     def data_from(self, position: int) -> int:
         """Nothing is left out."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import TextIO
 
 from kshell.engine.execution import Call
+from kshell.engine.formats import FORMATS
 from kshell.engine.result import Frames, Many, Nothing, Result, Rows
 from kshell.errors import EXIT_OK, KshellError
 from kshell.render.color import use_color
@@ -34,9 +36,10 @@ def show_answer(call: Call, result: Result, complain: Callable[[KshellError], No
     shape, line = call.shape, call.line
     if isinstance(result, Rows) and result.live:
         unpaged(out)
+    fmt = shape.output or "text"
     written = emit(
-        result,
-        shape.output or "text",
+        localized(result, fmt, shape.timezone),
+        fmt,
         stdout=out,
         target=line.target,
         append=line.append,
@@ -61,6 +64,15 @@ def _print_parts(many: Many, complain: Callable[[KshellError], None], out: TextI
     return max(code, many.exit_code)
 
 
+def localized(result: Result, fmt: str, timezone: str | None) -> Result:
+    """The answer with its times in the user's zone, where a zone is set and the format is made to be read."""
+    if timezone is None or fmt not in FORMATS or not FORMATS[fmt].is_text:
+        return result
+    from kshell.engine.zones import in_zone  # late: few users set one
+
+    return in_zone(result, timezone)
+
+
 def unpaged(out: TextIO) -> None:
     """Tells a stream that may page long answers (the interactive shell's) that this one has no end."""
     direct = getattr(out, "direct", None)
@@ -69,9 +81,10 @@ def unpaged(out: TextIO) -> None:
 
 
 def terminal_width(out: TextIO) -> int | None:
-    """Columns of the terminal (``COLUMNS`` wins); ``None`` when the output is no terminal: nothing is cut then."""
+    """Columns of the terminal, or ``COLUMNS`` where that is set; ``None`` for neither: then nothing is cut."""
+    columns = os.environ.get("COLUMNS", "")
     if not out.isatty():
-        return None
+        return int(columns) if columns.isascii() and columns.isdigit() and int(columns) > 0 else None
     import shutil
 
     return shutil.get_terminal_size().columns

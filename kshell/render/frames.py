@@ -16,7 +16,7 @@ from kshell.engine.formats import FORMATS
 from kshell.engine.result import Frames, Part
 from kshell.errors import KshellError
 from kshell.render import render
-from kshell.render.answer import terminal_width, unpaged
+from kshell.render.answer import localized, terminal_width, unpaged
 from kshell.render.cells import ELLIPSIS, cells, clip
 from kshell.render.color import paint, use_color
 from kshell.render.output import describe_error, pour
@@ -56,7 +56,8 @@ def _rendered(call: Call, part: Part, *, header: bool, width: int | None, color:
     own = part.call.shape
     fmt = own.output or call.shape.output or "text"
     header = header and not (own.no_header or call.shape.no_header)
-    return render(part.result, fmt, header=header, width=width, color=color)
+    shown = localized(part.result, fmt, own.timezone or call.shape.timezone)
+    return render(shown, fmt, header=header, width=width, color=color)
 
 
 # --- a stream -------------------------------------------------------------------------------------------------------

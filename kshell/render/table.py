@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from kshell.engine.result import Row
+from kshell.engine.result import Column, Row
 from kshell.render.cells import GAP, blanks, cell, cells, clip
 from kshell.render.color import paint, style_of
 from kshell.render.options import RenderOptions
+from kshell.render.wrapping import wrapped
 
 SEEN_FIRST = 1000
 """Rows that are read before the first is printed: they decide the widths; wider values further down stand out."""
@@ -18,8 +19,11 @@ SEEN_FIRST = 1000
 _EXACT = re.compile(r"[\w-]{22}|\d{4}-\d\d-\d\dT[\d:.]+Z", re.ASCII)
 """Kafka's UUIDs, and times."""
 
-READABLE = 20
-"""A column that may be cut still says something at this width."""
+COMFORTABLE = 40
+"""A column that is wider does not push out others which can be spared: it is cut."""
+
+READABLE, READABLE_NAME = 12, 20
+"""A column that may be cut still says something at this width, and a name at that."""
 
 NARROWEST = 8
 """A column is never cut to less than this, or than its name."""
@@ -33,49 +37,111 @@ class _Column(NamedTuple):
     """The width that values are cut to when a line does not fit otherwise; ``None``: never."""
 
 
+class _Layout(NamedTuple):
+    columns: list[_Column]
+    prose: list[str]
+    """Columns whose sentences stand below their row, because there is no room beside the others."""
+
+
 def table(
     rows: Iterable[Row],
-    names: Sequence[str],
+    columns: Sequence[Column],
     options: RenderOptions,
     *,
     header: bool | None = None,
     seen_first: int = SEEN_FIRST,
-    spare: Collection[str] = (),
+    of: int | None = None,
 ) -> Iterator[str]:
-    """A header line (unless ``header``, or else the options, says no) and a line a row. ``names`` are keys of the rows.
+    """A header line, one line per row, and a last line that says what was left out for want of room.
 
-    Those that are ``spare``, too, are left out, the last ones first, until the table fits.
+    Args:
+        rows: read once; those beyond the first are not kept.
+        columns: what is shown of each row, if there is room; their names are keys of the rows.
+        options: the width that there is.
+        header: whether there is a header line; ``None`` leaves that to the options.
+        seen_first: how many rows decide the widths.
+        of: how many columns there are with those that only ``wide`` shows; ``None`` for a table without a last line.
     """
     rest = iter(rows)
     first = list(islice(rest, seen_first))
-    layout = _layout(first, names, options, spare)
+    layout = _layout(first, columns, options)
     if options.header if header is None else header:
-        yield _line([(column.name, "bold") for column in layout], layout, options)
+        yield _line([(column.name, "bold") for column in layout.columns], layout.columns, options)[0]
+    count, is_cut = 0, False
     for row in chain(first, rest):
-        values = [row.get(column.name) for column in layout]
-        yield _line([(cell(value), style_of(value)) for value in values], layout, options)
+        values = [row.get(column.name) for column in layout.columns]
+        line, cuts = _line([(cell(value), style_of(value)) for value in values], layout.columns, options)
+        count, is_cut = count + 1, is_cut or cuts
+        yield line
+        yield from _prose(row, layout.prose, options)
+    shown = len(layout.columns) + len(layout.prose)
+    if of is not None and (shown < len(columns) or is_cut):
+        yield paint(_left_out(count, shown, of, is_cut=is_cut), "dim", options.color) + "\n"
 
 
-def _layout(rows: list[Row], names: Sequence[str], options: RenderOptions, spare: Collection[str]) -> list[_Column]:
-    layout = []
-    for name in names:
-        values = [row.get(name) for row in rows]
-        width = max([cells(name), *(cells(cell(value)) for value in values)])
-        layout.append(_Column(name, width, _is_numeric(values), None))
+def _left_out(rows: int, shown: int, of: int, *, is_cut: bool) -> str:
+    parts = [f"{rows:,} row{'' if rows == 1 else 's'}"]
+    if shown < of:
+        parts.append(f"{shown} of {of} columns")
+    if is_cut:
+        parts.append("values cut")
+    return f"{', '.join(parts)}: -o wide shows all"
+
+
+def _prose(row: Row, names: list[str], options: RenderOptions) -> Iterator[str]:
+    """The sentences of a row below it, each with its column's name."""
+    sentences = [(name, cell(row.get(name))) for name in names if row.get(name) not in (None, "")]
+    width = max((cells(name) for name, _ in sentences), default=0)
+    for name, sentence in sentences:
+        lead = f"  {paint(name, 'bold', options.color)}{blanks(name, width)}  "
+        hanging = " " * (width + 4)
+        for line in wrapped(sentence, (options.width or 0) - len(hanging)):
+            yield f"{lead}{line}\n"
+            lead = hanging
+
+
+def _layout(rows: list[Row], columns: Sequence[Column], options: RenderOptions) -> _Layout:
+    layout = [_measured(rows, column.name) for column in columns]
     room = None if options.wide or options.width is None else options.width
-    if room is None or not layout:
-        return layout
-    flexible = {name for name in names if _may_be_cut(name, [row.get(name) for row in rows])}
-    for column in [column for column in reversed(layout) if column.name in spare]:
-        if _least(layout, flexible) > room:
-            layout.remove(column)
-    return _shrink(layout, flexible, room - len(GAP) * (len(layout) - 1))
+    if room is None or not layout or _total(layout) <= room:
+        return _Layout(layout, [])
+    prose = [column.name for column in columns if column.prose]
+    layout = [column for column in layout if column.name not in prose]
+    names = {column.name for column in columns if column.spare < 0} or {layout[0].name}
+    flexible = {column.name for column in layout if _may_be_cut(column.name, [row.get(column.name) for row in rows])}
+    dispensable = [column for column in reversed(columns) if column.name not in (*names, *prose)]
+    for column in sorted(dispensable, key=lambda column: column.spare, reverse=True):
+        # What can be spared goes before a value is cut much, or a name at all; the rest only when nothing else helps.
+        least = (
+            _least(layout, flexible - names, COMFORTABLE) if column.spare else _least(layout, flexible, READABLE, names)
+        )
+        if len(layout) == 1 or least <= room:
+            continue
+        layout = [rest for rest in layout if rest.name != column.name]
+    return _Layout(_shrink(layout, flexible, names, room - len(GAP) * (len(layout) - 1)), prose)
 
 
-def _least(layout: list[_Column], flexible: set[str]) -> int:
-    """What a line needs where what may be cut is cut, and can still be read."""
-    widths = [min(one.width, max(READABLE, cells(one.name))) if one.name in flexible else one.width for one in layout]
-    return sum(widths) + len(GAP) * (len(layout) - 1)
+def _measured(rows: list[Row], name: str) -> _Column:
+    values = [row.get(name) for row in rows]
+    return _Column(name, max([cells(name), *(cells(cell(value)) for value in values)]), _is_numeric(values), None)
+
+
+def _total(layout: list[_Column]) -> int:
+    return sum(column.width for column in layout) + len(GAP) * (len(layout) - 1)
+
+
+def _least(layout: list[_Column], flexible: set[str], width: int, names: Collection[str] = ()) -> int:
+    """What a line needs where what may be cut is cut to a width, names to a larger one."""
+    return _total(
+        [
+            column._replace(
+                width=min(column.width, max(READABLE_NAME if column.name in names else width, cells(column.name)))
+            )
+            if column.name in flexible
+            else column
+            for column in layout
+        ]
+    )
 
 
 def _is_numeric(values: list[Any]) -> bool:
@@ -97,44 +163,42 @@ def _is_exact(value: Any) -> bool:
     return not isinstance(value, Mapping | list | tuple)
 
 
-def _shrink(layout: list[_Column], flexible: set[str], room: int) -> list[_Column]:
+def _shrink(layout: list[_Column], flexible: set[str], names: set[str], room: int) -> list[_Column]:
     """The widest columns that may be cut get narrower, all to the same width, until the table fits or none can.
 
-    The first one, which says what a row is about, is cut only where that does not do.
+    Names are cut only where that does not do.
     """
 
-    def cut(cap: int, keep: str | None) -> list[_Column]:
+    def cut(cap: int, keep: set[str]) -> list[_Column]:
         out = []
         for column in layout:
-            may = column.name in flexible and column.name != keep
+            may = column.name in flexible and column.name not in keep
             limit = max(cap, NARROWEST, cells(column.name)) if may else None
             width = column.width if limit is None else min(column.width, limit)
             out.append(_Column(column.name, width, column.right, limit))
         return out
 
-    for keep in (layout[0].name, None):
+    for keep in (names, set[str]()):
         for cap in range(max(room, NARROWEST), NARROWEST - 1, -1):
             narrow = cut(cap, keep)
             if sum(column.width for column in narrow) <= room:
                 return narrow
-    return cut(NARROWEST, None)
+    return cut(NARROWEST, set())
 
 
-def _line(texts: list[tuple[str, str]], layout: list[_Column], options: RenderOptions) -> str:
-    limited = [column.limit is not None for column in layout]
-    if any(limited) and _length(texts, layout) > (options.width or 0):
-        texts = [
-            (clip(text, max(column.limit, column.width)) if column.limit is not None else text, style)
+def _line(texts: list[tuple[str, str]], layout: list[_Column], options: RenderOptions) -> tuple[str, bool]:
+    """The line, and whether a value in it was cut."""
+    is_cut = False
+    if any(column.limit is not None for column in layout):
+        clipped = [
+            (clip(text, column.width) if column.limit is not None else text, style)
             for (text, style), column in zip(texts, layout, strict=True)
         ]
+        is_cut = clipped != texts
+        texts = clipped
     out = []
     for number, ((text, style), column) in enumerate(zip(texts, layout, strict=True), 1):
         missing, shown = blanks(text, column.width), paint(text, style, options.color)
         # No blanks at a line's end: they would wrap on a narrow terminal.
         out.append(missing + shown if column.right else shown if number == len(layout) else shown + missing)
-    return GAP.join(out) + "\n"
-
-
-def _length(texts: list[tuple[str, str]], layout: list[_Column]) -> int:
-    used = sum(max(cells(text), column.width) for (text, _), column in zip(texts, layout, strict=True))
-    return used + len(GAP) * (len(layout) - 1)
+    return GAP.join(out) + "\n", is_cut

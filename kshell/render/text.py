@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
 from kshell import escape
-from kshell.engine.result import Branch, Drawing, Nothing, Report, Row, Rows, Text, Tree, Value
+from kshell.engine.result import Branch, Column, Drawing, Nothing, Report, Row, Rows, Text, Tree, Value
 from kshell.render.cells import GAP, blanks, cell, cells, is_scalar
 from kshell.render.color import paint, style_of
 from kshell.render.options import Renderers, RenderOptions, nothing
@@ -37,12 +37,23 @@ def object_lines(value: Mapping[str, Any], options: RenderOptions, depth: int = 
     for key, item in value.items():
         name = escape.terminal(str(key))
         if not _is_nested(item, depth):
-            shown = paint(cell(item, ", "), style_of(item), options.color)
-            yield f"{paint(name, 'bold', options.color)}{blanks(name, width)}  {shown}\n"
+            lead = paint(name, "bold", options.color) + blanks(name, width) + "  "
+            for line in _lines(cell(item, ", "), options, width + 2):
+                yield f"{lead}{paint(line, style_of(item), options.color)}\n"
+                lead = " " * (width + 2)
             continue
         yield paint(name, "bold", options.color) + "\n"
         lines = object_lines(item, options, depth + 1) if isinstance(item, Mapping) else _list_lines(item, options)
         yield from (INDENT + line for line in lines)
+
+
+def _lines(text: str, options: RenderOptions, used: int) -> Iterable[str]:
+    """A text behind ``used`` columns: one line, or, where it is longer than the terminal, several."""
+    if options.wide or options.width is None or used + cells(text) <= options.width:
+        return (text,)
+    from kshell.render.wrapping import wrapped  # late: most values are short
+
+    return wrapped(text, options.width - used)
 
 
 def _is_nested(value: Any, depth: int) -> bool:
@@ -61,7 +72,7 @@ def _list_lines(value: list[Any], options: RenderOptions) -> Iterator[str]:
             from kshell.render.table import table  # late: few values are lists of objects
 
             # Whoever looks at one thing wants all of it: only tables of many things are cut to fit.
-            yield from table(value, names, options._replace(width=None), header=True)
+            yield from table(value, [Column(name) for name in names], options._replace(width=None), header=True)
             return
     yield from (cell(item, ", ") + "\n" for item in value)
 
@@ -112,6 +123,8 @@ def rows(result: Rows, options: RenderOptions) -> Iterator[str]:
 def _block(result: Rows, block: Iterator[Row], options: RenderOptions) -> Iterator[str]:
     if result.style == "values":
         return _values(block, options)
+    if result.style == "prose" and not options.wide:
+        return (line + "\n" for row in block for line in _sentence(row[result.line_column], options))
     if result.style == "lines" and not options.wide:
         line, column = result.line, result.line_column
         return (_as_line(row.get(column) if line is None else line(row)) for row in block)
@@ -122,9 +135,17 @@ def _block(result: Rows, block: Iterator[Row], options: RenderOptions) -> Iterat
     from kshell.render.table import SEEN_FIRST, table
 
     columns = [column for column in result.columns if options.wide or not column.wide]
-    spare = {column.name for column in columns if column.spare}
-    names = [column.name for column in columns]
-    return table(block, names, options, seen_first=1 if result.live else SEEN_FIRST, spare=spare)
+    if result.live:
+        return table(block, columns, options, seen_first=1)
+    return table(block, columns, options, seen_first=SEEN_FIRST, of=len(result.columns))
+
+
+def _sentence(text: str, options: RenderOptions) -> Iterable[str]:
+    """Lines of a text whose blanks at the beginning are its indentation."""
+    indent = text[: len(text) - len(text.lstrip())]
+    hanging = len(indent) + len(INDENT)
+    lines = _lines(escape.terminal(text.lstrip()), options, hanging)
+    return (indent + (INDENT if number else "") + line for number, line in enumerate(lines))
 
 
 def _as_line(line: Any) -> str:
@@ -214,17 +235,23 @@ def _leaf(name: str, value: Any, lead: str, below: str, options: RenderOptions) 
     yield from (below + line for line in object_lines(value, options))
 
 
-def report(result: Report, options: RenderOptions) -> Iterator[str]:
-    """Sections with their titles, what they hold indented, an empty line between them."""
+def report(
+    result: Report,
+    options: RenderOptions,
+    rows: Callable[[Rows, RenderOptions], Iterator[str]] = rows,
+) -> Iterator[str]:
+    """Sections with their titles, what they hold indented, an empty line between them; ``rows`` prints tables."""
     between = ""
     for section in result.sections:
-        title = paint(escape.terminal(section.title), style_of(section.title) or "bold", options.color)
+        style = style_of(section.title) or "bold"
+        lines = _lines(escape.terminal(section.title), options, 0)
+        title = "\n".join(paint(line, style, options.color) for line in lines)
         indent = INDENT if title else ""
         below = options._replace(width=None if options.width is None else options.width - len(indent))
         if between or title:
             yield between + (title + "\n" if title else "")
-        lines = rows(section.body, below) if isinstance(section.body, Rows) else object_lines(section.body, below)
-        yield from (indent + line if line != "\n" else line for line in lines)
+        body = rows(section.body, below) if isinstance(section.body, Rows) else object_lines(section.body, below)
+        yield from (indent + line if line != "\n" else line for line in body)
         between = "\n"
 
 

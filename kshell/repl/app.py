@@ -27,7 +27,7 @@ _HEAD_START = 0.25
 
 
 def run(session: Session, *, input: Input | None = None, output: Output | None = None) -> int:
-    """Runs the shell; returns the exit code: that of ``exit N``, else of the last command.
+    """Run the shell; return the exit code: that of ``exit N``, else of the last command.
 
     ``input`` and ``output`` stand in for the terminal in tests.
     """
@@ -60,7 +60,7 @@ class Repl:
             )
 
     def run(self) -> int:
-        """Until ``exit``, the end of the input, or a terminal that is gone."""
+        """Until ``exit``, the end of the input, or a closed terminal."""
         try:
             # Before loading begins in the background: a line of it that needs the image loads it right here.
             self._read_kshellrc()
@@ -103,7 +103,7 @@ class Repl:
                 return
 
     def _tell_of_rest(self, count: int) -> None:
-        """Says how many of several pasted lines Ctrl-C has left out; an error leaves none out."""
+        """Print how many of several pasted lines Ctrl-C has left out; an error leaves none out."""
         if count:
             self._lines.write(f"kshell: {count} more {'line was' if count == 1 else 'lines were'} not run", "hint")
 
@@ -112,7 +112,7 @@ class Repl:
             self._session.history.append(line)
 
     def _greet(self) -> None:
-        title, keys = f"kshell {__version__} on ", " · help · Tab completes · Ctrl-D leaves"
+        title, keys = f"kshell {__version__} on ", " · try status, health, help · Ctrl-D leaves"
         room = shutil.get_terminal_size().columns - width_of(title + keys)
         name = clean(self._session.source.name)
         # With little room, the name matters more than the keys.
@@ -128,9 +128,9 @@ class Repl:
     def _read_kshellrc(self) -> None:
         path = kshellrc()
         if path is not None and os.path.exists(path):
-            given = dict(self._session.settings)
+            command_line_settings = dict(self._session.settings)
             self._lines.run(f"source {quote(path)}")
-            self._session.settings |= given  # the command line is nearer than the file
+            self._session.settings |= command_line_settings  # the command line is nearer than the file
 
 
 def kshellrc() -> str | None:

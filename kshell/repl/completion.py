@@ -28,12 +28,15 @@ class ShellCompleter(Completer):
         """How many candidates the last answer left out."""
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        found = quietly(self._session, document.text_before_cursor)
-        self.left_out = found.total - len(found.candidates)
+        completions = quietly(self._session, document.text_before_cursor)
+        self.left_out = completions.total - len(completions.candidates)
         length = len(document.text_before_cursor)
-        for one in found.candidates:
+        for candidate in completions.candidates:
             yield Completion(
-                one.text, start_position=found.start - length, display=clean(one.display), display_meta=clean(one.meta)
+                candidate.text,
+                start_position=completions.start - length,
+                display=clean(candidate.display),
+                display_meta=clean(candidate.meta),
             )
 
 
@@ -63,30 +66,32 @@ class Tab:
             return
         before = buffer.document.text_before_cursor
         try:
-            found = self._thread.submit(quietly, self._session, before).result(_PATIENCE)
+            completions = self._thread.submit(quietly, self._session, before).result(_PATIENCE)
         except TimeoutError:
-            found = None
-        if found is None or not _insert(buffer, before, found):
+            completions = None
+        if completions is None or not _insert(buffer, before, completions):
             buffer.start_completion(insert_common_part=True)
 
 
-def _insert(buffer: Buffer, before: str, found: Completions) -> bool:
-    """Types the part that all candidates share; whether that leaves nothing to choose."""
-    shared = _shared([candidate.text for candidate in found.candidates])
-    typed = before[found.start :]
-    complete = found.total == 1
-    if found.total == len(found.candidates) and (complete or (shared.startswith(typed) and shared != typed)):
+def _insert(buffer: Buffer, before: str, completions: Completions) -> bool:
+    """Type the prefix that all candidates share; return whether that leaves nothing to choose."""
+    shared = _shared([candidate.text for candidate in completions.candidates])
+    typed = before[completions.start :]
+    complete = completions.total == 1
+    if completions.total == len(completions.candidates) and (
+        complete or (shared.startswith(typed) and shared != typed)
+    ):
         buffer.delete_before_cursor(len(typed))
         buffer.insert_text(shared)
         return complete
     return False
 
 
-def _shared(words: list[str]) -> str:
-    """The longest beginning of all words: that of the two that are farthest apart in their order."""
-    if not words:
+def _shared(texts: list[str]) -> str:
+    """Return the longest common prefix: that of the first and the last text in alphabetical order."""
+    if not texts:
         return ""
-    first, last = min(words), max(words)
+    first, last = min(texts), max(texts)
     same = next((at for at, char in enumerate(first) if last[at : at + 1] != char), len(first))
     return first[:same]
 
@@ -108,11 +113,11 @@ class Ghost(AutoSuggest):
     def _only_completion(self, text: str) -> str:
         if text[-1].isspace():
             return ""
-        found = quietly(self._session, text)
-        typed = text[found.start :]
-        if found.total != 1 or not found.candidates[0].text.startswith(typed):
+        completions = quietly(self._session, text)
+        typed = text[completions.start :]
+        if completions.total != 1 or not completions.candidates[0].text.startswith(typed):
             return ""
-        return found.candidates[0].text[len(typed) :]
+        return completions.candidates[0].text[len(typed) :]
 
 
 def from_history(lines: list[str], text: str) -> str:

@@ -57,54 +57,54 @@ class LineLexer(Lexer):
         return [fragment for fragment in out if fragment[1]]
 
     def _styles(self, tokens: list[Token]) -> list[tuple[Token, str]]:
-        words = [token for token in tokens if token.kind is Kind.WORD]
-        styles = dict(zip(map(id, words), self._words(words), strict=True))
+        word_tokens = [token for token in tokens if token.kind is Kind.WORD]
+        styles = dict(zip(map(id, word_tokens), self._word_styles(word_tokens), strict=True))
         return [(token, styles.get(id(token)) or _PLAIN.get(token.kind, "")) for token in tokens]
 
-    def _words(self, words: list[Token]) -> list[str]:
-        if not words:
+    def _word_styles(self, tokens: list[Token]) -> list[str]:
+        if not tokens:
             return []
-        found = resolve(self._session, words)
-        if found is None:
-            typing = len(words) == 1 and any(name.startswith(words[0].text) for name in self._names())
-            return ["" if typing else "class:command.unknown", *map(_quoted, words[1:])]
-        command, texts = found
-        before = len(texts) - (len(words) - 1)
+        resolved = resolve(self._session, tokens)
+        if resolved is None:
+            typing = len(tokens) == 1 and any(name.startswith(tokens[0].text) for name in self._names())
+            return ["" if typing else "class:command.unknown", *map(_quoted, tokens[1:])]
+        command, texts = resolved
+        before = len(texts) - (len(tokens) - 1)
         state = State(command, texts[:before])
         styles = ["class:command"]
-        for word in words[1:]:
-            styles.append(self._argument(state, word, is_last=word is words[-1]))
-            state.take(word.text)
+        for token in tokens[1:]:
+            styles.append(self._argument(state, token, is_last=token is tokens[-1]))
+            state.take(token.text)
         return styles
 
     def _names(self) -> list[str]:
         return [*registry.names(), *self._session.aliases]
 
-    def _argument(self, state: State, word: Token, *, is_last: bool) -> str:
+    def _argument(self, state: State, token: Token, *, is_last: bool) -> str:
         if state.pending is not None:
-            return _quoted(word)
-        if word.text.startswith("-") and not state.ended and word.text != "-":
-            return "class:flag" if is_last or _is_flag(state, word.text) else "class:flag.unknown"
+            return _quoted(token)
+        if token.text.startswith("-") and not state.ended and token.text != "-":
+            return "class:flag" if is_last or _is_flag(state, token.text) else "class:flag.unknown"
         arg = state.arg()
         if arg is None and not is_last:
             return "class:wrong"
-        if arg is not None and arg.kind == "path" and self._exists(word):
+        if arg is not None and arg.kind == "path" and self._exists(token):
             return "class:path"
-        return _quoted(word)
+        return _quoted(token)
 
-    def _exists(self, word: Token) -> bool:
-        if is_glob(word.pattern) or not self._session.is_loaded:
+    def _exists(self, token: Token) -> bool:
+        if is_glob(token.pattern) or not self._session.is_loaded:
             return False
         try:
-            return node_at(self._session, split(word.text, self._session.cwd)) is not None
+            return node_at(self._session, split(token.text, self._session.cwd)) is not None
         except Exception:  # the command will say what is wrong with the data; colours need not
             return False
 
 
-def _quoted(word: Token) -> str:
-    if word.open:
+def _quoted(token: Token) -> str:
+    if token.open:
         return "class:string.open"
-    return "class:string" if word.quoted else "class:argument"
+    return "class:string" if token.quoted else "class:argument"
 
 
 def _is_flag(state: State, text: str) -> bool:

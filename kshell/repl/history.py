@@ -1,6 +1,6 @@
 """The history: a private file of lines, one a line, newest last. Without a place for it, memory only.
 
-A line that starts with a blank is not kept, so that a person can keep one to themselves.
+A line that starts with a blank is not kept, so that users can keep one to themselves.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from prompt_toolkit.history import History
 
-_KEPT = 10_000
-"""Lines that are read back."""
+_MOST_LINES = 10_000
+"""How many lines are read back, the newest."""
 
 
 def state_directory() -> str | None:
@@ -43,7 +43,7 @@ class ShellHistory(History):
             self.note = f"the history is not kept: {where}: {error.strerror}"
 
     def _open(self, how: int) -> int:
-        """The file, made when it is missing, and nobody else's to read."""
+        """The file, created when it is missing, readable by its owner only."""
         assert self.path is not None
         descriptor = os.open(self.path, how | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         mode = os.fstat(descriptor).st_mode
@@ -61,12 +61,12 @@ class ShellHistory(History):
             return []
         try:
             with open(self.path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-                return [line for line in file.read().split("\n") if line][-_KEPT:]
+                return [line for line in file.read().split("\n") if line][-_MOST_LINES:]
         except OSError:
             return []
 
     def append_string(self, string: str) -> None:
-        """Keeps each line of what was entered (several were pasted), unless it starts with a blank or holds nothing."""
+        """Keep each line of what was entered (several were pasted), unless it starts with a blank or holds nothing."""
         for line in string.split("\n"):
             if line.strip() and not line[0].isspace():
                 super().append_string(line)

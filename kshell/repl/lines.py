@@ -9,7 +9,7 @@ import traceback
 from typing import TextIO, cast
 
 from kshell.engine.completion import resolve
-from kshell.engine.execution import Call, Engine, prepare
+from kshell.engine.execution import Call, Engine, prepare, run_commands
 from kshell.engine.language import words as words_in
 from kshell.engine.result import Exit
 from kshell.engine.session import Session
@@ -36,18 +36,22 @@ class Lines:
         self.status = EXIT_OK
 
     def run(self, line: str) -> None:
-        """Runs one line. Raises Exit when it asks to leave, or nobody reads the answers any more."""
+        """Run the commands of a line. Raises Exit when one asks to leave, or nobody reads the answers any more."""
+        if line.strip():
+            self.status = run_commands(line, self._command)
+
+    def _command(self, line: str) -> int:
         try:
-            self.status = self._run(line)
+            return self._run(line)
         except KshellError as error:
             self.complain(error, line)
-            self.status = error.exit_code
+            return error.exit_code
         except PagerQuit:
-            self.status = EXIT_OK
+            return EXIT_OK
         except KeyboardInterrupt:
             self._meter.clear()
             self.write("\ninterrupted" if sys.stderr.isatty() else "interrupted", "hint")
-            self.status = EXIT_INTERRUPTED
+            return EXIT_INTERRUPTED
         except OutputClosed:
             raise Exit(EXIT_OK) from None
         except Exit:
@@ -56,7 +60,7 @@ class Lines:
             # A fault of ours must not take the shell away from somebody who needs it.
             self._meter.clear()
             self.write(f"{traceback.format_exc()}kshell: this is a fault of kshell, please report it", "error")
-            self.status = EXIT_USAGE
+            return EXIT_USAGE
         finally:
             self._meter.clear()
 
@@ -82,23 +86,23 @@ class Lines:
             self._screen = None
 
     def _needs_data(self, line: str) -> bool:
-        words = words_in(line)
-        found = resolve(self._session, words) if words else None
+        tokens = words_in(line)
+        resolved = resolve(self._session, tokens) if tokens else None
         # The lines of a file may be any commands.
         # And a diff needs no source only where it is given two.
-        return found is not None and (found[0].needs_source or found[0].name in ("source", "diff"))
+        return resolved is not None and (resolved[0].needs_source or resolved[0].name in ("source", "diff"))
 
     def _pages(self) -> bool:
         wanted = self._session.settings.get("pager", True)
         return bool(wanted) and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
     def complain(self, error: KshellError, line: str | None = None) -> None:
-        """Tells what went wrong, and what to do about it."""
+        """Print what went wrong, and what to do about it."""
         self._meter.clear()
         self.write(describe_error(error, line=line, color=self.colored()))
 
     def announce(self) -> None:
-        """Tell what is wrong with the data, and what one should know of it, if that was not told yet."""
+        """Print the problems and notes of the data that were not printed yet."""
         self._engine.announce(self._session)
 
     def tell(self, label: str, sentences: list[str]) -> None:
@@ -114,10 +118,10 @@ class Lines:
         sys.stderr.flush()
 
     def write(self, text: str, style: str = "") -> None:
-        """Words for a person; already harmless on a terminal."""
+        """A message for the user; already safe for a terminal."""
         sys.stderr.write(paint(text, style, self.colored()) + "\n")
         sys.stderr.flush()
 
     def colored(self) -> bool:
-        """Whether words for people, and the prompt, are in colours."""
+        """Whether messages and the prompt are coloured."""
         return use_color(self._session.settings.get("color") or "auto", sys.stderr)

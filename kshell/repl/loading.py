@@ -19,7 +19,7 @@ _BAR = 56
 
 
 class Meter:
-    """How far the reading is. Draws a line only while a person waits, and never from the loading thread."""
+    """How far the reading is. Draws a line only while the user waits, and never from the loading thread."""
 
     def __init__(self) -> None:
         self._line = Progress()
@@ -27,9 +27,9 @@ class Meter:
         self._waiting = False
         self.changed: Callable[[], None] = lambda: None
 
-    def __call__(self, done: int, total: int, what: str) -> None:
+    def __call__(self, completed: int, total: int, label: str) -> None:
         """The progress of a source; in the main thread it is the running command that reads."""
-        before, self._last = self.percent(), (done, total, what)
+        before, self._last = self.percent(), (completed, total, label)
         if threading.current_thread() is threading.main_thread():
             self.draw()
         elif self.percent() != before:
@@ -40,24 +40,24 @@ class Meter:
         self.changed()
 
     def percent(self) -> int:
-        """Of the bytes of what is being read."""
-        done, total, _ = self._last
-        return min(100, done * 100 // total) if total else 0
+        """Return the percentage of bytes read."""
+        completed, total, _ = self._last
+        return min(100, completed * 100 // total) if total else 0
 
     def begin(self) -> None:
         """From now on somebody waits; the line comes up after a second."""
         self._waiting = True
 
     def draw(self) -> None:
-        """Brings the line up to date, if somebody waits."""
+        """Bring the line up to date, if somebody waits."""
         if self._waiting:
-            done, total, what = self._last
+            completed, total, label = self._last
             # In one row: what wraps cannot be written over.
             room = max(shutil.get_terminal_size().columns - _BAR, 1)
-            self._line(done, total, shortened(os.path.basename(what), room))
+            self._line(completed, total, shortened(os.path.basename(label), room))
 
     def clear(self) -> None:
-        """Takes the line away: the answer is coming, or the prompt."""
+        """Take the line away: the answer is coming, or the prompt."""
         self._waiting = False
         self._line.clear()
 
@@ -74,7 +74,7 @@ class Loader:
         self.error: KshellError | None = None
 
     def start(self) -> None:
-        """Begins to load, unless that goes on already."""
+        """Begin to load, unless that goes on already."""
         if not self._idle.is_set():
             return
         self._idle.clear()
@@ -88,7 +88,7 @@ class Loader:
         except KshellError as error:
             self.error = error
         except Exception as error:
-            # A fault of ours; the first command meets it again, and tells all of it.
+            # A fault of kshell; the first command meets it again, and reports it in full.
             self.error = KshellError(f"loading ended with {type(error).__name__}")
         finally:
             self._idle.set()
@@ -103,8 +103,8 @@ class Loader:
         while not self.is_done(_EVERY):
             self._meter.draw()
 
-    def words(self) -> str:
-        """What goes on, for the toolbar."""
+    def status_text(self) -> str:
+        """The progress, for the toolbar."""
         if self.error is not None:
             return "not loaded"
         return f"loading {self._meter.percent()} %" if not self.is_done() else "not loaded yet"

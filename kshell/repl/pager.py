@@ -16,13 +16,13 @@ from collections.abc import Callable
 from typing import TextIO
 
 _PATIENCE = 0.4
-"""Seconds after which what was held back is printed, though the answer goes on."""
+"""Seconds after which buffered output is printed, though the answer goes on."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _QUESTION = "-- Enter: more, q: stop --"
 
 
 class PagerQuit(Exception):
-    """The person has seen enough. Not an OSError: nothing is wrong with standard output."""
+    """The user has left the pager. Not an OSError: nothing is wrong with standard output."""
 
 
 def pager_command() -> str | None:
@@ -36,10 +36,10 @@ def pager_command() -> str | None:
 
 def _is_there(command: str) -> bool:
     try:
-        words = shlex.split(command)
+        arguments = shlex.split(command)
     except ValueError:
         return False
-    return not words or "=" in words[0] or shutil.which(words[0]) is not None
+    return not arguments or "=" in arguments[0] or shutil.which(arguments[0]) is not None
 
 
 class Screen:
@@ -53,7 +53,7 @@ class Screen:
         self._before = before
         self._paging = paging
         self._command = pager_command() if paging else ""
-        self._held: list[str] = []
+        self._pending: list[str] = []
         self._direct = not paging or self._command == ""
         self._rows = 0
         self._lock = threading.Lock()
@@ -69,11 +69,11 @@ class Screen:
         return self._out.fileno()
 
     def flush(self) -> None:
-        """What is held back stays so."""
+        """Buffered output stays buffered."""
         self._out.flush()
 
     def direct(self) -> None:
-        """From now on nothing is held back or paged: the answer has no end, or draws the whole screen."""
+        """From now on nothing is buffered or paged: the answer has no end, or draws the whole screen."""
         with self._lock:
             self._command = ""
 
@@ -96,12 +96,12 @@ class Screen:
         self._rows += rows_of(text, size.columns)
         if self._rows > size.lines - 2:
             self._open()
-            self._feed("".join(self._held) + text)
-            self._held.clear()
+            self._feed("".join(self._pending) + text)
+            self._pending.clear()
         elif self._direct:
             self._out.write(text)
         else:
-            self._held.append(text)
+            self._pending.append(text)
             if self._timer is None:
                 self._timer = threading.Timer(_PATIENCE, self._release)
                 self._timer.daemon = True
@@ -112,9 +112,9 @@ class Screen:
         with self._lock:
             if self._pager is None:
                 self._direct = True
-                self._out.write("".join(self._held))
+                self._out.write("".join(self._pending))
                 self._out.flush()
-                self._held.clear()
+                self._pending.clear()
 
     def _open(self) -> None:
         """less: keep the answer on the screen (X), leave at once if it fits after all (F), let colours through (R)."""
@@ -153,13 +153,13 @@ class Screen:
             raise PagerQuit
 
     def finish(self) -> None:
-        """Prints what is held back, and waits until the person leaves the pager. Ctrl-C there belongs to the pager."""
+        """Print the buffered output, and wait until the user leaves the pager. Ctrl-C there belongs to the pager."""
         if self._timer is not None:
             self._timer.cancel()
         with self._lock:
-            held, self._held = self._held, []
+            pending, self._pending = self._pending, []
         if self._pager is None:
-            self._out.write("".join(held))
+            self._out.write("".join(pending))
             self._out.flush()
             return
         assert self._pager.stdin is not None

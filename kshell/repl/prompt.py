@@ -94,7 +94,7 @@ class RichPrompt:
         return self._prompt.prompt()
 
     def refresh(self) -> None:
-        """Draws again what depends on the data. May be called from any thread."""
+        """Draw again what depends on the data. May be called from any thread."""
         self._prompt.app.invalidate()
 
     def _message(self) -> StyleAndTextTuples:

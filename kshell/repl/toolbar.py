@@ -17,7 +17,7 @@ from kshell.tree.image import provenance
 from kshell.tree.node import Leaf
 
 _FRESH = 5.0
-"""Seconds for which what was said about the data is said again without looking."""
+"""Seconds for which problems and notes of the data are cached."""
 _GAP = " · "
 _VERSION = ("image", "features", "metadataVersion")
 
@@ -28,16 +28,16 @@ class Toolbar:
     def __init__(self, session: Session, loader: Loader) -> None:
         self._session = session
         self._loader = loader
-        self._said: tuple[Loaded, float, list[str], list[str]] | None = None
+        self._cached: tuple[Loaded, float, list[str], list[str]] | None = None
 
     def render(self, columns: int) -> StyleAndTextTuples:
         """The toolbar's fragments for a terminal of so many columns."""
         facts = self._facts()
         out = self._first_line(facts, columns)
-        style, words = self._worry()
-        if words:
+        style, text = self._worry()
+        if text:
             out.append(("", "\n"))
-            out.append((style, _fitted(f" {words}", columns)))
+            out.append((style, _fitted(f" {text}", columns)))
         return out
 
     def _first_line(self, facts: list[str], columns: int) -> StyleAndTextTuples:
@@ -56,7 +56,7 @@ class Toolbar:
         if following is not None and (session.is_loaded or following.end_offset or following.trouble):
             return _live_facts(following)
         if not session.is_loaded:
-            return [self._loader.words()]
+            return [self._loader.status_text()]
         last = provenance(session.image)
         if not session.source.has_log:
             return [fact for fact in ("what brokers tell", self._metadata_version()) if fact]
@@ -78,7 +78,7 @@ class Toolbar:
         """The worst there is to say, and its style."""
         if self._loader.error is not None and not self._session.is_loaded:
             return "class:bar.wrong", self._counted([self._loader.error.message])
-        problems, notes = self._words()
+        problems, notes = self._problems_and_notes()
         if problems:
             return "class:bar.wrong", self._counted(problems)
         return "class:bar.note", self._counted(notes) if notes else ""
@@ -90,14 +90,14 @@ class Toolbar:
         more = f" (and {len(sentences) - 1} more: info)" if len(sentences) > 1 else ""
         return clean(sentences[0].replace(os.path.join(directory, ""), "")) + more
 
-    def _words(self) -> tuple[list[str], list[str]]:
+    def _problems_and_notes(self) -> tuple[list[str], list[str]]:
         session = self._session
         if not session.is_loaded:
             return [], []
         now = time.monotonic()
-        if self._said is None or self._said[0] is not session.loaded or now - self._said[1] > _FRESH:
-            self._said = (session.loaded, now, session.problems(), session.notes())
-        return self._said[2], self._said[3]
+        if self._cached is None or self._cached[0] is not session.loaded or now - self._cached[1] > _FRESH:
+            self._cached = (session.loaded, now, session.problems(), session.notes())
+        return self._cached[2], self._cached[3]
 
 
 def _live_facts(following: Following) -> list[str]:

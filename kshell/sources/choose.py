@@ -56,7 +56,7 @@ class Choice(NamedTuple):
     settings: Settings | None = None
     """``None`` where nothing is connected to and no properties were asked for."""
     warnings: tuple[str, ...] = ()
-    """Sentences for a person, once, about the properties; no values of theirs."""
+    """Sentences for the user, once, about the properties; without their values."""
 
 
 def choose(
@@ -71,28 +71,28 @@ def choose(
     Raises UsageError when there is no source, or two at one level, or for properties that cannot be used.
     """
     above = list(above)
-    given = _given(flags, environment)
-    context = _context(given, environment)
+    choice = _chosen_source(flags, environment)
+    context = _context(choice, environment)
     path = config or environment.get("KSHELL_CONFIG") or (context.config if context else None)
-    if given is not None and given.kind == CONTEXT:
-        given = None
+    if choice is not None and choice.kind == CONTEXT:
+        choice = None
     if context is not None and context.kind is not None and context.value is not None:
-        given = Choice(context.kind, context.value)
-    if given is not None and given.kind in (DIRECTORY, DEMO) and not config and not above:
-        return given  # nothing is connected to: no file is read that nobody asked to read
-    if given is None and path is None and not above:
+        choice = Choice(context.kind, context.value)
+    if choice is not None and choice.kind in (DIRECTORY, DEMO) and not config and not above:
+        return choice  # nothing is connected to: no file is read that nobody asked to read
+    if choice is None and path is None and not above:
         raise UsageError(NO_SOURCE, hint=_HOW)
-    return _configured(given, path, above, context)
+    return _configured(choice, path, above, context)
 
 
-def _given(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Choice | None:
+def _chosen_source(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Choice | None:
     """The source of the highest level that has one. Raises UsageError for two."""
     for level, names in ((flags, FLAGS), (_named(environment), ENVIRONMENT)):
-        given = [Choice(kind, value) for kind in names if (value := level.get(kind))]
-        if len(given) > 1:
-            raise TwoSourcesError(f"{' and '.join(names[choice.kind] for choice in given)} are two sources: give one")
-        if given:
-            return given[0]
+        choices = [Choice(kind, value) for kind in names if (value := level.get(kind))]
+        if len(choices) > 1:
+            raise TwoSourcesError(f"{' and '.join(names[choice.kind] for choice in choices)} are two sources: give one")
+        if choices:
+            return choices[0]
     return None
 
 
@@ -100,38 +100,38 @@ def _named(environment: Mapping[str, str]) -> dict[str, str]:
     return {kind: environment[name] for kind, name in ENVIRONMENT.items() if environment.get(name)}
 
 
-def _context(given: Choice | None, environment: Mapping[str, str]) -> Context | None:
+def _context(choice: Choice | None, environment: Mapping[str, str]) -> Context | None:
     """The context that is meant: by name, or the default one where no source is given. Raises UsageError."""
-    if given is not None and given.kind != CONTEXT:
+    if choice is not None and choice.kind != CONTEXT:
         return None
     from kshell.client import contexts
 
-    known = contexts.load(environment)
-    if given is not None:
-        return known.get(given.value)
-    return known.get(known.current) if known.current is not None else None
+    stored = contexts.load(environment)
+    if choice is not None:
+        return stored.get(choice.value)
+    return stored.get(stored.current) if stored.current is not None else None
 
 
-def _configured(given: Choice | None, path: str | None, above: list[str], context: Context | None) -> Choice:
+def _configured(choice: Choice | None, path: str | None, above: list[str], context: Context | None) -> Choice:
     """The choice with its settings; its source from the properties where none is given. Raises UsageError."""
     from kshell.client.properties import read
     from kshell.client.settings import Settings, source_of
 
     settings = Settings.of(read(path, above))
     warnings = list(settings.warnings)
-    if given is None:
-        found = source_of(settings)
-        if found is None:
+    if choice is None:
+        configured = source_of(settings)
+        if configured is None:
             raise UsageError(NO_SOURCE, hint=f"{path or '-X'} sets neither bootstrap.controllers nor bootstrap.servers")
-        given = Choice(*found)
+        choice = Choice(*configured)
     elif context is not None and path != context.config:
         # Only here is it easy to expect the other thing: the file was named, the context perhaps long ago.
         unused = [name for kind, name in _PROPERTIES.items() if getattr(settings, kind)]
         warnings += [f"{name} in {path} is not used: the context {context.name} names the source" for name in unused]
     # The other list is cleared (KIP-919), and ours is what was given.
-    own = {CONTROLLERS: None, SERVERS: None} | ({given.kind: given.value} if given.kind in _PROPERTIES else {})
+    own = {CONTROLLERS: None, SERVERS: None} | ({choice.kind: choice.value} if choice.kind in _PROPERTIES else {})
     settings = settings._replace(bootstrap_controllers=own[CONTROLLERS], bootstrap_servers=own[SERVERS])
-    return Choice(given.kind, given.value, settings, tuple(warnings))
+    return Choice(choice.kind, choice.value, settings, tuple(warnings))
 
 
 def open_source(choice: Choice, on_corruption: str | None = None) -> Source:
@@ -166,16 +166,16 @@ def open_source(choice: Choice, on_corruption: str | None = None) -> Source:
 
 
 class NoSource(DirectorySource):
-    """Stands in where none was given: commands that need none run, every other one says what is missing."""
+    """The placeholder where no source is given: commands that need none run, others say what is missing."""
 
     def __init__(self, how: str = _HOW) -> None:
-        """``how`` says how a source is given, for people."""
+        """``how`` says how a source is given, for users."""
         self._how = how
         self.path = ""
         self.name = "no source"
         self.is_sample = False
 
-    def listing(self, *, whole: bool = False) -> Listing:
+    def listing(self, *, full_log: bool = False) -> Listing:
         """Raises UsageError."""
         raise UsageError(NO_SOURCE, hint=self._how)
 

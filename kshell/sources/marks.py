@@ -1,4 +1,4 @@
-"""Marks: names that people give to offsets of a log, so that they find them again.
+"""Marks: names that users give to offsets of a log, so that they find them again.
 
 They are in ``$XDG_STATE_HOME/kshell/marks.json``, readable by their owner only, for each cluster by its id (for a
 directory that does not know it, by its path). Without a home they are kept in memory. The file is replaced in one step.
@@ -23,7 +23,7 @@ _HINT = "`mark` lists the marks there are, `mark NAME [POINT]` sets one"
 
 
 class Mark(NamedTuple):
-    """A named point: an offset, and when its record was written, in epoch milliseconds (-1 where nobody knows)."""
+    """A named point: an offset, and when its record was written, in epoch milliseconds (-1 where it is not known)."""
 
     name: str
     offset: int
@@ -42,14 +42,14 @@ class Marks:
     def of(cls, source: Source, environment: Mapping[str, str]) -> Marks:
         """The marks of a source. Raises SourceError for one that has no log."""
         listing = source.listing()
-        known = meta_properties(listing).get("cluster.id", "unknown")
-        identity = os.path.realpath(source.path) if known == "unknown" else f"cluster:{known}"
-        return cls(file_path(environment), identity if source.path or known != "unknown" else source.name)
+        cluster_id = meta_properties(listing).get("cluster.id", "unknown")
+        identity = os.path.realpath(source.path) if cluster_id == "unknown" else f"cluster:{cluster_id}"
+        return cls(file_path(environment), identity if source.path or cluster_id != "unknown" else source.name)
 
     def all(self) -> list[Mark]:
         """Every mark, by name. Raises UsageError for a file that is none of ours."""
         own = self._load().get(self.source, {})
-        return [Mark(name, held["offset"], held["timeMs"]) for name, held in sorted(own.items())]
+        return [Mark(name, stored["offset"], stored["timeMs"]) for name, stored in sorted(own.items())]
 
     def get(self, name: str) -> Mark:
         """The mark of that name. Raises UsageError, which proposes names that exist."""
@@ -60,7 +60,7 @@ class Marks:
         return named[name]
 
     def add(self, mark: Mark) -> None:
-        """Sets one, in place of one of the same name. Raises UsageError for a name that cannot be one, CommandError."""
+        """Set one, in place of one of the same name. Raises UsageError for a name that cannot be one, CommandError."""
         if not _NAME.match(mark.name) or mark.name.startswith("-"):
             raise UsageError(f"{mark.name!r} cannot be a mark's name", hint="letters, digits, and . + - _ :")
         stored = self._load()
@@ -68,7 +68,7 @@ class Marks:
         self._save(stored)
 
     def remove(self, name: str) -> None:
-        """Forgets one. Raises UsageError, CommandError."""
+        """Forget one. Raises UsageError, CommandError."""
         self.get(name)
         stored = self._load()
         stored.get(self.source, {}).pop(name, None)
@@ -86,7 +86,7 @@ class Marks:
         return sources
 
     def _save(self, sources: dict[str, Any]) -> None:
-        """Writes the file anew, 0600. Raises CommandError."""
+        """Write the file from scratch, 0600. Raises CommandError."""
         if self.path is None:
             self._memory = sources
         else:
@@ -96,8 +96,8 @@ class Marks:
 
 def _is_marks(marks: Any) -> bool:
     return isinstance(marks, dict) and all(
-        isinstance(held, dict) and type(held.get("offset")) is int and type(held.get("timeMs")) is int
-        for held in marks.values()
+        isinstance(stored, dict) and type(stored.get("offset")) is int and type(stored.get("timeMs")) is int
+        for stored in marks.values()
     )
 
 

@@ -41,7 +41,7 @@ class Past:
         """
         if self._recorded is not None or self._spared not in (None, offset):
             return False
-        listing = self._source.listing(whole=True)
+        listing = self._source.listing(full_log=True)
         start = listing.segments[0].base_offset if listing.segments else None
         if start is None or not checkpoints.inside(listing, start, offset + 1):
             return False
@@ -49,19 +49,19 @@ class Past:
         return True
 
     def at(self, offset: int, progress: Progress | None = None) -> Loaded | None:
-        """The image with every record up to ``offset``; ``None`` where the log does not tell. Raises KshellError."""
+        """The image with every record up to ``offset``; ``None`` where the log does not show it. Raises KshellError."""
         recorded = self._recorded
         if recorded is None or offset >= recorded.history.log.end:
             recorded = self.recorded(progress)
         return None if recorded is None else recorded.loaded(offset)
 
     def newest(self, progress: Progress | None = None) -> Loaded | None:
-        """The newest state, as the source itself loads it; ``None`` where the log does not tell it alone."""
+        """The newest state, as the source itself loads it; ``None`` where the log alone does not show it."""
         recorded = self.recorded(progress)
         return None if recorded is None else recorded.newest()
 
     def history(self, progress: Progress | None = None) -> tuple[History, SnapshotFacts | None] | None:
-        """All that the log tells up to now, and the snapshot that it begins with. Raises KshellError."""
+        """The history of the log up to now, and the snapshot that it begins with. Raises KshellError."""
         recorded = self.recorded(progress)
         return None if recorded is None else (recorded.history, recorded.facts)
 
@@ -85,21 +85,21 @@ class Past:
     def recorded(self, progress: Progress | None = None) -> _Recorded | None:
         """What was recorded, brought up to date."""
         for attempt in range(ATTEMPTS):
-            listing = self._source.listing(whole=True)
+            listing = self._source.listing(full_log=True)
             if listing.on_corruption == SKIP:
                 return None  # a log with holes is read for each moment by itself
             try:
-                found = self._recorded
-                if found is None or not found.extend(listing, progress):
+                recorded = self._recorded
+                if recorded is None or not recorded.extend(listing, progress):
                     self._recorded = None  # two at once would need twice the memory
-                    found = _Recorded(listing, progress)
-                if not found.damage or attempt == ATTEMPTS - 1 or self._source.listing(whole=True) == listing:
-                    self._recorded = found
-                    return found if found.joined else None
+                    recorded = _Recorded(listing, progress)
+                if not recorded.damage or attempt == ATTEMPTS - 1 or self._source.listing(full_log=True) == listing:
+                    self._recorded = recorded
+                    return recorded if recorded.joined else None
             except FileNotFoundError:  # a running server deletes segments
                 pass
             except DataError:
-                if attempt == ATTEMPTS - 1 or self._source.listing(whole=True) == listing:
+                if attempt == ATTEMPTS - 1 or self._source.listing(full_log=True) == listing:
                     return None
             self._recorded = None
             time.sleep(PAUSE)
@@ -149,7 +149,7 @@ class _Recorded:
         return self._recorder.history
 
     def extend(self, listing: Listing, progress: Progress | None) -> bool:
-        """Reads what was appended since; whether the log is still the one that was read."""
+        """Read what was appended since; return whether the log is still the one that was read."""
         if listing == self.listing:
             return True
         starts = [segment.base_offset or 0 for segment in listing.segments]
@@ -164,7 +164,7 @@ class _Recorded:
             return self._read(progress)
 
     def _read(self, progress: Progress | None) -> bool:
-        """Replays what comes after the end so far; ``False`` when the last batch there is no longer the same."""
+        """Replay what comes after the end so far; ``False`` when the last batch there is no longer the same."""
         log = self.history.log
         end, last = log.end, log.last_batch
         reader = LogReader(self.listing, end, progress=progress)
@@ -205,7 +205,7 @@ class _Recorded:
         return loaded._replace(until=None, last_timestamp=last, torn=self.torn)
 
     def loaded(self, offset: int) -> Loaded | None:
-        """The image as of an offset, as a source loads it; ``None`` where the log does not tell."""
+        """The image as of an offset, as a source loads it; ``None`` where the log does not show it."""
         history = self.history
         log = history.log
         if offset < log.start or (offset >= log.end and self.damage) or (self.damage and not self.joined):

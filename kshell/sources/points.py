@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.errors import (
     CorruptDataError,
@@ -21,19 +21,25 @@ from kshell.sources.directory.files import Listing, SnapshotFile
 from kshell.sources.directory.log import LogReader
 from kshell.sources.directory.snapshot import SnapshotReader
 
+if TYPE_CHECKING:
+    import datetime
+
 _DIGITS = 19
 _LARGEST = 2**63 - 1
 _MOST = 6
 """Stretches of points that an error names."""
 _AGO = re.compile(r"-(\d{1,12})(ms|s|m|h|d|w)\Z")
+_CLOCK = re.compile(r"\d\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
+"""A time of today."""
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 
 
 class Point(NamedTuple):
-    """One of both, or neither for "now"."""
+    """An offset, a time (epoch milliseconds), or milliseconds before the log's last record; none of them for "now"."""
 
     offset: int | None = None
     time_ms: int | None = None
+    before_end_ms: int | None = None
 
 
 class Since(NamedTuple):
@@ -51,31 +57,75 @@ class Since(NamedTuple):
         return offset >= self.offset and (self.time_ms is None or timestamp >= self.time_ms)
 
 
-def parse_point(text: str) -> Point:
-    """Raises UsageError when ``text`` is no point. A time without a zone is UTC."""
-    if text == "now":
+HINT = (
+    "a point is an offset (1234), a time (2026-01-31T12:00:00Z, 2026-01-31 12:00, 12:00 for today's), a while ago"
+    " (-15m, -2h, -1d), a while before the last record (end-15m), today, yesterday, @NAME (`mark` lists the names), or"
+    " now"
+)
+
+
+def parse_point(text: str, *, zone: datetime.tzinfo | None = None, from_end: bool = False) -> Point:
+    """Read a point in the log's history.
+
+    Args:
+        text: what the user typed. ``today`` and ``yesterday`` are the midnights at which those days begin.
+        zone: of times that name none; UTC when absent.
+        from_end: whether ``end-15m`` can be answered; else it is refused.
+
+    Raises:
+        UsageError: ``text`` is no point.
+    """
+    if text in ("now", "end"):
         return Point()
     if text.isascii() and text.isdigit() and len(text) <= _DIGITS and int(text) <= _LARGEST:
         return Point(offset=int(text))
     ago = _AGO.match(text)
     if ago:
         return Point(time_ms=int(time.time() * 1000) - int(ago[1]) * _UNITS[ago[2]])
+    before_end = _AGO.match(text.removeprefix("end")) if text.startswith("end-") else None
+    if before_end:
+        if not from_end:
+            raise UsageError(f"{text}: only the points of one log can be counted from its end", hint="name a time")
+        return Point(before_end_ms=int(before_end[1]) * _UNITS[before_end[2]])
+    try:
+        return Point(time_ms=int(_moment(text, zone).timestamp() * 1000))
+    except (ValueError, OverflowError):
+        raise UsageError(f"{text}: not a point in the log", hint=HINT) from None
+
+
+def _moment(text: str, zone: datetime.tzinfo | None) -> datetime.datetime:
+    """A day, a time of today, or a date with or without a time. Raises ValueError."""
     import datetime  # late: few lines name a point
 
-    try:
-        moment = datetime.datetime.fromisoformat(text)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=datetime.UTC)
-        return Point(time_ms=int(moment.timestamp() * 1000))
-    except (ValueError, OverflowError):
-        hint = "a point is an offset (1234), a time (2026-01-31T12:00:00Z), a while ago (-15m, -2h, -1d),"
-        hint += " @NAME (`mark` lists the names), or now"
-        raise UsageError(f"{text}: not a point in the log", hint=hint) from None
+    zone = zone or datetime.UTC
+    midnight = datetime.datetime.now(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    if text == "today":
+        return midnight
+    if text == "yesterday":
+        return (midnight - datetime.timedelta(days=1)).replace(tzinfo=zone)
+    if _CLOCK.fullmatch(text):
+        text = f"{midnight:%Y-%m-%d}T{text}"
+    moment = datetime.datetime.fromisoformat(text)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
 
 
 def is_ago(text: str) -> bool:
-    """Whether a point is said as a while ago, so that it is another one later."""
+    """Whether a point is relative to now, so that it is another one later."""
     return _AGO.match(text) is not None
+
+
+def end_time(listing: Listing) -> int:
+    """When the last record was written, in epoch milliseconds: of the log, else of the newest snapshot.
+
+    Raises:
+        OutOfReachError: there is no record with a time.
+    """
+    last = max((batch.max_timestamp for _, batch in LogReader(listing, 0, resume=True)), default=-1)
+    for file in listing.snapshots:
+        last = max(last, _written(file))
+    if last < 0:
+        raise OutOfReachError("the log has no record that a time can be counted from", hint="name an offset")
+    return last
 
 
 def offset_at(listing: Listing, time_ms: int) -> int:
@@ -131,7 +181,7 @@ def _ends_after(file: SnapshotFile, offset: int) -> bool:
 
 
 def missing(first: int, following: int) -> str:
-    """What is not there, in words."""
+    """Describe what is not there."""
     return f"offset {first} is missing" if following == first + 1 else f"offsets {first} to {following - 1} are missing"
 
 
@@ -144,7 +194,7 @@ def _last_by(batch: Batch, time_ms: int, path: str) -> int | None:
         raise error.at(path, batch.position) from None
 
 
-class _Stretch(NamedTuple):
+class _OffsetRange(NamedTuple):
     """Points that can be shown, from one to the other: (offset, when its record was written in epoch milliseconds)."""
 
     first: tuple[int, int]
@@ -157,36 +207,36 @@ class _Stretch(NamedTuple):
 
 
 def reach(listing: Listing) -> str | None:
-    """The points that an image can be made of, in words: from the log's start, or a snapshot that it joins."""
-    known: list[_Stretch] = []
+    """Describe the points that an image exists for: from the log's start, or a snapshot that it joins."""
+    ranges: list[_OffsetRange] = []
     for first, last in _unbroken(listing):
         joined = [file for file in listing.snapshots if file.end_offset and first[0] <= file.end_offset <= last[0] + 1]
         if first[0] <= listing.unseen or listing.directory is None:  # of a lone segment its own records are shown
-            known.append(_Stretch(first, last))
+            ranges.append(_OffsetRange(first, last))
         elif joined:
-            known.append(_Stretch(((joined[0].end_offset or 0) - 1, _written(joined[0])), last))
+            ranges.append(_OffsetRange(((joined[0].end_offset or 0) - 1, _written(joined[0])), last))
     for file in listing.snapshots:
         end = (file.end_offset or 0) - 1
-        if end >= 0 and not any(one.first[0] <= end <= one.last[0] for one in known):
-            known.append(_Stretch((end, _written(file)), (end, _written(file))))
-    if not known:
+        if end >= 0 and not any(offset_range.first[0] <= end <= offset_range.last[0] for offset_range in ranges):
+            ranges.append(_OffsetRange((end, _written(file)), (end, _written(file))))
+    if not ranges:
         return None
-    words = [str(one) for one in sorted(known)]
-    if len(words) > _MOST:
-        words[_MOST - 1 : -1] = ["…"]
-    return f"offsets {', '.join(words[:-1])}{' and ' if words[1:] else ''}{words[-1]} can be shown"
+    texts = [str(offset_range) for offset_range in sorted(ranges)]
+    if len(texts) > _MOST:
+        texts[_MOST - 1 : -1] = ["…"]
+    return f"offsets {', '.join(texts[:-1])}{' and ' if texts[1:] else ''}{texts[-1]} can be shown"
 
 
-def _unbroken(listing: Listing) -> list[_Stretch]:
+def _unbroken(listing: Listing) -> list[_OffsetRange]:
     """The log's stretches in which no offset is missing."""
-    found: list[_Stretch] = []
+    ranges: list[_OffsetRange] = []
     for _, batch in LogReader(listing, 0, resume=True):
         first, last = (batch.base_offset, batch.base_timestamp), (batch.last_offset, batch.max_timestamp)
-        if found and found[-1].last[0] + 1 == batch.base_offset:
-            found[-1] = found[-1]._replace(last=last)
+        if ranges and ranges[-1].last[0] + 1 == batch.base_offset:
+            ranges[-1] = ranges[-1]._replace(last=last)
         else:
-            found.append(_Stretch(first, last))
-    return found
+            ranges.append(_OffsetRange(first, last))
+    return ranges
 
 
 def _written(file: SnapshotFile) -> int:

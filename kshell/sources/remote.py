@@ -19,9 +19,16 @@ from kshell.errors import SourceError, SourceNotFoundError, SourcePermissionErro
 from kshell.extras import install_command
 
 _SCHEMES = {
-    "s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "hdfs": "hdfs", "viewfs": "viewfs",
-    "abfs": "abfs", "abfss": "abfss",
-}  # fmt: skip
+    "s3": "s3",
+    "s3a": "s3",
+    "s3n": "s3",
+    "gs": "gs",
+    "gcs": "gs",
+    "hdfs": "hdfs",
+    "viewfs": "viewfs",
+    "abfs": "abfs",
+    "abfss": "abfss",
+}
 """Schemes that are understood, with what pyarrow calls them."""
 _WITHOUT_HOST = ("hdfs", "viewfs")
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
@@ -31,7 +38,7 @@ _LEAST, _MOST = 1 << 16, 8 << 20
 
 
 class Info(NamedTuple):
-    """What a store says of a path; ``changed`` in nanoseconds since 1970, -1 where it does not say."""
+    """The metadata of a path in a store; ``changed`` in nanoseconds since 1970, -1 where it is not known."""
 
     path: str
     is_file: bool
@@ -51,10 +58,10 @@ def plain(place: str) -> str:
 
     Raises UsageError for a URI that is not understood, or that carries a key; the message does not repeat it.
     """
-    found = _URI.match(place)
-    if found is None or (not is_remote(place) and os.path.exists(place)):
+    match = _URI.match(place)
+    if match is None or (not is_remote(place) and os.path.exists(place)):
         return place
-    scheme, rest = found[1].lower(), place[found.end() - 1 :]
+    scheme, rest = match[1].lower(), place[match.end() - 1 :]
     if scheme == "file":
         return "/" + urllib.parse.unquote(rest).lstrip("/")
     if scheme not in _SCHEMES:
@@ -85,9 +92,9 @@ def system(place: str) -> tuple[Any, str]:
     """
     scheme, _, rest = place.partition("://")
     authority, _, path = rest.partition("/")
-    found, root = _system(scheme, authority)
+    store, root = _system(scheme, authority)
     path = posixpath.normpath(f"/{path}").lstrip("/")
-    return found, f"/{path}" if scheme in _WITHOUT_HOST else f"{root}/{path}".strip("/")
+    return store, f"/{path}" if scheme in _WITHOUT_HOST else f"{root}/{path}".strip("/")
 
 
 @cache
@@ -105,10 +112,10 @@ def _system(scheme: str, authority: str) -> tuple[Any, str]:
         if kind == "s3" and region:
             return fs.S3FileSystem(region=region, allow_delayed_open=True), authority
         query = "?allow_delayed_open=true" if kind == "s3" else ""
-        found, root = fs.FileSystem.from_uri(f"{kind}://{authority}/{query}")
+        store, root = fs.FileSystem.from_uri(f"{kind}://{authority}/{query}")
     except Exception as error:  # each store has kinds of its own
         raise SourceError(f"{scheme}://{authority}: {reason(error)}") from None
-    return found, root.strip("/")
+    return store, root.strip("/")
 
 
 def _arrow() -> Any:
@@ -119,7 +126,7 @@ def _arrow() -> Any:
 
 
 def reason(error: BaseException) -> str:
-    """What a store said, on one line, in the length of a message."""
+    """Shorten what a store reported to one line of a message."""
     return " ".join(str(getattr(error, "strerror", None) or error).split())[:_REASON] or type(error).__name__
 
 
@@ -141,23 +148,23 @@ def infos(places: list[str]) -> list[Info]:
         return []
     store = system(places[0])[0]
     try:
-        found = store.get_file_info([system(place)[1] for place in places])
+        entries = store.get_file_info([system(place)[1] for place in places])
     except OSError as error:
         raise failure(places[0], error) from None
-    return [_info(place, one) for place, one in zip(places, found, strict=True)]
+    return [_info(place, entry) for place, entry in zip(places, entries, strict=True)]
 
 
 def children(place: str) -> list[Info]:
     """What is in a directory, sorted; nothing where there is none. Raises SourceError."""
     store, inner = system(place)
     try:
-        found = store.get_file_info(_arrow().FileSelector(inner, allow_not_found=True))
+        entries = store.get_file_info(_arrow().FileSelector(inner, allow_not_found=True))
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise failure(place, error) from None
     base = place.rstrip("/")
-    return sorted(_info(f"{base}/{one.base_name}", one) for one in found if one.base_name)
+    return sorted(_info(f"{base}/{entry.base_name}", entry) for entry in entries if entry.base_name)
 
 
 def locate(place: str, inner: str) -> str:
@@ -173,10 +180,10 @@ def locate(place: str, inner: str) -> str:
     return its_place if inside.is_directory else place.rstrip("/")
 
 
-def _info(place: str, found: Any) -> Info:
-    kind = found.type.name
-    changed = found.mtime_ns
-    return Info(place, kind == "File", kind == "Directory", found.size or 0, -1 if changed is None else changed)
+def _info(place: str, entry: Any) -> Info:
+    kind = entry.type.name
+    changed = entry.mtime_ns
+    return Info(place, kind == "File", kind == "Directory", entry.size or 0, -1 if changed is None else changed)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -209,11 +216,11 @@ class RemoteFile:
         return self._block[at : at + size]
 
     def data_from(self, position: int) -> int:
-        """Stores do not tell what a file leaves out."""
+        """Stores do not report what a file leaves out."""
         return position
 
     def close(self) -> None:
-        """Forgets the file."""
+        """Forget the file."""
         self._block = b""
         self._file.close()
 

@@ -16,7 +16,7 @@ from kshell.sources.directory.snapshot import SnapshotFacts
 
 if TYPE_CHECKING:
     from kshell.client.nodes import Nodes
-    from kshell.sources.points import Since
+    from kshell.sources.points import Point, Since
 
 
 class Loaded(NamedTuple):
@@ -38,7 +38,7 @@ class Loaded(NamedTuple):
 
 
 class Following(NamedTuple):
-    """How a live source stands: ``lag`` in offsets behind the high watermark; ``trouble`` is why there is no news."""
+    """The progress of a live source: ``lag`` in offsets behind the high watermark; ``trouble``: why it has no news."""
 
     leader_id: int
     leader_epoch: int
@@ -65,9 +65,15 @@ class Source(ABC):
         return self.nodes is not None
 
     @abstractmethod
-    def listing(self, *, whole: bool = False) -> Listing:
-        """Snapshots and log as they are now. ``whole``: with as much of the log as there is, not only what an image
-        needs. Raises SourceError, UnsupportedVersionError where the source has neither.
+    def listing(self, *, full_log: bool = False) -> Listing:
+        """List snapshots and log as they are now.
+
+        Args:
+            full_log: with as much of the log as there is, not only what the newest image needs.
+
+        Raises:
+            SourceError: the files cannot be listed.
+            UnsupportedVersionError: the source has neither snapshots nor a log.
         """
 
     @abstractmethod
@@ -76,19 +82,28 @@ class Source(ABC):
 
     def offset_of(self, point: str) -> int | None:
         """The offset that ``point`` means; ``None`` for now. Raises UsageError, DataError."""
-        from kshell.sources.points import offset_at, parse_point  # late: few lines name a point
+        from kshell.sources.points import offset_at  # late: few lines name a point
 
-        moment = parse_point(point)
-        return offset_at(self.listing(whole=True), moment.time_ms) if moment.time_ms is not None else moment.offset
+        moment = self._point(point)
+        return offset_at(self.listing(full_log=True), moment.time_ms) if moment.time_ms is not None else moment.offset
 
     def since(self, point: str) -> Since | None:
         """The first record that is not from before ``point``; ``None`` for now. Raises UsageError, DataError."""
-        from kshell.sources.points import Since, first_offset_since, parse_point
+        from kshell.sources.points import Since, first_offset_since
 
-        moment = parse_point(point)
+        moment = self._point(point)
         if moment.time_ms is not None:
-            return Since(first_offset_since(self.listing(whole=True), moment.time_ms), moment.time_ms)
+            return Since(first_offset_since(self.listing(full_log=True), moment.time_ms), moment.time_ms)
         return None if moment.offset is None else Since(moment.offset)
+
+    def _point(self, text: str) -> Point:
+        """A point; one that counts from the last record's time becomes a time."""
+        from kshell.sources.points import Point, end_time, parse_point
+
+        point = parse_point(text, from_end=True)
+        if point.before_end_ms is None:
+            return point
+        return Point(time_ms=end_time(self.listing(full_log=True)) - point.before_end_ms)
 
     def quorum(self, loaded: Loaded) -> dict[str, Any]:
         """``/quorum`` as nested facts: (type, value, origin) or a dictionary of them."""
@@ -97,14 +112,14 @@ class Source(ABC):
         return describe.quorum(loaded)
 
     def notes(self) -> list[str]:
-        """What a person should know of the source itself: of connections, not of data."""
+        """Notes for the user on the source itself: on connections, not on data."""
         return []
 
     def start(self, changed: Callable[[], None] | None = None) -> None:  # noqa: B027  # files are not followed so
-        """Follows in the background from now on, where that is possible; ``changed`` is told of news."""
+        """Follow in the background from now on, where that is possible; ``changed`` is called on news."""
 
     def following(self) -> Following | None:
-        """How a live source stands; ``None`` for one that is not followed."""
+        """The progress of a live source; ``None`` for one that is not followed."""
         return None
 
     def refresh(self) -> bool:
@@ -119,4 +134,4 @@ class Source(ABC):
         """
 
     def close(self) -> None:  # noqa: B027  # a directory has none
-        """Lets go of connections."""
+        """Close connections."""

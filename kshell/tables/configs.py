@@ -13,8 +13,8 @@ from kshell.metadata.redaction import REDACTED
 from kshell.sources.brokers.config_entries import (
     DEFAULT,
     UNKNOWN,
+    ConfigEntry,
     Described,
-    Entry,
     Synonym,
     dynamic_source,
     own_setting,
@@ -49,7 +49,7 @@ def known_key(resource_type: str, key: str) -> KnownType | None:
     return known.get(key)
 
 
-def check(resource_type: str, key: str, value: str, told: Entry | None) -> Verdict:
+def check(resource_type: str, key: str, value: str, told: ConfigEntry | None) -> Verdict:
     """``told`` is what a node says of the key, if one was asked and knows it."""
     known = known_key(resource_type, key)
     kind = told.type if told is not None and told.type != UNKNOWN else known.type if known else None
@@ -179,14 +179,14 @@ def rows_told(described: Described, redaction: Redaction, *, overridden: bool, e
             }
 
 
-def value_of(kind: str, entry: Entry, value: str | None, redaction: Redaction) -> str | None:
+def value_of(kind: str, entry: ConfigEntry, value: str | None, redaction: Redaction) -> str | None:
     """A config's value; a sensitive one is not told, and a key that nobody knows is hidden."""
     if entry.is_sensitive:
         return REDACTED
     return value if kind == _LOGGER else redaction.config(kind, entry.name, value)
 
 
-def synonym_row(kind: str, entry: Entry, synonym: Synonym, redaction: Redaction) -> Row:
+def synonym_row(kind: str, entry: ConfigEntry, synonym: Synonym, redaction: Redaction) -> Row:
     """A synonym's key may be the broker's (``log.retention.ms`` of ``retention.ms``): then that decides."""
     value: str | None = REDACTED
     if not entry.is_sensitive:

@@ -34,7 +34,7 @@ def _of_image(session: Session, nodes: Nodes | None) -> dict[int, dict[str, Any]
     for node_id, entry in session.image["controllers"].items():
         rows[node_id] = plain(entry.value)
     for node_id, row in rows.items():
-        known = nodes.known.get(node_id) if nodes is not None and loaded.until is None else None
+        known = nodes.by_id.get(node_id) if nodes is not None and loaded.until is None else None
         row |= {"id": node_id, "isLeader": node_id == leader, "address": name_of(*known.address) if known else None}
         if row["address"] is None and row["listeners"]:
             row["address"] = name_of(row["listeners"][0]["host"], row["listeners"][0]["port"])

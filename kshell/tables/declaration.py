@@ -35,13 +35,14 @@ _WHOLE = {"int16": 16, "int32": 32, "int64": 64}
 
 
 class Field(NamedTuple):
-    """A column: its name in Kafka's lowerCamelCase, its type, what it says; ``wide`` and ``spare`` as for a Column."""
+    """A column: its name in Kafka's lowerCamelCase, its type, what it says; the rest as for a Column."""
 
     name: str
     type: Type
     doc: str
     wide: bool = False
-    spare: bool = False
+    spare: int = 0
+    prose: bool = False
 
 
 Wanted = frozenset[str] | None
@@ -79,7 +80,7 @@ def tables() -> dict[str, Table]:
 
 def columns(fields: Iterable[Field]) -> tuple[Column, ...]:
     """The columns of an answer with those fields."""
-    return tuple(Column(field.name, field.wide, field.type, field.spare) for field in fields)
+    return tuple(Column(field.name, field.wide, field.type, field.spare, field.prose) for field in fields)
 
 
 def where_type(declared: Type) -> FieldType:

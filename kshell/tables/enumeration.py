@@ -36,9 +36,7 @@ class Enumeration(str):
     @property
     def values(self) -> tuple[str, ...]:
         """The values that are known by name."""
-        if callable(self._values):
-            self._values = tuple(dict.fromkeys(self._values()))
-        return self._values
+        return tuple(dict.fromkeys(self._values())) if callable(self._values) else self._values
 
     def has(self, text: str) -> bool:
         """Whether the column can have that value."""

@@ -151,7 +151,7 @@ def select(
 def chosen(fields: Sequence[Field], names: Iterable[str]) -> list[Field]:
     """The fields of those names, in their order; asked for by name, each is shown."""
     known = {field.name: field for field in fields}
-    return [known[name]._replace(wide=False, spare=False) for name in names]
+    return [known[name]._replace(wide=False, spare=0) for name in names]
 
 
 class _Chosen:

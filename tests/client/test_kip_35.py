@@ -98,9 +98,9 @@ def test_what_is_known_of_versions_is_valid_for_that_connection_only(node: Node)
 
 def test_versions_that_a_caller_needs_bound_the_choice(node: Node) -> None:
     connection = dial(node)
-    assert connection.request(DESCRIBE_QUORUM, ASK_QUORUM, needed=Versions(0, 1)).version == 1
+    assert connection.request(DESCRIBE_QUORUM, ASK_QUORUM, accepted=Versions(0, 1)).version == 1
     with pytest.raises(UnsupportedVersionError, match="needs 3"):
-        connection.request(DESCRIBE_QUORUM, ASK_QUORUM, needed=Versions(3, None))
+        connection.request(DESCRIBE_QUORUM, ASK_QUORUM, accepted=Versions(3, None))
 
 
 def test_excluded_versions_are_left_out(node: Node) -> None:

@@ -68,7 +68,7 @@ def test_a_broker_of_before_does_not_tell(current: Quorum) -> None:
 def test_nodes_learn_the_cluster_from_the_drafts_answer(current: Quorum) -> None:
     made = current.keep(Nodes(BROKER, addresses(current.bootstrap_servers), settings(dialect="kip-885")))
     made.describe(made.any())
-    assert (made.cluster_id, sorted(made.known)) == (current.cluster_id, [101, 102])
+    assert (made.cluster_id, sorted(made.by_id)) == (current.cluster_id, [101, 102])
 
 
 @pytest.mark.parametrize("told", TOLD[:5], ids=range(5))

@@ -50,7 +50,7 @@ def nodes_of(quorum: Quorum, kind: str, *listed: Node | str, **properties: str) 
 def test_one_reachable_controller_of_the_list_is_enough(quorum: Quorum, nobody: str) -> None:
     nodes = nodes_of(quorum, CONTROLLER, nobody, quorum.controllers[2])
     assert nodes.any().node == quorum.controllers[2].address
-    assert sorted(nodes.known) == [1, 2, 3]
+    assert sorted(nodes.by_id) == [1, 2, 3]
 
 
 def test_a_list_of_one_controller_finds_the_leader_elsewhere(quorum: Quorum) -> None:
@@ -211,7 +211,7 @@ def test_a_broker_says_a_random_broker_is_the_controller_and_is_not_believed(quo
     nodes = nodes_of(quorum, BROKER, quorum.brokers[0])
     nodes.describe(nodes.any())
     assert nodes.controller_id == -1
-    assert sorted(nodes.known) == [101, 102]
+    assert sorted(nodes.by_id) == [101, 102]
 
 
 def test_nodes_are_asked_by_their_id(quorum: Quorum) -> None:
@@ -252,7 +252,7 @@ def asked_for_metadata(quorum: Quorum) -> list[dict[str, object]]:
 def test_the_draft_tells_controllers_and_cluster(drafted: Quorum) -> None:
     nodes = nodes_of(drafted, CONTROLLER, drafted.controllers[0], dialect=KIP_919_DRAFT)
     nodes.any()
-    assert (nodes.cluster_id, nodes.controller_id, sorted(nodes.known)) == (drafted.cluster_id, 2, [1, 2, 3])
+    assert (nodes.cluster_id, nodes.controller_id, sorted(nodes.by_id)) == (drafted.cluster_id, 2, [1, 2, 3])
     assert drafted.asked_for("DescribeCluster") == []
     source = drafted.keep(QuorumSource(drafted.bootstrap, settings(dialect=KIP_919_DRAFT)))
     assert source.load().log_end_offset == drafted.log.end

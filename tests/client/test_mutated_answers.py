@@ -109,7 +109,7 @@ def _quorum(cluster: Quorum, **patience: str) -> None:
     source = QuorumSource(cluster.bootstrap, settings(**patience))
     try:
         source.load()
-        source.listing(whole=True)
+        source.listing(full_log=True)
     finally:
         source.close()
 

@@ -82,7 +82,7 @@ BAD = [
     ("ls -o -l", "ls: -o needs a value, FORMAT", None),
     ("ls -o -- json", "ls: -o needs a value, FORMAT", None),
     ("ls --as-of", "ls: --as-of needs a value, POINT", None),
-    ("ls -o xml", "ls: -o: 'xml' is none of text, wide, json, jsonl, yaml, csv, tsv, markdown, html", None),
+    ("ls -o xml", "ls: -o: 'xml' is none of text, wide, record, json, jsonl, yaml, csv, tsv, markdown, html", None),
     ("ls --output=", "ls: --output: '' is none of text", None),
     ("ls --color=red", "ls: --color: 'red' is none of auto, always, never", None),
     ("ls --timeout x", "ls: --timeout: 'x' is not a positive number of seconds", None),
@@ -174,7 +174,7 @@ def test_own_options_are_proposed() -> None:
         parse_options("kshell", OWN, ["--direktory", "x"])
     assert raised.value.hint == "did you mean --directory?"
     with pytest.raises(UsageError) as raised:
-        parse_options("kshell", OWN, ["--zzz"])
+        parse_options("kshell", OWN, ["--qqqqqq"])
     assert raised.value.hint == "`kshell --help` lists the options"
 
 

@@ -72,7 +72,7 @@ def test_options_do_not_take_the_journey_from_the_shell(shell: Session) -> None:
 
 def test_what_cannot_be_shown_leaves_the_shell_where_it_is(shell: Session) -> None:
     run(shell, "as-of 160")
-    for point, error in (("yesterday", UsageError), ("@nosuch", UsageError), ("2001-01-01", DataError)):
+    for point, error in (("the other day", UsageError), ("@nosuch", UsageError), ("2001-01-01", DataError)):
         with pytest.raises(error):
             run(shell, f"as-of {point}")
         assert leader(shell) == 3

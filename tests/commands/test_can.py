@@ -250,7 +250,7 @@ def test_golden(tmp_path: Path) -> None:
     builders.write_log(tmp_path, builders.batch([acl(1, patternType=4)]))
     session, line = opened(tmp_path), "can User:alice DESCRIBE TOPIC:orders-eu"
     number = str(uuid(1))
-    assert "".join(render(run(session, line), "text")) == (
+    assert "".join(render(run(session, line), "text", width=None)) == (
         "allowed    true\n"
         f"reason     ACL {number} allows User:alice READ on TOPIC:orders (PREFIXED) from any host\n"
         "principal  User:alice\n"

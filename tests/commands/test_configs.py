@@ -14,12 +14,12 @@ from kshell.cluster.configs import parse_entity
 from kshell.engine.result import Rows
 from kshell.engine.session import Session
 from kshell.errors import AuthorizationError, CommandError, NodeError, UsageError
-from kshell.metadata.config_keys import KNOWN, SENSITIVE
+from kshell.metadata.config_keys import ALL_KEYS, SENSITIVE
 from kshell.metadata.config_types import TABLE, known_types
 from kshell.metadata.redaction import REDACTED
 from kshell.protocol.decoder import Message
 from kshell.render import render
-from kshell.sources.brokers.config_entries import SOURCES, TYPES, Entry
+from kshell.sources.brokers.config_entries import SOURCES, TYPES, ConfigEntry
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.quorum.source import QuorumSource
 from kshell.tables.configs import check, known_key, typed
@@ -436,7 +436,7 @@ def test_values_are_coloured_by_type(text: str | None, kind: str | None, shown: 
 
 
 def test_the_tables_agree_on_keys_and_secrets() -> None:
-    for kind, keys in KNOWN.items():
+    for kind, keys in ALL_KEYS.items():
         types = known_types(kind)
         assert set(types) == keys
         assert {key for key in types if types[key].type == "PASSWORD"} <= SENSITIVE[kind]
@@ -451,5 +451,5 @@ def test_the_tables_agree_on_keys_and_secrets() -> None:
 
 @given(st.sampled_from(sorted(TYPES.values())), st.text(max_size=30))
 def test_any_text_of_any_type_is_judged(kind: str, text: str) -> None:
-    entry = Entry("retention.ms", None, "DEFAULT_CONFIG", False, False, (), kind, None)
+    entry = ConfigEntry("retention.ms", None, "DEFAULT_CONFIG", False, False, (), kind, None)
     assert check("TOPIC", "retention.ms", text, entry).type == kind

@@ -16,7 +16,7 @@ import pytest
 import kshell
 from kshell.engine.session import Session
 from kshell.errors import NoSuchPathError, UsageError
-from kshell.history.diff import Change, Comparison
+from kshell.history.diff import Change, TreeComparison
 from kshell.metadata.families.topics import TOPICS
 from kshell.sources.choose import demo_directory
 from kshell.sources.directory.source import DirectorySource
@@ -80,7 +80,7 @@ def applied(before: dict[str, Any], changes: list[Change]) -> dict[str, Any]:
 
 def check(old: Session, new: Session) -> int:
     """Holds the rows and the patch of two sessions against their images; gives how many rows there are."""
-    comparison = Comparison(old, new, IMAGE)
+    comparison = TreeComparison(old, new, IMAGE)
     changes = list(comparison.changes())
     assert applied(values(old), changes) == values(new)
     patch = json.loads(json.dumps(comparison.patch()))
@@ -244,7 +244,7 @@ def test_two_snapshots_share_what_is_the_same_bytes(tmp_path: Path) -> None:
     old, new = (opened(file) for file in files)
     assert old.image[TOPICS][uuid(2)].is_same(new.image[TOPICS][uuid(2)])
     assert old.image[TOPICS][uuid(1)].differing(new.image[TOPICS][uuid(1)]) == [1]
-    paths = [change.row()["path"] for change in Comparison(old, new, IMAGE).changes()]
+    paths = [change.row()["path"] for change in TreeComparison(old, new, IMAGE).changes()]
     assert [path for path in paths if "byName" in path] == ["/image/topics/byName/a/1"]
 
 
@@ -262,7 +262,7 @@ def test_a_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: Sess
         ("diff 160 now /quorum", UsageError),
         ("diff 160 now /image/*", UsageError),
         ("diff 160 now /image/topics/byName/nosuch", NoSuchPathError),
-        ("diff yesterday now", UsageError),
+        ("diff someday now", UsageError),
         ("diff @nosuch now", UsageError),
         ("diff no/such now", UsageError),
         ("diff 160", UsageError),

@@ -87,7 +87,7 @@ def test_a_command_is_one_file(sample: Session) -> None:
         run(sample, "count-down")
     with pytest.raises(UsageError):
         run(sample, "count-down 3 --stop x")
-    assert {"name": "count-down", "summary": "numbers, the highest first"} in rows(sample, "help")
+    assert ("count-down", "numbers, the highest first") in [(r["name"], r["summary"]) for r in rows(sample, "help")]
     assert words(sample, "count-down --help").startswith("`count-down [--stop N] START`")
     assert "## OPTIONS" in words(sample, "man count-down")
     assert sample.image
@@ -196,7 +196,7 @@ def rot13(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = (Text, Value, Rows, Tree, Report, Nothing)
     module.__dict__["FORMATS"] = {"rot13": dict.fromkeys(kinds, rotated)}
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(FORMATS_DECLARED, "rot13", Format("rot13", "rot13", between="~\n"))
+    monkeypatch.setitem(FORMATS_DECLARED, "rot13", Format("rot13", "rot13", "hard to read", between="~\n"))
 
 
 @pytest.mark.usefixtures("rot13")
@@ -227,10 +227,10 @@ def lonely(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     check.checks.cache_clear()
 
     @check.topic_check("lonelyTopic", check.WARNING, "a topic has one partition", "add partitions to {topic}")
-    def lonely_topic(state: check.State, topic: check.TopicState) -> check.Found | None:
+    def lonely_topic(state: check.CheckedState, topic: check.TopicState) -> check.Observation | None:
         if topic.partitions != 1:
             return None
-        return check.Found(topic.path, "1 partition", {"topic": topic.topic.name})
+        return check.Observation(topic.path, "1 partition", {"topic": topic.topic.name})
 
     yield
     monkeypatch.undo()

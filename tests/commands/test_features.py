@@ -12,7 +12,7 @@ from kshell.commands.features import parse_targets
 from kshell.engine.completion import complete
 from kshell.engine.session import Session
 from kshell.errors import UsageError
-from kshell.metadata.feature_update import Node, Standing, check
+from kshell.metadata.feature_update import ClusterFeatures, NodeFeatures, check
 from kshell.render import render
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.choose import NoSource
@@ -157,7 +157,7 @@ def test_kraft_version_by_who_leads() -> None:
     """Controllers of 4.1 and later refuse to lower it; older ones take it for a feature without any effect."""
     for top, lowered, raised in ((30, False, True), (21, True, True)):
         supported = {METADATA: (1, top), "kraft.version": (0, 1)}
-        standing = Standing({METADATA: 21, "kraft.version": 1}, (Node("controller", 1, supported),), 1)
+        standing = ClusterFeatures({METADATA: 21, "kraft.version": 1}, (NodeFeatures("controller", 1, supported),), 1)
         assert check(standing, {"kraft.version": 0}, upgrade=False)[0].possible is lowered
         standing = standing._replace(finalized={METADATA: 21})
         verdict = check(standing, {"kraft.version": 1}, upgrade=True)[0]
@@ -167,7 +167,7 @@ def test_kraft_version_by_who_leads() -> None:
 @pytest.mark.parametrize(("top", "lowered"), [(21, True), (25, False)])
 def test_a_feature_that_nobody_knows_by_who_leads(top: int, lowered: bool) -> None:
     """Level 0 of it is nothing to 3.9; 4.0 and later look it up, and do not find it."""
-    standing = Standing({METADATA: 20}, (Node("controller", 1, {METADATA: (1, top)}),), 1)
+    standing = ClusterFeatures({METADATA: 20}, (NodeFeatures("controller", 1, {METADATA: (1, top)}),), 1)
     verdict = check(standing, {"no.such.version": 0}, upgrade=False)[0]
     assert (verdict.possible, verdict.reason is None) == (lowered, lowered)
     assert check(standing, {"streams.version": 0}, upgrade=False)[0].possible is True

@@ -635,8 +635,8 @@ def test_golden(tmp_path: Path) -> None:
         "\n"
         "info: fewScramIterations (1): fewer iterations than are asked for today\n"
         "  /image/scram/SCRAM-SHA-256/bob  4096 iterations\n"
-        "  next: set the password again: kafka-configs.sh --alter --user bob"
-        " --add-config SCRAM-SHA-256='[iterations=10000,password=…]'"
+        "  next: set the password again:\n"
+        "    kafka-configs.sh --alter --user bob --add-config SCRAM-SHA-256='[iterations=10000,password=…]'"
     )
     line = "health --where 'level == error'"
     assert "".join(render(run(session, line), "csv")) == (

@@ -187,7 +187,7 @@ def test_damage_is_told_after_what_can_be_read(tmp_path: Path) -> None:
             rows(session, f"log {flags}")
 
 
-@pytest.mark.parametrize("line", ["log /image/*", "log --grep (", "log --since yesterday", "log --type nosuch"])
+@pytest.mark.parametrize("line", ["log /image/*", "log --grep (", "log --since someday", "log --type nosuch"])
 def test_what_is_no_question(sample: Session, line: str) -> None:
     with pytest.raises(UsageError):
         rows(sample, line)

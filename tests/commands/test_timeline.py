@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kshell.engine.result import Drawing, Toned
 from kshell.engine.session import Session
 from kshell.errors import CommandError, UsageError
-from kshell.history.plot import Lane, Span, draw
+from kshell.history.plot import LeadershipSpan, PartitionLane, draw
 from kshell.render import render
 from tests.builders import FIXTURES, node_name, recorded
 from tests.commands.shell import lines, opened, rows, run
@@ -104,21 +104,25 @@ class TestDrawing:
         assert lines(lost, "timeline --since now --until 20") == ["no leader or ISR changed in that time"]
 
     def test_the_worst_of_a_column(self) -> None:
-        spans = [Span(0, 500, 1, 3, 3), Span(500, 501, -1, 0, 3), Span(501, 1000, 2, 2, 3)]
-        first, isr, *_ = ["".join(parts) for parts in draw([Lane("t-0", spans)], 0, 1000, 60, plain=True)]
+        spans = [
+            LeadershipSpan(0, 500, 1, 3, 3),
+            LeadershipSpan(500, 501, -1, 0, 3),
+            LeadershipSpan(501, 1000, 2, 2, 3),
+        ]
+        first, isr, *_ = ["".join(parts) for parts in draw([PartitionLane("t-0", spans)], 0, 1000, 60, plain=True)]
         assert first.count("!") == 1
         assert isr.count("0") == 1
 
     @pytest.mark.parametrize("plain", [True, False])
     def test_partitions_of_a_long_name_can_be_told_apart(self, plain: bool) -> None:
-        lanes = [Lane(f"{'t' * 200}-{number}", [Span(0, 10, 1, 1, 1)]) for number in (0, 1)]
+        lanes = [PartitionLane(f"{'t' * 200}-{number}", [LeadershipSpan(0, 10, 1, 1, 1)]) for number in (0, 1)]
         labels = [parts[0].split()[0] for parts in draw(lanes, 0, 10, 80, plain=plain)[:3:2]]
         assert [label[-2:] for label in labels] == ["-0", "-1"]
         assert {label[:10] for label in labels} == {"t" * 10}
 
     def test_large_ids_are_letters(self) -> None:
-        spans = [Span(0, 500, 101, 1, 1), Span(500, 1000, 102, 1, 1)]
-        text = "\n".join("".join(parts) for parts in draw([Lane("t-0", spans)], 0, 1000, 60, plain=False))
+        spans = [LeadershipSpan(0, 500, 101, 1, 1), LeadershipSpan(500, 1000, 102, 1, 1)]
+        text = "\n".join("".join(parts) for parts in draw([PartitionLane("t-0", spans)], 0, 1000, 60, plain=False))
         assert "aaa" in text and "a = 101" in text and "b = 102" in text
 
     @given(
@@ -129,8 +133,10 @@ class TestDrawing:
     def test_any_history_fits(self, changes: list[tuple[int, int, int]], width: int, plain: bool) -> None:
         changes.sort()
         ends = [change[0] for change in changes[1:]] + [changes[-1][0] + 1]
-        spans = [Span(at, end, leader, size, 12) for (at, leader, size), end in zip(changes, ends, strict=True)]
-        shown = draw([Lane("topic-0", spans)], changes[0][0], ends[-1], width, plain=plain)
+        spans = [
+            LeadershipSpan(at, end, leader, size, 12) for (at, leader, size), end in zip(changes, ends, strict=True)
+        ]
+        shown = draw([PartitionLane("topic-0", spans)], changes[0][0], ends[-1], width, plain=plain)
         assert all(isinstance(part, str) for parts in shown for part in parts)
         assert all(sum(map(len, parts)) <= max(width, 40) for parts in shown)
         if any(leader < 0 for _, leader, _ in changes):

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from kshell.client import settings
 from kshell.client.releases import BROKER, CONTROLLER, Offer, Range, forwarded, offers, supported_features
 from kshell.metadata import config_keys, config_types
-from kshell.metadata.feature_levels import LATEST, METADATA_VERSION, Level, levels, metadata_changed
+from kshell.metadata.feature_levels import LATEST, METADATA_VERSION, FeatureLevel, levels, metadata_changed
 from kshell.metadata.metadata_version import NEWEST_NAMED, version_name
 from kshell.metadata.records import record_types
 from kshell.protocol.api import Api
@@ -65,7 +65,7 @@ class Declared(NamedTuple):
     version_names: Mapping[int, str]
     changed: Collection[int]
     latest: int
-    levels: Mapping[str, Collection[Level]]
+    levels: Mapping[str, Collection[FeatureLevel]]
     supported: Mapping[str, Mapping[str, Range]]
     offers: Collection[Offer]
     forwarded: Collection[int]
@@ -81,7 +81,7 @@ def declared() -> Declared:
         api_names=API_NAMES,
         apis=apis(),
         errors={code: (error_name(code), is_retriable(code)) for code in error_codes()},
-        known_keys=config_keys.KNOWN,
+        known_keys=config_keys.ALL_KEYS,
         secret_keys=config_keys.SENSITIVE,
         config_types={kind: config_types.known_types(kind) for kind in config_types.TABLE},
         client_key=settings.is_known,

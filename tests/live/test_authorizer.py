@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 
-from kshell.metadata.authorizer import Decision, Request, decide, host_range
+from kshell.metadata.authorizer import AccessRequest, Decision, decide, host_range
 from kshell.metadata.families.acls import Acl
-from kshell.metadata.values import Entry, Origin, Place
+from kshell.metadata.values import BatchPosition, Entry, Origin
 from kshell.protocol.primitives import Uuid
 from tests import builders
 from tests.kafka import jars
@@ -50,7 +50,7 @@ OPERATIONS = (
     "READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "CLUSTER_ACTION", "DESCRIBE_CONFIGS", "ALTER_CONFIGS",
     "IDEMPOTENT_WRITE", "CREATE_TOKENS", "DESCRIBE_TOKENS",
 )  # fmt: skip
-ORIGIN = Origin(0, 0, "ACCESS_CONTROL_ENTRY_RECORD", 0, Place("test", 0, 0, False))
+ORIGIN = Origin(0, 0, "ACCESS_CONTROL_ENTRY_RECORD", 0, BatchPosition("test", 0, 0, False))
 
 
 def entries(random_: random.Random, count: int) -> dict[Uuid, Entry[Acl]]:
@@ -74,19 +74,21 @@ def entries(random_: random.Random, count: int) -> dict[Uuid, Entry[Acl]]:
     return {number: Entry(acl, ORIGIN) for acl, number in made.items()}
 
 
-def requests(random_: random.Random, count: int) -> list[Request]:
+def requests(random_: random.Random, count: int) -> list[AccessRequest]:
     """So many questions about the same names, and names that only begin like them."""
     made = []
     for _ in range(count):
         name = random_.choice(NAMES) + random_.choice(("", "", "", "-x", "s"))
-        request = Request(
+        request = AccessRequest(
             random_.choice(PRINCIPALS), random_.choice(OPERATIONS), random_.choice(TYPES), name, random_.choice(HOSTS)
         )
         made.append(request)
     return made
 
 
-def kafkas(release: str, acls: dict[Uuid, Entry[Acl]], asked: list[Request], supers: str, allow: bool) -> list[str]:
+def kafkas(
+    release: str, acls: dict[Uuid, Entry[Acl]], asked: list[AccessRequest], supers: str, allow: bool
+) -> list[str]:
     """Kafka's answers, one a question."""
     lines = ["\t".join(("ACL", str(number), *entry.value)) for number, entry in acls.items()]
     lines += ["\t".join(("ASK", one[0], one.host or "", *one[1:4])) for one in asked]
@@ -137,7 +139,7 @@ def test_takes_the_texts_for_ranges_that_kafka_takes(release: str, ranges: bool)
         builders.uuid(number): Entry(Acl("TOPIC", f"t{number}", "LITERAL", "User:a", text, "READ", "ALLOW"), ORIGIN)
         for number, text in enumerate(texts, start=1)
     }
-    asked = [Request("User:a", "READ", "TOPIC", f"t{number}", host) for number in range(1, len(texts) + 1)
+    asked = [AccessRequest("User:a", "READ", "TOPIC", f"t{number}", host) for number in range(1, len(texts) + 1)
              for host in HOSTS]  # fmt: skip
     theirs = kafkas(release, acls, asked, "", False)
     mine = [as_kafka(decide(acls, request, ranges=ranges)) for request in asked]

@@ -96,14 +96,14 @@ def leaves(*words: str) -> dict[str, dict[str, Any]]:
     return {row["path"]: row for row in map(json.loads, done.stdout.splitlines())}
 
 
-def is_untold(value: Any) -> bool:
+def is_unreported(value: Any) -> bool:
     return isinstance(value, str) and value.startswith(NOT_AVAILABLE)
 
 
 def same(log: Any, told: Any, kind: str) -> bool:
     if isinstance(log, Mapping) and isinstance(told, Mapping):
         # Only what is named may be untold: a field that went missing must show.
-        untold = {name for name, value in told.items() if is_untold(value)}
+        untold = {name for name, value in told.items() if is_unreported(value)}
         fields = set(log) - (MOVES_ON if kind in ("voter", "observer") else set())
         return (
             log.keys() == told.keys()
@@ -153,7 +153,7 @@ def test_who_may_read_little_is_told_which_acls_are_missing(cluster: Cluster) ->
         "/quorum/leaderId": "DESCRIBE on CLUSTER:kafka-cluster",
     }
     for path, acl in needed.items():
-        assert is_untold(told[path]["value"]), path
+        assert is_unreported(told[path]["value"]), path
         assert acl in told[path]["value"], path
     # DESCRIBE_CONFIGS on CLUSTER is everybody's here.
     assert told["/image/configs/BROKER/log.retention.ms"]["value"] == "7200000"
@@ -268,7 +268,7 @@ def test_a_broker_that_is_gone() -> None:
             assert same(log[path]["value"], told[path]["value"], "partition")
         moving = told["/image/topics/byName/moves/0"]["value"]
         assert (moving["addingReplicas"], moving["removingReplicas"]) == ([1], [0])
-        assert is_untold(told["/image/configs/BROKER:1"]["value"])
+        assert is_unreported(told["/image/configs/BROKER:1"]["value"])
         rows = json.loads(ask(*where, "brokers", "--software", "-o", "json").stdout)
         assert [row["softwareSource"] for row in rows] == ["inferred", "unknown"]
         assert str(cluster.brokers[1].port) in rows[1]["evidence"][0]

@@ -21,10 +21,10 @@ from kshell.metadata.election import (
     steps,
 )
 from kshell.metadata.image import EMPTY, Image
-from kshell.metadata.partial import UNTOLD
+from kshell.metadata.partial import UNREPORTED
 from kshell.metadata.partition_state import LOST
 from kshell.metadata.partitions import Partition
-from kshell.metadata.values import Origin, Place, Provenance
+from kshell.metadata.values import BatchPosition, Origin, Provenance
 from kshell.protocol.primitives import ZERO_UUID
 
 ELECT = 'kafka-leader-election.sh --bootstrap-server "$BOOTSTRAP_SERVER" --election-type {} --topic t --partition 0'
@@ -203,7 +203,7 @@ class TestImage:
 
     def image(self, configs: Mapping[tuple[str, str], str] = {}, version: int = 25, elr: int = 1) -> Image:
         delta = Delta(EMPTY)
-        origin = Origin(1, 1, "", 0, Place("", 0, 0, False))
+        origin = Origin(1, 1, "", 0, BatchPosition("", 0, 0, False))
         delta.put("features", "metadata.version", version, origin)
         delta.put("features", "eligible.leader.replicas.version", elr, origin)
         for resource, value in configs.items():
@@ -241,6 +241,6 @@ class TestImage:
         assert leaderless(self.image(), "t", value).statuses == {1: UNREGISTERED}
 
     def test_what_brokers_leave_out_is_an_empty_list(self) -> None:
-        value = partition([1])._replace(elr=UNTOLD, directories=UNTOLD)
+        value = partition([1])._replace(elr=UNREPORTED, directories=UNREPORTED)
         case = leaderless(self.image(), "t", value, is_partial=True)
         assert (case.elr, case.complete, case.elect(UNCLEAN)) == ((), (), None)

@@ -19,7 +19,7 @@ from kshell.metadata.image import EMPTY, Image, families
 from kshell.metadata.partition_changes import PartitionChanges
 from kshell.metadata.records import ReplayError, decode_value
 from kshell.metadata.replay import Replayer
-from kshell.metadata.values import Entry, Origin, Place
+from kshell.metadata.values import BatchPosition, Entry, Origin
 from kshell.protocol.batches import Batch, iter_records
 from tests.builders import TIME, batches, control_batch, leader_change, metadata, snapshot, timed_batch, uuid, value
 from tests.builders import batch as batch_of
@@ -207,7 +207,7 @@ def _reference(log: list[Batch], base: Image) -> list[_State]:
         for raw in iter_records(found):
             if not found.is_control:
                 decoded = decode_value(raw.value)
-                place = Place("log", found.position, found.epoch, False)
+                place = BatchPosition("log", found.position, found.epoch, False)
                 origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
                 body = raw.value or b""
                 marker = body[1] if len(body) > 2 and body[0] == 1 and body[1] in (23, 24, 25) else None

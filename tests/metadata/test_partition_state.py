@@ -6,7 +6,7 @@ import pytest
 
 from kshell.metadata import partition_state
 from kshell.metadata.image import EMPTY
-from kshell.metadata.partial import UNTOLD
+from kshell.metadata.partial import UNREPORTED
 from kshell.metadata.partition_state import MinIsr, Verdicts, problems, replication_factor, state
 from kshell.metadata.partitions import Partition
 from kshell.metadata.records import RecordType
@@ -32,9 +32,9 @@ FINE = Partition((1, 2, 3), (), (1, 2, 3), (), (), (), (), 1, "RECOVERED", 0, 0)
         ({"replicas": (1, 2, 3, 4), "adding_replicas": (4,)}, 2, ["reassigning"], "online"),
         ({"replicas": (1, 2, 3, 4), "removing_replicas": (4,)}, 2, ["under-replicated", "reassigning"],
          "under-replicated"),
-        # What brokers do not tell.
-        ({"leader": UNTOLD, "adding_replicas": UNTOLD, "removing_replicas": UNTOLD, "leader_recovery_state": UNTOLD},
-         2, [], "online"),
+        # What brokers do not report.
+        ({"leader": UNREPORTED, "adding_replicas": UNREPORTED, "removing_replicas": UNREPORTED,
+          "leader_recovery_state": UNREPORTED}, 2, [], "online"),
     ],
 )  # fmt: skip
 def test_problems(changes: dict[str, object], min_isr: int | None, expected: list[str], worst: str) -> None:

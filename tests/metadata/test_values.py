@@ -6,7 +6,7 @@ import pytest
 
 from kshell.metadata.metadata_version import version_name
 from kshell.metadata.partitions import Partition
-from kshell.metadata.values import Entry, Origin, Place, camel, enum_name, plain
+from kshell.metadata.values import BatchPosition, Entry, Origin, camel, enum_name, plain
 from tests.builders import uuid
 
 
@@ -39,7 +39,7 @@ def test_names() -> None:
 
 
 def test_an_entry_is_compared_by_its_value_and_hides_it() -> None:
-    one = Origin(1, 2, "CONFIG_RECORD", 0, Place("a", 0, 1, False))
+    one = Origin(1, 2, "CONFIG_RECORD", 0, BatchPosition("a", 0, 1, False))
     assert Entry("secret", one) == Entry("secret", one._replace(offset=9))
     assert Entry("secret", one) != Entry("other", one)
     assert Entry("secret", one) != "secret"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kshell.plots.pictures import timeline
-from kshell.plots.pictures.timeline import NOBODY, Lane, Span
+from kshell.plots.pictures.timeline import NOBODY, Interval, PartitionBar
 from tests.plots.answers import NOW, STRETCH, rows, stretches
 
 HELD = st.lists(
@@ -16,7 +16,7 @@ HELD = st.lists(
 )
 
 
-def lane_of(held: list[tuple[int, int, int]]) -> tuple[Lane, float, float]:
+def lane_of(held: list[tuple[int, int, int]]) -> tuple[PartitionBar, float, float]:
     found, start, last = timeline.lanes_of(list(rows(STRETCH, *stretches("a", 0, *held))))
     return found[0], start, last
 
@@ -49,13 +49,13 @@ def test_a_bin_has_the_smallest_isr_and_the_last_leader() -> None:
 def test_few_stretches_stay_as_they_are() -> None:
     lane, start, last = lane_of([(10, 1, 3), (0, 2, 3)])
     assert lane.binned(start, last, 2) is lane
-    assert lane.spans == [Span(NOW, NOW + 10, 1, 3, 3), Span(NOW + 10, None, 2, 3, 3)]
+    assert lane.spans == [Interval(NOW, NOW + 10, 1, 3, 3), Interval(NOW + 10, None, 2, 3, 3)]
 
 
 def test_a_share_is_never_more_than_all() -> None:
-    assert Span(0, None, 1, 4, 3).share == 1
-    assert Span(0, None, 1, None, 3).share == 1
-    assert Span(0, None, 1, 0, 0).share == 0
+    assert Interval(0, None, 1, 4, 3).share == 1
+    assert Interval(0, None, 1, None, 3).share == 1
+    assert Interval(0, None, 1, 0, 0).share == 0
 
 
 def test_several_are_counted() -> None:

@@ -73,11 +73,13 @@ def test_words_on_colours_can_be_read(color: str) -> None:
 
 
 def test_names_that_fit() -> None:
-    assert theme.shown("orders-0") == "orders-0"
-    assert theme.said("a" * 200 + "-17", 20).endswith("-17")
-    assert len(theme.said("a" * 200, 20)) == 20
-    assert theme.said(HOSTILE, 500) == "\\x1b[31m$\\frac{1$\\n\\u202e<img src=x onerror=alert(1)>\U0001f986 \u673a"
-    assert theme.shown("\u673a\U0001f986\xe9\u03b1", 500) == "\\u673a\\U0001f986\xe9\u03b1"
+    assert theme.drawable_name("orders-0") == "orders-0"
+    assert theme.short_name("a" * 200 + "-17", 20).endswith("-17")
+    assert len(theme.short_name("a" * 200, 20)) == 20
+    assert (
+        theme.short_name(HOSTILE, 500) == "\\x1b[31m$\\frac{1$\\n\\u202e<img src=x onerror=alert(1)>\U0001f986 \u673a"
+    )
+    assert theme.drawable_name("\u673a\U0001f986\xe9\u03b1", 500) == "\\u673a\\U0001f986\xe9\u03b1"
 
 
 @pytest.mark.parametrize("tail", [0, theme.TAIL])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from kshell.protocol.batches import HEADER_SIZE, Batch, iter_records, pack
-from kshell.protocol.framing import Framer, OddRecord, PartitionRun, Span, TopicRun, iter_values, span
+from kshell.protocol.framing import Framer, OddRecord, PartitionRun, RecordBounds, TopicRun, iter_values, span
 from kshell.protocol.primitives import DecodeError, Uuid, write_varint
 from tests.builders import TIME, batch, parsed, uuid, value
 
@@ -46,7 +46,7 @@ def framed(framer: Framer, found: Batch) -> Found:
             out.append((topic.delta, bytes(buf[topic.value : topic.value_end])))
         else:
             assert part.start == at
-        if not isinstance(part, Span):
+        if not isinstance(part, RecordBounds):
             inside = list(iter_values(buf, part.start, part.end))
             assert inside or isinstance(part, TopicRun)
             assert all(one[7:23] == part.topic_id for _, one in inside)
@@ -208,7 +208,7 @@ def test_only_plain_records_are_metadata(record: bytes) -> None:
 
 def test_what_a_span_says() -> None:
     raw = b"xx" + pack([(None, b"abc")])
-    assert span(raw, 2, len(raw)) == Span(2, 8, 11, 12, 0, 0)
+    assert span(raw, 2, len(raw)) == RecordBounds(2, 8, 11, 12, 0, 0)
 
 
 def stamped(values: Sequence[bytes], times: Sequence[int]) -> Batch:
@@ -300,7 +300,7 @@ def test_odd_records_are_given_as_bytes() -> None:
     odd = b"\x10\x00\x00\x02\x02k\x02v\x00"  # offset delta 1, a key
     body = numbered([N], [0]) + odd + numbered([N], [2])
     parts = list(Framer().checked(body, 0, len(body), 2))
-    assert [type(part) for part in parts] == [Span, OddRecord, Span]
+    assert [type(part) for part in parts] == [RecordBounds, OddRecord, RecordBounds]
     assert isinstance(parts[1], OddRecord)
     assert body[parts[1].start : parts[1].end] == odd
     assert parts[1].delta == 1

@@ -148,22 +148,22 @@ def blamed(epoch: int | None, *epochs: int) -> int:
 
 
 def test_a_snapshot_has_the_epoch_of_its_name() -> None:
-    assert snapshot_walk(4, 4, 4, 4).found == 4
+    assert snapshot_walk(4, 4, 4, 4).epoch == 4
     assert blamed(4, 5, 5, 5) == 0
     assert blamed(4, 4, 5, 4) == 1
     assert blamed(4, 4, 4, 0) == 2
 
 
 def test_epoch_0_throughout_is_accepted_under_any_name() -> None:
-    assert snapshot_walk(4, 0, 0, 0).found == 0
+    assert snapshot_walk(4, 0, 0, 0).epoch == 0
     assert blamed(4, 0, 4, 4) == 0
     assert blamed(4, 0, 0, 4) == 2
     assert blamed(4, 4, 0, 4) == 1
 
 
 def test_without_a_name_the_batches_agree_with_each_other() -> None:
-    assert snapshot_walk(None, 7, 7).found == 7
-    assert snapshot_walk(None, 7).found == 7
+    assert snapshot_walk(None, 7, 7).epoch == 7
+    assert snapshot_walk(None, 7).epoch == 7
     assert blamed(None, 7, 0, 0) == 0
     assert blamed(None, 0, 7, 0) == 1
     assert blamed(None, 0, 7) == 1

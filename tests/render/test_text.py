@@ -209,8 +209,13 @@ def test_what_a_row_is_about_is_cut_last() -> None:
     rows: list[Row] = [{"name": "a-name-of-twenty-one", "words": "x" * 40}]
     shown = Rows((Column("name"), Column("words")), rows)
     assert printed(shown, "text", width=40).splitlines()[1] == "a-name-of-twenty-one  " + "x" * 17 + "…"
-    assert printed(shown, "text", width=30).splitlines()[1] == "a-name-of-twenty-one  xxxxxxx…"
-    assert printed(shown, "text", width=29).splitlines()[1] == "a-name-of-tw…  xxxxxxxxxxxx…"
+    assert printed(shown, "text", width=35).splitlines()[1] == "a-name-of-twenty-one  " + "x" * 12 + "…"
+    left_out = "1 row, 1 of 2 columns: -o wide shows all"
+    assert printed(shown, "text", width=29).splitlines() == ["name", "a-name-of-twenty-one", left_out]
+    assert printed(shown, "text", width=19).splitlines()[1:] == [
+        "a-name-of-twenty-o…",
+        "1 row, 1 of 2 columns, values cut: -o wide shows all",
+    ]
 
 
 def test_nothing_is_cut_without_a_terminal() -> None:
@@ -224,8 +229,9 @@ def test_what_cannot_be_cut_overflows() -> None:
 
 def test_rows_after_the_first_thousand_fit_as_well() -> None:
     rows: list[Row] = [*[{"name": "x" * 50, "n": 1}] * 1000, {"name": "y" * 500, "n": 2}]
-    last = printed(Rows((Column("name"), Column("n")), rows), "text", width=40).splitlines()[-1]
+    *_, last, footer = printed(Rows((Column("name"), Column("n")), rows), "text", width=40).splitlines()
     assert last == "y" * 36 + "…  2"
+    assert footer == "1,001 rows, values cut: -o wide shows all"
 
 
 def test_wide_characters_count_twice() -> None:

@@ -15,7 +15,7 @@ from kshell.errors import ConnectError, ProtocolError, SourceError, UsageError, 
 from kshell.metadata.families.acls import Acl
 from kshell.metadata.families.cluster import Broker, Listener
 from kshell.metadata.image import Family, Image, families
-from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNTOLD, is_told
+from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNREPORTED, is_node_reported
 from kshell.metadata.partitions import Partition
 from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.metadata.values import plain
@@ -259,13 +259,13 @@ class TestWhatBrokersTell:
         )
         there = (Listener(NOT_AVAILABLE, "127.0.0.1", second.port, "PLAINTEXT"),)
         supported = {"metadata.version": {"min": 7, "max": 30}}
-        untold = [UNTOLD] * 4
-        assert brokers[102] == Broker(102, UNTOLD, UNTOLD, there, supported, None, False, *untold)
+        untold = [UNREPORTED] * 4
+        assert brokers[102] == Broker(102, UNREPORTED, UNREPORTED, there, supported, None, False, *untold)
 
     def test_nobody_knows_the_record_behind_it(self, quorum: Quorum) -> None:
         origin = loaded(quorum).image["clientQuotas"]
         (entry,) = next(iter(origin.values())).values()
-        assert is_told(entry.origin)
+        assert is_node_reported(entry.origin)
         assert (entry.origin.record_type, entry.origin.version) == ("DescribeClientQuotas", 1)
 
     def test_the_rest_says_so(self, quorum: Quorum) -> None:

@@ -198,7 +198,7 @@ def test_every_kind_of_difference_is_found(tmp_path: Path) -> None:
     state = [VERSION, topic("stays", 1), partition(0, leader=2), topic("other", 9), config("stays", "3")]
     directory = write(tmp_path, snapshot([*state, config("brief", "7")]))
     (passed,) = checkpoints.compare(DirectorySource(str(directory)).listing())
-    found = {"/".join(paths(one.touch)[0]): one.what for one in passed.disagreements}
+    found = {"/".join(paths(one.touch)[0]): one.difference for one in passed.disagreements}
     assert found == {
         "image/configs/TOPIC:stays/retention.ms": OTHER_VALUE,
         "image/configs/TOPIC:brief/retention.ms": ONLY_SNAPSHOT,
@@ -254,7 +254,9 @@ def test_of_many_snapshots_along_a_log_each_slip_is_found_once(seed: int, tmp_pa
         expected.setdefault(offset, {}).update(dict.fromkeys(slips, OTHER_VALUE))
     write_log(directory, *parts)
     passed = checkpoints.compare(DirectorySource(str(tmp_path)).listing())
-    found = [{(int(one.touch.keys[1][1:]), one.touch.keys[2]): one.what for one in one.disagreements} for one in passed]
+    found = [
+        {(int(one.touch.keys[1][1:]), one.touch.keys[2]): one.difference for one in one.disagreements} for one in passed
+    ]
     assert found == list(expected.values())
     past = Past(DirectorySource(str(tmp_path)))
     last = past.at(offset - 1)
@@ -353,7 +355,7 @@ class TestKafkasOwnSlip:
 
     def test_kafka_keeps_the_configs_and_kshell_says_so(self, directory: Path) -> None:
         (passed,) = checkpoints.compare(DirectorySource(str(directory)).listing())
-        assert [(paths(one.touch)[0], one.what) for one in passed.disagreements] == [
+        assert [(paths(one.touch)[0], one.difference) for one in passed.disagreements] == [
             (tuple(BRIEF.split("/")[1:]), ONLY_SNAPSHOT)
         ]
 

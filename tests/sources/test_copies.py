@@ -76,8 +76,8 @@ def test_a_log_is_compared_with_others_where_it_reaches_further_back_than_the_re
     found = compared(rolled / "broker-0", rolled / "controller-3001", rolled / "controller-3002")
     (broker, early, first) = found.standings
     assert (broker.state, broker.since) == (REFERENCE, 699)
-    assert (early.other, early.since) == (broker.copy, 699)
-    assert (first.state, first.other, first.since, first.to) == (BEHIND, broker.copy, 699, 711)
+    assert (early.peer, early.since) == (broker.copy, 699)
+    assert (first.state, first.peer, first.since, first.to) == (BEHIND, broker.copy, 699, 711)
 
 
 # --- where they part -------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def test_what_parts_before_the_reference_begins(tmp_path: Path) -> None:
     found = compared(ahead, two, three)
     assert states(found) == [REFERENCE, BEHIND, DIVERGED]
     last = found.standings[2]
-    assert last.other is found.standings[1].copy
+    assert last.peer is found.standings[1].copy
     assert last.parted is not None and last.parted.offset == 2
 
 
@@ -197,7 +197,7 @@ def test_a_chain_of_logs(tmp_path: Path) -> None:
     three = node(tmp_path, 3, parts[:4])
     found = compared(three, two, one)
     assert states(found) == [BEHIND, BEHIND, REFERENCE]
-    assert found.standings[0].other is found.standings[1].copy
+    assert found.standings[0].peer is found.standings[1].copy
     assert states(compared(three, one)) == [NOT_COMPARED, REFERENCE]
 
 
@@ -212,8 +212,8 @@ def test_any_histories(tmp_path: Path) -> None:
         place = max(range(len(logs)), key=lambda at: (*ends[at], -at))
         assert found.standings[place].state == REFERENCE
         for parts, one in zip(logs, found.standings, strict=True):
-            if one.other is not None:
-                other = logs[[two.copy for two in found.standings].index(one.other)]
+            if one.peer is not None:
+                other = logs[[two.copy for two in found.standings].index(one.peer)]
                 expected = next((at for at, (a, b) in enumerate(zip(parts, other, strict=False)) if a != b), None)
                 assert (one.parted.offset if one.parted else None) == expected
                 assert one.to == (expected if expected is not None else min(len(parts), len(other))) or one.to is None

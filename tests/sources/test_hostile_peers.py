@@ -157,8 +157,8 @@ def test_controllers_that_are_made_up_with_each_answer_are_not_all_remembered(qu
     nodes = quorum.keep(Nodes(CONTROLLER, addresses(liar.address), settings(**KAFKAS)))
     failure_of(lambda: find_leader(nodes, timeout=TIMEOUT), quorum)
     for number in range(2000):
-        nodes.learn(nodes.known[max(nodes.known)]._replace(id=10_000 + number))
-    assert len(nodes.known) <= 256
+        nodes.learn(nodes.by_id[max(nodes.by_id)]._replace(id=10_000 + number))
+    assert len(nodes.by_id) <= 256
 
 
 @pytest.mark.parametrize("api", ["Fetch", "DescribeCluster", "ApiVersions"])

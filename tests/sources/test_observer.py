@@ -16,7 +16,7 @@ from kshell.client.address import addresses
 from kshell.client.nodes import CONTROLLER, Nodes
 from kshell.errors import CorruptDataError, ProtocolError, ServerError
 from kshell.protocol.batches import Batch
-from kshell.sources.quorum.observer import Observer, Step
+from kshell.sources.quorum.observer import FetchStep, Observer
 from tests.builders import uuid, value
 from tests.server import Quorum, faults, settings
 
@@ -58,7 +58,7 @@ class Seen:
         self.position = 0
         """The offset after what was given last."""
 
-    def step(self, wait: float = 0.0) -> Step:
+    def step(self, wait: float = 0.0) -> FetchStep:
         """One question; what it gives must follow what was given."""
         step = self.observer.step(wait)
         if step.lost is not None:
@@ -114,9 +114,9 @@ def test_only_what_the_high_watermark_has_passed_is_given(release: str) -> None:
         seen.to_the_end()
         assert seen.position == 3
         for _ in range(3):
-            assert seen.step() == Step()
+            assert seen.step() == FetchStep()
         quorum.commit(3)
-        assert seen.step() == Step()
+        assert seen.step() == FetchStep()
         quorum.commit()
         seen.to_the_end()
         assert seen.position == 4
@@ -416,7 +416,7 @@ def test_an_election_is_trouble_until_it_ends(quorum: Quorum) -> None:
     seen.to_the_end()
     quorum.elect(None)
     for _ in range(3):
-        assert seen.step() == Step()
+        assert seen.step() == FetchStep()
         assert seen.observer.trouble is not None
     assert seen.observer.silent_since is not None
     elect(quorum, 3)
@@ -457,7 +457,7 @@ def test_a_leader_without_a_watermark_gives_nothing(quorum: Quorum) -> None:
     quorum.elect(2)
     seen = Seen(observer_of(quorum), quorum)
     for _ in range(3):
-        assert seen.step() == Step()
+        assert seen.step() == FetchStep()
     assert seen.observer.high_watermark == -1
     quorum.commit()
     seen.to_the_end()

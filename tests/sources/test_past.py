@@ -85,7 +85,7 @@ def test_is_what_loading_gives(node: Path) -> None:
 def test_the_newest_state_is_what_loading_gives_or_left_to_it(node: Path) -> None:
     source = DirectorySource(str(node))
     ours, theirs = Past(source).newest(), source.load()
-    listing = source.listing(whole=True)
+    listing = source.listing(full_log=True)
     bases = [segment.base_offset or 0 for segment in listing.segments]
     alone = all((file.end_offset or 0) <= min(bases, default=0) for file in listing.snapshots)
     if ours is None:

@@ -113,7 +113,7 @@ def test_the_older_log_begins_where_the_leaders_log_does(quorum: Quorum, epochs:
     compacted(quorum, epochs)
     source = source_of(quorum)
     source.load()
-    listing = source.listing(whole=True)
+    listing = source.listing(full_log=True)
     # The observer itself was given the newer snapshot only where the log did not reach back to what it had.
     assert listing.segments[0].base_offset == quorum.log.start
     assert b"".join(bytes(segment.data or b"") for segment in listing.segments) == b"".join(
@@ -133,7 +133,7 @@ def test_a_log_whose_start_moved_is_incomplete(quorum: Quorum) -> None:
 
     quorum.on("Fetch", delete)
     with pytest.raises(IncompleteLogError, match="is gone"):
-        source.listing(whole=True)
+        source.listing(full_log=True)
 
 
 def test_the_older_log_is_there_during_an_election_too(quorum: Quorum) -> None:
@@ -147,7 +147,7 @@ def test_the_older_log_is_there_during_an_election_too(quorum: Quorum) -> None:
         assert time.monotonic() < until
         time.sleep(0.005)
     threading.Timer(0.2, quorum.elect, (2,)).start()
-    assert source.listing(whole=True).segments[0].base_offset == quorum.log.start
+    assert source.listing(full_log=True).segments[0].base_offset == quorum.log.start
 
 
 def fetched(quorum: Quorum) -> list[int]:
@@ -177,7 +177,7 @@ def test_the_older_log_goes_on_with_the_next_leader(release: str, after: int, go
 
         before.on("Fetch", elect)
         end = max(quorum.log.snapshots)[0]
-        listing = source.listing(whole=True)
+        listing = source.listing(full_log=True)
         assert quorum.leader_id != before.id
         assert listing.segments[0].base_offset == quorum.log.start
         held = b"".join(bytes(segment.data or b"") for segment in listing.segments)
@@ -193,7 +193,7 @@ def test_an_election_that_does_not_end_is_told_in_time(quorum: Quorum) -> None:
     quorum.leader.on("Fetch", lambda reply: quorum.elect(None), times=1)
     begin = time.monotonic()
     with pytest.raises(NodeError):
-        source.listing(whole=True)
+        source.listing(full_log=True)
     assert time.monotonic() - begin < DEADLINE
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kshell.errors import CorruptDataError
 from kshell.metadata.redaction import Redaction
-from kshell.sources.directory.records import Records, log_records, snapshot_records
+from kshell.sources.directory.records import DecodedRecords, log_records, snapshot_records
 from kshell.sources.directory.source import DirectorySource
 from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import partitions
@@ -52,7 +52,7 @@ def dumped(directory: Path) -> tuple[list[tuple[Any, ...]], set[LogCopy]]:
     """What ``dump`` prints of a directory, and the damage that it names at the end."""
     source = DirectorySource(str(directory))
     listing = source.listing()
-    made: Records
+    made: DecodedRecords
     made = log_records(source) if listing.segments else snapshot_records(listing, listing.snapshots[-1])
     redaction = Redaction()
     printed: list[tuple[Any, ...]] = [

@@ -24,7 +24,7 @@ client metrics configs; the union over the releases
 {releases}.
 
 - ``SENSITIVE[type]``: keys of ConfigDef type PASSWORD in some release. Their values are secrets.
-- ``KNOWN[type]``: every key of that type, the sensitive ones included. A key that is missing here is unknown, and
+- ``ALL_KEYS[type]``: every key of that type, the sensitive ones included. A key that is missing here is unknown, and
   Kafka's policy treats an unknown key as sensitive. A resource type that is missing here has no known keys.
 - ``PER_MECHANISM``: broker keys that are set for one SASL mechanism of one listener, and then carry both names.
 

@@ -11,7 +11,7 @@ from kshell.history.records import ONE_FAMILY, Concern
 from kshell.metadata.image import EMPTY
 from kshell.metadata.records import decode_record, record_types
 from kshell.metadata.tracking import Tracker
-from kshell.metadata.values import Origin, Place
+from kshell.metadata.values import BatchPosition, Origin
 from kshell.protocol.batches import RawRecord, iter_records
 from kshell.sources.directory.records import BatchWalk
 from kshell.sources.directory.source import DirectorySource
@@ -34,7 +34,9 @@ def raws(path: Path) -> list[tuple[RawRecord, bool]]:
 
 def touched(tracker: Tracker, raw: RawRecord, control: bool) -> list[Segments]:
     decoded = decode_record(raw, control=control)
-    found = tracker.touched(decoded, Origin(raw.offset, 0, decoded.name, decoded.version, Place("", 0, 0, False)))
+    found = tracker.touched(
+        decoded, Origin(raw.offset, 0, decoded.name, decoded.version, BatchPosition("", 0, 0, False))
+    )
     return [path for touch in found for path in paths(touch)]
 
 

@@ -57,7 +57,7 @@ class OAuth(NamedTuple):
     claims: Mapping[str, Secret]
     """``unsecuredLogin…`` options, without that prefix."""
     extensions: Mapping[str, Secret]
-    kept: TokenCache
+    token_cache: TokenCache
     tls: Tls
     """For the token endpoint: the ``ssl.*`` options of the JAAS entry, as in Java, or else those of the client."""
 
@@ -108,7 +108,7 @@ class Sasl(NamedTuple):
 def _login_options(properties: Properties, mechanism: str) -> Mapping[str, Secret]:
     key = _JAAS
     if not properties.filled(key):
-        if mechanism == "OAUTHBEARER" and any(properties.filled(one) for one in _TOKEN_KEYS):
+        if mechanism == "OAUTHBEARER" and any(properties.filled(token_key) for token_key in _TOKEN_KEYS):
             return {}
         raise UsageError(
             f"{_JAAS} is not set, and sasl.mechanism={mechanism} needs it",
@@ -144,12 +144,14 @@ def _oauth(properties: Properties, options: Mapping[str, Secret]) -> OAuth:
     extensions = {name[len(_EXTENSION) :]: value for name, value in options.items() if name.startswith(_EXTENSION)}
     extensions |= {name[10:]: value for name, value in claims.items() if name.lower().startswith(_EXTENSION)}
     claims = {name: value for name, value in claims.items() if not name.lower().startswith(_EXTENSION)}
-    given = [key for key in _TOKEN_KEYS if properties.filled(key)] + (["unsecuredLogin… in JAAS"] if claims else [])
-    if len(given) != 1:
-        said = (
-            f"{' and '.join(given)} are two sources of a token" if given else "nothing says where the token comes from"
+    sources = [key for key in _TOKEN_KEYS if properties.filled(key)] + (["unsecuredLogin… in JAAS"] if claims else [])
+    if len(sources) != 1:
+        problem = (
+            f"{' and '.join(sources)} are two sources of a token"
+            if sources
+            else "nothing says where the token comes from"
         )
-        raise UsageError(f"OAUTHBEARER: {said}", hint=f"set one of {', '.join(_TOKEN_KEYS)}")
+        raise UsageError(f"OAUTHBEARER: {problem}", hint=f"set one of {', '.join(_TOKEN_KEYS)}")
     retriever = properties.filled("sasl.oauthbearer.jwt.retriever.class") or ""
     if retriever.endswith("JwtBearerJwtRetriever"):
         raise properties.fault(
@@ -158,7 +160,7 @@ def _oauth(properties: Properties, options: Mapping[str, Secret]) -> OAuth:
             hint=f"use client credentials, or have another program fetch the token ({_COMMAND})",
         )
     # What is named client id, secret and scope moved from JAAS to properties of their own in 4.1 (KIP-1139).
-    made = OAuth(
+    oauth = OAuth(
         endpoint=properties.filled(_ENDPOINT),
         client_id=properties.filled(_CREDENTIALS + "id") or _text(options, "clientId"),
         client_secret=properties.secret(_CREDENTIALS + "secret") or options.get("clientSecret"),
@@ -170,11 +172,11 @@ def _oauth(properties: Properties, options: Mapping[str, Secret]) -> OAuth:
         token_command=properties.filled(_COMMAND),
         claims=claims,
         extensions=extensions,
-        kept=TokenCache(),
+        token_cache=TokenCache(),
         tls=_endpoint_tls(properties, options),
     )
-    _check_endpoint(properties, made)
-    return made
+    _check_endpoint(properties, oauth)
+    return oauth
 
 
 def _text(options: Mapping[str, Secret], name: str) -> str | None:
@@ -185,9 +187,9 @@ def _endpoint_tls(properties: Properties, options: Mapping[str, Secret]) -> Tls:
     from kshell.client.tls import Tls
 
     own = {name: value.value for name, value in options.items() if name.startswith("ssl.")}
-    made = Tls.of(Properties(own, dict.fromkeys(own, _JAAS)) if own else properties, [])
+    tls = Tls.of(Properties(own, dict.fromkeys(own, _JAAS)) if own else properties, [])
     # A token endpoint is a web server: its name is checked whatever is said about Kafka's.
-    return made._replace(checks_name=True)
+    return tls._replace(checks_name=True)
 
 
 def _check_endpoint(properties: Properties, oauth: OAuth) -> None:
@@ -211,7 +213,7 @@ _FLAGS = ("required", "requisite", "sufficient", "optional")
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _OCTAL = "01234567"
 _NUMBER = "0123456789.-"
-_WORD, _NUMBER_KIND, _END = "word", "number", "end"
+_TEXT, _NUMBER_KIND, _END = "word", "number", "end"
 
 
 class JaasError(ValueError):
@@ -236,7 +238,7 @@ class LoginModule(NamedTuple):
 
 
 class JaasToken(NamedTuple):
-    """A token: its kind (``word``, ``number``, ``end`` or the one character itself), text (words only) and column."""
+    """A token: its kind (``word``, ``number``, ``end`` or the character itself), text (``word`` only) and column."""
 
     kind: str
     text: str | None
@@ -291,7 +293,7 @@ def tokens_of(text: str) -> Iterator[JaasToken]:
             at = _after_comment(text, at)
         elif char in "\"'":
             value, end = _quoted(text, at)
-            yield JaasToken(_WORD, value, at + 1)
+            yield JaasToken(_TEXT, value, at + 1)
             at = end
         elif char in _NUMBER:
             end = _after_number(text, at)
@@ -301,7 +303,7 @@ def tokens_of(text: str) -> Iterator[JaasToken]:
             end = at + 1
             while end < len(text) and (_begins_word(text[end]) or text[end] in _NUMBER):
                 end += 1
-            yield JaasToken(_WORD, text[at:end], at + 1)
+            yield JaasToken(_TEXT, text[at:end], at + 1)
             at = end
         else:
             yield JaasToken(char, None, at + 1)
@@ -336,10 +338,10 @@ def _after_number(text: str, at: int) -> int:
 
 def _quoted(text: str, at: int) -> tuple[str, int]:
     """(what the quotes hold, the place after them). A line's end closes them, as in Java."""
-    quote, made, at = text[at], [], at + 1
+    quote, chars, at = text[at], [], at + 1
     while at < len(text) and text[at] not in (quote, "\r", "\n"):
         if text[at] != "\\":
-            made.append(text[at])
+            chars.append(text[at])
             at += 1
             continue
         at += 1
@@ -349,9 +351,9 @@ def _quoted(text: str, at: int) -> tuple[str, int]:
             end = at + 1
             while end < at + most and text[end : end + 1] and text[end] in _OCTAL:
                 end += 1
-            made.append(chr(int(text[at:end], 8)))
+            chars.append(chr(int(text[at:end], 8)))
             at = end
         else:
-            made.append(_ESCAPES.get(char, char))
+            chars.append(_ESCAPES.get(char, char))
             at += 1
-    return "".join(made), at + 1 if text[at : at + 1] == quote else at
+    return "".join(chars), at + 1 if text[at : at + 1] == quote else at

@@ -34,7 +34,7 @@ Exchange = Generator[bytes, bytes, None]
 
 
 class Mechanism(Protocol):
-    """``name`` goes into SaslHandshake; ``exchange`` begins anew with each call (a connection each)."""
+    """``name`` goes into SaslHandshake; ``exchange`` starts from scratch with each call (one per connection)."""
 
     name: str
 
@@ -146,28 +146,28 @@ class Scram:
 
     def _read_first(self, answer: bytes, nonce: str) -> tuple[str, bytes, int]:
         """(both nonces, salt, iterations), checked before anything is computed."""
-        found = _FIRST.match(_decoded_text(answer))
-        if found is None or found[0].startswith("m="):
+        message = _FIRST.match(_decoded_text(answer))
+        if message is None or message[0].startswith("m="):
             raise self._fault("the server's first message is not SCRAM")
-        if not found[1].startswith(nonce) or found[1] == nonce:
+        if not message[1].startswith(nonce) or message[1] == nonce:
             raise self._fault(
                 "the server's nonce does not continue ours", "the answer was not made for this connection"
             )
-        iterations = int(found[3])
+        iterations = int(message[3])
         if not _FEWEST <= iterations <= _MOST:
             raise self._fault(
                 f"the server asks for {iterations} iterations, outside of {_FEWEST} to {_MOST}",
                 "fewer would make the password easy to guess, more only cost time: recreate the SCRAM credential",
             )
-        return found[1], self._decoded(found[2]), iterations
+        return message[1], self._decoded(message[2]), iterations
 
     def _check_final(self, answer: bytes, expected: bytes) -> None:
-        found = _FINAL.match(_decoded_text(answer))
-        if found is None:
+        message = _FINAL.match(_decoded_text(answer))
+        if message is None:
             raise self._fault("the server's last message is not SCRAM")
-        if found[1] is not None:
-            raise self._fault(f"the server says: {found[1]}", "check the name and the password in sasl.jaas.config")
-        if not hmac.compare_digest(self._decoded(found[2]), expected):
+        if message[1] is not None:
+            raise self._fault(f"the server says: {message[1]}", "check the name and the password in sasl.jaas.config")
+        if not hmac.compare_digest(self._decoded(message[2]), expected):
             raise self._fault(
                 "the server could not prove that it knows the password's credential",
                 "this may not be the server that you mean: nothing more was sent to it",

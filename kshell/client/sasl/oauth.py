@@ -41,7 +41,7 @@ _SEPARATOR = b"\x01"
 _KEY = re.compile(r"[A-Za-z]+\Z")
 _VALUE = re.compile(r"[\x21-\x7e \t\r\n]+\Z")
 _LONGEST = 1000
-"""Characters of a server's failure that are repeated to a person."""
+"""Characters of a server's failure that are shown to the user."""
 
 
 class OAuthBearer:
@@ -62,7 +62,7 @@ class OAuthBearer:
         answer = yield self._first(token)
         if not answer:
             return
-        self._sasl.oauth.kept.token = None
+        self._sasl.oauth.token_cache.token = None
         # The server waits for this before it says (as an error code, too) that it refuses.
         with contextlib.suppress(AuthenticationError):  # thrown in here by whoever saw that code
             yield _SEPARATOR
@@ -87,22 +87,22 @@ class OAuthBearer:
 
 
 def _server_reason(answer: bytes) -> str:
-    """The server's own words, short: the status of the JSON object, or what else it sent."""
+    """The server's own reason, short: the status of the JSON object, or what else it sent."""
     text = answer[: 4 * _LONGEST].decode("utf-8", "replace")
     try:
-        found = json.loads(text)
+        status = json.loads(text)
     except (ValueError, RecursionError):
         return text[:_LONGEST]
-    if not isinstance(found, dict):
+    if not isinstance(status, dict):
         return text[:_LONGEST]
-    return ", ".join(f"{name}={value}" for name, value in found.items() if value)[:_LONGEST]
+    return ", ".join(f"{name}={value}" for name, value in status.items() if value)[:_LONGEST]
 
 
 # --- tokens -----------------------------------------------------------------------------------------------------------
 
 
 _LARGEST = 1 << 20
-"""Bytes of a file with a token in it, or of what a command says."""
+"""Bytes of a file with a token in it, or of the output of a command."""
 _TOKEN = re.compile(r"[-_~+/.a-zA-Z0-9]+=*\Z")
 """RFC 6750's b64token, which is also what Kafka's server takes."""
 _RESERVED = ("exp", "iat")
@@ -129,7 +129,7 @@ def fetch_token(oauth: OAuth, node: str, timeout: float) -> str:
         origin, token = path, _token_in(path)
     else:
         origin, token = (
-            f"the token endpoint {_shown_url(str(oauth.endpoint))}",
+            f"the token endpoint {_public_url(str(oauth.endpoint))}",
             _token_of_endpoint(oauth, node, timeout),
         )
     token = token.strip()
@@ -148,32 +148,34 @@ def _token_in(path: str) -> str:
 
 
 def _token_of_command(command: str, node: str, timeout: float) -> str:
-    """The command's output. No shell is involved; what it says on standard error goes to the person's."""
+    """The command's output. No shell is involved; its standard error is the user's."""
     import shlex
     import subprocess
 
     fault = "the token command (sasl.oauthbearer.token.command)"
     try:
-        words = shlex.split(command)
-        if not words:
+        arguments = shlex.split(command)
+        if not arguments:
             raise ValueError
     except ValueError:
         raise UsageError("sasl.oauthbearer.token.command: cannot be split into words") from None
     try:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=timeout, check=False)
+        process = subprocess.run(
+            arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=timeout, check=False
+        )
     except OSError as error:
-        raise UsageError(f"sasl.oauthbearer.token.command: {words[0]}: {error.strerror}") from None
+        raise UsageError(f"sasl.oauthbearer.token.command: {arguments[0]}: {error.strerror}") from None
     except subprocess.TimeoutExpired:
         raise AuthenticationError(node, f"{fault} did not end within {timeout:g} s") from None
-    if done.returncode != 0:
-        raise AuthenticationError(node, f"{fault} ended with code {done.returncode}")
-    return done.stdout[:_LARGEST].decode("utf-8", "replace")
+    if process.returncode != 0:
+        raise AuthenticationError(node, f"{fault} ended with code {process.returncode}")
+    return process.stdout[:_LARGEST].decode("utf-8", "replace")
 
 
 def _token_of_endpoint(oauth: OAuth, node: str, timeout: float) -> str:
     """The access token that the endpoint gives for the client's credentials: one request, no redirections."""
-    if oauth.kept.token is not None and time.monotonic() < oauth.kept.until:
-        return oauth.kept.token.value
+    if oauth.token_cache.token is not None and time.monotonic() < oauth.token_cache.until:
+        return oauth.token_cache.token.value
 
     assert oauth.endpoint is not None
     fields = {"grant_type": "client_credentials"} | ({"scope": oauth.scope} if oauth.scope else {})
@@ -187,13 +189,11 @@ def _token_of_endpoint(oauth: OAuth, node: str, timeout: float) -> str:
     connect, read = oauth.connect_timeout or timeout, oauth.read_timeout or timeout
     body = urlencode(fields).encode()
     try:
-        answer = post(
-            oauth.endpoint, body, headers, oauth.tls, connect=connect, read=read, total=timeout
-        )  # fmt: skip
+        answer = post(oauth.endpoint, body, headers, oauth.tls, connect=connect, read=read, total=timeout)
     except (OSError, http.client.HTTPException, ValueError, TooLargeError) as error:
         _unreachable(oauth.endpoint, node, error)
     token, lifetime = _access_token(oauth.endpoint, node, answer.status, answer.body)
-    oauth.kept.token, oauth.kept.until = Secret(token), began + _fresh(lifetime)
+    oauth.token_cache.token, oauth.token_cache.until = Secret(token), began + _fresh(lifetime)
     return token
 
 
@@ -210,58 +210,58 @@ def _unreachable(endpoint: str, node: str, error: Exception) -> NoReturn:
 
     hint = "is the URL right, and can it be reached from here?"
     if isinstance(error, ssl.SSLCertVerificationError):
-        what, hint = error.verify_message, "its certificate is checked against ssl.truststore.*, or the system's"
+        reason, hint = error.verify_message, "its certificate is checked against ssl.truststore.*, or the system's"
     elif isinstance(error, TimeoutError):
-        what = "no whole answer in time"
+        reason = "no whole answer in time"
         hint = "sasl.login.connect.timeout.ms and sasl.login.read.timeout.ms set how long to wait, within"
         hint += " socket.connection.setup.timeout.ms"
     elif isinstance(error, ValueError | http.client.InvalidURL):
-        what = "the URL cannot be used"
+        reason = "the URL cannot be used"
     elif isinstance(error, OSError) and error.strerror:
-        what = error.strerror
+        reason = error.strerror
     elif isinstance(error, http.client.HTTPException | OSError):
-        what = f"the answer is not HTTP, or is cut ({type(error).__name__})"
+        reason = f"the answer is not HTTP, or is cut ({type(error).__name__})"
     else:
-        what, hint = "the answer is too large for one with a token", "is it the URL of a token endpoint?"
-    raise AuthenticationError(node, f"the token endpoint {_shown_url(endpoint)}: {what}", hint=hint) from None
+        reason, hint = "the answer is too large for one with a token", "is it the URL of a token endpoint?"
+    raise AuthenticationError(node, f"the token endpoint {_public_url(endpoint)}: {reason}", hint=hint) from None
 
 
-def _shown_url(endpoint: str) -> str:
+def _public_url(endpoint: str) -> str:
     """The URL without what may be secret in it: user, password, query."""
     parts = urlsplit(endpoint)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _access_token(endpoint: str, node: str, status: int, text: bytes) -> tuple[str, float]:
-    """(the token, its lifetime in seconds, 0 where nothing is said of it)."""
-    place = f"the token endpoint {_shown_url(endpoint)}"
+    """(the token, its lifetime in seconds, 0 where the answer does not say it)."""
+    place = f"the token endpoint {_public_url(endpoint)}"
     try:
-        found = json.loads(text)
+        body = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
+        body = None
     if status not in (200, 201):
-        said = ""
-        if isinstance(found, dict):  # RFC 6749 section 5.2: these two are for people and hold no secret
-            words = [found.get("error"), found.get("error_description")]
-            said = ": " + ": ".join(str(word)[:300] for word in words if word) if any(words) else ""
+        detail = ""
+        if isinstance(body, dict):  # RFC 6749 section 5.2: these two are for human readers and hold no secret
+            errors = [body.get("error"), body.get("error_description")]
+            detail = ": " + ": ".join(str(error)[:300] for error in errors if error) if any(errors) else ""
         raise AuthenticationError(
-            node, f"{place} answered {status}{said}", hint="check the client's id, secret and scope"
+            node, f"{place} answered {status}{detail}", hint="check the client's id, secret and scope"
         )
-    found = found if isinstance(found, dict) else {}
-    token = found.get("access_token")
+    body = body if isinstance(body, dict) else {}
+    token = body.get("access_token")
     if not isinstance(token, str):
         raise AuthenticationError(node, f"{place} answered without an access_token")
-    return token, _lifetime(found.get("expires_in"), token)
+    return token, _lifetime(body.get("expires_in"), token)
 
 
 def _lifetime(expires_in: object, token: str) -> float:
-    """The seconds that a token is good for still, 0 where nobody says so.
+    """Return the seconds for which a token is still valid, 0 where that is not known.
 
     What the endpoint says (RFC 6749) and the token itself: Kafka's client and server go by the latter. The earlier end
     counts.
     """
-    known = [seconds for seconds in (_seconds(expires_in), _until_expiry(token)) if seconds is not None]
-    return max(min(known, default=0.0), 0.0)
+    lifetimes = [seconds for seconds in (_seconds(expires_in), _until_expiry(token)) if seconds is not None]
+    return max(min(lifetimes, default=0.0), 0.0)
 
 
 def _seconds(value: object) -> float | None:
@@ -383,12 +383,12 @@ def post(
             exchange.request("POST", quote(target, safe=_IN_URL), body, dict(headers))
             response = exchange.getresponse()
             stream.most = stream.taken + MOST_BYTES
-            found = bytearray()
+            content = bytearray()
             while part := response.read1(1 << 16):
-                found += part
+                content += part
             if response.length:
                 raise http.client.IncompleteRead(b"", response.length)
-            return Response(response.status, bytes(found))
+            return Response(response.status, bytes(content))
 
 
 class _Connection(http.client.HTTPConnection):

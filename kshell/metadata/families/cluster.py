@@ -128,7 +128,7 @@ def unregister_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> Non
     delta.drop("brokers", data["brokerId"])
 
 
-def _known(delta: Delta, broker_id: int, epoch: int) -> Broker:
+def _registered(delta: Delta, broker_id: int, epoch: int) -> Broker:
     entry: Entry[Broker] | None = delta.peek("brokers").get(broker_id)
     if entry is None:
         raise ReplayError(f"broker {broker_id} is not registered")
@@ -147,8 +147,8 @@ def _known(delta: Delta, broker_id: int, epoch: int) -> Broker:
 """,
 )
 def fence_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Before metadata.version 3.3-IV3; later a BrokerRegistrationChange says the same."""
-    broker = _known(delta, data["id"], data["epoch"])
+    """Before metadata.version 3.3-IV3; later a BrokerRegistrationChange does the same."""
+    broker = _registered(delta, data["id"], data["epoch"])
     delta.put("brokers", broker.id, broker._replace(fenced=True), origin)
 
 
@@ -163,7 +163,7 @@ def fence_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
 )
 def unfence_broker(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
     """The opposite of :func:`fence_broker`."""
-    broker = _known(delta, data["id"], data["epoch"])
+    broker = _registered(delta, data["id"], data["epoch"])
     delta.put("brokers", broker.id, broker._replace(fenced=False), origin)
 
 
@@ -186,8 +186,8 @@ _SHUTDOWN = {0: None, 1: True}
 """,
 )
 def broker_registration_change(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Changes what the record names; an empty list of log directories is no change."""
-    broker = _known(delta, data["brokerId"], data["brokerEpoch"])
+    """Change what the record names; an empty list of log directories is no change."""
+    broker = _registered(delta, data["brokerId"], data["brokerEpoch"])
     changed = change_registration(broker, data)
     if changed != broker:
         delta.put("brokers", broker.id, changed, origin)

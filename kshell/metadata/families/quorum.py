@@ -19,7 +19,7 @@ QUORUM = "quorum"
 
 
 def control(delta: Delta, name: str, data: dict[str, Any], origin: Origin) -> None:
-    """Keeps what a control record of the named kind says."""
+    """Store the content of a control record of the named kind."""
     if name == LEADER_CHANGE:
         delta.put(QUORUM, LEADER, data, origin)
     elif name == "KRAFT_VERSION":

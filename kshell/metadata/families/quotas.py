@@ -41,7 +41,7 @@ QUOTAS = family(Family("clientQuotas", ("clientQuotas",), (entity_segment, encod
     LatestByKey("clientQuotas", ("entity", "key"), tombstone="remove"),
 )
 def client_quota(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Sets or removes one quota of one entity."""
+    """Set or remove one quota of one entity."""
     entity = tuple(sorted(((part["entityType"], part["entityName"]) for part in data["entity"]), key=repr))
     if data["remove"]:
         delta.drop_inner("clientQuotas", entity, data["key"])

@@ -37,9 +37,9 @@ def create(delta: Delta, name: str, topic_id: Uuid, origin: Origin) -> Topic:
         raise ReplayError(f"the topic id {topic_id} is that of topic {present.name}")
     delta.touch(TOPICS, topic_id, name)
     delta.owns(TOPICS, topic_id)
-    made = delta.table(TOPICS)[topic_id] = Topic(name, topic_id, origin)
+    topic = delta.table(TOPICS)[topic_id] = Topic(name, topic_id, origin)
     delta.table(NAMES)[name] = topic_id
-    return made
+    return topic
 
 
 @record(
@@ -104,7 +104,7 @@ def partition(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
 """,
 )
 def partition_change(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Changes what the record names."""
+    """Change what the record names."""
     owner = writable(delta, data["topicId"])
     entry = owner.partition(data["partitionId"])
     if entry is None or not isinstance(entry.value, Partition):
@@ -114,14 +114,14 @@ def partition_change(delta: Delta, data: dict[str, Any], origin: Origin) -> None
 
 def remove(delta: Delta, topic_id: Uuid) -> None:
     """A topic goes, and its configs with it. Raises ReplayError when there is none."""
-    gone: Topic | None = delta.peek(TOPICS).get(topic_id)
-    if gone is None:
+    topic: Topic | None = delta.peek(TOPICS).get(topic_id)
+    if topic is None:
         raise ReplayError(f"there is no topic with id {topic_id}")
-    delta.touch(TOPICS, gone.id, gone.name)
+    delta.touch(TOPICS, topic.id, topic.name)
     delta.drop(TOPICS, topic_id)
-    if delta.peek(NAMES).get(gone.name) == topic_id:
-        delta.drop(NAMES, gone.name)
-    delta.drop("configs", ("TOPIC", gone.name))
+    if delta.peek(NAMES).get(topic.name) == topic_id:
+        delta.drop(NAMES, topic.name)
+    delta.drop("configs", ("TOPIC", topic.name))
 
 
 @record(9, "RemoveTopicRecord", "0", "  topicId  uuid")
@@ -135,7 +135,7 @@ REMOVE_TOPIC = remove_topic
 
 @record(28, "ClearElrRecord", "0", "  topicName  string")
 def clear_elr(delta: Delta, data: dict[str, Any], origin: Origin) -> None:
-    """Empties the ELR of one topic's partitions, or of all when the name is empty; others stay untouched."""
+    """Empty the ELR of one topic's partitions, or of all when the name is empty; others stay untouched."""
     names = delta.peek(NAMES)
     if data["topicName"] and data["topicName"] not in names:
         raise ReplayError(f"there is no topic named {data['topicName']!r}")

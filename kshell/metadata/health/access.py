@@ -10,7 +10,7 @@ from kshell.metadata.families.acls import Acl
 from kshell.metadata.families.configs import resource_segment
 from kshell.metadata.families.quotas import entity_segment
 from kshell.metadata.families.topics import NAMES
-from kshell.metadata.health.check import INFO, WARNING, Found, State, check
+from kshell.metadata.health.check import INFO, WARNING, CheckedState, Observation, check
 from kshell.metadata.names import encode_name
 from kshell.protocol.primitives import Uuid
 
@@ -37,7 +37,7 @@ def _acl_path(acl_id: Any) -> str:
     return f"/image/acls/{'byId' if isinstance(acl_id, Uuid) else 'byEntry'}/{acl_id}"
 
 
-def _said(acl: Acl) -> str:
+def _acl_text(acl: Acl) -> str:
     about = f"{acl.resource_type}:{acl.resource_name} ({acl.pattern_type})"
     return f"{acl.permission_type} {acl.principal} {acl.operation} on {about} from {acl.host}"
 
@@ -51,12 +51,12 @@ def _said(acl: Acl) -> str:
     "configs of a topic that is not there: they would hold for a new one of that name",
     "create the topic, or delete the configs (kafka-configs.sh --alter --delete-config)",
 )
-def orphaned_config(state: State) -> Iterator[Found]:
+def orphaned_config(state: CheckedState) -> Iterator[Observation]:
     """Of topics: Kafka deletes them with the topic."""
     topics = state.image[NAMES]
     for (kind, name), configs in sorted(state.image["configs"].items()):
         if kind == "TOPIC" and name not in topics and configs:
-            yield Found(_config_path((kind, name)), f"topic {name} is not there: {', '.join(sorted(configs))}")
+            yield Observation(_config_path((kind, name)), f"topic {name} is not there: {', '.join(sorted(configs))}")
 
 
 @check(
@@ -65,14 +65,14 @@ def orphaned_config(state: State) -> Iterator[Found]:
     "configs of a broker that is not registered",
     "if it is gone for good: kafka-configs.sh --alter --broker {id} --delete-config …",
 )
-def orphaned_broker_config(state: State) -> Iterator[Found]:
+def orphaned_broker_config(state: CheckedState) -> Iterator[Observation]:
     """A broker's configs may be set before it starts for the first time."""
-    known = {str(node_id) for table in ("brokers", "controllers") for node_id in state.image[table]}
-    known |= {str(voter) for voter in state.voters}
+    registered = {str(node_id) for table in ("brokers", "controllers") for node_id in state.image[table]}
+    registered |= {str(voter) for voter in state.voters}
     for (kind, name), configs in sorted(state.image["configs"].items()):
-        if kind == "BROKER" and name and name not in known and configs and not state.is_partial:
-            said = ", ".join(sorted(configs))
-            yield Found(_config_path((kind, name)), f"broker {name} is not registered: {said}", {"id": name})
+        if kind == "BROKER" and name and name not in registered and configs and not state.is_partial:
+            keys = ", ".join(sorted(configs))
+            yield Observation(_config_path((kind, name)), f"broker {name} is not registered: {keys}", {"id": name})
 
 
 @check(
@@ -81,7 +81,7 @@ def orphaned_broker_config(state: State) -> Iterator[Found]:
     "replication is throttled though nothing is being moved: followers may not catch up",
     "kafka-reassign-partitions.sh --verify removes throttles, or kafka-configs.sh --alter --delete-config",
 )
-def left_over_throttle(state: State) -> Iterator[Found]:
+def left_over_throttle(state: CheckedState) -> Iterator[Observation]:
     """Throttles of a reassignment that is over."""
     throttled = [
         (resource, sorted(_THROTTLES & configs.keys()))
@@ -90,7 +90,7 @@ def left_over_throttle(state: State) -> Iterator[Found]:
     ]
     if throttled and not state.is_moving:
         for resource, names in throttled:
-            yield Found(_config_path(resource), ", ".join(f"{n} is set" for n in names))
+            yield Observation(_config_path(resource), ", ".join(f"{n} is set" for n in names))
 
 
 # --- ACLs and quotas -------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def left_over_throttle(state: State) -> Iterator[Found]:
     "everybody may do this, whoever they are",
     "kafka-acls.sh --remove, then add what single principals need",
 )
-def wide_open_acl(state: State) -> Iterator[Found]:
+def wide_open_acl(state: CheckedState) -> Iterator[Observation]:
     """ALLOW for User:* of more than looking, on everything of a type, on the cluster, or of ALL on anything."""
     for acl_id, entry in _acls(state):
         acl = entry.value
@@ -110,7 +110,7 @@ def wide_open_acl(state: State) -> Iterator[Found]:
             continue
         is_all = acl.resource_name in (WILDCARD, "") or acl.resource_type == "CLUSTER"
         if acl.operation == "ALL" or (is_all and acl.operation not in _HARMLESS):
-            yield Found(_acl_path(acl_id), _said(acl))
+            yield Observation(_acl_path(acl_id), _acl_text(acl))
 
 
 @check(
@@ -119,7 +119,7 @@ def wide_open_acl(state: State) -> Iterator[Found]:
     "an ACL of topics that are not there: it would hold for a new one of that name",
     "if the topic is gone for good: kafka-acls.sh --remove --topic {name}",
 )
-def orphaned_acl(state: State) -> Iterator[Found]:
+def orphaned_acl(state: CheckedState) -> Iterator[Observation]:
     """Neither the topic nor, for a prefix, any that begins like it."""
     topics = state.image[NAMES]
     for acl_id, entry in _acls(state):
@@ -127,10 +127,10 @@ def orphaned_acl(state: State) -> Iterator[Found]:
         if acl.resource_type != "TOPIC" or acl.resource_name == WILDCARD or acl.resource_name in topics:
             continue
         if acl.pattern_type == "LITERAL" or not any(covers(acl, "TOPIC", name) for name in topics):
-            yield Found(_acl_path(acl_id), _said(acl), {"name": acl.resource_name})
+            yield Observation(_acl_path(acl_id), _acl_text(acl), {"name": acl.resource_name})
 
 
-def _acls(state: State) -> list[tuple[Any, Any]]:
+def _acls(state: CheckedState) -> list[tuple[Any, Any]]:
     return sorted(state.image["acls"].items(), key=lambda item: str(item[0]))
 
 
@@ -140,8 +140,8 @@ def _acls(state: State) -> list[tuple[Any, Any]]:
     "a quota of a user that has neither credentials, nor ACLs, nor tokens",
     "if the user is gone: kafka-configs.sh --alter --entity-type users --entity-name {user} --delete-config …",
 )
-def orphaned_quota(state: State) -> Iterator[Found]:
-    """Only where users are kept in the log (SCRAM): others' names are known to nobody here."""
+def orphaned_quota(state: CheckedState) -> Iterator[Observation]:
+    """Only where users are in the log (SCRAM): the names of other users are not known here."""
     users = {user for table in state.image["scram"].values() for user in table}
     if not users:
         return
@@ -151,7 +151,7 @@ def orphaned_quota(state: State) -> Iterator[Found]:
     for entity, quotas in sorted(state.image["clientQuotas"].items(), key=repr):
         user = dict(entity).get("user")
         if user is not None and user not in users and quotas:
-            yield Found(_quota_path(entity), f"user {user}: {', '.join(sorted(quotas))}", {"user": user})
+            yield Observation(_quota_path(entity), f"user {user}: {', '.join(sorted(quotas))}", {"user": user})
 
 
 # --- SCRAM and tokens ------------------------------------------------------------------------------------------------
@@ -162,22 +162,22 @@ _SET_AGAIN = (
 )
 
 
-def _scram(state: State, least: int, most: int) -> Iterator[Found]:
+def _scram(state: CheckedState, least: int, most: int) -> Iterator[Observation]:
     for mechanism, table in sorted(state.image["scram"].items()):
         for user, entry in sorted(table.items()):
             if isinstance(entry.value.iterations, int) and least <= entry.value.iterations < most:
                 path = f"/image/scram/{mechanism}/{encode_name(user)}"
-                yield Found(path, f"{entry.value.iterations} iterations", {"user": user, "mechanism": mechanism})
+                yield Observation(path, f"{entry.value.iterations} iterations", {"user": user, "mechanism": mechanism})
 
 
 @check("weakScram", WARNING, "so few iterations that a stolen credential is soon guessed", _SET_AGAIN)
-def weak_scram(state: State) -> Iterator[Found]:
+def weak_scram(state: CheckedState) -> Iterator[Observation]:
     """Fewer than any version of Kafka accepts by now."""
     yield from _scram(state, 0, FEWEST_ITERATIONS)
 
 
 @check("fewScramIterations", INFO, "fewer iterations than are asked for today", _SET_AGAIN)
-def few_scram_iterations(state: State) -> Iterator[Found]:
+def few_scram_iterations(state: CheckedState) -> Iterator[Observation]:
     """Kafka's default among them."""
     yield from _scram(state, FEWEST_ITERATIONS, FEW_ITERATIONS)
 
@@ -188,7 +188,7 @@ def few_scram_iterations(state: State) -> Iterator[Found]:
     "a delegation token is past its expiry: who uses it is refused",
     "issue a new one (kafka-delegation-tokens.sh --create); the controller removes old ones every hour",
 )
-def expired_token(state: State) -> Iterator[Found]:
+def expired_token(state: CheckedState) -> Iterator[Observation]:
     """Against the moment that the state is of."""
     for token_id, entry in sorted(state.image["delegationToken"].items()):
         token = entry.value
@@ -197,4 +197,4 @@ def expired_token(state: State) -> Iterator[Found]:
             seconds = (state.now - until) / 1000
             ago = f"{seconds:.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h"
             path = f"/image/delegationToken/{encode_name(token_id)}"
-            yield Found(path, f"owner {token.owner}, expired {ago} ago")
+            yield Observation(path, f"owner {token.owner}, expired {ago} ago")

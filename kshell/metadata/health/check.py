@@ -1,4 +1,4 @@
-"""How a check declares itself, what it is given, and what it finds.
+"""How a check is declared, its input, and its findings.
 
 A check looks at the whole state, at one topic, or at one partition that has a certain problem: partitions are decoded
 once, whatever the number of checks.
@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from kshell.discovery import module_names
-from kshell.metadata.feature_update import Standing
+from kshell.metadata.feature_update import ClusterFeatures
 from kshell.metadata.image import Image
 from kshell.metadata.names import encode_name
 from kshell.metadata.partition_state import MinIsr
@@ -30,7 +30,7 @@ be."""
 
 
 class SnapshotAge(NamedTuple):
-    """How the log stands to its newest snapshot: ``None`` for the snapshot's time where there is no snapshot.
+    """The age of the newest snapshot and of the log: ``None`` for the snapshot's time where there is no snapshot.
 
     Times are epoch milliseconds of records; ``log_bytes`` is the size of all segments.
     """
@@ -40,7 +40,7 @@ class SnapshotAge(NamedTuple):
     last: int
     log_bytes: int
     is_running: bool = False
-    """Whether the leader of a running quorum told: one that has none after some minutes has lost none."""
+    """Whether the leader of a running quorum reported them: one that has none after some minutes has lost none."""
 
 
 class SnapshotSlip(NamedTuple):
@@ -48,24 +48,24 @@ class SnapshotSlip(NamedTuple):
 
     path: str
     snapshot: str
-    what: str
+    difference: str
 
 
-class State(NamedTuple):
-    """What checks look at. ``now`` is the moment that the state is of (epoch milliseconds), ``None`` if not known."""
+class CheckedState(NamedTuple):
+    """The state that checks examine. ``now`` is its time (epoch milliseconds), ``None`` if not known."""
 
     image: Image
-    standing: Standing
+    standing: ClusterFeatures
     min_isr: MinIsr
     now: int | None = None
     voters: tuple[int, ...] = ()
     quorum: Mapping[str, Any] | None = None
-    """What a live quorum says of itself (DescribeQuorum); ``None`` where nobody was asked."""
+    """The description of a live quorum (DescribeQuorum); ``None`` where no quorum was asked."""
     snapshots: SnapshotAge | None = None
     """``None`` where a source does not know its files."""
     slips: tuple[SnapshotSlip, ...] = ()
     is_partial: bool = False
-    """Whether brokers told the image: what they leave out is not missing."""
+    """Whether the image is what brokers report: what they leave out is not missing."""
     holding: frozenset[int] = frozenset()
     """The brokers that have replicas."""
     is_moving: bool = False
@@ -103,23 +103,23 @@ class PartitionState(NamedTuple):
         return f"{topic_path(self.topic.name)}/{self.number}"
 
 
-class Found(NamedTuple):
-    """``path`` is what it is about; ``evidence`` the facts; ``words`` fill the places of the check's next step."""
+class Observation(NamedTuple):
+    """``path`` is what it is about; ``evidence`` the facts; ``placeholders`` fill those of the check's next step."""
 
     path: str
     evidence: str
-    words: Mapping[str, Any] = {}
+    placeholders: Mapping[str, Any] = {}
     next_step: str | None = None
     """The whole next step where it depends on the state; else that of the check."""
 
 
-OfState = Callable[[State], Iterable[Found]]
-OfTopic = Callable[[State, TopicState], Found | None]
-OfPartition = Callable[[State, PartitionState], Found | None]
+OfState = Callable[[CheckedState], Iterable[Observation]]
+OfTopic = Callable[[CheckedState, TopicState], Observation | None]
+OfPartition = Callable[[CheckedState, PartitionState], Observation | None]
 
 
 class Check(NamedTuple):
-    """A finding's name, its level, what it means, and what to do about it; ``{places}`` in that are filled."""
+    """A finding's name, its level, what it means, and what to do about it; ``{placeholders}`` in that are filled."""
 
     name: str
     level: str
@@ -144,14 +144,14 @@ class Finding(NamedTuple):
 _CHECKS: dict[str, Check] = {}
 
 
-def declare(made: Check) -> None:
-    """Adds a check."""
-    if _CHECKS.setdefault(made.name, made) is not made:
-        raise ValueError(f"the check {made.name} is declared twice")
+def declare(health_check: Check) -> None:
+    """Add a check."""
+    if _CHECKS.setdefault(health_check.name, health_check) is not health_check:
+        raise ValueError(f"the check {health_check.name} is declared twice")
 
 
 def check(name: str, level: str, about: str, next_step: str) -> Callable[[OfState], OfState]:
-    """Declares a check of the whole state."""
+    """Declare a check of the whole state."""
 
     def declared(find: OfState) -> OfState:
         declare(Check(name, level, about, next_step, of_state=find))
@@ -161,7 +161,7 @@ def check(name: str, level: str, about: str, next_step: str) -> Callable[[OfStat
 
 
 def topic_check(name: str, level: str, about: str, next_step: str) -> Callable[[OfTopic], OfTopic]:
-    """Declares a check of each topic."""
+    """Declare a check of each topic."""
 
     def declared(find: OfTopic) -> OfTopic:
         declare(Check(name, level, about, next_step, of_topic=find))
@@ -173,7 +173,7 @@ def topic_check(name: str, level: str, about: str, next_step: str) -> Callable[[
 def partition_check(
     name: str, level: str, about: str, next_step: str, *, problem: str
 ) -> Callable[[OfPartition], OfPartition]:
-    """Declares a check of each partition that has the problem."""
+    """Declare a check of each partition that has the problem."""
 
     def declared(find: OfPartition) -> OfPartition:
         declare(Check(name, level, about, next_step, of_partition=find, problem=problem))
@@ -188,7 +188,7 @@ def checks() -> tuple[Check, ...]:
     package = importlib.import_module(__package__ or "kshell.metadata.health")
     for name in reversed(module_names(package.__path__)):  # topics, nodes, …: what matters to most comes first
         importlib.import_module(f"{package.__name__}.{name}")
-    return tuple(sorted(_CHECKS.values(), key=lambda one: LEVELS.index(one.level)))
+    return tuple(sorted(_CHECKS.values(), key=lambda health_check: LEVELS.index(health_check.level)))
 
 
 def level_of(name: str) -> str:
@@ -196,14 +196,16 @@ def level_of(name: str) -> str:
     return {check.name: check.level for check in checks()}[name]
 
 
-def finding(made: Check, found: Found) -> Finding:
+def finding(health_check: Check, observation: Observation) -> Finding:
     """A finding with its next step; names in it are quoted for a shell, for they are anybody's."""
-    if found.next_step is not None:
-        return Finding(made, found.path, found.evidence, found.next_step)
-    if "{" not in made.next_step:
-        return Finding(made, found.path, found.evidence, made.next_step)
-    words = {name: shlex.quote(str(word)) for name, word in found.words.items()}
-    return Finding(made, found.path, found.evidence, made.next_step.format_map(words))
+    if observation.next_step is not None:
+        return Finding(health_check, observation.path, observation.evidence, observation.next_step)
+    if "{" not in health_check.next_step:
+        return Finding(health_check, observation.path, observation.evidence, health_check.next_step)
+    placeholders = {name: shlex.quote(str(value)) for name, value in observation.placeholders.items()}
+    return Finding(
+        health_check, observation.path, observation.evidence, health_check.next_step.format_map(placeholders)
+    )
 
 
 @lru_cache(64)
@@ -217,8 +219,8 @@ def broker_path(node_id: int) -> str:
     return f"/image/cluster/brokers/{node_id}"
 
 
-def is_told(value: object) -> bool:
-    """Whether a source told the value: brokers leave some out, and a sentence stands there."""
+def is_reported(value: object) -> bool:
+    """Whether a source reported the value: brokers leave some out, and a sentence takes its place."""
     return not isinstance(value, str)
 
 
@@ -227,6 +229,6 @@ def ids(numbers: Iterable[int]) -> str:
     return ",".join(map(str, numbers)) or "none"
 
 
-def of_kind(found: Iterable[Check], kind: str) -> Iterator[tuple[Check, Any]]:
+def of_kind(candidates: Iterable[Check], kind: str) -> Iterator[tuple[Check, Any]]:
     """The checks that look at that kind of thing, each with its function."""
-    return ((one, getattr(one, kind)) for one in found if getattr(one, kind) is not None)
+    return ((candidate, getattr(candidate, kind)) for candidate in candidates if getattr(candidate, kind) is not None)

@@ -13,15 +13,15 @@ from kshell.metadata.health.check import (
     RACKS,
     UNREGISTERED,
     Check,
+    CheckedState,
     Finding,
-    Found,
+    Observation,
     OfPartition,
     PartitionState,
-    State,
     TopicState,
     checks,
     finding,
-    is_told,
+    is_reported,
     of_kind,
 )
 from kshell.metadata.partition_state import (
@@ -37,7 +37,7 @@ from kshell.metadata.partition_state import (
 from kshell.metadata.partitions import Partition, Topic
 
 _EVERY = 100
-"""Topics between two words of progress."""
+"""How many topics between two reports of progress."""
 
 
 class Health(NamedTuple):
@@ -49,20 +49,20 @@ class Health(NamedTuple):
     counts: Counter[str]
 
 
-def examine(state: State, progress: Callable[[int, int, str], None] | None = None) -> Health:
-    """Every finding in the state. ``progress`` is told how far it is: a million partitions take seconds."""
-    known = checks()
-    found: dict[str, list[Finding]] = {one.name: [] for one in known}
-    walk = _Walk(state, found, known)
-    topics = sorted(state.image[TOPICS].values(), key=lambda one: one.name)
+def examine(state: CheckedState, progress: Callable[[int, int, str], None] | None = None) -> Health:
+    """Run every check on the state. ``progress`` is called now and then: a million partitions take seconds."""
+    all_checks = checks()
+    findings: dict[str, list[Finding]] = {health_check.name: [] for health_check in all_checks}
+    walk = _Walk(state, findings, all_checks)
+    topics = sorted(state.image[TOPICS].values(), key=lambda topic: topic.name)
     for number, topic in enumerate(topics):
         if progress is not None and not number % _EVERY:
             progress(0, 0, f"looking at topics: {number} of {len(topics)}")
         walk.topic(topic)
     state = state._replace(holding=frozenset(walk.holding), is_moving=walk.is_moving)
-    for made, find in of_kind(known, "of_state"):
-        found[made.name] += [finding(made, one) for one in find(state)]
-    ranked = [one for made in known for one in found[made.name]]
+    for declared_check, find in of_kind(all_checks, "of_state"):
+        findings[declared_check.name] += [finding(declared_check, observation) for observation in find(state)]
+    ranked = [entry for health_check in all_checks for entry in findings[health_check.name]]
     return Health(ranked, len(state.image[TOPICS]), walk.partitions, walk.counts)
 
 
@@ -80,46 +80,48 @@ class _Verdict(NamedTuple):
 
 
 class _Walk:
-    """The pass over topics. Most partitions have nothing to tell, and all with one value have the same problems."""
+    """The pass over topics. Most partitions have no problem, and equal values have the same problems."""
 
-    def __init__(self, state: State, found: dict[str, list[Finding]], known: tuple[Check, ...]) -> None:
+    def __init__(self, state: CheckedState, findings: dict[str, list[Finding]], all_checks: tuple[Check, ...]) -> None:
         self.partitions = 0
         self.counts: Counter[str] = Counter()
         self.holding: set[int] = set()
         self.is_moving = False
         self._state = state
-        self._found = found
-        self._of_topic = list(of_kind(known, "of_topic"))
-        self._of_partition = list(of_kind(known, "of_partition"))
+        self._findings = findings
+        self._of_topic = list(of_kind(all_checks, "of_topic"))
+        self._of_partition = list(of_kind(all_checks, "of_partition"))
         self._verdicts = Verdicts(self._verdict, state.min_isr)
         self._placed: dict[tuple[int, ...], tuple[str, ...]] = {}
         brokers = {number: entry.value for number, entry in state.image["brokers"].items()}
         self._racks = {number: broker.rack for number, broker in brokers.items()}
-        told = {number: broker.directories for number, broker in brokers.items() if is_told(broker.directories)}
-        self._directories = told
-        # Ids of directories are unique: that each is some broker's tells of nearly all partitions that they are stored.
-        self._online = frozenset((MIGRATING, UNASSIGNED, *(one for listed in told.values() for one in listed)))
+        reported = {number: broker.directories for number, broker in brokers.items() if is_reported(broker.directories)}
+        self._directories = reported
+        # Ids of directories are unique: where each of them is some broker's, the partition is almost certainly stored.
+        self._online = frozenset(
+            (MIGRATING, UNASSIGNED, *(directory for listed in reported.values() for directory in listed))
+        )
 
     def topic(self, topic: Topic) -> None:
-        """Looks at a topic and its partitions."""
+        """Look at a topic and its partitions."""
         factors = set()
-        held = topic.scan()
+        partitions = topic.scan()
         name = topic.name
-        known = self._verdicts.of_topic(name)
-        for number, value in held:
-            judged = known.get(id(value))
-            if judged is None:
+        verdicts = self._verdicts.of_topic(name)
+        for number, value in partitions:
+            cached = verdicts.get(id(value))
+            if cached is None:
                 if not isinstance(value, Partition):
                     continue
-                judged = self._verdicts.add(name, value)
-            verdict = judged[0]
+                cached = self._verdicts.add(name, value)
+            verdict = cached[0]
             factors.add(verdict.factor)
             if verdict.problems:
-                self._partition(topic, number, *judged)
-        self.partitions += len(held)
-        told = TopicState(topic, len(held), frozenset(factors), self._state.min_isr.of(name))
-        for made, find in self._of_topic:
-            self._add(made, find(self._state, told))
+                self._partition(topic, number, *cached)
+        self.partitions += len(partitions)
+        topic_state = TopicState(topic, len(partitions), frozenset(factors), self._state.min_isr.of(name))
+        for health_check, find in self._of_topic:
+            self._add(health_check, find(self._state, topic_state))
 
     def _verdict(self, value: Partition, min_isr: int | None) -> _Verdict:
         self.holding.update(value.replicas)
@@ -129,44 +131,46 @@ class _Walk:
         counted = problems(value, least)
         if AT_MIN_ISR in counted and len(value.isr) >= factor:
             counted.remove(AT_MIN_ISR)  # as many as there are to be: none has been lost
-        found = [*counted, *self._placement(value.replicas)]
-        if value.elr and is_told(value.elr):
-            found.append(IN_ELR)
+        present = [*counted, *self._placement(value.replicas)]
+        if value.elr and is_reported(value.elr):
+            present.append(IN_ELR)
         lost = self._lost(value)
         if lost:
-            found.append(LOST_DIRECTORY)
-        looking = tuple((made, find) for made, find in self._of_partition if made.problem in found)
-        return _Verdict(factor, tuple(found), tuple(counted), least, lost, looking)
+            present.append(LOST_DIRECTORY)
+        looking = tuple(
+            (health_check, find) for health_check, find in self._of_partition if health_check.problem in present
+        )
+        return _Verdict(factor, tuple(present), tuple(counted), least, lost, looking)
 
     def _partition(self, topic: Topic, number: int, verdict: _Verdict, value: Partition) -> None:
         for problem in verdict.counted:
             self.counts[problem] += 1
-        shown = PartitionState(topic, number, value, verdict.problems, verdict.min_isr, verdict.lost)
-        for made, find in verdict.checks:
-            self._add(made, find(self._state, shown))
+        partition_state = PartitionState(topic, number, value, verdict.problems, verdict.min_isr, verdict.lost)
+        for health_check, find in verdict.checks:
+            self._add(health_check, find(self._state, partition_state))
 
     def _lost(self, value: Partition) -> tuple[int, ...]:
         """The brokers whose replica is in a log directory that they do not have."""
-        if self._online.issuperset(value.directories) or not is_told(value.directories):
+        if self._online.issuperset(value.directories) or not is_reported(value.directories):
             return ()
         places = zip(value.replicas, value.directories, strict=True)
-        return tuple(one for one, place in places if not is_online(place, self._directories.get(one, ())))
+        return tuple(broker for broker, place in places if not is_online(place, self._directories.get(broker, ())))
 
     def _placement(self, replicas: tuple[int, ...]) -> tuple[str, ...]:
         """What is wrong with where replicas are: the same for all partitions with the same ones."""
-        known = self._placed.get(replicas)
-        if known is None:
-            known = self._placed[replicas] = tuple(self._placed_badly(replicas))
-        return known
+        cached = self._placed.get(replicas)
+        if cached is None:
+            cached = self._placed[replicas] = tuple(self._placed_badly(replicas))
+        return cached
 
     def _placed_badly(self, replicas: tuple[int, ...]) -> list[str]:
-        found = [UNREGISTERED] if any(one not in self._racks for one in replicas) else []
-        racks = [self._racks.get(one) for one in replicas]
+        violations = [UNREGISTERED] if any(broker not in self._racks for broker in replicas) else []
+        racks = [self._racks.get(broker) for broker in replicas]
         there = {rack for rack in self._racks.values() if rack is not None}
         if None not in racks and len(set(racks)) < min(len(replicas), len(there)):
-            found.append(RACKS)
-        return found
+            violations.append(RACKS)
+        return violations
 
-    def _add(self, made: Check, found: Found | None) -> None:
-        if found is not None:
-            self._found[made.name].append(finding(made, found))
+    def _add(self, health_check: Check, observation: Observation | None) -> None:
+        if observation is not None:
+            self._findings[health_check.name].append(finding(health_check, observation))

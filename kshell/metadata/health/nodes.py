@@ -10,16 +10,16 @@ from kshell.metadata.feature_levels import (
     METADATA_VERSION,
     is_known,
     level_name,
-    shown,
+    level_title,
 )
 from kshell.metadata.health.check import (
     CRITICAL,
     ERROR,
     INFO,
     WARNING,
-    Found,
+    CheckedState,
+    Observation,
     SnapshotAge,
-    State,
     broker_path,
     check,
     ids,
@@ -28,7 +28,7 @@ from kshell.metadata.health.check import (
 BEHIND_AFTER = 10_000
 """Milliseconds for which a voter may not have caught up; followers fetch twice a second."""
 BEHIND_BY = 1000
-"""Offsets, where nobody tells times (below 3.4)."""
+"""Offsets, where no times are reported (below 3.4)."""
 STARTS_WITHIN = 60_000
 """Milliseconds in which a broker that has registered catches up and is unfenced."""
 SNAPSHOT_AFTER = 6 * 3600_000
@@ -40,23 +40,23 @@ SNAPSHOT_BYTES = 3 * 20 * 1024 * 1024
 """Bytes of log without a snapshot; servers write one every 20 MiB (metadata.log.max.record.bytes.between.snapshots)."""
 
 
-def _fenced(state: State) -> list[int]:
+def _fenced(state: CheckedState) -> list[int]:
     return [number for number, entry in sorted(state.image["brokers"].items()) if entry.value.fenced is True]
 
 
 @check(
     "brokerFenced", ERROR, "a broker that has replicas does not serve", "start it, or see why it cannot: its server.log"
 )
-def broker_fenced(state: State) -> Iterator[Found]:
+def broker_fenced(state: CheckedState) -> Iterator[Observation]:
     """Registered, fenced, and needed."""
     for number in _fenced(state):
         if number in state.holding:
             rack = state.image["brokers"][number].value.rack
-            yield Found(broker_path(number), f"broker {number} is fenced" + (f", rack {rack}" if rack else ""))
+            yield Observation(broker_path(number), f"broker {number} is fenced" + (f", rack {rack}" if rack else ""))
 
 
-def _is_starting(state: State, number: int) -> bool:
-    """Whether the last word of a broker is that it registered, a moment ago by the clock of a running quorum."""
+def _is_starting(state: CheckedState, number: int) -> bool:
+    """Whether the last record of a broker is its registration, a moment ago by the clock of a running quorum."""
     origin = state.image["brokers"][number].origin
     if state.quorum is None or state.now is None or origin.record_type != "REGISTER_BROKER_RECORD":
         return False
@@ -69,11 +69,11 @@ def _is_starting(state: State, number: int) -> bool:
     "a broker that has no replicas does not serve",
     "if it is gone for good: kafka-cluster.sh unregister --id {id}",
 )
-def stale_registration(state: State) -> Iterator[Found]:
-    """Registered and fenced, and nobody misses it. A broker of a running cluster may only be starting."""
+def stale_registration(state: CheckedState) -> Iterator[Observation]:
+    """Registered and fenced, without replicas. A broker of a running cluster may only be starting."""
     for number in _fenced(state):
         if number not in state.holding and not _is_starting(state, number):
-            yield Found(broker_path(number), f"broker {number} is fenced and has no replicas", {"id": number})
+            yield Observation(broker_path(number), f"broker {number} is fenced and has no replicas", {"id": number})
 
 
 @check(
@@ -82,11 +82,11 @@ def stale_registration(state: State) -> Iterator[Found]:
     "a broker is in controlled shutdown: its leaders move elsewhere",
     "wait until it is gone, or see what keeps it: partitions --where 'leader == {id}'",
 )
-def broker_shutting_down(state: State) -> Iterator[Found]:
+def broker_shutting_down(state: CheckedState) -> Iterator[Observation]:
     """A broker that is fenced already has shut down."""
     for number, entry in sorted(state.image["brokers"].items()):
         if entry.value.in_controlled_shutdown is True and entry.value.fenced is not True:
-            yield Found(broker_path(number), f"broker {number} is in controlled shutdown", {"id": number})
+            yield Observation(broker_path(number), f"broker {number} is in controlled shutdown", {"id": number})
 
 
 @check(
@@ -95,12 +95,12 @@ def broker_shutting_down(state: State) -> Iterator[Found]:
     "a voter has not registered: features cannot be upgraded, and nobody knows where it listens",
     "start controller {id}, or remove it from the quorum (kafka-metadata-quorum.sh remove-controller)",
 )
-def controller_unregistered(state: State) -> Iterator[Found]:
+def controller_unregistered(state: CheckedState) -> Iterator[Observation]:
     """From metadata.version 3.7-IV0 on controllers register."""
     version = state.standing.finalized.get(METADATA_VERSION, 0)
     if version >= CONTROLLERS_REGISTER and not state.is_partial:
         for voter in sorted(set(state.voters) - set(state.image["controllers"])):
-            yield Found("/image/cluster/controllers", f"voter {voter} is not registered", {"id": voter})
+            yield Observation("/image/cluster/controllers", f"voter {voter} is not registered", {"id": voter})
 
 
 @check(
@@ -109,7 +109,7 @@ def controller_unregistered(state: State) -> Iterator[Found]:
     "a controller that is no voter is registered: no feature goes to a level that it does not support",
     "if it is gone for good: kafka-cluster.sh unregister-controller --id {id}",
 )
-def stale_controller(state: State) -> Iterator[Found]:
+def stale_controller(state: CheckedState) -> Iterator[Observation]:
     """Where the registration can be removed: below 4.4-IV2 nothing can. One that follows the quorum may become a voter.
 
     In a directory nobody knows who follows.
@@ -117,9 +117,9 @@ def stale_controller(state: State) -> Iterator[Found]:
     version = state.standing.finalized.get(METADATA_VERSION, 0)
     if version < CONTROLLERS_UNREGISTER or not state.voters:
         return
-    observers = {one["id"] for one in (state.quorum or {}).get("observers") or ()}
+    observers = {observer["id"] for observer in (state.quorum or {}).get("observers") or ()}
     for number in sorted(set(state.image["controllers"]) - set(state.voters) - observers):
-        yield Found(
+        yield Observation(
             f"/image/cluster/controllers/{number}", f"controller {number} is registered and no voter", {"id": number}
         )
 
@@ -131,12 +131,12 @@ def stale_controller(state: State) -> Iterator[Found]:
     "add or remove a controller: kafka-metadata-quorum.sh add-controller or remove-controller, which need"
     " kraft.version 1 (the voters of a static quorum are in its servers' properties)",
 )
-def even_voters(state: State) -> Iterator[Found]:
+def even_voters(state: CheckedState) -> Iterator[Observation]:
     """Of a majority of them."""
     number = len(state.voters)
     if number and number % 2 == 0:
         bears = (number - 1) // 2
-        yield Found("/quorum/voters", f"{number} voters ({ids(sorted(state.voters))}): {bears} may be lost")
+        yield Observation("/quorum/voters", f"{number} voters ({ids(sorted(state.voters))}): {bears} may be lost")
 
 
 @check(
@@ -145,10 +145,10 @@ def even_voters(state: State) -> Iterator[Found]:
     "the quorum has no leader: nothing can be changed",
     "start controllers until most voters are up",
 )
-def no_leader(state: State) -> Iterator[Found]:
-    """As a live quorum says."""
+def no_leader(state: CheckedState) -> Iterator[Observation]:
+    """As a live quorum describes itself."""
     if state.quorum is not None and state.quorum["leaderId"] < 0:
-        yield Found("/quorum/leaderId", f"no leader in epoch {state.quorum['leaderEpoch']}")
+        yield Observation("/quorum/leaderId", f"no leader in epoch {state.quorum['leaderEpoch']}")
 
 
 @check(
@@ -157,39 +157,39 @@ def no_leader(state: State) -> Iterator[Found]:
     "a controller does not keep up with the leader: it cannot take over, and the majority is smaller",
     "start controller {id}, or see its log and its network",
 )
-def voter_behind(state: State) -> Iterator[Found]:
-    """By the leader's own clock where it tells times, else by offsets."""
+def voter_behind(state: CheckedState) -> Iterator[Observation]:
+    """By the leader's own clock where it reports times, else by offsets."""
     yield from _behind(state, "voters")
 
 
 @check("observerBehind", WARNING, "a node does not keep up with the metadata log", "see the node's log and its network")
-def observer_behind(state: State) -> Iterator[Found]:
-    """Brokers, and controllers that are no voters. One that is gone stays in the list for minutes."""
+def observer_behind(state: CheckedState) -> Iterator[Observation]:
+    """Brokers, and controllers that are no voters. One that stopped stays in the list for minutes."""
     yield from _behind(state, "observers")
 
 
-def _behind(state: State, role: str) -> Iterator[Found]:
-    told = state.quorum
-    if told is None or told[role] is None:
+def _behind(state: CheckedState, role: str) -> Iterator[Observation]:
+    quorum = state.quorum
+    if quorum is None or quorum[role] is None:
         return
-    leader = next((one for one in told["voters"] if one["id"] == told["leaderId"]), None)
+    leader = next((voter for voter in quorum["voters"] if voter["id"] == quorum["leaderId"]), None)
     now = leader["lastFetchTimestamp"] if leader else None
-    for one in sorted(told[role], key=lambda replica: replica["id"]):
-        if one is leader or one["id"] < 0:
+    for node in sorted(quorum[role], key=lambda replica: replica["id"]):
+        if node is leader or node["id"] < 0:
             continue
-        lag, caught = one["lag"], one["lastCaughtUpTimestamp"]
+        lag, caught = node["lag"], node["lastCaughtUpTimestamp"]
         late = now - caught if now is not None and caught is not None else None
         if (late is not None and late > BEHIND_AFTER) or (late is None and (lag is None or lag > BEHIND_BY)):
             since = "" if late is None else f", last caught up {late / 1000:.0f} s ago"
-            evidence = f"leader {told['leaderId']} has not heard of it" if lag is None else f"lag {lag}{since}"
-            yield Found(f"/quorum/{role}/{one['id']}", evidence, {"id": one["id"]})
+            evidence = f"leader {quorum['leaderId']} has not heard of it" if lag is None else f"lag {lag}{since}"
+            yield Observation(f"/quorum/{role}/{node['id']}", evidence, {"id": node["id"]})
 
 
 # --- features --------------------------------------------------------------------------------------------------------
 
 
-def _ranges(state: State, name: str) -> dict[str, tuple[int, int]]:
-    return {one.title: one.supported.get(name, (0, 0)) for one in state.standing.nodes if one.supported is not None}
+def _ranges(state: CheckedState, name: str) -> dict[str, tuple[int, int]]:
+    return {node.title: node.supported.get(name, (0, 0)) for node in state.standing.nodes if node.supported is not None}
 
 
 @check(
@@ -198,13 +198,13 @@ def _ranges(state: State, name: str) -> dict[str, tuple[int, int]]:
     "a node does not support what is finalized: it cannot start again",
     "upgrade that node's software",
 )
-def feature_unsupported(state: State) -> Iterator[Found]:
+def feature_unsupported(state: CheckedState) -> Iterator[Observation]:
     """Kafka refuses to finalize such a level, so the node was replaced by an older one."""
     for name, level in sorted(state.standing.finalized.items()):
         for title, (low, high) in _ranges(state, name).items():
             if not low <= level <= high:
-                evidence = f"{name} {shown(name, level)} is finalized, {title} supports {low} to {high}"
-                yield Found("/image/features", evidence)
+                evidence = f"{name} {level_title(name, level)} is finalized, {title} supports {low} to {high}"
+                yield Observation("/image/features", evidence)
 
 
 @check(
@@ -213,14 +213,14 @@ def feature_unsupported(state: State) -> Iterator[Found]:
     "nodes run different releases: an upgrade has not come to its end",
     "upgrade the nodes that support less (features names them), then finalize",
 )
-def mixed_software(state: State) -> Iterator[Found]:
+def mixed_software(state: CheckedState) -> Iterator[Observation]:
     """By the highest metadata.version that each supports."""
     tops: dict[int, list[str]] = {}
     for title, (_, high) in _ranges(state, METADATA_VERSION).items():
         tops.setdefault(high, []).append(title)
     if len(tops) > 1:
-        said = [f"{shown(METADATA_VERSION, top)}: {', '.join(titles)}" for top, titles in sorted(tops.items())]
-        yield Found("/image/cluster", f"highest metadata.version by node: {'; '.join(said)}")
+        texts = [f"{level_title(METADATA_VERSION, top)}: {', '.join(titles)}" for top, titles in sorted(tops.items())]
+        yield Observation("/image/cluster", f"highest metadata.version by node: {'; '.join(texts)}")
 
 
 @check(
@@ -229,7 +229,7 @@ def mixed_software(state: State) -> Iterator[Found]:
     "all nodes support a higher metadata.version than is finalized",
     "when nobody wants to go back to the old software: kafka-features.sh upgrade {option} {level}",
 )
-def feature_behind(state: State) -> Iterator[Found]:
+def feature_behind(state: CheckedState) -> Iterator[Observation]:
     """Only metadata.version: other features may be left off on purpose."""
     level = state.standing.finalized.get(METADATA_VERSION, 0)
     top = min((high for _, high in _ranges(state, METADATA_VERSION).values()), default=0)
@@ -237,9 +237,10 @@ def feature_behind(state: State) -> Iterator[Found]:
         # A level that is newer than kshell has a name in the cluster's own release, and its number everywhere.
         is_named = is_known(METADATA_VERSION, top)
         name = level_name(METADATA_VERSION, top)
-        yield Found(
+        yield Observation(
             "/image/features/metadataVersion",
-            f"{shown(METADATA_VERSION, level)} is finalized, all nodes support {shown(METADATA_VERSION, top)}",
+            f"{level_title(METADATA_VERSION, level)} is finalized,"
+            f" all nodes support {level_title(METADATA_VERSION, top)}",
             {
                 "option": "--metadata" if is_named else "--feature",
                 "level": str(name) if is_named else f"{METADATA_VERSION}={top}",
@@ -256,13 +257,13 @@ def feature_behind(state: State) -> Iterator[Found]:
     "the log has grown without a snapshot: starting takes long, and the log cannot be cleaned",
     "see the server's log for SnapshotGenerator; snapshots may fail for want of space or rights",
 )
-def no_snapshot(state: State) -> Iterator[Found]:
+def no_snapshot(state: CheckedState) -> Iterator[Observation]:
     """After more log than a server lets pass."""
     age = state.snapshots
     if age is None or age.snapshot is not None:
         return
     if _is_late(state, age):
-        yield Found("/snapshots", f"none, after {_span(age.last - age.first)} and {age.log_bytes} bytes of log")
+        yield Observation("/snapshots", f"none, after {_span(age.last - age.first)} and {age.log_bytes} bytes of log")
 
 
 @check(
@@ -271,19 +272,19 @@ def no_snapshot(state: State) -> Iterator[Found]:
     "there is no snapshot: as it is for the first hour of a cluster",
     "nothing, unless snapshots were there before: servers write one an hour, or after 20 MiB of log",
 )
-def no_snapshot_yet(state: State) -> Iterator[Found]:
+def no_snapshot_yet(state: CheckedState) -> Iterator[Observation]:
     """With less log than a server lets pass; in a directory, from which snapshots may have been lost as well."""
     age = state.snapshots
     if age is not None and not age.is_running and age.snapshot is None and not _is_late(state, age):
-        yield Found("/snapshots", f"none, after {_span(age.last - age.first)} and {age.log_bytes} bytes of log")
+        yield Observation("/snapshots", f"none, after {_span(age.last - age.first)} and {age.log_bytes} bytes of log")
 
 
-def _longest(state: State) -> int:
+def _longest(state: CheckedState) -> int:
     is_hourly = state.standing.finalized.get(METADATA_VERSION, 0) >= _HOURLY
     return SNAPSHOT_AFTER if is_hourly else SNAPSHOT_AFTER * _BY_SIZE
 
 
-def _is_late(state: State, age: SnapshotAge) -> bool:
+def _is_late(state: CheckedState, age: SnapshotAge) -> bool:
     return age.last - age.first > _longest(state) or age.log_bytes > SNAPSHOT_BYTES
 
 
@@ -293,11 +294,11 @@ def _is_late(state: State, age: SnapshotAge) -> bool:
     "the newest snapshot is old: starting takes long, and the log cannot be cleaned",
     "see the server's log for SnapshotGenerator; snapshots may fail for want of space or rights",
 )
-def old_snapshot(state: State) -> Iterator[Found]:
+def old_snapshot(state: CheckedState) -> Iterator[Observation]:
     """Against the last record of the log, not against the clock: a copy may be old as a whole."""
     age = state.snapshots
     if age is not None and age.snapshot is not None and age.last - age.snapshot > _longest(state):
-        yield Found(
+        yield Observation(
             "/snapshots", f"the newest one is {_span(age.last - age.snapshot)} older than the log's last record"
         )
 
@@ -309,10 +310,10 @@ def old_snapshot(state: State) -> Iterator[Found]:
     "compare with another node's directory (`diff THIS OTHER`): where that one agrees with the log, stop this node,"
     " move its __cluster_metadata-0 away and start it, one node at a time: it fetches everything from the leader",
 )
-def snapshot_disagrees(state: State) -> Iterator[Found]:
+def snapshot_disagrees(state: CheckedState) -> Iterator[Observation]:
     """Kafka keeps, for one, the configs of a topic that came and went while a node was away."""
     for slip in state.slips:
-        yield Found(slip.path, f"snapshot {slip.snapshot}: {slip.what}")
+        yield Observation(slip.path, f"snapshot {slip.snapshot}: {slip.difference}")
 
 
 def _span(milliseconds: int) -> str:

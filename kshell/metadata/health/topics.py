@@ -14,12 +14,12 @@ from kshell.metadata.health.check import (
     RACKS,
     UNREGISTERED,
     WARNING,
-    Found,
+    CheckedState,
+    Observation,
     PartitionState,
-    State,
     TopicState,
     ids,
-    is_told,
+    is_reported,
     partition_check,
     topic_check,
 )
@@ -40,18 +40,24 @@ _ELECT = "kafka-leader-election.sh --election-type preferred --topic {topic} --p
 _RETURN = "bring back the missing brokers, or reassign their replicas (kafka-reassign-partitions.sh)"
 
 
-def _found(one: PartitionState, evidence: str) -> Found:
-    return Found(one.path, evidence, {"topic": one.topic.name, "partition": one.number})
+def _observation(partition_state: PartitionState, evidence: str) -> Observation:
+    return Observation(
+        partition_state.path, evidence, {"topic": partition_state.topic.name, "partition": partition_state.number}
+    )
 
 
-def _missing(one: PartitionState, evidence: str) -> Found:
+def _missing(partition_state: PartitionState, evidence: str) -> Observation:
     """A finding of replicas that are out of sync; where nobody leads, none of them can return to the ISR."""
-    needs_leader = "the partition needs a leader first: see offlinePartition" if OFFLINE in one.problems else None
-    return Found(one.path, evidence, next_step=needs_leader)  # the common next step has no places to fill
+    needs_leader = (
+        "the partition needs a leader first: see offlinePartition" if OFFLINE in partition_state.problems else None
+    )
+    return Observation(
+        partition_state.path, evidence, next_step=needs_leader
+    )  # the common next step has no places to fill
 
 
-def _replicas(one: PartitionState) -> str:
-    return _in_sync(one.partition.isr, one.partition.replicas)
+def _replicas(partition_state: PartitionState) -> str:
+    return _in_sync(partition_state.partition.isr, partition_state.partition.replicas)
 
 
 _ids = lru_cache(1 << 10)(ids)
@@ -69,20 +75,20 @@ def _in_sync(isr: tuple[int, ...], replicas: tuple[int, ...]) -> str:
     "bring back a replica that Kafka elects without loss; an unclean election is the last resort",
     problem=OFFLINE,
 )
-def offline(state: State, one: PartitionState) -> Found | None:
+def offline(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """No leader. What brings one depends on the ISR, the ELR, and what became of each broker in them."""
-    value = one.partition
-    last = value.last_known_elr if is_told(value.last_known_elr) else ()
-    elr = value.elr if IN_ELR in one.problems else ()
+    value = partition_state.partition
+    last = value.last_known_elr if is_reported(value.last_known_elr) else ()
+    elr = value.elr if IN_ELR in partition_state.problems else ()
     more = f", elr {ids(elr)}" if elr else ""
     more += f", lastKnownElr {ids(last)}" if last else ""
     case = leaderless(
-        state.image, one.topic.name, value, controller=state.standing.leader_id, is_partial=state.is_partial
+        state.image, partition_state.topic.name, value, controller=state.standing.leader_id, is_partial=state.is_partial
     )
-    first, fallback, if_never = steps(case, one.topic.name, one.number)
+    first, fallback, if_never = steps(case, partition_state.topic.name, partition_state.number)
     if fallback is not None:
         first += f"; {if_never}: `why TOPIC-PARTITION` has the last resort"
-    return Found(one.path, f"leader none, {_replicas(one)}{more}", next_step=first)
+    return Observation(partition_state.path, f"leader none, {_replicas(partition_state)}{more}", next_step=first)
 
 
 @partition_check(
@@ -92,10 +98,10 @@ def offline(state: State, one: PartitionState) -> Found | None:
     _RETURN,
     problem=UNDER_MIN_ISR,
 )
-def under_min_isr(state: State, one: PartitionState) -> Found | None:
+def under_min_isr(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Offline partitions count as well, as ``kafka-topics.sh`` has it."""
-    least = "not known" if one.min_isr is None else str(one.min_isr)
-    return _missing(one, f"{_replicas(one)}, min.insync.replicas {least}")
+    least = "not known" if partition_state.min_isr is None else str(partition_state.min_isr)
+    return _missing(partition_state, f"{_replicas(partition_state)}, min.insync.replicas {least}")
 
 
 @partition_check(
@@ -106,9 +112,12 @@ def under_min_isr(state: State, one: PartitionState) -> Found | None:
     " the ISR (a lone replica keeps it)",
     problem=UNCLEAN,
 )
-def unclean_recovery(state: State, one: PartitionState) -> Found | None:
+def unclean_recovery(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """``leaderRecoveryState`` is RECOVERING."""
-    return _found(one, f"leaderRecoveryState RECOVERING, leader {one.partition.leader}, {_replicas(one)}")
+    return _observation(
+        partition_state,
+        f"leaderRecoveryState RECOVERING, leader {partition_state.partition.leader}, {_replicas(partition_state)}",
+    )
 
 
 @partition_check(
@@ -119,24 +128,24 @@ def unclean_recovery(state: State, one: PartitionState) -> Found | None:
     " reassign the replica (kafka-reassign-partitions.sh)",
     problem=LOST_DIRECTORY,
 )
-def offline_directory(state: State, one: PartitionState) -> Found | None:
+def offline_directory(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """The directory's id is LOST, or none of those with which the broker registered (KIP-858)."""
-    places = dict(zip(one.partition.replicas, one.partition.directories, strict=True))
-    said = [f"broker {number} has no directory {'(LOST)' if places[number] == LOST else places[number]}"
-            for number in one.lost]  # fmt: skip
-    return _found(one, f"{', '.join(said)}; {_replicas(one)}")
+    places = dict(zip(partition_state.partition.replicas, partition_state.partition.directories, strict=True))
+    sentences = [f"broker {number} has no directory {'(LOST)' if places[number] == LOST else places[number]}"
+            for number in partition_state.lost]  # fmt: skip
+    return _observation(partition_state, f"{', '.join(sentences)}; {_replicas(partition_state)}")
 
 
 @partition_check("atMinIsr", WARNING, "one more replica lost, and acks=all is refused", _RETURN, problem=AT_MIN_ISR)
-def at_min_isr(state: State, one: PartitionState) -> Found | None:
+def at_min_isr(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Only where replicas were lost: with as many as there are to be, the config is at odds instead."""
-    return _missing(one, f"{_replicas(one)}, min.insync.replicas {one.min_isr}")
+    return _missing(partition_state, f"{_replicas(partition_state)}, min.insync.replicas {partition_state.min_isr}")
 
 
 @partition_check("underReplicated", WARNING, "fewer in-sync replicas than replicas", _RETURN, problem=UNDER_REPLICATED)
-def under_replicated(state: State, one: PartitionState) -> Found | None:
+def under_replicated(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Replicas that a reassignment adds do not count."""
-    return _missing(one, _replicas(one))
+    return _missing(partition_state, _replicas(partition_state))
 
 
 @partition_check(
@@ -146,9 +155,9 @@ def under_replicated(state: State, one: PartitionState) -> Found | None:
     _RETURN,
     problem=IN_ELR,
 )
-def elr_in_use(state: State, one: PartitionState) -> Found | None:
+def elr_in_use(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Eligible leader replicas (KIP-966)."""
-    return _missing(one, f"elr {_ids(one.partition.elr)}, {_replicas(one)}")
+    return _missing(partition_state, f"elr {_ids(partition_state.partition.elr)}, {_replicas(partition_state)}")
 
 
 @partition_check(
@@ -158,27 +167,30 @@ def elr_in_use(state: State, one: PartitionState) -> Found | None:
     "automatic rebalancing does it (auto.leader.rebalance.enable), or " + _ELECT,
     problem=NON_PREFERRED,
 )
-def non_preferred(state: State, one: PartitionState) -> Found | None:
+def non_preferred(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """The leader is not the first replica."""
-    return _found(one, f"leader {one.partition.leader}, replicas {ids(one.partition.replicas)}")
+    return _observation(
+        partition_state,
+        f"leader {partition_state.partition.leader}, replicas {ids(partition_state.partition.replicas)}",
+    )
 
 
-def _moving(one: PartitionState) -> str:
-    value = one.partition
-    return f"adding {ids(value.adding_replicas)}, removing {ids(value.removing_replicas)}, {_replicas(one)}"
+def _moving(partition_state: PartitionState) -> str:
+    value = partition_state.partition
+    return f"adding {ids(value.adding_replicas)}, removing {ids(value.removing_replicas)}, {_replicas(partition_state)}"
 
 
-def _stuck(state: State, one: PartitionState) -> str | None:
+def _stuck(state: CheckedState, partition_state: PartitionState) -> str | None:
     """Why a reassignment will not come to an end by itself; ``None``: it may."""
-    if not is_told(one.partition.adding_replicas):
+    if not is_reported(partition_state.partition.adding_replicas):
         return None
     brokers = state.image["brokers"]
-    for node_id in one.partition.adding_replicas:
+    for node_id in partition_state.partition.adding_replicas:
         if node_id not in brokers:
             return f"broker {node_id} is not registered"
         if brokers[node_id].value.fenced:
             return f"broker {node_id} is fenced"
-    entry = one.topic.partition(one.number)
+    entry = partition_state.topic.partition(partition_state.number)
     since = entry.origin.timestamp if entry is not None else -1
     if since > 0 and state.now is not None and state.now - since > STUCK_AFTER:
         return f"no change for {(state.now - since) / 3600_000:.0f} h"
@@ -192,10 +204,10 @@ def _stuck(state: State, one: PartitionState) -> str | None:
     "see the brokers that are being added; kafka-reassign-partitions.sh --verify, or --cancel",
     problem=REASSIGNING,
 )
-def stuck_reassignment(state: State, one: PartitionState) -> Found | None:
-    """Where a replica is to go to a broker that is gone, or nothing has happened for an hour."""
-    why = _stuck(state, one)
-    return _found(one, f"{why}; {_moving(one)}") if why else None
+def stuck_reassignment(state: CheckedState, partition_state: PartitionState) -> Observation | None:
+    """Where a replica moves to a broker that is not there, or nothing has happened for an hour."""
+    why = _stuck(state, partition_state)
+    return _observation(partition_state, f"{why}; {_moving(partition_state)}") if why else None
 
 
 @partition_check(
@@ -205,9 +217,9 @@ def stuck_reassignment(state: State, one: PartitionState) -> Found | None:
     "kafka-reassign-partitions.sh --list shows how far they are",
     problem=REASSIGNING,
 )
-def reassignment(state: State, one: PartitionState) -> Found | None:
+def reassignment(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """One that goes on as it should."""
-    return None if _stuck(state, one) else _found(one, _moving(one))
+    return None if _stuck(state, partition_state) else _observation(partition_state, _moving(partition_state))
 
 
 @partition_check(
@@ -217,12 +229,12 @@ def reassignment(state: State, one: PartitionState) -> Found | None:
     "reassign the partition to brokers that are there (kafka-reassign-partitions.sh)",
     problem=UNREGISTERED,
 )
-def unregistered_replica(state: State, one: PartitionState) -> Found | None:
-    """Before 4.0 brokers do not tell the fenced ones, so they look like that too (-b)."""
+def unregistered_replica(state: CheckedState, partition_state: PartitionState) -> Observation | None:
+    """Before 4.0 brokers do not report fenced ones, which look the same then (-b)."""
     if state.is_partial:
         return None
-    gone = [node_id for node_id in one.partition.replicas if node_id not in state.image["brokers"]]
-    return _found(one, f"broker {ids(gone)} is not registered, {_replicas(one)}")
+    unregistered = [node_id for node_id in partition_state.partition.replicas if node_id not in state.image["brokers"]]
+    return _observation(partition_state, f"broker {ids(unregistered)} is not registered, {_replicas(partition_state)}")
 
 
 @partition_check(
@@ -232,10 +244,12 @@ def unregistered_replica(state: State, one: PartitionState) -> Found | None:
     "reassign it over all racks (kafka-reassign-partitions.sh --generate looks at racks)",
     problem=RACKS,
 )
-def rack_violation(state: State, one: PartitionState) -> Found | None:
+def rack_violation(state: CheckedState, partition_state: PartitionState) -> Observation | None:
     """Fewer racks than replicas could have."""
-    racks = [f"{node_id} in {state.image['brokers'][node_id].value.rack}" for node_id in one.partition.replicas]
-    return _found(one, f"replicas {', '.join(racks)}")
+    racks = [
+        f"{node_id} in {state.image['brokers'][node_id].value.rack}" for node_id in partition_state.partition.replicas
+    ]
+    return _observation(partition_state, f"replicas {', '.join(racks)}")
 
 
 @topic_check(
@@ -244,12 +258,12 @@ def rack_violation(state: State, one: PartitionState) -> Found | None:
     "one replica only: a broker lost is the data lost",
     "raise the replication factor (kafka-reassign-partitions.sh with more replicas)",
 )
-def single_replica(state: State, one: TopicState) -> Found | None:
+def single_replica(state: CheckedState, topic_state: TopicState) -> Observation | None:
     """Of any of the topic's partitions."""
-    if 1 not in one.factors:
+    if 1 not in topic_state.factors:
         return None
-    number = "1 partition" if one.partitions == 1 else f"{one.partitions} partitions"
-    return Found(one.path, f"{number}, replication factor {ids(sorted(one.factors))}")
+    number = "1 partition" if topic_state.partitions == 1 else f"{topic_state.partitions} partitions"
+    return Observation(topic_state.path, f"{number}, replication factor {ids(sorted(topic_state.factors))}")
 
 
 _MIN_ISR = "kafka-configs.sh --alter --topic {topic} --add-config min.insync.replicas=N"
@@ -261,11 +275,11 @@ _MIN_ISR = "kafka-configs.sh --alter --topic {topic} --add-config min.insync.rep
     "min.insync.replicas is above the replication factor: it does not hold what it promises",
     "more replicas, or " + _MIN_ISR,
 )
-def min_isr_above(state: State, one: TopicState) -> Found | None:
+def min_isr_above(state: CheckedState, topic_state: TopicState) -> Observation | None:
     """Brokers take the replication factor then."""
-    if one.min_isr is None or not one.factors or one.min_isr <= min(one.factors):
+    if topic_state.min_isr is None or not topic_state.factors or topic_state.min_isr <= min(topic_state.factors):
         return None
-    return _at_odds(one)
+    return _at_odds(topic_state)
 
 
 @topic_check(
@@ -274,14 +288,19 @@ def min_isr_above(state: State, one: TopicState) -> Found | None:
     "every replica must be in sync: one broker restarted, and acks=all is refused",
     "more replicas, or " + _MIN_ISR,
 )
-def min_isr_equals(state: State, one: TopicState) -> Found | None:
+def min_isr_equals(state: CheckedState, topic_state: TopicState) -> Observation | None:
     """A single replica is another finding."""
-    if one.min_isr is None or not one.factors or one.min_isr != min(one.factors) or one.min_isr == 1:
+    if (
+        topic_state.min_isr is None
+        or not topic_state.factors
+        or topic_state.min_isr != min(topic_state.factors)
+        or topic_state.min_isr == 1
+    ):
         return None
-    return _at_odds(one)
+    return _at_odds(topic_state)
 
 
-def _at_odds(one: TopicState) -> Found:
-    factor = ids(sorted(one.factors))
-    evidence = f"min.insync.replicas {one.min_isr}, replication factor {factor}"
-    return Found(one.path, evidence, {"topic": one.topic.name})
+def _at_odds(topic_state: TopicState) -> Observation:
+    factor = ids(sorted(topic_state.factors))
+    evidence = f"min.insync.replicas {topic_state.min_isr}, replication factor {factor}"
+    return Observation(topic_state.path, evidence, {"topic": topic_state.topic.name})

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 _MONTHS = 12
 _KEYS = (
     (0.9999, None),
-    (0.999, theme.Key("below 99.99 %", theme.YELLOW)),
-    (0.99, theme.Key("below 99.9 %", theme.ORANGE)),
-    (0.0, theme.Key("below 99 %", theme.TROUBLE)),
+    (0.999, theme.LegendKey("below 99.99 %", theme.YELLOW)),
+    (0.99, theme.LegendKey("below 99.9 %", theme.ORANGE)),
+    (0.0, theme.LegendKey("below 99 %", theme.TROUBLE)),
 )
 """From which share on a box has which colour."""
 
@@ -28,21 +28,21 @@ _KEYS = (
 @picture("time with a leader, by month", needs=("month", "scope", "name", "availability"))
 def draw(rows: list[Row]) -> Drawn:
     """One row per month and thing; the last twelve months. Raises UsageError where nothing is known."""
-    known = [(row, share) for row in rows if (share := number(row["availability"])) is not None]
-    if not known:
+    covered = [(row, share) for row in rows if (share := number(row["availability"])) is not None]
+    if not covered:
         raise NothingToDraw("no time is covered")
-    months = sorted({str(row["month"]) for row, _ in known})[-_MONTHS:]
+    months = sorted({str(row["month"]) for row, _ in covered})[-_MONTHS:]
     shares: dict[str, dict[str, float]] = {}
-    for row, share in known:
+    for row, share in covered:
         if str(row["month"]) in months:
             shares.setdefault(_name(row), {})[str(row["month"])] = share
     names = list(shares)
     bad = [tuple(1 - share for share in sorted(shares[name].values())[:1]) for name in names]
-    kept = [names[place] for place in panels.worst(len(names), bad)]
-    cells = [[_share_cell(shares[name].get(month)) for month in months] for name in kept]
+    selected = [names[place] for place in panels.worst(len(names), bad)]
+    cells = [[_share_cell(shares[name].get(month)) for month in months] for name in selected]
     facts, title = _facts(shares), "Time with a leader, by month"
-    note = f"{len(kept)} of {len(names):,}: those with the worst month" if len(kept) < len(names) else ""
-    figure = _grid(panels.Heading(title, facts, note), kept, months, cells, "")
+    note = f"{len(selected)} of {len(names):,}: those with the worst month" if len(selected) < len(names) else ""
+    figure = _grid(panels.Heading(title, facts, note), selected, months, cells, "")
     return Drawn(figure, f"{title}. {'; '.join(facts)}.")
 
 
@@ -50,10 +50,10 @@ def _name(row: Row) -> str:
     return f"{row['scope']} {row['name']}"
 
 
-def _share_cell(share: float | None) -> Cell | None:
+def _share_cell(share: float | None) -> GridCell | None:
     if share is None:
         return None
-    return Cell(percent(share), next(key for least, key in _KEYS if share >= least))
+    return GridCell(percent(share), next(key for least, key in _KEYS if share >= least))
 
 
 def percent(share: float) -> str:
@@ -62,10 +62,12 @@ def percent(share: float) -> str:
 
 
 def _facts(shares: dict[str, dict[str, float]]) -> list[str]:
-    worst, name, month = min((share, name, month) for name, held in shares.items() for month, share in held.items())
+    worst, name, month = min(
+        (share, name, month) for name, shares_by_month in shares.items() for month, share in shares_by_month.items()
+    )
     if worst == 1:
         return ["no partition was ever without a leader"]
-    return [f"worst: {theme.said(name, 48)}, {percent(worst)} in {month}"]
+    return [f"worst: {theme.short_name(name, 48)}, {percent(worst)} in {month}"]
 
 
 _PITCH, _HEAD, _FOOT = 27, 50, 12
@@ -75,18 +77,18 @@ _WIDEST = 110.0
 _GAP = 3
 
 
-class Cell(NamedTuple):
-    """``key`` is ``None`` for what is as it should be: words on the page alone."""
+class GridCell(NamedTuple):
+    """``key`` is ``None`` for what is as it should be: text on the page alone."""
 
-    words: str
-    key: theme.Key | None = None
+    label: str
+    key: theme.LegendKey | None = None
 
 
 def _grid(
     heading: panels.Heading,
     names: Sequence[str],
     columns: Sequence[str],
-    cells: Sequence[Sequence[Cell | None]],
+    cells: Sequence[Sequence[GridCell | None]],
     legend: str,
 ) -> Figure:
     """``cells``: one row per name, in it one cell per column (``None``: nothing is known)."""
@@ -94,35 +96,44 @@ def _grid(
     keys = sorted({cell.key for row in cells for cell in row if cell and cell.key})
     if keys:
         theme.legend(figure, theme.MARGIN, top + 10, legend, keys, "")
-    labels = [theme.fitting(theme.shown(name, 48), _LABEL, tail=theme.TAIL) for name in names]
-    left = theme.MARGIN + max(map(theme.width_of, labels)) + 12
-    width = min(_WIDEST, (theme.WIDTH - theme.MARGIN - left) / len(columns))
+    labels = [theme.fitting(theme.drawable_name(name, 48), _LABEL, tail=theme.TAIL) for name in names]
+    grid_left = theme.MARGIN + max(map(theme.width_of, labels)) + 12
+    width = min(_WIDEST, (theme.WIDTH - theme.MARGIN - grid_left) / len(columns))
     for place, column in enumerate(columns):
-        words = theme.fitting(theme.shown(column), width - _GAP, theme.TINY)
+        heading_text = theme.fitting(theme.drawable_name(column), width - _GAP, theme.TINY)
         theme.write(
-            figure, left + width * (place + 0.5), top + _HEAD - 12, words, size=theme.TINY, ha="center", weight="bold"
+            figure,
+            grid_left + width * (place + 0.5),
+            top + _HEAD - 12,
+            heading_text,
+            size=theme.TINY,
+            ha="center",
+            weight="bold",
         )
     for line, (label, row) in enumerate(zip(labels, cells, strict=True)):
         middle = top + _HEAD + _PITCH * (line + 0.5)
-        theme.write(figure, left - 12, middle, label, ha="right")
+        theme.write(figure, grid_left - 12, middle, label, ha="right")
         for place, cell in enumerate(row):
             if cell is not None:
-                _cell(figure, cell, (left + width * place, middle), width - _GAP)
+                _cell(figure, cell, (grid_left + width * place, middle), width - _GAP)
     return figure
 
 
-def _cell(figure: Figure, cell: Cell, at: tuple[float, float], width: float) -> None:
+def _cell(figure: Figure, cell: GridCell, at: tuple[float, float], width: float) -> None:
     """``at``: its left and its middle, in pixels from the top left."""
     from matplotlib.patches import Rectangle
 
-    left, middle = at
-    whole = figure.get_size_inches()[1] * figure.dpi
+    x, middle = at
+    page_height = figure.get_size_inches()[1] * figure.dpi
     if cell.key is not None:
         height = _PITCH - _GAP
-        place, size = (left / theme.WIDTH, 1 - (middle + height / 2) / whole), (width / theme.WIDTH, height / whole)
+        place, size = (
+            (x / theme.WIDTH, 1 - (middle + height / 2) / page_height),
+            (width / theme.WIDTH, height / page_height),
+        )
         box = Rectangle(place, *size, facecolor=cell.key.color, edgecolor=theme.INK, linewidth=0.6)
         box.set_transform(figure.transFigure)
         figure.add_artist(box)
     color = theme.INK if cell.key is None else theme.on(cell.key.color)
-    words = theme.fitting(cell.words, width - 4, theme.TINY)
-    theme.write(figure, left + width / 2, middle, words, size=theme.TINY, ha="center", color=color)
+    text = theme.fitting(cell.label, width - 4, theme.TINY)
+    theme.write(figure, x + width / 2, middle, text, size=theme.TINY, ha="center", color=color)

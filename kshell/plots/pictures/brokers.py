@@ -19,15 +19,17 @@ from kshell.plots.picture import Drawn, number, picture
 def draw_brokers(rows: list[Row]) -> Drawn:
     """One row per broker."""
     chosen = panels.worst(len(rows), _badness(rows))
-    kept = [rows[place] for place in chosen]
+    selected = [rows[place] for place in chosen]
     title = "Leaders and replicas by broker"
     facts = [*_most_and_least(rows, "leads", _name), *_trouble(rows)]
     note = (
-        f"{len(kept)} of {len(rows):,} brokers: those that are furthest from an even share of leaders"
-        if len(kept) < len(rows)
+        f"{len(selected)} of {len(rows):,} brokers: those that are furthest from an even share of leaders"
+        if len(selected) < len(rows)
         else ""
     )
-    figure = panels.draw(panels.Heading(title, facts, note), [_label(row) for row in kept], _load_panels(kept, rows))
+    figure = panels.draw(
+        panels.Heading(title, facts, note), [_label(row) for row in selected], _load_panels(selected, rows)
+    )
     return Drawn(figure, f"{title}. {theme.counted(len(rows), 'broker')}. {_sums(rows)} {'; '.join(facts)}.")
 
 
@@ -43,13 +45,13 @@ def _id(row: Row) -> Any:
 
 
 def _name(row: Row) -> str:
-    return f"broker {theme.said(_id(row), 24)}"
+    return f"broker {theme.short_name(_id(row), 24)}"
 
 
 def _label(row: Row) -> str:
     rack, fenced = row.get("rack"), row.get("fenced", False)
     state = "fenced" if fenced else "not registered" if fenced is None else ""
-    return " · ".join(filter(None, (str(_id(row)), None if rack is None else theme.said(rack, 20), state)))
+    return " · ".join(filter(None, (str(_id(row)), None if rack is None else theme.short_name(rack, 20), state)))
 
 
 def _trouble(rows: list[Row]) -> list[str]:
@@ -63,20 +65,20 @@ def _trouble(rows: list[Row]) -> list[str]:
 def draw_racks(rows: list[Row]) -> Drawn:
     """One row per rack."""
     chosen = panels.worst(len(rows), [(number(row["soleRack"]) or 0, number(row["replicas"]) or 0) for row in rows])
-    kept = [rows[place] for place in chosen]
+    selected = [rows[place] for place in chosen]
     title = "Leaders and replicas by rack"
     alone = sum(number(row["soleRack"]) or 0 for row in rows)
     facts = [*_most_and_least(rows, "leads", _rack_name), _sole_rack_fact(alone)]
     note = (
-        f"{len(kept)} of {len(rows):,} racks: those with the most that is nowhere else, then the fullest"
-        if len(kept) < len(rows)
+        f"{len(selected)} of {len(rows):,} racks: those with the most that is nowhere else, then the fullest"
+        if len(selected) < len(rows)
         else ""
     )
-    drawn = _load_panels(kept, rows)
+    drawn = _load_panels(selected, rows)
     if alone:
-        bars = [panels.Bar(value, value or 0) for value in (number(row["soleRack"]) for row in kept)]
+        bars = [panels.Bar(value, value or 0) for value in (number(row["soleRack"]) for row in selected)]
         drawn.append(panels.Panel("in no other rack", "partitions", bars, theme.TROUBLE))
-    figure = panels.draw(panels.Heading(title, facts, note), [_rack_label(row) for row in kept], drawn)
+    figure = panels.draw(panels.Heading(title, facts, note), [_rack_label(row) for row in selected], drawn)
     return Drawn(figure, f"{title}. {theme.counted(len(rows), 'rack')}. {_sums(rows)} {'; '.join(facts)}.")
 
 
@@ -88,19 +90,19 @@ def _sole_rack_fact(count: float) -> str:
 
 
 def _rack_name(row: Row) -> str:
-    return "(no rack)" if row["rack"] is None else theme.said(row["rack"], 24)
+    return "(no rack)" if row["rack"] is None else theme.short_name(row["rack"], 24)
 
 
 def _rack_label(row: Row) -> str:
     brokers = number(row.get("brokers"))
-    name = "(no rack)" if row["rack"] is None else theme.said(row["rack"], 24)
+    name = "(no rack)" if row["rack"] is None else theme.short_name(row["rack"], 24)
     return name if brokers is None else f"{name} · {theme.counted(int(brokers), 'broker')}"
 
 
-def _load_panels(kept: Sequence[Row], rows: Sequence[Row]) -> list[panels.Panel]:
+def _load_panels(selected: Sequence[Row], rows: Sequence[Row]) -> list[panels.Panel]:
     """Panels of the rows that are drawn; what they are compared with comes from all ``rows``."""
-    leaders = [panels.Bar(number(row["leaders"])) for row in kept]
-    replicas = [_replicas(row) for row in kept]
+    leaders = [panels.Bar(number(row["leaders"])) for row in selected]
+    replicas = [_replicas(row) for row in selected]
     active = [row for row in rows if row.get("fenced", False) is False]
     registered = [row for row in rows if row.get("fenced", False) is not None]
     return [
@@ -115,15 +117,15 @@ def _replicas(row: Row) -> panels.Bar:
 
 
 def _share(rows: Sequence[Row], sharing: Sequence[Row], name: str, skew: str) -> tuple[str, float] | None:
-    """The even share, as the skews tell it; without them the mean, as rows may have been left out of the answer.
+    """The even share, computed from the skews; without them the mean, as rows may have been left out of the answer.
 
     A rack's share goes by its brokers: where it differs from row to row, there is no one line.
     """
     if skew not in rows[0]:
         counts = [number(row[name]) or 0 for row in sharing]
         return ("mean", sum(counts) / len(counts)) if len(counts) > 1 and "soleRack" not in rows[0] else None
-    told = [(number(row[name]), number(row[skew])) for row in rows]
-    shares = [count / by for count, by in told if count and by]
+    loads = [(number(row[name]), number(row[skew])) for row in rows]
+    shares = [count / by for count, by in loads if count and by]
     # Skews are rounded to three places.
     if not shares or max(shares) - min(shares) > 0.02 * max(shares):
         return None
@@ -143,9 +145,9 @@ def _most_and_least(rows: Sequence[Row], verb: str, name: Callable[[Row], str]) 
 
 
 def _sums(rows: Sequence[Row]) -> str:
-    """All together, as a sentence."""
+    """The totals, as a sentence."""
     leaders, replicas, lost = (
         int(sum(number(row.get(name)) or 0 for row in rows)) for name in ("leaders", "replicas", "outOfSync")
     )
-    gone = f", {lost:,} of them out of sync" if lost else ""
-    return f"{theme.counted(leaders, 'partition')} led, {theme.counted(replicas, 'replica')}{gone}."
+    out_of_sync = f", {lost:,} of them out of sync" if lost else ""
+    return f"{theme.counted(leaders, 'partition')} led, {theme.counted(replicas, 'replica')}{out_of_sync}."

@@ -18,17 +18,17 @@ DAY_MS = 86_400_000
 
 
 class Daily(NamedTuple):
-    """What is counted: ``value`` is the column, ``one`` and ``many`` are words for it.
+    """What is counted: ``value`` is the column, ``singular`` and ``plural`` name it.
 
-    ``name`` makes a line's name out of a row; ``things`` are all lines, in words (``brokers``). With ``is_level``,
-    days are not summed: a bar of several is their highest.
+    ``name`` makes a line's name out of a row; ``line_noun`` says what the lines are (``brokers``). With
+    ``is_level``, days are not summed: a bar of several is their highest.
     """
 
     title: str
     value: str
-    one: str
-    many: str
-    things: str
+    singular: str
+    plural: str
+    line_noun: str
     name: Callable[[Row], str]
     color: str = theme.BLUE
     hatch: str = ""
@@ -38,7 +38,7 @@ class Daily(NamedTuple):
 def _daily_picture(
     title: str,
     value: str,
-    words: tuple[str, str],
+    nouns: tuple[str, str],
     column: str,
     *,
     name: str = "{}",
@@ -50,17 +50,15 @@ def _daily_picture(
 
     Args:
         column: each value of it is a line of the picture; without it, each cluster is.
-        words: singular and plural of what is counted.
+        nouns: singular and plural of what is counted.
         name: how a line is named, clusters excepted.
     """
 
     @picture(title[0].lower() + title[1:], needs=("day", value), any_of=(column, "clusterId"))
     def draw_days(rows: list[Row]) -> Drawn:
         is_own = column in rows[0]
-        key, form, things = (column, name, f"{column}s") if is_own else ("clusterId", "{}", "clusters")
-        return draw(
-            Daily(title, value, *words, things, lambda row: form.format(row[key]), color, hatch, is_level), rows
-        )
+        key, form, lines = (column, name, f"{column}s") if is_own else ("clusterId", "{}", "clusters")
+        return draw(Daily(title, value, *nouns, lines, lambda row: form.format(row[key]), color, hatch, is_level), rows)
 
 
 class _Counted(NamedTuple):
@@ -80,48 +78,52 @@ def draw(kind: Daily, rows: Sequence[Row]) -> Drawn:
     counted = _counted(kind, rows)
     totals = {name: counted.total(name, kind) for name in counted.lines}
     if not any(totals.values()):
-        raise NothingToDraw(f"no {kind.many}")
-    kept = _kept(totals)
+        raise NothingToDraw(f"no {kind.plural}")
+    selected = _selected(totals)
     facts = _facts(kind, counted, totals)
-    notes = [f"{len(kept)} of {len(totals):,} {kind.things}: those with the most"] if len(kept) < len(totals) else []
+    notes = (
+        [f"{len(selected)} of {len(totals):,} {kind.line_noun}: those with the most"]
+        if len(selected) < len(totals)
+        else []
+    )
     notes += [f"{theme.counted(counted.undated, 'row')} without a day left out"] if counted.undated else []
     drawn = [
         strips.Strip(name, bins, _numbers(kind, bins, totals[name]), kind.color, kind.hatch)
         for name, bins in counted.lines.items()
-        if name in kept
+        if name in selected
     ]
     stretch = times.lasting(counted.clock.step)
-    what = f"{kind.many}, the most in {stretch}" if kind.is_level else f"{kind.many} in {stretch}"
-    scale = f"a bar: {what}; its height grows as the square root, alike in all lines"
+    quantity = f"{kind.plural}, the most in {stretch}" if kind.is_level else f"{kind.plural} in {stretch}"
+    scale = f"a bar: {quantity}; its height grows as the square root, alike in all lines"
     if len({start for bins in counted.lines.values() for start in bins}) == 1:
-        return _at_once(kind, totals, kept, panels.Heading(kind.title, facts, " · ".join(notes)))
+        return _totals_only(kind, totals, selected, panels.Heading(kind.title, facts, " · ".join(notes)))
     columns = ("most",) if kind.is_level else ("in all", "peak")
     figure = strips.draw(panels.Heading(kind.title, facts, " · ".join(notes)), drawn, counted.clock, columns, scale)
     return Drawn(figure, f"{kind.title}. {'; '.join(facts)}.")
 
 
-def _at_once(kind: Daily, totals: Mapping[str, float], kept: Collection[str], heading: panels.Heading) -> Drawn:
+def _totals_only(kind: Daily, totals: Mapping[str, float], selected: Collection[str], heading: panels.Heading) -> Drawn:
     """Of a single day, or all of one stretch: there is nothing to see over time."""
-    names = [name for name in totals if name in kept]
+    names = [name for name in totals if name in selected]
     bars = [panels.Bar(totals[name], totals[name] if kind.hatch else 0) for name in names]
-    figure = panels.draw(heading, names, [panels.Panel("", kind.many, bars, kind.color)])
+    figure = panels.draw(heading, names, [panels.Panel("", kind.plural, bars, kind.color)])
     return Drawn(figure, f"{heading.title}. {'; '.join(heading.facts)}.")
 
 
 def _counted(kind: Daily, rows: Sequence[Row]) -> _Counted:
     days = [(day_ms(row["day"]), row) for row in rows]
-    known = [(at, row) for at, row in days if at is not None]
-    if not known:
+    dated = [(at, row) for at, row in days if at is not None]
+    if not dated:
         raise NothingToDraw("no row has a day")
-    first, last = min(at for at, _ in known), max(at for at, _ in known)
+    first, last = min(at for at, _ in dated), max(at for at, _ in dated)
     step = max(times.step_of(last + DAY_MS - first, _BINS), DAY_MS)
     lines: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
-    for at, row in known:
+    for at, row in dated:
         value, start = number(row[kind.value]) or 0, first + (at - first) // step * step
         bins = lines[kind.name(row)]
         bins[start] = max(bins[start], value) if kind.is_level else bins[start] + value
     end = first + (last - first) // step * step + step
-    return _Counted(lines, strips.Clock(first, end, step), len(days) - len(known))
+    return _Counted(lines, strips.Clock(first, end, step), len(days) - len(dated))
 
 
 def day_ms(day: object) -> int | None:
@@ -132,7 +134,7 @@ def day_ms(day: object) -> int | None:
         return None
 
 
-def _kept(totals: Mapping[str, float]) -> frozenset[str]:
+def _selected(totals: Mapping[str, float]) -> frozenset[str]:
     """The lines that are drawn: those with the most where there are too many."""
     return frozenset(sorted(totals, key=lambda name: (-totals[name], name))[:MOST])
 
@@ -151,9 +153,11 @@ def _facts(kind: Daily, counted: _Counted, totals: Mapping[str, float]) -> list[
     # A stretch of several days is named by its first one.
     when = f"{'on' if clock.step == DAY_MS else f'in the {times.lasting(clock.step)} from'} {_day(start)}"
     if kind.is_level:
-        return [_days(clock), f"most: {theme.said(name, 40)}, {top:.2f} {when}"]
-    busiest = f"most at once: {theme.said(name, 40)}, {theme.counted(int(top), kind.one, kind.many)} {when}"
-    return [theme.counted(int(sum(totals.values())), kind.one, kind.many), _days(clock), busiest]
+        return [_days(clock), f"most: {theme.short_name(name, 40)}, {top:.2f} {when}"]
+    busiest = (
+        f"most at once: {theme.short_name(name, 40)}, {theme.counted(int(top), kind.singular, kind.plural)} {when}"
+    )
+    return [theme.counted(int(sum(totals.values())), kind.singular, kind.plural), _days(clock), busiest]
 
 
 def _day(milliseconds: int) -> str:

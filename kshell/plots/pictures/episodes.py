@@ -22,7 +22,7 @@ def draw(rows: list[Row]) -> Drawn:
         else "the partition always had a leader"
     )
     most = max(counts, key=lambda count: count[1])
-    facts.append(f"most often {theme.said(most[0], 40)}: {most[1]:,.0f}")
+    facts.append(f"most often {theme.short_name(most[0], 40)}: {most[1]:,.0f}")
     bars = [panels.Bar(count, bad, f"· {bad:,.0f} without a leader" if bad else "") for _, count, bad in counts]
     title = "How long partitions lacked in-sync replicas"
     figure = panels.draw(

@@ -18,18 +18,18 @@ _PANELS = (
 def draw(rows: list[Row]) -> Drawn:
     """One row per cluster."""
     bad = [tuple(_count(row, name) for name, _, _ in reversed(_PANELS)) for row in rows]
-    kept = [rows[place] for place in panels.worst(len(rows), bad)]
+    selected = [rows[place] for place in panels.worst(len(rows), bad)]
     title = "Clusters"
     facts = [theme.counted(len(rows), "cluster")]
-    facts += [f"{int(sum(_count(row, name) for row in rows)):,} {words}" for name, words, _ in _PANELS[1:]]
-    note = f"{len(kept)} of {len(rows):,} clusters: those with the most trouble, then the largest"
+    facts += [f"{int(sum(_count(row, name) for row in rows)):,} {unit}" for name, unit, _ in _PANELS[1:]]
+    note = f"{len(selected)} of {len(rows):,} clusters: those with the most trouble, then the largest"
     drawn = []
-    for name, words, color in _PANELS:
-        values = [number(row[name]) for row in kept]
+    for name, unit, color in _PANELS:
+        values = [number(row[name]) for row in selected]
         bars = [panels.Bar(value, (value or 0) if name == "offline" else 0) for value in values]
-        drawn.append(panels.Panel(words, "brokers" if name == "brokers" else "partitions", bars, color))
-    heading = panels.Heading(title, facts, note if len(kept) < len(rows) else "")
-    figure = panels.draw(heading, [str(row["clusterId"]) for row in kept], drawn)
+        drawn.append(panels.Panel(unit, "brokers" if name == "brokers" else "partitions", bars, color))
+    heading = panels.Heading(title, facts, note if len(selected) < len(rows) else "")
+    figure = panels.draw(heading, [str(row["clusterId"]) for row in selected], drawn)
     return Drawn(figure, f"{title}. {'; '.join(facts)}.")
 
 

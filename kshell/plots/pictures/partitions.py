@@ -10,7 +10,7 @@ from kshell.plots import panels, theme
 from kshell.plots.picture import Drawn, number, picture
 
 _STATES = {ONLINE: theme.BLUE, UNDER_REPLICATED: theme.ORANGE, UNDER_MIN_ISR: theme.PURPLE, OFFLINE: theme.TROUBLE}
-_OTHER = "another state"
+_OTHER_STATE = "another state"
 
 
 @picture("partitions by topic and state", needs=("topic", "partition", "state"), commands=("partitions",))
@@ -19,25 +19,25 @@ def draw_partitions(rows: list[Row]) -> Drawn:
     counts: dict[str, Counter[str]] = {}
     for row in rows:
         state = str(row["state"])
-        counts.setdefault(str(row["topic"]), Counter())[state if state in _STATES else _OTHER] += 1
+        counts.setdefault(str(row["topic"]), Counter())[state if state in _STATES else _OTHER_STATE] += 1
     topics = list(counts)
-    order = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED, _OTHER, ONLINE)
+    order = (OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED, _OTHER_STATE, ONLINE)
     chosen = panels.worst(len(topics), [tuple(counts[topic][state] for state in order) for topic in topics])
-    kept = [topics[place] for place in chosen]
+    selected = [topics[place] for place in chosen]
     total = sum(counts.values(), Counter[str]())
     title = "Partitions by topic and state"
     facts = [theme.counted(len(rows), "partition"), *(f"{total[state]:,} {state}" for state in order if total[state])]
     note = (
-        f"{len(kept)} of {len(topics):,} topics: those with the most trouble, then the largest"
-        if len(kept) < len(topics)
+        f"{len(selected)} of {len(topics):,} topics: those with the most trouble, then the largest"
+        if len(selected) < len(topics)
         else ""
     )
     drawn = [
-        panels.Panel(state, "partitions", _state_bars(counts, kept, state), _STATES.get(state, theme.INK))
-        for state in (*_STATES, _OTHER)
+        panels.Panel(state, "partitions", _state_bars(counts, selected, state), _STATES.get(state, theme.INK))
+        for state in (*_STATES, _OTHER_STATE)
         if total[state] or state in (ONLINE, OFFLINE)
     ]
-    figure = panels.draw(panels.Heading(title, facts, note), kept, drawn, alike=True)
+    figure = panels.draw(panels.Heading(title, facts, note), selected, drawn, alike=True)
     return Drawn(figure, f"{title}. {theme.counted(len(topics), 'topic')}. {', '.join(facts)}.")
 
 
@@ -57,20 +57,20 @@ def draw_topics(rows: list[Row]) -> Drawn:
     """One row per topic. A partition may have several of these troubles, so that they stand beside each other."""
     troubles = [trouble for trouble in _TROUBLES if trouble[0] in rows[0]]
     bad = [(*(_count(row, name) for name, _, _ in reversed(troubles)), _count(row, "partitions")) for row in rows]
-    kept = [rows[place] for place in panels.worst(len(rows), bad)]
+    selected = [rows[place] for place in panels.worst(len(rows), bad)]
     title = "Partitions by topic, and what is wrong with them"
     facts = _facts(rows, troubles)
     note = (
-        f"{len(kept)} of {len(rows):,} topics: those with the most trouble, then the largest"
-        if len(kept) < len(rows)
+        f"{len(selected)} of {len(rows):,} topics: those with the most trouble, then the largest"
+        if len(selected) < len(rows)
         else ""
     )
-    drawn = [panels.Panel("all partitions", "partitions", _bars(kept, "partitions"), theme.BLUE)]
+    drawn = [panels.Panel("all partitions", "partitions", _bars(selected, "partitions"), theme.BLUE)]
     drawn += [
-        panels.Panel(words, "partitions", _bars(kept, name, name == "offline"), color)
-        for name, words, color in troubles
+        panels.Panel(trouble_name, "partitions", _bars(selected, name, name == "offline"), color)
+        for name, trouble_name, color in troubles
     ]
-    figure = panels.draw(panels.Heading(title, facts, note), [str(row["name"]) for row in kept], drawn, alike=True)
+    figure = panels.draw(panels.Heading(title, facts, note), [str(row["name"]) for row in selected], drawn, alike=True)
     return Drawn(figure, f"{title}. {'; '.join(facts)}.{_worst(rows)}")
 
 
@@ -84,15 +84,15 @@ def _bars(rows: list[Row], name: str, trouble: bool = False) -> list[panels.Bar]
 
 
 def _facts(rows: list[Row], troubles: list[tuple[str, str, str]]) -> list[str]:
-    found = [f"{theme.counted(len(rows), 'topic')}, {int(sum(_count(row, 'partitions') for row in rows)):,} partitions"]
-    for name, words, _ in reversed(troubles):
+    facts = [f"{theme.counted(len(rows), 'topic')}, {int(sum(_count(row, 'partitions') for row in rows)):,} partitions"]
+    for name, trouble_name, _ in reversed(troubles):
         count = int(sum(_count(row, name) for row in rows))
-        found.append(f"{count:,} {words}" if count else f"none {words}")
-    return found
+        facts.append(f"{count:,} {trouble_name}" if count else f"none {trouble_name}")
+    return facts
 
 
 def _worst(rows: list[Row]) -> str:
-    lost = [theme.said(row["name"], 40) for row in rows if _count(row, "offline")]
+    lost = [theme.short_name(row["name"], 40) for row in rows if _count(row, "offline")]
     if not lost:
         return ""
     more = f" and {len(lost) - 3:,} more" if len(lost) > 3 else ""

@@ -11,7 +11,7 @@ from kshell.plots.picture import Drawn, NothingToDraw, number, picture
 
 
 class _Replica(NamedTuple):
-    """``behind`` is in seconds since it was last caught up, by the leader's clock. ``None``: nobody told."""
+    """``behind`` is in seconds since it was last caught up, by the leader's clock. ``None``: not reported."""
 
     id: str
     role: str
@@ -28,22 +28,24 @@ def draw(rows: list[Row]) -> Drawn:
     if not any(replica.lag is not None for replica in replicas):
         raise NothingToDraw("no lag is known: only a running quorum tells it", "open the quorum (-q) and ask again")
     bad = [(-1.0 if replica.role == "observer" else 0.0, replica.lag or 0) for replica in replicas]
-    kept = [replicas[place] for place in panels.worst(len(replicas), bad)]
+    selected = [replicas[place] for place in panels.worst(len(replicas), bad)]
     title = "Lag of the metadata quorum"
     facts = _facts(rows[0], replicas)
     note = (
-        f"{len(kept)} of {len(replicas):,} replicas: the voters, and the observers that lag the most"
-        if len(kept) < len(replicas)
+        f"{len(selected)} of {len(replicas):,} replicas: the voters, and the observers that lag the most"
+        if len(selected) < len(replicas)
         else ""
     )
     drawn = [
-        panels.Panel("behind the leader's log", "offsets", [panels.Bar(replica.lag) for replica in kept], theme.BLUE)
+        panels.Panel(
+            "behind the leader's log", "offsets", [panels.Bar(replica.lag) for replica in selected], theme.BLUE
+        )
     ]
-    if any(replica.behind is not None for replica in kept):
-        bars = [panels.Bar(replica.behind, more="" if replica.behind is None else "s ago") for replica in kept]
+    if any(replica.behind is not None for replica in selected):
+        bars = [panels.Bar(replica.behind, more="" if replica.behind is None else "s ago") for replica in selected]
         drawn.append(panels.Panel("last caught up", "seconds before the leader answered", bars, theme.SKY))
     figure = panels.draw(
-        panels.Heading(title, facts, note), [f"{replica.id} · {replica.role}" for replica in kept], drawn
+        panels.Heading(title, facts, note), [f"{replica.id} · {replica.role}" for replica in selected], drawn
     )
     return Drawn(figure, f"{title}. {'; '.join(facts)}.")
 
@@ -60,27 +62,29 @@ def _replicas(quorum: Row) -> list[_Replica]:
 
 
 def _listed(replicas: Any) -> list[Mapping[str, Any]]:
-    """By id, as the command lists them; brokers do not tell observers."""
+    """By id, as the command lists them; brokers do not report observers."""
     listed: Iterable[Any] = replicas or ()
-    known = [node for node in listed if isinstance(node, Mapping)]
-    return sorted(known, key=lambda node: number(node.get("id")) or 0)
+    nodes = [node for node in listed if isinstance(node, Mapping)]
+    return sorted(nodes, key=lambda node: number(node.get("id")) or 0)
 
 
 def _replica(node: Mapping[str, Any], role: str, now: float | None) -> _Replica:
     caught = number(node.get("lastCaughtUpTimestamp"))
     behind = None if caught is None or now is None else max(0.0, now - caught) / 1000
-    return _Replica(theme.said(node.get("id"), 12), role, number(node.get("lag")), behind)
+    return _Replica(theme.short_name(node.get("id"), 12), role, number(node.get("lag")), behind)
 
 
 def _facts(quorum: Row, replicas: list[_Replica]) -> list[str]:
-    found = [f"node {theme.said(quorum['leaderId'], 12)} leads in epoch {theme.said(quorum['leaderEpoch'], 12)}"]
+    facts = [
+        f"node {theme.short_name(quorum['leaderId'], 12)} leads in epoch {theme.short_name(quorum['leaderEpoch'], 12)}"
+    ]
     high = number(quorum["highWatermark"])
     if high is not None:
-        found.append(f"high watermark {high:,.0f}")
+        facts.append(f"high watermark {high:,.0f}")
     slowest = max(replicas, key=lambda replica: replica.lag or 0)
     if not slowest.lag:
-        found.append("nobody lags")
+        facts.append("nobody lags")
     else:
-        found.append(f"{slowest.role} {slowest.id} lags the most, by {theme.counted(int(slowest.lag), 'offset')}")
+        facts.append(f"{slowest.role} {slowest.id} lags the most, by {theme.counted(int(slowest.lag), 'offset')}")
     silent = [replica for replica in replicas if replica.lag is None]
-    return [*found, f"the lag of {len(silent)} is unknown"] if silent else found
+    return [*facts, f"the lag of {len(silent)} is unknown"] if silent else facts

@@ -21,25 +21,28 @@ _LASTS = Style("under way", theme.PURPLE, "....", 5)
 @picture("reassignments over time", needs=("topic", "partition", "fromMs", "toMs", "outcome", "adding", "removing"))
 def draw(rows: list[Row]) -> Drawn:
     """One row per reassignment. Raises UsageError where none has a time."""
-    known = [(row, start) for row in rows if (start := number(row["fromMs"])) is not None]
-    if not known:
+    timed = [(row, start) for row in rows if (start := number(row["fromMs"])) is not None]
+    if not timed:
         raise NothingToDraw("no row says when it begins")
-    last = max(_end(row, start) for row, start in known)
+    last = max(_end(row, start) for row, start in timed)
     lanes: dict[str, list[tuple[Row, float]]] = {}
-    for row, start in known:
+    for row, start in timed:
         lanes.setdefault(f"{row['topic']}-{row['partition']}", []).append((row, start))
     longest = sorted(lanes, key=lambda name: -max(_end(row, start) - start for row, start in lanes[name]))
-    kept = [name for name in lanes if name in set(longest[: intervals.MOST])]
+    selected = [name for name in lanes if name in set(longest[: intervals.MOST])]
     drawn = [
-        Lane(name, [Stretch(start, number(row["toMs"]), _style(row), _words(row)) for row, start in lanes[name]])
-        for name in kept
+        Lane(name, [Stretch(start, number(row["toMs"]), _style(row), _changes(row)) for row, start in lanes[name]])
+        for name in selected
     ]
-    ends = Counter(_style(row).words for row, _ in known)
-    facts = [theme.counted(len(known), "reassignment"), *(f"{count:,} {words}" for words, count in ends.most_common())]
-    row, start = max(known, key=lambda one: _end(*one) - one[1])
-    where = theme.said(f"{row['topic']}-{row['partition']}", 48)
+    ends = Counter(_style(row).label for row, _ in timed)
+    facts = [
+        theme.counted(len(timed), "reassignment"),
+        *(f"{count:,} {outcome}" for outcome, count in ends.most_common()),
+    ]
+    row, start = max(timed, key=lambda reassignment: _end(*reassignment) - reassignment[1])
+    where = theme.short_name(f"{row['topic']}-{row['partition']}", 48)
     facts.append(f"longest: {where}, {times.lasting(_end(row, start) - start)}")
-    note = f"{len(kept)} of {len(lanes):,} partitions: those with the longest" if len(kept) < len(lanes) else ""
+    note = f"{len(selected)} of {len(lanes):,} partitions: those with the longest" if len(selected) < len(lanes) else ""
     title = "Reassignments over time"
     figure = intervals.draw(panels.Heading(title, facts, note), drawn, last, "ended:")
     return Drawn(figure, f"{title}. {'; '.join(facts)}.")
@@ -54,6 +57,6 @@ def _style(row: Row) -> Style:
     return _STYLES.get(str(row["outcome"]), _LASTS)
 
 
-def _words(row: Row) -> str:
+def _changes(row: Row) -> str:
     added, removed = (", ".join(str(broker) for broker in row[name] or ()) for name in ("adding", "removing"))
     return " ".join(part for part in (added and f"+ {added}", removed and f"\N{MINUS SIGN} {removed}") if part)

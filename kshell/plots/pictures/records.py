@@ -44,19 +44,19 @@ def draw(rows: list[Row]) -> Drawn:
     totals = Counter(name for _, name in timed)
     begin, end = min(timed)[0], max(timed)[0]
     if begin == end:
-        return _at_once(totals, begin, len(rows))
+        return _totals_only(totals, begin, len(rows))
     return _over_time(_counted(timed, totals, int(begin), int(end), len(rows)), totals, len(rows))
 
 
 def _counted(timed: list[tuple[float, str]], totals: Counter[str], begin: int, end: int, rows: int) -> _Counted:
     step = times.step_of(end - begin, _BINS)
     frequent = [name for name, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))]
-    kept = {name: name for name in (frequent if len(frequent) <= MOST else frequent[: MOST - 1])}
-    rest = f"{len(frequent) - len(kept)} other types"
+    selected = {name: name for name in (frequent if len(frequent) <= MOST else frequent[: MOST - 1])}
+    rest = f"{len(frequent) - len(selected)} other types"
     bins: dict[str, Counter[int]] = defaultdict(Counter)
     for time, name in timed:
-        bins[kept.get(name, rest)][int(time) // step * step] += 1
-    order = [*kept, *([rest] if rest in bins else [])]
+        bins[selected.get(name, rest)][int(time) // step * step] += 1
+    order = [*selected, *([rest] if rest in bins else [])]
     return _Counted(
         {name: bins[name] for name in order}, step, begin // step * step, end // step * step + step, rows - len(timed)
     )
@@ -69,7 +69,7 @@ def _over_time(counted: _Counted, totals: Counter[str], rows: int) -> Drawn:
         f"{theme.counted(rows, 'record')} of {theme.counted(len(totals), 'type')}",
         times.between(counted.start, counted.end),
     ]
-    busiest = f"busiest: {count:,} {theme.said(name, 40)} in {stretch}, at {times.moment(-at)}"
+    busiest = f"busiest: {count:,} {theme.short_name(name, 40)} in {stretch}, at {times.moment(-at)}"
     note = f"{theme.counted(counted.untimed, 'record')} without a time left out" if counted.untimed else ""
     scale = f"a bar: records in {stretch}; its height grows as their square root, alike in all lines"
     lines = [
@@ -82,11 +82,11 @@ def _over_time(counted: _Counted, totals: Counter[str], rows: int) -> Drawn:
     )
     figure = strips.draw(heading, lines, clock, ("records", "peak"), scale)
     first = list(counted.types.items())[:3]
-    common = ", ".join(f"{sum(bins.values()):,} {theme.said(name, 40)}" for name, bins in first)
+    common = ", ".join(f"{sum(bins.values()):,} {theme.short_name(name, 40)}" for name, bins in first)
     return Drawn(figure, f"{title}. {'; '.join(facts)}. Most frequent: {common}. {busiest[0].upper()}{busiest[1:]}.")
 
 
-def _at_once(totals: Counter[str], at: float, rows: int) -> Drawn:
+def _totals_only(totals: Counter[str], at: float, rows: int) -> Drawn:
     """Of a snapshot, or of one record: there is no rate."""
     title = "Records by type"
     ordered = sorted(totals.items(), key=lambda item: (-item[1], item[0]))[: panels.MOST]
@@ -101,5 +101,5 @@ def _at_once(totals: Counter[str], at: float, rows: int) -> Drawn:
         [name for name, _ in ordered],
         [panels.Panel("", "records", bars, theme.BLUE)],
     )
-    common = ", ".join(f"{count:,} {theme.said(name, 40)}" for name, count in ordered[:3])
+    common = ", ".join(f"{count:,} {theme.short_name(name, 40)}" for name, count in ordered[:3])
     return Drawn(figure, f"{title}. {'; '.join(facts)}. Most frequent: {common}.")

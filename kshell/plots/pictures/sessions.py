@@ -14,30 +14,30 @@ _STYLES = {
     "unregistered": Style("unregistered", theme.INK, "", 2),
     "fenced": Style("fenced", theme.TROUBLE, theme.TROUBLE_HATCH, 5),
 }
-_OTHER = Style("another state", theme.PURPLE)
+_OTHER_STATE = Style("another state", theme.PURPLE)
 
 
 @picture("brokers over time", needs=("broker", "state", "fromMs", "toMs"))
 def draw(rows: list[Row]) -> Drawn:
     """One row per stretch of time. Raises UsageError where none has a time."""
-    found: dict[str, list[tuple[Row, float, float | None]]] = {}
+    states_by_broker: dict[str, list[tuple[Row, float, float | None]]] = {}
     for row in rows:
         start = number(row["fromMs"])
         if start is not None:
-            found.setdefault(_name(row), []).append((row, start, number(row["toMs"])))
-    if not found:
+            states_by_broker.setdefault(_name(row), []).append((row, start, number(row["toMs"])))
+    if not states_by_broker:
         raise NothingToDraw("no row says when it begins")
-    last = max(_end(*state) for told in found.values() for state in told)
-    bad = [(_fenced(told), float(len(told))) for told in found.values()]
-    names = list(found)
-    kept = [names[place] for place in panels.worst(len(names), bad)][: intervals.MOST]
+    last = max(_end(*state) for states in states_by_broker.values() for state in states)
+    bad = [(_fenced(states), float(len(states))) for states in states_by_broker.values()]
+    names = list(states_by_broker)
+    selected = [names[place] for place in panels.worst(len(names), bad)][: intervals.MOST]
     lanes = [
-        Lane(name, [Stretch(start, end, _STYLES.get(str(row["state"]), _OTHER)) for row, start, end in told])
-        for name, told in found.items()
-        if name in kept
+        Lane(name, [Stretch(start, end, _STYLES.get(str(row["state"]), _OTHER_STATE)) for row, start, end in states])
+        for name, states in states_by_broker.items()
+        if name in selected
     ]
-    facts = _facts(found, last)
-    note = f"{len(kept)} of {len(names):,} brokers: those longest fenced" if len(kept) < len(names) else ""
+    facts = _facts(states_by_broker, last)
+    note = f"{len(selected)} of {len(names):,} brokers: those longest fenced" if len(selected) < len(names) else ""
     title = "Brokers over time"
     figure = intervals.draw(panels.Heading(title, facts, note), lanes, last, "state:")
     return Drawn(figure, f"{title}. {'; '.join(facts)}.")
@@ -51,19 +51,19 @@ def _end(row: Row, start: float, end: float | None) -> float:
     return start + (number(row.get("durationMs")) or 0) if end is None else end
 
 
-def _fenced(told: list[tuple[Row, float, float | None]]) -> float:
-    return sum(_end(row, start, end) - start + 1 for row, start, end in told if row["state"] == "fenced")
+def _fenced(states: list[tuple[Row, float, float | None]]) -> float:
+    return sum(_end(row, start, end) - start + 1 for row, start, end in states if row["state"] == "fenced")
 
 
-def _facts(found: dict[str, list[tuple[Row, float, float | None]]], last: float) -> list[str]:
-    start = min(start for told in found.values() for _, start, _ in told)
-    facts = [theme.counted(len(found), "broker"), times.between(start, last)]
-    now = [name for name, told in found.items() if told[-1][0]["state"] == "fenced"]
-    fencings = sum(row["state"] == "fenced" for told in found.values() for row, _, _ in told)
+def _facts(states_by_broker: dict[str, list[tuple[Row, float, float | None]]], last: float) -> list[str]:
+    start = min(start for states in states_by_broker.values() for _, start, _ in states)
+    facts = [theme.counted(len(states_by_broker), "broker"), times.between(start, last)]
+    now = [name for name, states in states_by_broker.items() if states[-1][0]["state"] == "fenced"]
+    fencings = sum(row["state"] == "fenced" for states in states_by_broker.values() for row, _, _ in states)
     if fencings:
         facts.append(f"fenced {theme.counted(fencings, 'time')}")
-        name = max(found, key=lambda name: _fenced(found[name]))
-        facts.append(f"longest: {name}, {times.lasting(_fenced(found[name]))} in all")
+        name = max(states_by_broker, key=lambda name: _fenced(states_by_broker[name]))
+        facts.append(f"longest: {name}, {times.lasting(_fenced(states_by_broker[name]))} in all")
     facts.append(
         f"fenced at the end: {', '.join(now[:5])}{'…' if len(now) > 5 else ''}" if now else "none fenced at the end"
     )

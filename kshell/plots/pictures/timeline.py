@@ -24,8 +24,8 @@ _EXACT = 100
 """Spans of a lane up to which each is drawn as it is."""
 
 
-class Span(NamedTuple):
-    """From ``start`` (epoch milliseconds) to ``end``; ``None``: it lasts. ``in_sync`` is ``None`` if nobody tells."""
+class Interval(NamedTuple):
+    """From ``start`` (epoch milliseconds) to ``end``; ``None``: it lasts. ``in_sync`` is ``None`` if unknown."""
 
     start: float
     end: float | None
@@ -43,30 +43,30 @@ class Span(NamedTuple):
         return max(0.0, (last if self.end is None else self.end) - self.start)
 
 
-class Lane(NamedTuple):
+class PartitionBar(NamedTuple):
     """A partition: its name as rows have it, and its spans, oldest first. Between them it was not there."""
 
     name: str
-    spans: Sequence[Span]
+    spans: Sequence[Interval]
 
     @property
     def is_dense(self) -> bool:
         """Whether it has more spans than are drawn one by one."""
         return len(self.spans) > _EXACT
 
-    def binned(self, start: float, last: float, columns: int) -> Lane:
+    def binned(self, start: float, last: float, columns: int) -> PartitionBar:
         """Of very many spans, a stretch a column: no leader before any, then the last one; the smallest ISR."""
         if not self.is_dense:
             return self
         length = max(last - start, 1.0)
-        cells: list[Span | None] = [None] * columns
+        cells: list[Interval | None] = [None] * columns
         for span in self.spans:
             first = min(columns - 1, max(0, int((span.start - start) / length * columns)))
             end = last if span.end is None else span.end
             for at in range(first, max(first, min(columns - 1, int((end - start) / length * columns - 1e-9))) + 1):
                 cells[at] = _worse_span(cells[at], span)
         edges = [start + length * at / columns for at in range(columns + 1)]
-        joined: list[Span] = []
+        joined: list[Interval] = []
         for at, cell in enumerate(cells):
             if cell is None:
                 continue
@@ -79,10 +79,10 @@ class Lane(NamedTuple):
             joined[-1] = joined[-1]._replace(end=None) if joined[-1][2:] == self.spans[-1][2:] else joined[-1]
             if joined[-1].end is not None:
                 joined.append(self.spans[-1]._replace(start=last))
-        return Lane(self.name, joined)
+        return PartitionBar(self.name, joined)
 
 
-def _worse_span(old: Span | None, new: Span) -> Span:
+def _worse_span(old: Interval | None, new: Interval) -> Interval:
     if old is None:
         return new
     leader = NOBODY if NOBODY in (old.leader, new.leader) else new.leader
@@ -90,41 +90,44 @@ def _worse_span(old: Span | None, new: Span) -> Span:
     return new._replace(leader=leader, in_sync=smaller.in_sync, replicas=smaller.replicas)
 
 
-def lanes_of(rows: Sequence[Row]) -> tuple[list[Lane], float, float]:
+def lanes_of(rows: Sequence[Row]) -> tuple[list[PartitionBar], float, float]:
     """Lanes in the order of the rows; when the first begins; the last change (epoch milliseconds)."""
-    found: dict[tuple[str, str], list[Span]] = {}
+    spans_by_partition: dict[tuple[str, str], list[Interval]] = {}
     for row in rows:
         start = number(row["fromTimeMs"])
         if start is None:
             continue
         leader, in_sync = number(row["leader"]), number(row["isrSize"])
-        span = Span(
+        span = Interval(
             start,
             number(row["toTimeMs"]),
             NOBODY if leader is None or leader < 0 else int(leader),
             None if in_sync is None else int(in_sync),
             len(row["replicas"] or ()),
         )
-        found.setdefault((str(row["topic"]), str(row["partition"])), []).append(span)
-    lanes = [Lane(f"{topic}-{partition}", sorted(spans, key=_begin)) for (topic, partition), spans in found.items()]
+        spans_by_partition.setdefault((str(row["topic"]), str(row["partition"])), []).append(span)
+    lanes = [
+        PartitionBar(f"{topic}-{partition}", sorted(spans, key=_begin))
+        for (topic, partition), spans in spans_by_partition.items()
+    ]
     times = [time for lane in lanes for span in lane.spans for time in (span.start, span.end) if time is not None]
     return lanes, min(times, default=0.0), max(times, default=0.0)
 
 
-def _begin(span: Span) -> float:
+def _begin(span: Interval) -> float:
     return span.start
 
 
-def without_leader(lane: Lane, last: float) -> float:
+def without_leader(lane: PartitionBar, last: float) -> float:
     """For how long (milliseconds); a little for what lasts since the last change."""
     return sum(span.length(last) + 1 for span in lane.spans if span.leader == NOBODY)
 
 
-def _short(lane: Lane, last: float) -> float:
+def _short(lane: PartitionBar, last: float) -> float:
     return sum((span.length(last) + 1) * (1 - span.share) for span in lane.spans)
 
 
-def worst_lanes(lanes: Sequence[Lane], most: int, last: float) -> list[Lane]:
+def worst_lanes(lanes: Sequence[PartitionBar], most: int, last: float) -> list[PartitionBar]:
     """Those to draw, in their order: longest without a leader, then longest short of replicas, then the first."""
     if len(lanes) <= most:
         return list(lanes)
@@ -132,42 +135,42 @@ def worst_lanes(lanes: Sequence[Lane], most: int, last: float) -> list[Lane]:
     return [lanes[at] for at in sorted(order[:most])]
 
 
-def facts_about(lanes: Sequence[Lane], last: float) -> list[str]:
+def facts_about(lanes: Sequence[PartitionBar], last: float) -> list[str]:
     """What there is to see, the worst first."""
-    found = _leaderless(lanes, last)
+    facts = _leaderless(lanes, last)
     open_ends = [lane.spans[-1] for lane in lanes if lane.spans[-1].end is None]
     short = sum(span.share < 1 for span in open_ends)
     if short:
-        found.append(f"{short:,} of {len(open_ends):,} not fully in sync at the end")
+        facts.append(f"{short:,} of {len(open_ends):,} not fully in sync at the end")
     elif open_ends:
-        found.append("all in sync at the end")
+        facts.append("all in sync at the end")
     changes = sum(
-        one.leader != two.leader and two.leader != NOBODY
+        earlier.leader != later.leader and later.leader != NOBODY
         for lane in lanes
-        for one, two in zip(lane.spans, lane.spans[1:], strict=False)
+        for earlier, later in zip(lane.spans, lane.spans[1:], strict=False)
     )
-    return [*found, theme.counted(changes, "change of leader", "changes of leader")] if changes else found
+    return [*facts, theme.counted(changes, "change of leader", "changes of leader")] if changes else facts
 
 
-def _leaderless(lanes: Sequence[Lane], last: float) -> list[str]:
+def _leaderless(lanes: Sequence[PartitionBar], last: float) -> list[str]:
     lost = [lane for lane in lanes if lane.spans[-1].end is None and lane.spans[-1].leader == NOBODY]
     ever = [lane for lane in lanes if any(span.leader == NOBODY for span in lane.spans)]
     if not ever:
         return ["none was ever without a leader"]
-    found = []
+    facts = []
     if lost:
-        found.append(f"{_name_of(lost)} {'has' if len(lost) == 1 else 'have'} no leader at the end")
+        facts.append(f"{_name_of(lost)} {'has' if len(lost) == 1 else 'have'} no leader at the end")
     if len(ever) > len(lost):
         longest = max(ever, key=lambda lane: without_leader(lane, last))
         spell = max((span.length(last) for span in longest.spans if span.leader == NOBODY), default=0.0)
-        again = [lane for lane in ever if lane not in lost]
-        found.append(f"{_name_of(again)} had none for a while")
-        found.append(f"the longest without: {theme.said(longest.name, 40)}, {times.lasting(spell)}")
-    return found
+        recovered = [lane for lane in ever if lane not in lost]
+        facts.append(f"{_name_of(recovered)} had none for a while")
+        facts.append(f"the longest without: {theme.short_name(longest.name, 40)}, {times.lasting(spell)}")
+    return facts
 
 
-def _name_of(lanes: Sequence[Lane]) -> str:
-    return theme.said(lanes[0].name, 40) if len(lanes) == 1 else f"{len(lanes):,} partitions"
+def _name_of(lanes: Sequence[PartitionBar]) -> str:
+    return theme.short_name(lanes[0].name, 40) if len(lanes) == 1 else f"{len(lanes):,} partitions"
 
 
 # --- drawing ---
@@ -186,10 +189,10 @@ _HATCHED, _APART, _LETTERS = 6, 14, 11
 """Pixels: of a box whose hatch can be seen; from cross to cross at least; the height of a bar that letters fit in."""
 
 
-class _Shown(NamedTuple):
+class _View(NamedTuple):
     """``end`` is beyond the last change: what holds there is how it ended. Times are epoch milliseconds."""
 
-    lanes: Sequence[Lane]
+    lanes: Sequence[PartitionBar]
     start: float
     end: float
     brokers: Sequence[int]
@@ -212,56 +215,58 @@ class _Shown(NamedTuple):
 )
 def draw(rows: list[Row]) -> Drawn:
     """One row per stretch of time. Raises UsageError when no row has a time."""
-    told, start, last = lanes_of(rows)
-    if not told:
+    lanes, start, last = lanes_of(rows)
+    if not lanes:
         raise NothingToDraw("no row says when it begins")
-    chosen = worst_lanes(told, MOST, last)
-    title, facts = "Leadership and ISR over time", facts_about(told, last)
+    chosen = worst_lanes(lanes, MOST, last)
+    title, facts = "Leadership and ISR over time", facts_about(lanes, last)
     height = _HEAD + _PITCH * len(chosen) + _FOOT
-    figure, top = theme.page(title, facts, height, _note(told, chosen))
-    left = _names(figure, chosen, top + _HEAD, last)
-    width = theme.WIDTH - theme.MARGIN - left
+    figure, top = theme.page(title, facts, height, _note(lanes, chosen))
+    plot_left = _names(figure, chosen, top + _HEAD, last)
+    width = theme.WIDTH - theme.MARGIN - plot_left
     brokers = sorted({span.leader for lane in chosen for span in lane.spans if span.leader != NOBODY})
     end = last + max((last - start) * _REST, 1.0)
-    shown = _Shown([lane.binned(start, last, int(width / 3)) for lane in chosen], start, end, brokers, width)
-    axes = theme.axes_at(figure, left, top + _HEAD, width, _PITCH * len(chosen))
+    view = _View([lane.binned(start, last, int(width / 3)) for lane in chosen], start, end, brokers, width)
+    axes = theme.axes_at(figure, plot_left, top + _HEAD, width, _PITCH * len(chosen))
     axes.set_ylim(len(chosen), 0)
     times.time_axis(axes, start, end, width)
-    _fill(axes, shown, last)
-    _legend(figure, shown, top)
+    _fill(axes, view, last)
+    _legend(figure, view, top)
     when = times.between(start, last)
-    return Drawn(figure, f"{title}: {theme.counted(len(told), 'partition')}, {when}. {'; '.join(facts)}.")
+    return Drawn(figure, f"{title}: {theme.counted(len(lanes), 'partition')}, {when}. {'; '.join(facts)}.")
 
 
-def _note(told: Sequence[Lane], chosen: Sequence[Lane]) -> str:
+def _note(lanes: Sequence[PartitionBar], chosen: Sequence[PartitionBar]) -> str:
     notes = []
-    if len(chosen) < len(told):
-        notes.append(f"{len(chosen)} of {len(told):,} partitions: those longest without a leader or short of replicas")
+    if len(chosen) < len(lanes):
+        notes.append(f"{len(chosen)} of {len(lanes):,} partitions: those longest without a leader or short of replicas")
     if any(lane.is_dense for lane in chosen):
         notes.append("where there are too many changes to draw, the worst of a moment is shown")
     return " · ".join(notes)
 
 
-def _names(figure: Figure, chosen: Sequence[Lane], top: float, last: float) -> float:
-    """Writes them; those of partitions that were without a leader are bold. Gives where they end."""
+def _names(figure: Figure, chosen: Sequence[PartitionBar], top: float, last: float) -> float:
+    """Write the names, in bold for partitions that were without a leader; return where they end."""
     labels = []
     for lane in chosen:
         weight = "bold" if without_leader(lane, last) else "normal"
-        labels.append((theme.fitting(theme.shown(lane.name, 40), _LABEL, weight=weight, tail=theme.TAIL), weight))
-    left = theme.MARGIN + max(theme.width_of(words, weight=weight) for words, weight in labels) + 10
-    for place, (words, weight) in enumerate(labels):
-        theme.write(figure, left - 10, top + _PITCH * (place + 0.5), words, ha="right", weight=weight)
-    return left
+        labels.append(
+            (theme.fitting(theme.drawable_name(lane.name, 40), _LABEL, weight=weight, tail=theme.TAIL), weight)
+        )
+    end = theme.MARGIN + max(theme.width_of(text, weight=weight) for text, weight in labels) + 10
+    for place, (text, weight) in enumerate(labels):
+        theme.write(figure, end - 10, top + _PITCH * (place + 0.5), text, ha="right", weight=weight)
+    return end
 
 
-def _fill(axes: Axes, shown: _Shown, last: float) -> None:
+def _fill(axes: Axes, view: _View, last: float) -> None:
     """Bars, one collection a broker; behind them how high they would be with all replicas in sync."""
     shapes: dict[int, list[tuple[float, float, float, float]]] = defaultdict(list)
     ground: list[tuple[float, float, float, float]] = []
-    least = _NARROW / shown.width * (shown.end - shown.start)
-    for place, lane in enumerate(shown.lanes):
+    least = _NARROW / view.width * (view.end - view.start)
+    for place, lane in enumerate(view.lanes):
         for span in lane.spans:
-            end = shown.end if span.end is None else span.end
+            end = view.end if span.end is None else span.end
             bottom = place + (1 + _BAND) / 2
             ground.append((span.start, bottom - _BAND, end, bottom))
             if span.leader == NOBODY:
@@ -269,42 +274,44 @@ def _fill(axes: Axes, shown: _Shown, last: float) -> None:
             elif span.share:
                 shapes[span.leader].append((span.start, bottom - _BAND * span.share, end, bottom))
             if span.leader != NOBODY:
-                _leader(axes, shown, span, place + 0.5, end)
-        _crosses(axes, shown, lane, place + 0.5)
+                _leader(axes, view, span, place + 0.5, end)
+        _crosses(axes, view, lane, place + 0.5)
     fill_boxes(axes, ground, "all replicas", facecolor=theme.INK, alpha=theme.FAINT, linewidth=0, zorder=1)
     for leader, boxes in sorted(shapes.items()):
-        color, hatch = (theme.TROUBLE, theme.TROUBLE_HATCH) if leader == NOBODY else shown.style(leader)
+        color, hatch = (theme.TROUBLE, theme.TROUBLE_HATCH) if leader == NOBODY else view.style(leader)
         name, level = ("no leader", 4) if leader == NOBODY else (f"leader {leader}", 2)
         fill_boxes(axes, boxes, name, facecolor=color, edgecolor=theme.INK, linewidth=0.6, zorder=level)
-        wide = [box for box in boxes if shown.pixels(box[2] - box[0]) >= _HATCHED]
+        wide = [box for box in boxes if view.pixels(box[2] - box[0]) >= _HATCHED]
         if hatch and wide:
             fill_boxes(axes, wide, f"hatch of {name}", **theme.hatched(color, hatch), zorder=level + 0.5)
     axes.axvline(last, color=theme.INK, linewidth=1, linestyle=(0, (1, 2)), zorder=3)
 
 
-def _legend(figure: Figure, shown: _Shown, top: float) -> None:
-    keys = [theme.Key(theme.said(broker, 11), *shown.style(broker)) for broker in shown.brokers[:_NAMED]]
-    if any(span.leader == NOBODY for lane in shown.lanes for span in lane.spans):
-        keys.insert(0, theme.Key("nobody", theme.TROUBLE, theme.TROUBLE_HATCH))
-    left_out = len(shown.brokers) - _NAMED
+def _legend(figure: Figure, view: _View, top: float) -> None:
+    keys = [theme.LegendKey(theme.short_name(broker, 11), *view.style(broker)) for broker in view.brokers[:_NAMED]]
+    if any(span.leader == NOBODY for lane in view.lanes for span in lane.spans):
+        keys.insert(0, theme.LegendKey("nobody", theme.TROUBLE, theme.TROUBLE_HATCH))
+    left_out = len(view.brokers) - _NAMED
     theme.legend(figure, theme.MARGIN, top + 10, "who leads:", keys, f"and {left_out:,} more" if left_out > 0 else "")
-    words = "height of a bar: replicas that are in sync · right of the dotted line: what holds since the last change"
-    theme.write(figure, theme.MARGIN, top + 28, words, size=theme.TINY)
+    explanation = (
+        "height of a bar: replicas that are in sync · right of the dotted line: what holds since the last change"
+    )
+    theme.write(figure, theme.MARGIN, top + 28, explanation, size=theme.TINY)
 
 
-def _crosses(axes: Axes, shown: _Shown, lane: Lane, middle: float) -> None:
-    """Words on each time without a leader, a cross where there is no room for them."""
-    words, inside, beyond = "no leader", [], []
-    room = theme.width_of(words, theme.TINY, "bold") + 8
-    taken = shown.start - shown.end
+def _crosses(axes: Axes, view: _View, lane: PartitionBar, middle: float) -> None:
+    """Write on each time without a leader, or draw a cross where there is no room for text."""
+    label, inside, beyond = "no leader", [], []
+    room = theme.width_of(label, theme.TINY, "bold") + 8
+    taken = view.start - view.end
     for span in lane.spans:
-        end = shown.end if span.end is None else span.end
-        at, wide = (span.start + end) / 2, shown.pixels(end - span.start)
-        if span.leader != NOBODY or shown.pixels(at - taken) < _APART:
+        end = view.end if span.end is None else span.end
+        at, wide = (span.start + end) / 2, view.pixels(end - span.start)
+        if span.leader != NOBODY or view.pixels(at - taken) < _APART:
             continue
         taken = at
         if wide >= room:
-            _put(axes, at, middle, words, theme.TROUBLE, True, weight="bold")
+            _put(axes, at, middle, label, theme.TROUBLE, True, weight="bold")
         elif wide >= _APART:
             inside.append(at)
         else:
@@ -323,33 +330,33 @@ def _crosses(axes: Axes, shown: _Shown, lane: Lane, middle: float) -> None:
     )
 
 
-def _leader(axes: Axes, shown: _Shown, span: Span, middle: float, end: float) -> None:
+def _leader(axes: Axes, view: _View, span: Interval, middle: float, end: float) -> None:
     """Who leads, where there is room in the bar."""
-    room, at = shown.pixels(end - span.start) - 6, (span.start + end) / 2
+    room, at = view.pixels(end - span.start) - 6, (span.start + end) / 2
     if room < _APART / 2:
         return
     short = f" · {span.in_sync} of {span.replicas} in sync" if span.share < 1 else ""
-    words = next(
-        (words for words in (f"{span.leader}{short}", str(span.leader)) if theme.width_of(words, theme.TINY) <= room),
+    text = next(
+        (label for label in (f"{span.leader}{short}", str(span.leader)) if theme.width_of(label, theme.TINY) <= room),
         "",
     )
-    if not words:
+    if not text:
         return
-    color, hatch = shown.style(span.leader)
+    color, hatch = view.style(span.leader)
     if span.share * _BAND * _PITCH >= _LETTERS:
-        _put(axes, at, middle + _BAND / 2 * (1 - span.share), words, color, bool(hatch))
+        _put(axes, at, middle + _BAND / 2 * (1 - span.share), text, color, bool(hatch))
     else:
         # In a low bar there is no room for letters: they stand above it, on the page.
-        _put(axes, at, middle - _BAND / 2 * span.share, words)
+        _put(axes, at, middle - _BAND / 2 * span.share, text)
 
 
-def _put(axes: Axes, at: float, middle: float, words: str, on: str = "", plain: bool = False, **more: Any) -> None:
-    """Words on a colour, which is ``plain`` behind them where it is hatched; or on the page."""
+def _put(axes: Axes, at: float, middle: float, text: str, on: str = "", plain: bool = False, **more: Any) -> None:
+    """Write on a colour, which is ``plain`` behind the text where it is hatched; or on the page."""
     back = {"facecolor": on, "edgecolor": "none", "pad": 1.0} if plain else None
     axes.text(
         at,
         middle,
-        words,
+        text,
         size=theme.TINY,
         color=theme.on(on) if on else theme.INK,
         bbox=back,

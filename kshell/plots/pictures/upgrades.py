@@ -15,44 +15,46 @@ _COLORS = (theme.BLUE, theme.SKY, theme.GREEN, theme.ORANGE, theme.PURPLE, theme
 @picture("feature levels over time", needs=("clusterId", "feature", "offset", "ms", "change", "newLevel"))
 def draw(rows: list[Row]) -> Drawn:
     """One row per change. ``lastMs``, where rows have it, is how far what is known of the cluster goes."""
-    known = [(row, at) for row in rows if (at := number(row["ms"])) is not None]
-    if not known:
+    timed = [(row, at) for row in rows if (at := number(row["ms"])) is not None]
+    if not timed:
         raise NothingToDraw("no row has a time")
-    last = max([at for _, at in known] + [end for row, _ in known if (end := number(row.get("lastMs"))) is not None])
-    by_cluster = len({row["clusterId"] for row, _ in known}) > 1
+    last = max([at for _, at in timed] + [end for row, _ in timed if (end := number(row.get("lastMs"))) is not None])
+    by_cluster = len({row["clusterId"] for row, _ in timed}) > 1
     lanes: dict[str, list[tuple[Row, float]]] = {}
-    for row, at in sorted(known, key=lambda change: (change[1], number(change[0]["offset"]) or 0)):
-        feature = f" · {row['feature']}" if len({change["feature"] for change, _ in known}) > 1 else ""
+    for row, at in sorted(timed, key=lambda change: (change[1], number(change[0]["offset"]) or 0)):
+        feature = f" · {row['feature']}" if len({change["feature"] for change, _ in timed}) > 1 else ""
         lanes.setdefault(f"{row['clusterId']}{feature}" if by_cluster else str(row["feature"]), []).append((row, at))
     names = sorted(lanes)
-    kept = [names[at] for at in panels.worst(len(names), [(float(len(lanes[name])),) for name in names])]
-    kept = kept[: intervals.MOST]
-    levels = sorted({_words(row) for name in kept for row, _ in lanes[name]}, key=_order)
-    drawn = [Lane(name, _stretches(lanes[name], levels)) for name in kept]
-    changes = sum(row["change"] not in ("found", "first") for row, _ in known)
+    selected = [names[at] for at in panels.worst(len(names), [(float(len(lanes[name])),) for name in names])]
+    selected = selected[: intervals.MOST]
+    levels = sorted({_level_name(row) for name in selected for row, _ in lanes[name]}, key=_order)
+    drawn = [Lane(name, _stretches(lanes[name], levels)) for name in selected]
+    changes = sum(row["change"] not in ("found", "first") for row, _ in timed)
     facts = [
         f"{theme.counted(len(lanes), 'cluster' if by_cluster else 'feature')}",
         theme.counted(changes, "change"),
-        times.between(known[0][1], last),
+        times.between(timed[0][1], last),
     ]
-    note = f"{len(kept)} of {len(lanes):,}: those that changed most often" if len(kept) < len(lanes) else ""
+    note = f"{len(selected)} of {len(lanes):,}: those that changed most often" if len(selected) < len(lanes) else ""
     title = "Feature levels over time"
     figure = intervals.draw(panels.Heading(title, facts, note), drawn, last)
     return Drawn(figure, f"{title}. {'; '.join(facts)}.")
 
 
-def _stretches(told: Sequence[tuple[Row, float]], levels: Sequence[str]) -> list[Stretch]:
-    ends = [at for _, at in told[1:]]
+def _stretches(changes: Sequence[tuple[Row, float]], levels: Sequence[str]) -> list[Stretch]:
+    ends = [at for _, at in changes[1:]]
     return [
-        Stretch(at, end, Style(_words(row), _COLORS[levels.index(_words(row)) % len(_COLORS)]), _words(row))
-        for (row, at), end in zip(told, [*ends, None], strict=True)
+        Stretch(
+            at, end, Style(_level_name(row), _COLORS[levels.index(_level_name(row)) % len(_COLORS)]), _level_name(row)
+        )
+        for (row, at), end in zip(changes, [*ends, None], strict=True)
         if row["change"] != "removed"
     ]
 
 
-def _words(row: Row) -> str:
+def _level_name(row: Row) -> str:
     return str(row.get("newName") or row["newLevel"])
 
 
-def _order(words: str) -> tuple[int, str]:
-    return (int(words), "") if words.isdigit() else (1 << 31, words)
+def _order(level: str) -> tuple[int, str]:
+    return (int(level), "") if level.isdigit() else (1 << 31, level)

@@ -1,4 +1,4 @@
-"""ACLs, client quotas, SCRAM users and delegation tokens as brokers tell them."""
+"""ACLs, client quotas, SCRAM users and delegation tokens as brokers report them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kshell.metadata.families.acls import OPERATIONS, PATTERN_TYPES, PERMISSION_
 from kshell.metadata.families.scram import MECHANISMS, ScramCredential
 from kshell.metadata.families.tokens import DelegationToken
 from kshell.metadata.names import encode_name
-from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNTOLD
+from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNREPORTED
 from kshell.metadata.values import enum_name
 from kshell.protocol.messages.access import (
     DESCRIBE_ACLS,
@@ -27,11 +27,11 @@ _RESOURCE_NOT_FOUND = 91
 
 
 def acls(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
-    """Writes every ACL. Brokers tell no ids: an entry goes by what it says (:func:`acl_key`). Raises NodeError."""
+    """Write every ACL, under a key made of its fields (:func:`acl_key`): brokers report no ids. Raises NodeError."""
     wanted = {"resourceTypeFilter": _ANY, "patternTypeFilter": _ANY, "operation": _ANY, "permissionType": _ANY}
     anything = {"resourceNameFilter": None, "principalFilter": None, "hostFilter": None}
-    told = ask(nodes, DESCRIBE_ACLS, wanted | anything)
-    for resource in told.body["resources"]:
+    answer = ask(nodes, DESCRIBE_ACLS, wanted | anything)
+    for resource in answer.body["resources"]:
         for item in resource["acls"]:
             acl = Acl(
                 resource_type=enum_name(RESOURCE_TYPES, resource["resourceType"]),
@@ -42,41 +42,41 @@ def acls(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
                 operation=enum_name(OPERATIONS, item["operation"]),
                 permission_type=enum_name(PERMISSION_TYPES, item["permissionType"]),
             )
-            delta.put("acls", acl_key(acl), acl, told.origin)
+            delta.put("acls", acl_key(acl), acl, answer.origin)
     delta.table(MISSING)["acls", "byId"] = NOT_AVAILABLE
 
 
 def acl_key(acl: Acl) -> str:
-    """The path segment of an ACL whose id nobody tells: its fields in the order of the leaf, separated by commas."""
+    """The path segment of an ACL whose id is not known: its fields in the order of the leaf, separated by commas."""
     return ",".join(encode_name(field).replace(",", "%2C") for field in acl)
 
 
 def quotas(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
-    """Writes every client quota. Raises NodeError."""
-    told = ask(nodes, DESCRIBE_CLIENT_QUOTAS, {"components": [], "strict": False})
-    for entry in told.body["entries"] or ():
+    """Write every client quota. Raises NodeError."""
+    answer = ask(nodes, DESCRIBE_CLIENT_QUOTAS, {"components": [], "strict": False})
+    for entry in answer.body["entries"] or ():
         entity = tuple(sorted(((part["entityType"], part["entityName"]) for part in entry["entity"]), key=repr))
         for value in entry["values"]:
-            delta.put_inner("clientQuotas", entity, value["key"], value["value"], told.origin)
+            delta.put_inner("clientQuotas", entity, value["key"], value["value"], answer.origin)
 
 
 def scram(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
-    """Writes every SCRAM user with the iterations, which is all that brokers tell. Raises NodeError."""
+    """Write every SCRAM user with the iterations, which is all that brokers report. Raises NodeError."""
     # No users means all, as null does; but a broker that refuses null never answers (4.3.1 still has that fault).
-    told = ask(nodes, DESCRIBE_USER_SCRAM_CREDENTIALS, {"users": []})
-    for user in told.body["results"]:
+    answer = ask(nodes, DESCRIBE_USER_SCRAM_CREDENTIALS, {"users": []})
+    for user in answer.body["results"]:
         if user["errorCode"] and user["errorCode"] != _RESOURCE_NOT_FOUND:
-            notes.append(f"{told.node}: SCRAM user {user['user']}: {error_name(user['errorCode'])}: left out")
+            notes.append(f"{answer.node}: SCRAM user {user['user']}: {error_name(user['errorCode'])}: left out")
         for info in user["credentialInfos"]:
-            credential = ScramCredential(UNTOLD, UNTOLD, UNTOLD, info["iterations"])
+            credential = ScramCredential(UNREPORTED, UNREPORTED, UNREPORTED, info["iterations"])
             mechanism = enum_name(MECHANISMS, info["mechanism"])
-            delta.put_inner("scram", mechanism, user["user"], credential, told.origin)
+            delta.put_inner("scram", mechanism, user["user"], credential, answer.origin)
 
 
 def tokens(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
-    """Writes the delegation tokens that the principal may see; the HMAC is told too, and not kept. Raises NodeError."""
-    told = ask(nodes, DESCRIBE_DELEGATION_TOKEN, {"owners": None})
-    for item in told.body["tokens"]:
+    """Write the delegation tokens that the principal may see, without the HMAC that comes along. Raises NodeError."""
+    answer = ask(nodes, DESCRIBE_DELEGATION_TOKEN, {"owners": None})
+    for item in answer.body["tokens"]:
         token = DelegationToken(
             owner=_principal(item, "principal"),
             token_requester=_principal(item, "tokenRequesterPrincipal"),
@@ -86,11 +86,11 @@ def tokens(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
             expiry_timestamp=item["expiryTimestamp"],
             token_id=item["tokenId"],
         )
-        delta.put("delegationToken", token.token_id, token, told.origin)
+        delta.put("delegationToken", token.token_id, token, answer.origin)
 
 
 def _principal(item: dict[str, Any], prefix: str) -> Any:
-    """``User:alice``; versions below 3 do not tell who asked for a token."""
+    """``User:alice``; versions below 3 do not report who requested a token."""
     if f"{prefix}Type" not in item:
-        return UNTOLD
+        return UNREPORTED
     return f"{item[f'{prefix}Type']}:{item[f'{prefix}Name']}"

@@ -1,4 +1,4 @@
-"""Configs as nodes tell them (KIP-226, KIP-569): values, sources and types, before anybody asks or shows them."""
+"""Configs as nodes report them (KIP-226, KIP-569): values, sources and types, before they are selected or shown."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Synonym(NamedTuple):
     source: str
 
 
-class Entry(NamedTuple):
-    """One config as a node tells it. ``value`` is ``None`` where it is sensitive, or unset.
+class ConfigEntry(NamedTuple):
+    """One config as a node reports it. ``value`` is ``None`` where it is sensitive, or unset.
 
     ``valid_values`` is told by the earlier draft of KIP-569 alone; ``case_sensitive`` belongs to it.
     """
@@ -53,7 +53,7 @@ class Described(NamedTuple):
     """The configs of one resource, or why there are none."""
 
     resource: Resource
-    entries: tuple[Entry, ...]
+    entries: tuple[ConfigEntry, ...]
     failure: NodeError | None
     origin: Origin
 
@@ -65,10 +65,10 @@ def dynamic_source(resource: Resource) -> str:
 
 
 NEWER_SOURCE = tuple(_DYNAMIC.format(kind) for kind in NEWER_ENUM)
-"""The source of what is set for resources of a type that no release defines; ``{}`` stands for the type's number."""
+"""The source of what is set for resources of a type that no release defines; ``{}`` is the type's number."""
 
 
-def own_setting(resource: Resource, entry: Entry) -> Synonym | None:
+def own_setting(resource: Resource, entry: ConfigEntry) -> Synonym | None:
     """The setting of that key at just that resource, if there is one."""
     source = dynamic_source(resource)
     if entry.synonyms:

@@ -18,7 +18,7 @@ from kshell.metadata.redaction import REDACTED
 from kshell.metadata.values import enum_name
 from kshell.protocol.messages.configs import DESCRIBE_CONFIGS, LIST_CONFIG_RESOURCES
 from kshell.protocol.schema import Versions
-from kshell.sources.brokers.config_entries import SOURCES, TYPES, UNKNOWN, Described, Entry, Synonym, own_setting
+from kshell.sources.brokers.config_entries import SOURCES, TYPES, UNKNOWN, ConfigEntry, Described, Synonym, own_setting
 from kshell.sources.brokers.requests import ask, ask_at
 
 CODES = {name: code for code, name in RESOURCE_TYPES.items()}
@@ -31,24 +31,28 @@ _ALL_TYPES = Versions(1, None)
 def describe(
     connection: Connection, resources: Iterable[Resource], *, synonyms: bool = False, documentation: bool = False
 ) -> Iterator[Described]:
-    """What a node tells of resources, in many questions if need be. Raises NodeError for all but one resource's own."""
+    """Describe resources at a node, in several requests if need be.
+
+    Raises:
+        NodeError: the request failed; what concerns a single resource is in its :class:`Described`.
+    """
     rest = iter(resources)
     while batch := list(islice(rest, _AT_ONCE)):
         wanted = [
             {"resourceType": CODES[kind], "resourceName": name, "configurationKeys": None} for kind, name in batch
         ]
         message = {"resources": wanted, "includeSynonyms": synonyms, "includeDocumentation": documentation}
-        told = ask_at(connection, DESCRIBE_CONFIGS, message)
-        for result in told.body["results"]:
+        answer = ask_at(connection, DESCRIBE_CONFIGS, message)
+        for result in answer.body["results"]:
             resource = (enum_name(RESOURCE_TYPES, result["resourceType"]), result["resourceName"])
             code = result["errorCode"]
-            failure = codes.failure(told.node, code, DESCRIBE_CONFIGS.name, result["errorMessage"]) if code else None
-            yield Described(resource, tuple(map(_entry, result["configs"])), failure, told.origin)
+            failure = codes.failure(answer.node, code, DESCRIBE_CONFIGS.name, result["errorMessage"]) if code else None
+            yield Described(resource, tuple(map(_entry, result["configs"])), failure, answer.origin)
 
 
-def _entry(item: dict[str, Any]) -> Entry:
+def _entry(item: dict[str, Any]) -> ConfigEntry:
     validator = item.get("validator")
-    return Entry(
+    return ConfigEntry(
         name=item["name"],
         value=item["value"],
         source=SOURCES.get(item["configSource"], UNKNOWN),
@@ -63,42 +67,42 @@ def _entry(item: dict[str, Any]) -> Entry:
 
 
 def _type(item: dict[str, Any]) -> str:
-    """A number since KIP-569 landed, a word in its earlier draft; unknown ones are UNKNOWN and never an error."""
+    """A number since KIP-569, a name in its earlier draft; unknown ones are UNKNOWN and never an error."""
     if "configType" in item:
         return TYPES.get(item["configType"], UNKNOWN)
-    word = str(item.get("type") or "").upper()
-    return word if word in TYPES.values() else UNKNOWN
+    type_name = str(item.get("type") or "").upper()
+    return type_name if type_name in TYPES.values() else UNKNOWN
 
 
 def set_here(described: Described) -> Iterator[tuple[str, str]]:
-    """(key, value) of what was set for just that resource; a sensitive value is redacted, for nobody tells it.
+    """(key, value) of what was set for just that resource; a sensitive value is redacted: nodes do not report it.
 
     A key may owe its value to a synonym that is set (``log.retention.hours`` to ``log.retention.ms``): its synonyms
     tell, and their values are as they were written, where the entry's own is as the node has understood it.
     """
     for entry in described.entries:
-        found = own_setting(described.resource, entry)
-        if found is not None and (entry.is_sensitive or found.value is not None):
-            yield entry.name, REDACTED if found.value is None else found.value
+        setting = own_setting(described.resource, entry)
+        if setting is not None and (entry.is_sensitive or setting.value is not None):
+            yield entry.name, REDACTED if setting.value is None else setting.value
 
 
 def write(delta: Delta, described: Iterable[Described], notes: list[str]) -> None:
-    """Writes the dynamic configs of resources into an image; those that were refused are listed as missing."""
+    """Write the dynamic configs of resources into an image; those that were refused are listed as missing."""
     refused: dict[str, list[Described]] = {}
-    for one in described:
-        if one.failure is not None:
-            sentence = f"{NOT_AVAILABLE}: {one.failure.api}: {one.failure.reason}{_needed(one)}"
-            delta.table(MISSING)["configs", resource_segment(one.resource)] = sentence
-            refused.setdefault(f"{one.resource[0]} {one.failure.reason}", []).append(one)
+    for resource in described:
+        if resource.failure is not None:
+            sentence = f"{NOT_AVAILABLE}: {resource.failure.api}: {resource.failure.reason}{_required_acl(resource)}"
+            delta.table(MISSING)["configs", resource_segment(resource.resource)] = sentence
+            refused.setdefault(f"{resource.resource[0]} {resource.failure.reason}", []).append(resource)
             continue
-        for key, value in set_here(one):
-            delta.put_inner("configs", one.resource, key, value, one.origin)
-    for first, *others in refused.values():
-        several = f" and {len(others)} more" if others else ""
-        notes.append(f"configs of {resource_segment(first.resource)}{several}: {first.failure}{_needed(first)}")
+        for key, value in set_here(resource):
+            delta.put_inner("configs", resource.resource, key, value, resource.origin)
+    for first, *rest in refused.values():
+        several = f" and {len(rest)} more" if rest else ""
+        notes.append(f"configs of {resource_segment(first.resource)}{several}: {first.failure}{_required_acl(first)}")
 
 
-def _needed(described: Described) -> str:
+def _required_acl(described: Described) -> str:
     """The ACL whose absence is the failure, if it is that."""
     if not isinstance(described.failure, AuthorizationError):
         return ""
@@ -108,43 +112,43 @@ def _needed(described: Described) -> str:
 
 
 def configs(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
-    """Writes the configs that any broker knows: topics, the brokers' default, groups, client metrics.
+    """Write the configs that any broker knows: topics, the brokers' default, groups, client metrics.
 
     Raises NodeError. A broker's own configs are asked of that broker (:mod:`kshell.sources.brokers.registrations`).
     """
     resources = [("BROKER", ""), *(("TOPIC", name) for name in delta.peek(NAMES)), *_listed(nodes, delta, notes)]
-    found = (one for one in describe(nodes.any(), resources) if not _is_gone(one))
-    write(delta, found, notes)
+    existing = (resource for resource in describe(nodes.any(), resources) if not _is_deleted(resource))
+    write(delta, existing, notes)
 
 
 _UNKNOWN_TOPIC = 3
 
 
-def _is_gone(described: Described) -> bool:
+def _is_deleted(described: Described) -> bool:
     """A topic that was deleted since the topics were listed."""
     return isinstance(described.failure, ServerError) and described.failure.code == _UNKNOWN_TOPIC
 
 
 def _listed(nodes: Nodes, delta: Delta, notes: list[str]) -> list[Resource]:
-    """Groups and client metrics that have configs; kinds that nobody lists are missing, and a note says so."""
+    """Groups and client metrics that have configs; kinds that no broker lists are missing, with a note."""
     connection = nodes.any()
     missing = delta.table(MISSING)
     try:
         if connection.offers(LIST_CONFIG_RESOURCES, 1):
             wanted = {"resourceTypes": [CODES["CLIENT_METRICS"], CODES["GROUP"]]}
-            told = ask(nodes, LIST_CONFIG_RESOURCES, wanted, _ALL_TYPES)
+            answer = ask(nodes, LIST_CONFIG_RESOURCES, wanted, _ALL_TYPES)
         elif connection.offers(LIST_CONFIG_RESOURCES):
-            told = ask(nodes, LIST_CONFIG_RESOURCES, {})
+            answer = ask(nodes, LIST_CONFIG_RESOURCES, {})
             missing["configs", "GROUP"] = f"{NOT_AVAILABLE}: they list groups with configs from Kafka 4.1 on"
         else:
             return []  # neither kind exists below 3.7
     except (AuthorizationError, ServerError, UnsupportedVersionError) as error:
-        needed = f" ({error.hint})" if error.hint else ""
+        acl_hint = f" ({error.hint})" if error.hint else ""
         for kind in ("CLIENT_METRICS", "GROUP"):
-            missing["configs", kind] = f"{NOT_AVAILABLE}: {error.api}: {error.reason}{needed}"
-        notes.append(f"configs of groups and client metrics: {error.message}{needed}")
+            missing["configs", kind] = f"{NOT_AVAILABLE}: {error.api}: {error.reason}{acl_hint}"
+        notes.append(f"configs of groups and client metrics: {error.message}{acl_hint}")
         return []
     return [
         (enum_name(RESOURCE_TYPES, item.get("resourceType", CODES["CLIENT_METRICS"])), item["resourceName"])
-        for item in told.body["configResources"]
+        for item in answer.body["configResources"]
     ]

@@ -1,4 +1,4 @@
-"""Brokers as they tell of themselves and of each other: registrations, features, and each one's own configs.
+"""Brokers as they report themselves and each other: registrations, features, and each one's own configs.
 
 Any broker lists the cluster's brokers; what only a broker itself knows is asked there, of all of them at once.
 """
@@ -14,7 +14,7 @@ from kshell.client.nodes import BROKER, Nodes
 from kshell.errors import NodeError
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.cluster import Broker, Listener
-from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNTOLD, told_by
+from kshell.metadata.partial import MISSING, NOT_AVAILABLE, UNREPORTED, reported_by
 from kshell.protocol.decoder import Message
 from kshell.protocol.messages.cluster import DESCRIBE_CLUSTER
 from kshell.protocol.messages.connection import API_VERSIONS
@@ -22,13 +22,13 @@ from kshell.sources.brokers.config_entries import Described
 from kshell.sources.brokers.configs import describe, write
 
 KRAFT_VERSION = "kraft.version"
-"""Among the features that brokers tell, and no record of the image: it is a control record's."""
+"""Among the features that brokers report, but in no record of the image: a control record has it."""
 _ANYWHERE = ("", "0.0.0.0", "::")
 """Hosts in a broker's listeners of which the registration has the real name."""
 
 
 class Own(NamedTuple):
-    """What one broker told of itself, or why it did not."""
+    """What one broker reported about itself, or why it did not."""
 
     supported: Mapping[str, tuple[int, int]] | None
     configs: Described | None
@@ -36,21 +36,21 @@ class Own(NamedTuple):
 
 
 def brokers(nodes: Nodes, delta: Delta, notes: list[str]) -> dict[str, int]:
-    """Writes brokers, their own dynamic configs and the finalized features, which it returns. Raises NodeError."""
+    """Write brokers, their own dynamic configs and the finalized features, which it returns. Raises NodeError."""
     connection = nodes.any()
     body = nodes.describe(connection, fenced=True)
     finalized = dict(connection.versions.finalized)
-    origin = told_by(connection.node, API_VERSIONS.name, 0)
+    origin = reported_by(connection.node, API_VERSIONS.name, 0)
     for name, level in finalized.items():
         if name != KRAFT_VERSION:
             delta.put("features", name, level, origin)
     listed = body["brokers"] if body else []
     own = ask_each(nodes, {item["brokerId"]: (item["host"], item["port"]) for item in listed})
     for item in listed:
-        told = own[item["brokerId"]]
-        origin = told_by(connection.node, DESCRIBE_CLUSTER.name, 0)
-        delta.put("brokers", item["brokerId"], _broker(nodes, item, told), origin)
-    write(delta, [told.configs for told in own.values() if told.configs is not None], notes)
+        answers = own[item["brokerId"]]
+        origin = reported_by(connection.node, DESCRIBE_CLUSTER.name, 0)
+        delta.put("brokers", item["brokerId"], _broker(nodes, item, answers), origin)
+    write(delta, [answers.configs for answers in own.values() if answers.configs is not None], notes)
     _write_silent(delta, own, notes)
     if listed and "isFenced" not in listed[0]:
         notes.append("brokers that are fenced are not in the image: brokers tell them from Kafka 4.0 on")
@@ -59,8 +59,8 @@ def brokers(nodes: Nodes, delta: Delta, notes: list[str]) -> dict[str, int]:
 
 def ask_each(nodes: Nodes, addresses: Mapping[int, Address]) -> dict[int, Own]:
     """Each broker's own answers, by id; all are asked at the same time."""
-    told = concurrently(lambda item: _own(nodes, *item), addresses.items())
-    return dict(zip(addresses, told, strict=True))
+    answers = concurrently(lambda item: _own(nodes, *item), addresses.items())
+    return dict(zip(addresses, answers, strict=True))
 
 
 def _own(nodes: Nodes, node_id: int, address: Address) -> Own:
@@ -79,10 +79,10 @@ def _own(nodes: Nodes, node_id: int, address: Address) -> Own:
 
 def _write_silent(delta: Delta, own: Mapping[int, Own], notes: list[str]) -> None:
     """Brokers that could not be asked: what only they know is missing."""
-    for node_id, told in own.items():
-        if told.configs is None and told.failure is not None:
-            delta.table(MISSING)["configs", f"BROKER:{node_id}"] = f"{NOT_AVAILABLE}: {told.failure.reason}"
-            notes.append(f"broker {node_id} cannot be asked for what only it knows: {told.failure.message}")
+    for node_id, answers in own.items():
+        if answers.configs is None and answers.failure is not None:
+            delta.table(MISSING)["configs", f"BROKER:{node_id}"] = f"{NOT_AVAILABLE}: {answers.failure.reason}"
+            notes.append(f"broker {node_id} cannot be asked for what only it knows: {answers.failure.message}")
 
 
 def _broker(nodes: Nodes, item: Message, own: Own) -> Broker:
@@ -90,26 +90,26 @@ def _broker(nodes: Nodes, item: Message, own: Own) -> Broker:
     listeners = listeners_of(values)
     here = (item["host"], item["port"])
     if here not in [(listener.host, listener.port) for listener in listeners]:
-        listeners = (Listener(UNTOLD, *here, nodes.settings.security_protocol),)
+        listeners = (Listener(UNREPORTED, *here, nodes.settings.security_protocol),)
     return Broker(
         id=item["brokerId"],
-        epoch=UNTOLD,
-        incarnation_id=UNTOLD,
+        epoch=UNREPORTED,
+        incarnation_id=UNREPORTED,
         listeners=listeners,
         supported_features=_supported(own),
         rack=item["rack"],
         # Below version 2 of DescribeCluster only brokers that are not fenced are listed.
         fenced=item.get("isFenced", False),
-        in_controlled_shutdown=UNTOLD,
-        is_migrating_zk_broker=UNTOLD,
-        directories=UNTOLD,
-        cordoned_directories=UNTOLD,
+        in_controlled_shutdown=UNREPORTED,
+        is_migrating_zk_broker=UNREPORTED,
+        directories=UNREPORTED,
+        cordoned_directories=UNREPORTED,
     )
 
 
 def _supported(own: Own) -> Any:
     if own.supported is None:
-        return UNTOLD
+        return UNREPORTED
     return {name: {"min": low, "max": high} for name, (low, high) in sorted(own.supported.items())}
 
 
@@ -125,7 +125,7 @@ def listeners_of(values: Mapping[str, str | None]) -> tuple[Listener, ...]:
         name.strip().upper(): protocol.strip().upper() for name, _, protocol in (pair.partition(":") for pair in pairs)
     }
     controllers = {name.strip().upper() for name in (values.get("controller.listener.names") or "").split(",")}
-    found = []
+    listeners = []
     for text in filter(None, (part.strip() for part in advertised.split(","))):
         name, slashes, address = text.partition("://")
         host, colon, port = address.rpartition(":")
@@ -134,5 +134,5 @@ def listeners_of(values: Mapping[str, str | None]) -> tuple[Listener, ...]:
         if not slashes or not colon or host in _ANYWHERE or not port.isdigit() or int(port) == 0:
             return ()
         if name not in controllers:
-            found.append(Listener(name, host, int(port), protocols.get(name, name)))
-    return tuple(sorted(found))
+            listeners.append(Listener(name, host, int(port), protocols.get(name, name)))
+    return tuple(sorted(listeners))

@@ -10,7 +10,7 @@ from kshell.client.backoff import Backoff
 from kshell.client.connection import Connection
 from kshell.client.nodes import Nodes
 from kshell.errors import ConnectError, NodeError, SourceTimeoutError
-from kshell.metadata.partial import told_by
+from kshell.metadata.partial import reported_by
 from kshell.metadata.values import Origin
 from kshell.protocol.api import Api
 from kshell.protocol.decoder import Message
@@ -18,8 +18,8 @@ from kshell.protocol.names import is_retriable
 from kshell.protocol.schema import Versions
 
 
-class Told(NamedTuple):
-    """An answer's body, and who gave it: the origin of the values that are taken from it."""
+class NodeAnswer(NamedTuple):
+    """The body of an answer and the node that gave it: the origin of the values in it."""
 
     body: Message
     origin: Origin
@@ -30,23 +30,23 @@ class Told(NamedTuple):
         return self.origin.place.file
 
 
-def ask(nodes: Nodes, api: Api, message: Message, needed: Versions | None = None) -> Told:
-    """What any node answers. Asks again, elsewhere if need be, until ``default.api.timeout.ms``. Raises NodeError."""
+def ask(nodes: Nodes, api: Api, message: Message, accepted: Versions | None = None) -> NodeAnswer:
+    """Ask any node, again and elsewhere if need be, until ``default.api.timeout.ms``. Raises NodeError."""
     settings = nodes.settings
     backoff = Backoff(settings.retry_backoff, settings.retry_backoff_max, time.monotonic() + settings.api_timeout)
     failure: NodeError | None = None
     while True:
         try:
-            connection = nodes.any(timeout=backoff.left)
-            told = ask_at(connection, api, message, needed, timeout=min(connection.timeout, backoff.left))
-            code = told.body.get("errorCode", 0)
+            connection = nodes.any(timeout=backoff.seconds_left)
+            answer = ask_at(connection, api, message, accepted, timeout=min(connection.timeout, backoff.seconds_left))
+            code = answer.body.get("errorCode", 0)
             if not code:
-                return told
-            failure = codes.failure(told.node, code, api.name, told.body.get("errorMessage"))
+                return answer
+            failure = codes.failure(answer.node, code, api.name, answer.body.get("errorMessage"))
             if not is_retriable(code):
                 raise failure
         except (ConnectError, SourceTimeoutError) as error:
-            if failure is None or backoff.left:  # what the deadline cut short is no news
+            if failure is None or backoff.seconds_left:  # what the deadline cut short is no news
                 failure = error
         if backoff.is_over:
             raise failure
@@ -57,10 +57,10 @@ def ask_at(
     connection: Connection,
     api: Api,
     message: Message,
-    needed: Versions | None = None,
+    accepted: Versions | None = None,
     *,
     timeout: float | None = None,
-) -> Told:
-    """What one node answers, its error code included. Raises NodeError."""
-    answer = connection.request(api, message, needed=needed, timeout=timeout)
-    return Told(answer.body, told_by(connection.node, api.name, answer.version))
+) -> NodeAnswer:
+    """Ask one node; its answer may have an error code. Raises NodeError."""
+    answer = connection.request(api, message, accepted=accepted, timeout=timeout)
+    return NodeAnswer(answer.body, reported_by(connection.node, api.name, answer.version))

@@ -1,7 +1,7 @@
 """Brokers as a source: an image of what they answer, for those who may not reach the controllers.
 
 The image is partial. What brokers do not tell is the string ``not available from brokers``, as a field, a leaf or in
-place of a subtree; what they refuse names the ACL that is needed. Nothing is followed: every load asks anew.
+place of a subtree; what they refuse names the ACL that is needed. Nothing is followed: every load asks again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FRESH = 5.0
 """Seconds for which an answer is as good as a new one."""
 
 
-class Part(NamedTuple):
+class ImagePart(NamedTuple):
     """What brokers are asked for at once: where it belongs in the image, which families it fills, and who asks."""
 
     path: tuple[str, ...]
@@ -45,18 +45,18 @@ class Part(NamedTuple):
 
 
 class BrokerSource(Source):
-    """Asks the brokers that ``bootstrap`` lists (``host:port,…``), and those that they tell of."""
+    """Asks the brokers that ``bootstrap`` lists (``host:port,…``), and those that they name."""
 
     kind = "brokers"
     has_log = False
     nodes: Nodes
 
     def __init__(self, bootstrap: str, settings: Settings) -> None:
-        given = addresses(bootstrap)
-        self.name = ",".join(name_of(*address) for address in given)
-        self.nodes = Nodes(BROKER, given, settings)
+        bootstrap_addresses = addresses(bootstrap)
+        self.name = ",".join(name_of(*address) for address in bootstrap_addresses)
+        self.nodes = Nodes(BROKER, bootstrap_addresses, settings)
         self._kraft_version: int | None = None
-        self._asked = float("-inf")
+        self._queried_at = float("-inf")
         self._lock = threading.Lock()
 
     def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
@@ -65,7 +65,7 @@ class BrokerSource(Source):
             raise SourceError(_ONLY_NOW, hint=_HOW)
         partial = [f"{self.name}: the image is partial: it has what brokers tell, and what the principal may see"]
         image, notes = self.image(progress=progress)
-        self._asked = time.monotonic()
+        self._queried_at = time.monotonic()
         return Loaded(
             image=image,
             listing=Listing(self.name, (), (), {}),
@@ -80,41 +80,41 @@ class BrokerSource(Source):
         )
 
     def image(self, *only: str, progress: Progress | None = None) -> tuple[Image, list[str]]:
-        """The image now, and what a person should know of it. Raises NodeError where no broker answers.
+        """The image now, and notes on it for the user. Raises NodeError where no broker answers.
 
         ``only`` names families: nothing is asked for any other, and nothing is there of it.
         """
         every = parts()
-        asked = [part for part in every if not only or part.path[-1] in only]
+        selected = [part for part in every if not only or part.path[-1] in only]
         notes: list[str] = []
         with self._lock:
             delta = Delta(EMPTY)
-            for path in _not_asked_for(every):
+            for path in _unavailable_paths(every):
                 delta.table(MISSING)[path] = NOT_AVAILABLE
-            for number, part in enumerate(asked):
+            for number, part in enumerate(selected):
                 if progress is not None:
-                    progress(number, len(asked), "asking brokers")
+                    progress(number, len(selected), "asking brokers")
                 self._ask(part, delta, notes)
             return delta.apply(Provenance(-1, -1, -1)), notes
 
-    def _ask(self, part: Part, delta: Delta, notes: list[str]) -> None:
+    def _ask(self, part: ImagePart, delta: Delta, notes: list[str]) -> None:
         """One part of the image. Who is refused learns why where the part would be; the rest goes on."""
         path = part.path
         try:
-            found = part.ask(self.nodes, delta, notes)
+            finalized = part.ask(self.nodes, delta, notes)
         except (AuthorizationError, UnsupportedVersionError) as error:
-            needed = f" ({error.hint})" if error.hint else ""
-            delta.table(MISSING)[path] = f"{NOT_AVAILABLE}: {error.api}: {error.reason}{needed}"
-            notes.append(f"/image/{'/'.join(path)} is not in the image: {error.message}{needed}")
+            acl_hint = f" ({error.hint})" if error.hint else ""
+            delta.table(MISSING)[path] = f"{NOT_AVAILABLE}: {error.api}: {error.reason}{acl_hint}"
+            notes.append(f"/image/{'/'.join(path)} is not in the image: {error.message}{acl_hint}")
         except (ServerError, SourceTimeoutError) as error:
             delta.table(MISSING)[path] = f"{NOT_AVAILABLE}: {error.api}: {error.reason}"
             if isinstance(error, SourceTimeoutError) or error.code not in _NOT_FOR_HERE:
                 notes.append(f"/image/{'/'.join(path)} is not in the image: {error.message}")
         else:
-            if isinstance(found, dict):
-                self._kraft_version = found.get("kraft.version", 0)
+            if isinstance(finalized, dict):
+                self._kraft_version = finalized.get("kraft.version", 0)
 
-    def listing(self, *, whole: bool = False) -> Listing:
+    def listing(self, *, full_log: bool = False) -> Listing:
         """Brokers have neither snapshots nor log: raises SourceError."""
         raise SourceError(_ONLY_NOW, hint=_HOW)
 
@@ -138,14 +138,18 @@ class BrokerSource(Source):
 
         names = ("leaderId", "leaderEpoch", "highWatermark", "voters", "observers")
         try:
-            told = describe_quorum(self.nodes)
+            description = describe_quorum(self.nodes)
         except (AuthorizationError, UnsupportedVersionError, ServerError) as error:
-            needed = f" ({error.hint})" if error.hint else ""
-            facts: dict[str, Any] = dict.fromkeys(names, ("quorum", f"{NOT_AVAILABLE}: {error.message}{needed}", None))
+            acl_hint = f" ({error.hint})" if error.hint else ""
+            facts: dict[str, Any] = dict.fromkeys(
+                names, ("quorum", f"{NOT_AVAILABLE}: {error.message}{acl_hint}", None)
+            )
         else:
-            facts = {name: ("quorum", told[name], None) for name in names[:3]}
-            facts["voters"] = {str(voter["id"]): ("voter", voter, None) for voter in told["voters"]}
-            facts["observers"] = {str(one["id"]): ("observer", one, None) for one in told["observers"]}
+            facts = {name: ("quorum", description[name], None) for name in names[:3]}
+            facts["voters"] = {str(voter["id"]): ("voter", voter, None) for voter in description["voters"]}
+            facts["observers"] = {
+                str(observer["id"]): ("observer", observer, None) for observer in description["observers"]
+            }
         kraft = NOT_AVAILABLE if self._kraft_version is None else self._kraft_version
         return facts | {"kraftVersion": ("quorum", kraft, None)}
 
@@ -155,18 +159,18 @@ class BrokerSource(Source):
 
     def refresh(self) -> bool:
         """Whether the last answer is old: brokers do not say whether anything changed."""
-        return time.monotonic() - self._asked > _FRESH
+        return time.monotonic() - self._queried_at > _FRESH
 
     def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
         """Brokers have no log of the metadata: raises SourceError."""
         raise SourceError(_ONLY_NOW, hint=_HOW)
 
     def close(self) -> None:
-        """Lets go of connections."""
+        """Close connections."""
         self.nodes.close()
 
 
-def parts() -> tuple[Part, ...]:
+def parts() -> tuple[ImagePart, ...]:
     """Everything that brokers answer for; configs come after the topics that they belong to."""
     from kshell.sources.brokers import access
     from kshell.sources.brokers.configs import configs
@@ -174,17 +178,17 @@ def parts() -> tuple[Part, ...]:
     from kshell.sources.brokers.topics import topics
 
     return (
-        Part(("cluster", "brokers"), ("brokers", "features"), brokers),
-        Part(("topics",), (), topics),
-        Part(("configs",), ("configs",), configs),
-        Part(("acls",), ("acls",), access.acls),
-        Part(("clientQuotas",), ("clientQuotas",), access.quotas),
-        Part(("scram",), ("scram",), access.scram),
-        Part(("delegationToken",), ("delegationToken",), access.tokens),
+        ImagePart(("cluster", "brokers"), ("brokers", "features"), brokers),
+        ImagePart(("topics",), (), topics),
+        ImagePart(("configs",), ("configs",), configs),
+        ImagePart(("acls",), ("acls",), access.acls),
+        ImagePart(("clientQuotas",), ("clientQuotas",), access.quotas),
+        ImagePart(("scram",), ("scram",), access.scram),
+        ImagePart(("delegationToken",), ("delegationToken",), access.tokens),
     )
 
 
-def _not_asked_for(every: tuple[Part, ...]) -> list[tuple[str, ...]]:
-    """Where in the image brokers tell nothing: the last record, and every family that no part fills."""
+def _unavailable_paths(every: tuple[ImagePart, ...]) -> list[tuple[str, ...]]:
+    """Where in the image brokers report nothing: the last record, and every family that no part fills."""
     filled = {name for part in every for name in part.families}
     return [("provenance",), *(family.path for name, family in families().items() if name not in filled)]

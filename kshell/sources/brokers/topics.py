@@ -1,4 +1,4 @@
-"""Topics and partitions as brokers tell them (KIP-516, KIP-966), and partitions that move (KIP-455).
+"""Topics and partitions as brokers report them (KIP-516, KIP-966), and partitions that move (KIP-455).
 
 DescribeTopicPartitions tells the ELR and comes in pages; a broker that lacks it (below 3.8) is asked for Metadata, all
 at once. Topics that the principal may not DESCRIBE are left out by the broker without a word.
@@ -13,14 +13,14 @@ from kshell.client.nodes import Nodes
 from kshell.errors import AuthorizationError, NodeError, ProtocolError, ServerError, UnsupportedVersionError
 from kshell.metadata.delta import Delta
 from kshell.metadata.families.topics import NAMES, TOPICS, create
-from kshell.metadata.partial import UNTOLD
+from kshell.metadata.partial import UNREPORTED
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.values import Entry
 from kshell.protocol.messages.cluster import DESCRIBE_TOPIC_PARTITIONS, LIST_PARTITION_REASSIGNMENTS, METADATA
 from kshell.protocol.names import error_name
 from kshell.protocol.primitives import ZERO_UUID
 from kshell.protocol.schema import Versions
-from kshell.sources.brokers.requests import Told, ask
+from kshell.sources.brokers.requests import NodeAnswer, ask
 
 _PAGE = 2000
 """Partitions in one answer: what a broker gives at most by default."""
@@ -35,57 +35,57 @@ Moves = dict[tuple[str, int], tuple[tuple[int, ...], tuple[int, ...]]]
 
 
 def topics(nodes: Nodes, delta: Delta, notes: list[str]) -> None:
-    """Writes every topic that brokers tell, or none. Raises NodeError."""
+    """Write every topic that brokers report, or none. Raises NodeError."""
     moves = _moves(nodes, notes)
-    seen: dict[str, Topic] = {}
+    written: dict[str, Topic] = {}
     try:
-        _write(nodes, delta, notes, moves, seen)
+        _write(nodes, delta, notes, moves, written)
     except NodeError:
-        for name, made in seen.items():  # some of the topics would look like all of them
+        for name, topic in written.items():  # some of the topics would look like all of them
             delta.drop(NAMES, name)
-            delta.drop(TOPICS, made.id)
+            delta.drop(TOPICS, topic.id)
         raise
 
 
-def _write(nodes: Nodes, delta: Delta, notes: list[str], moves: Moves | None, seen: dict[str, Topic]) -> None:
-    for told, topic in _pages(nodes):
+def _write(nodes: Nodes, delta: Delta, notes: list[str], moves: Moves | None, written: dict[str, Topic]) -> None:
+    for answer, topic in _pages(nodes):
         code, name = topic["errorCode"], topic["name"]
         if code or name is None or topic["topicId"] == ZERO_UUID:
-            notes.append(f"{told.node}: topic {name}: {error_name(code) if code else 'no id is told'}: left out")
+            notes.append(f"{answer.node}: topic {name}: {error_name(code) if code else 'no id is told'}: left out")
             continue
-        made = seen.get(name)
-        if made is not None and made.id != topic["topicId"]:  # deleted and created anew between two pages
-            delta.drop(TOPICS, made.id)
-            made = None
-        if made is None:
-            made = seen[name] = create(delta, name, topic["topicId"], told.origin)
+        existing = written.get(name)
+        if existing is not None and existing.id != topic["topicId"]:  # deleted and created again between two pages
+            delta.drop(TOPICS, existing.id)
+            existing = None
+        if existing is None:
+            existing = written[name] = create(delta, name, topic["topicId"], answer.origin)
         for item in topic["partitions"]:
             number = item["partitionIndex"]
-            made.put(number, Entry(_partition(name, item, moves), told.origin))
+            existing.put(number, Entry(_partition(name, item, moves), answer.origin))
 
 
-def _pages(nodes: Nodes, size: int = _PAGE) -> Iterator[tuple[Told, dict[str, Any]]]:
+def _pages(nodes: Nodes, size: int = _PAGE) -> Iterator[tuple[NodeAnswer, dict[str, Any]]]:
     """Every topic; one that a page ends in comes again with the rest of its partitions."""
     if not nodes.any().offers(DESCRIBE_TOPIC_PARTITIONS):
         wanted = {"topics": None, "allowAutoTopicCreation": False}
-        told = ask(nodes, METADATA, wanted, _WITH_IDS)
-        yield from ((told, topic) for topic in told.body["topics"])
+        answer = ask(nodes, METADATA, wanted, _WITH_IDS)
+        yield from ((answer, topic) for topic in answer.body["topics"])
         return
     cursor: dict[str, Any] | None = None
     for _ in range(_MOST_PAGES):
-        told = ask(nodes, DESCRIBE_TOPIC_PARTITIONS, {"topics": [], "responsePartitionLimit": size, "cursor": cursor})
-        yield from ((told, topic) for topic in told.body["topics"])
-        after = told.body["nextCursor"]
+        answer = ask(nodes, DESCRIBE_TOPIC_PARTITIONS, {"topics": [], "responsePartitionLimit": size, "cursor": cursor})
+        yield from ((answer, topic) for topic in answer.body["topics"])
+        after = answer.body["nextCursor"]
         if after is None:
             return
         if cursor is not None and _place(after) <= _place(cursor):
             reason = "the next page begins where the last one did"
-            raise ProtocolError(told.node, reason, api=DESCRIBE_TOPIC_PARTITIONS.name)
-        if not told.body["topics"]:
+            raise ProtocolError(answer.node, reason, api=DESCRIBE_TOPIC_PARTITIONS.name)
+        if not answer.body["topics"]:
             reason = "a page is empty, and another one is said to follow"
-            raise ProtocolError(told.node, reason, api=DESCRIBE_TOPIC_PARTITIONS.name)
+            raise ProtocolError(answer.node, reason, api=DESCRIBE_TOPIC_PARTITIONS.name)
         cursor = after
-    raise ProtocolError(told.node, f"there is no end after {_MOST_PAGES:,} pages", api=DESCRIBE_TOPIC_PARTITIONS.name)
+    raise ProtocolError(answer.node, f"there is no end after {_MOST_PAGES:,} pages", api=DESCRIBE_TOPIC_PARTITIONS.name)
 
 
 def any_topic(nodes: Nodes) -> str | None:
@@ -98,36 +98,38 @@ def _place(cursor: dict[str, Any]) -> tuple[str, int]:
 
 
 def _partition(topic: str, item: dict[str, Any], moves: Moves | None) -> Partition:
-    adding, removing = (UNTOLD, UNTOLD) if moves is None else moves.get((topic, item["partitionIndex"]), ((), ()))
+    adding, removing = (
+        (UNREPORTED, UNREPORTED) if moves is None else moves.get((topic, item["partitionIndex"]), ((), ()))
+    )
     return Partition(
         replicas=tuple(item["replicaNodes"]),
-        directories=UNTOLD,
+        directories=UNREPORTED,
         isr=tuple(item["isrNodes"]),
         removing_replicas=removing,
         adding_replicas=adding,
         elr=_listed(item.get("eligibleLeaderReplicas")),
         last_known_elr=_listed(item.get("lastKnownElr")),
-        leader=UNTOLD if item["errorCode"] == _LISTENER_NOT_FOUND else item["leaderId"],
-        leader_recovery_state=UNTOLD,
+        leader=UNREPORTED if item["errorCode"] == _LISTENER_NOT_FOUND else item["leaderId"],
+        leader_recovery_state=UNREPORTED,
         leader_epoch=item["leaderEpoch"],
-        partition_epoch=UNTOLD,
+        partition_epoch=UNREPORTED,
     )
 
 
 def _listed(ids: list[int] | None) -> Any:
-    return UNTOLD if ids is None else tuple(ids)
+    return UNREPORTED if ids is None else tuple(ids)
 
 
 def _moves(nodes: Nodes, notes: list[str]) -> Moves | None:
-    """The reassignments that go on; ``None`` where nobody tells, which a note says."""
+    """The ongoing reassignments; ``None`` where they are not known, with a note."""
     try:
-        told = ask(nodes, LIST_PARTITION_REASSIGNMENTS, {"topics": None})
+        answer = ask(nodes, LIST_PARTITION_REASSIGNMENTS, {"topics": None})
     except (AuthorizationError, UnsupportedVersionError, ServerError) as error:
-        needed = " (the principal needs DESCRIBE on CLUSTER:kafka-cluster)" * isinstance(error, AuthorizationError)
-        notes.append(f"adding and removing replicas are not known: {error.message}{needed}")
+        acl_hint = " (the principal needs DESCRIBE on CLUSTER:kafka-cluster)" * isinstance(error, AuthorizationError)
+        notes.append(f"adding and removing replicas are not known: {error.message}{acl_hint}")
         return None
     return {
         (topic["name"], item["partitionIndex"]): (tuple(item["addingReplicas"]), tuple(item["removingReplicas"]))
-        for topic in told.body["topics"]
+        for topic in answer.body["topics"]
         for item in topic["partitions"]
     }

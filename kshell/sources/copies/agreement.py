@@ -34,8 +34,8 @@ class Parted(NamedTuple):
     contradiction: str | None
 
 
-class Standing(NamedTuple):
-    """How a copy stands to ``other``: the reference, or one that agrees with it and reaches further back.
+class CopyVerdict(NamedTuple):
+    """How a copy relates to ``peer``: the reference, or one that agrees with it and reaches further back.
 
     ``since``, ``to``: the offsets (``to`` exclusive) in which both logs are the same. ``uncommitted``: the first offset
     here which the copies do not prove to be committed; ``None`` where all are.
@@ -43,7 +43,7 @@ class Standing(NamedTuple):
 
     copy: Copy
     state: str
-    other: Copy | None = None
+    peer: Copy | None = None
     since: int | None = None
     to: int | None = None
     parted: Parted | None = None
@@ -55,7 +55,7 @@ class Agreement(NamedTuple):
 
     reference: Copy
     committed: int
-    standings: list[Standing]
+    standings: list[CopyVerdict]
 
 
 def agreement(
@@ -72,20 +72,20 @@ def agreement(
         key=lambda place: (place in first_of, rank(copies[place])), reverse=True
     )  # stable: the first given of equal ones
     first = members[0]
-    found = {first: Standing(copies[first], REFERENCE, None, copies[first].start, copies[first].log_end)}
+    verdicts = {first: CopyVerdict(copies[first], REFERENCE, None, copies[first].start, copies[first].log_end)}
     for place in members[1:]:
-        agreeing = [other for other in found if found[other].state in CONSISTENT]
-        found[place] = _standing(copies, pairs, place, agreeing)
-    counted = [one for place, one in found.items() if not first_of or place in first_of]
+        agreeing = [earlier for earlier in verdicts if verdicts[earlier].state in CONSISTENT]
+        verdicts[place] = _standing(copies, pairs, place, agreeing)
+    counted = [verdict for place, verdict in verdicts.items() if not first_of or place in first_of]
     committed = max(committed, _committed(counted))
-    standings = [found.get(place, Standing(copy, OTHER_CLUSTER)) for place, copy in enumerate(copies)]
-    return Agreement(copies[first], committed, [_with_tail(one, committed) for one in standings])
+    standings = [verdicts.get(place, CopyVerdict(copy, OTHER_CLUSTER)) for place, copy in enumerate(copies)]
+    return Agreement(copies[first], committed, [_with_tail(verdict, committed) for verdict in standings])
 
 
 def cluster_of(copies: Sequence[Copy]) -> str | None:
     """The cluster that most copies belong to, the first one of two."""
-    known = [copy.cluster_id for copy in copies if copy.cluster_id is not None]
-    return max(known, key=known.count, default=None)
+    cluster_ids = [copy.cluster_id for copy in copies if copy.cluster_id is not None]
+    return max(cluster_ids, key=cluster_ids.count, default=None)
 
 
 def rank(copy: Copy) -> tuple[int, ...]:
@@ -102,28 +102,28 @@ def _end(copy: Copy) -> int:
 
 def _standing(
     copies: Sequence[Copy], pairs: Mapping[tuple[int, int], Pair], place: int, agreeing: Sequence[int]
-) -> Standing:
+) -> CopyVerdict:
     """How a copy stands to those that go before it and agree with each other, the reference first."""
     copy = copies[place]
     if not copy.end:  # an empty log is the beginning of every other
-        return Standing(copy, BEHIND if copies[agreeing[0]].end else SAME, copies[agreeing[0]])
-    with_each = [(other, pairs[min(place, other), max(place, other)]) for other in agreeing]
-    for other, pair in with_each:
+        return CopyVerdict(copy, BEHIND if copies[agreeing[0]].end else SAME, copies[agreeing[0]])
+    with_each = [(peer, pairs[min(place, peer), max(place, peer)]) for peer in agreeing]
+    for peer, pair in with_each:
         if pair.parting is not None:
-            batches = pair.parting[1:] if place < other else pair.parting[:0:-1]
-            why = contradiction(copy, copies[other], pair.parting.offset)
+            batches = pair.parting[1:] if place < peer else pair.parting[:0:-1]
+            why = contradiction(copy, copies[peer], pair.parting.offset)
             parted = Parted(pair.parting.offset, *batches, why)
-            return Standing(copy, DIVERGED, copies[other], pair.since, pair.to, parted)
-    for other, pair in with_each:
+            return CopyVerdict(copy, DIVERGED, copies[peer], pair.since, pair.to, parted)
+    for peer, pair in with_each:
         if pair.since is not None:
             state = SAME if copy.end == copies[agreeing[0]].end else BEHIND
-            return Standing(copy, state, copies[other], pair.since, pair.to)
-    return Standing(copy, NOT_COMPARED)
+            return CopyVerdict(copy, state, copies[peer], pair.since, pair.to)
+    return CopyVerdict(copy, NOT_COMPARED)
 
 
-def contradiction(copy: Copy, other: Copy, offset: int) -> str | None:
+def contradiction(copy: Copy, peer: Copy, offset: int) -> str | None:
     """Why elections alone cannot have made two logs that part at an offset; ``None`` when they can."""
-    shared = copy.epochs_from(offset) & other.epochs_from(offset)
+    shared = copy.epochs_from(offset) & peer.epochs_from(offset)
     if shared:
         return f"both have records of epoch {min(shared)} from there on, and an epoch has one leader"
     newest = copy.newest
@@ -132,24 +132,24 @@ def contradiction(copy: Copy, other: Copy, offset: int) -> str | None:
     return None
 
 
-def reason(one: Standing, reference: Copy) -> str | None:
+def reason(verdict: CopyVerdict, reference: Copy) -> str | None:
     """What Raft's rules say of a copy that is not as the others are."""
-    if one.state == OTHER_CLUSTER:
-        return f"its cluster is {one.copy.cluster_id}, that of {reference.path} is {reference.cluster_id}"
-    if one.state == NOT_COMPARED:
+    if verdict.state == OTHER_CLUSTER:
+        return f"its cluster is {verdict.copy.cluster_id}, that of {reference.path} is {reference.cluster_id}"
+    if verdict.state == NOT_COMPARED:
         return f"neither an offset of the log nor a snapshot that {reference.path} has, too"
-    if one.parted is None or one.other is None:
+    if verdict.parted is None or verdict.peer is None:
         return None
-    offset, mine, theirs, why = one.parted
-    parts = f"parts from {one.other.path} at offset {offset}"
+    offset, mine, theirs, why = verdict.parted
+    parts = f"parts from {verdict.peer.path} at offset {offset}"
     epochs = f"epoch {mine.epoch} here, {theirs.epoch} there"
     if why is not None:
         return f"{parts} ({epochs}), and no election explains it: {why}"
-    last = one.other.last_epoch
+    last = verdict.peer.last_epoch
     return (
-        f"{parts} ({epochs}): {one.other.path} goes before it, its last epoch is {last}, here it is"
-        f" {one.copy.last_epoch}. No leader up to epoch {last} has committed what is here from {offset} on: the node"
-        " drops it when it follows one"
+        f"{parts} ({epochs}): {verdict.peer.path} goes before it, its last epoch is {last}, here it is"
+        f" {verdict.copy.last_epoch}. No leader up to epoch {last} has committed what is here from {offset} on: the"
+        " node drops it when it follows one"
     )
 
 
@@ -196,35 +196,40 @@ def _listed(paths: list[str]) -> str:
 # --- what is committed ---------------------------------------------------------------------------------------------
 
 
-def _committed(standings: Sequence[Standing]) -> int:
+def _committed(standings: Sequence[CopyVerdict]) -> int:
     """Below which offset the records of the reference (the first) are committed for certain.
 
     Kafka makes snapshots of committed records alone.
     """
-    proven = _held_by_most(standings)
-    for one in standings:
-        newest, limit = one.copy.newest, one.parted.offset if one.parted else _end(standings[0].copy)
+    proven = _shared_by_majority(standings)
+    for verdict in standings:
+        newest, limit = verdict.copy.newest, verdict.parted.offset if verdict.parted else _end(standings[0].copy)
         if newest is not None and newest.end_offset is not None and newest.end_offset <= limit:
             proven = max(proven, newest.end_offset)
     return proven
 
 
-def _held_by_most(standings: Sequence[Standing]) -> int:
+def _shared_by_majority(standings: Sequence[CopyVerdict]) -> int:
     """The offset up to which most voters have the reference's log; 0 where that proves nothing.
 
     It proves that a record is committed if it is of the highest epoch that anybody knows: what is of an older one, a
     later leader may still replace.
     """
     reference = standings[0].copy
-    held: dict[int, int] = {}
-    for one in standings:
-        voter = _voter(one.copy, reference)
+    reached_by_voter: dict[int, int] = {}
+    for verdict in standings:
+        voter = _voter(verdict.copy, reference)
         if voter is not None:
-            held[voter] = max(held.get(voter, 0), one.to or 0)
-    needed = len(reference.voters) // 2 + 1
-    shared = sorted(held.values(), reverse=True)[needed - 1] if len(held) >= needed else 0
-    known = [epoch for one in standings for epoch in (one.copy.last_epoch, one.copy.stated_epoch) if epoch is not None]
-    return shared if shared and reference.epoch_at(shared - 1) == max(known) else 0
+            reached_by_voter[voter] = max(reached_by_voter.get(voter, 0), verdict.to or 0)
+    majority = len(reference.voters) // 2 + 1
+    shared = sorted(reached_by_voter.values(), reverse=True)[majority - 1] if len(reached_by_voter) >= majority else 0
+    epochs = [
+        epoch
+        for verdict in standings
+        for epoch in (verdict.copy.last_epoch, verdict.copy.stated_epoch)
+        if epoch is not None
+    ]
+    return shared if shared and reference.epoch_at(shared - 1) == max(epochs) else 0
 
 
 def _voter(copy: Copy, reference: Copy) -> int | None:
@@ -235,8 +240,8 @@ def _voter(copy: Copy, reference: Copy) -> int | None:
     return copy.node_id if copy.directory_id is None or directory in (None, copy.directory_id) else None
 
 
-def _with_tail(one: Standing, committed: int) -> Standing:
-    if one.state == OTHER_CLUSTER:
-        return one
-    limit = min(committed, one.parted.offset) if one.parted else committed
-    return one._replace(uncommitted=limit if _end(one.copy) > limit else None)
+def _with_tail(verdict: CopyVerdict, committed: int) -> CopyVerdict:
+    if verdict.state == OTHER_CLUSTER:
+        return verdict
+    limit = min(committed, verdict.parted.offset) if verdict.parted else committed
+    return verdict._replace(uncommitted=limit if _end(verdict.copy) > limit else None)

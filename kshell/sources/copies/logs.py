@@ -71,7 +71,7 @@ class Copy:
 
     @property
     def newest(self) -> SnapshotFile | None:
-        """The newest snapshot that is whole and whose name says what it is."""
+        """The newest snapshot that is complete and whose name has its offset and epoch."""
         return next((file for file in reversed(self.snapshots) if file.end_offset is not None), None)
 
     @property
@@ -89,7 +89,7 @@ class Copy:
         return self.epochs[-1][0]
 
     def epoch_at(self, offset: int) -> int | None:
-        """The epoch of the record at an offset, where the log or a snapshot's name tells it."""
+        """The epoch of the record at an offset, where the log or a snapshot's name has it."""
         if self.start is not None and self.log_end is not None and self.start <= offset < self.log_end:
             return self.epochs[bisect_right(self.epochs, offset, key=lambda line: line[1]) - 1][0]
         return next((file.epoch for file in self.snapshots if file.end_offset == offset + 1), None)
@@ -120,7 +120,7 @@ class Copy:
             self.start, self.log_end = self.epochs[0][1], batch.last_offset + 1
 
     def verify(self, file: SnapshotFile) -> None:
-        """Whole ones are kept, what is wrong with others is damage."""
+        """Add the complete ones; what is wrong with others is damage."""
         try:
             for batch in SnapshotReader(file):
                 if batch.is_control:
@@ -162,12 +162,12 @@ class Pair:
 
 
 def read_together(copies: Sequence[Copy], progress: Progress | None = None) -> dict[tuple[int, int], Pair]:
-    """Reads all logs to their ends; every two of them by their places in ``copies``, the lower one first.
+    """Read all logs to their ends; every two of them by their places in ``copies``, the lower one first.
 
     Raises SourceError, and DataError where a file vanishes again and again; other damage is in the copies afterwards.
     """
     pairs = {places: Pair() for places in combinations(range(len(copies)), 2)}
-    readers = [copy.batches(one) for copy, one in zip(copies, _shares(copies, progress), strict=True)]
+    readers = [copy.batches(report) for copy, report in zip(copies, _shares(copies, progress), strict=True)]
     current = [next(reader, None) for reader in readers]
     last = list(current)
     together = [0] * len(copies)
@@ -203,40 +203,47 @@ def _groups(current: list[Batch | None]) -> list[int]:
             groups.append(_ABSENT)
             continue
         end = max(end, batch.last_offset)
-        groups.append(next((one for one in range(place) if groups[one] == one and _same(batch, current[one])), place))
+        groups.append(
+            next(
+                (earlier for earlier in range(place) if groups[earlier] == earlier and _same(batch, current[earlier])),
+                place,
+            )
+        )
     for place, batch in enumerate(current):
         if batch is not None and at < batch.base_offset <= end:
             groups[place] = _INSIDE
     return groups
 
 
-def _same(one: Batch, other: Batch | None) -> bool:
+def _same(mine: Batch, theirs: Batch | None) -> bool:
     """Whether the bytes are the same. The CRC is compared first, because it is at hand."""
     return (
-        other is not None and one.crc == other.crc and one.buf[one.at : one.after] == other.buf[other.at : other.after]
+        theirs is not None
+        and mine.crc == theirs.crc
+        and mine.buf[mine.at : mine.after] == theirs.buf[theirs.at : theirs.after]
     )
 
 
 def _close(pairs: dict[tuple[int, int], Pair], groups: list[int], last: list[Batch | None]) -> None:
     """How far those got that were in the same group; ``last`` are the batches that were compared last."""
-    for (one, other), pair in pairs.items():
-        batch = last[one]
-        if groups[one] == groups[other] >= 0 and pair.parting is None and batch is not None:
+    for (first, second), pair in pairs.items():
+        batch = last[first]
+        if groups[first] == groups[second] >= 0 and pair.parting is None and batch is not None:
             pair.to = batch.last_offset + 1
 
 
 def _compare(pairs: dict[tuple[int, int], Pair], groups: list[int], current: list[Batch | None]) -> None:
     """What is to be said of two copies the first time that they have the same offset, and when they part."""
-    for (one, other), pair in pairs.items():
-        mine, theirs = current[one], current[other]
-        if pair.parting is not None or mine is None or theirs is None or max(groups[one], groups[other]) < 0:
+    for (first, second), pair in pairs.items():
+        mine, theirs = current[first], current[second]
+        if pair.parting is not None or mine is None or theirs is None or max(groups[first], groups[second]) < 0:
             continue
-        if groups[one] == groups[other]:
+        if groups[first] == groups[second]:
             if pair.since is None:
                 pair.since = mine.base_offset
             continue
         shared = max(mine.base_offset, theirs.base_offset)
-        if _ABSENT not in (groups[one], groups[other]) and shared <= min(mine.last_offset, theirs.last_offset):
+        if _ABSENT not in (groups[first], groups[second]) and shared <= min(mine.last_offset, theirs.last_offset):
             pair.parting = Parting(shared, _alone(mine), _alone(theirs))
 
 
@@ -246,20 +253,20 @@ def _alone(batch: Batch) -> Batch:
 
 
 def _shares(copies: Sequence[Copy], progress: Progress | None) -> Iterator[Progress | None]:
-    """One progress for each log that tells of all of them."""
+    """One progress for each log; each reports the sum over all logs."""
     total = sum(copy.size for copy in copies)
-    done = [0] * len(copies)
+    bytes_by_copy = [0] * len(copies)
 
     def share(place: int) -> Progress:
-        def tell(bytes_done: int, _: int, what: str) -> None:
-            done[place] = bytes_done
+        def tell(bytes_done: int, _: int, path: str) -> None:
+            bytes_by_copy[place] = bytes_done
             if progress is not None:
-                progress(sum(done), total, what)
+                progress(sum(bytes_by_copy), total, path)
 
         return tell
 
     return (None if progress is None else share(place) for place in range(len(copies)))
 
 
-def _directory(found: object) -> str | None:
-    return None if found is None or found == ZERO_UUID else str(found)
+def _directory(directory_id: object) -> str | None:
+    return None if directory_id is None or directory_id == ZERO_UUID else str(directory_id)

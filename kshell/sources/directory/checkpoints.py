@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 
 from kshell.errors import DataError, MissingCodecError
-from kshell.metadata.checkpoint import Checkpoint, PassedCheckpoint
+from kshell.metadata.checkpoint import LogCheckpoint, PassedCheckpoint
 from kshell.metadata.image import Image
 from kshell.metadata.replay import Replayer
 from kshell.protocol.framing import Framer
@@ -30,17 +30,17 @@ def inside(listing: Listing, start: int, end: int | None = None) -> list[Snapsho
     ]
 
 
-def to_pass(listing: Listing, start: int, facts: list[SnapshotFacts] | None = None) -> Iterator[Checkpoint]:
+def to_pass(listing: Listing, start: int, facts: list[SnapshotFacts] | None = None) -> Iterator[LogCheckpoint]:
     """What a replay that begins at an offset comes by. ``facts`` collects what was read of each."""
     return _checkpoints(inside(listing, start), facts)
 
 
-def _checkpoints(files: list[SnapshotFile], facts: list[SnapshotFacts] | None = None) -> Iterator[Checkpoint]:
+def _checkpoints(files: list[SnapshotFile], facts: list[SnapshotFacts] | None = None) -> Iterator[LogCheckpoint]:
     framer = Framer()  # the records of all of them look alike
     return (_checkpoint(file, framer, facts) for file in files)
 
 
-def _checkpoint(file: SnapshotFile, framer: Framer, facts: list[SnapshotFacts] | None) -> Checkpoint:
+def _checkpoint(file: SnapshotFile, framer: Framer, facts: list[SnapshotFacts] | None) -> LogCheckpoint:
     def load() -> Image | None:
         replayer = Replayer(framer=framer)
         try:
@@ -51,7 +51,7 @@ def _checkpoint(file: SnapshotFile, framer: Framer, facts: list[SnapshotFacts] |
             facts.append(read)
         return replayer.image()
 
-    return Checkpoint(file.end_offset or 0, os.path.basename(file.path), load)
+    return LogCheckpoint(file.end_offset or 0, os.path.basename(file.path), load)
 
 
 def image_of(file: SnapshotFile) -> Image:
@@ -112,7 +112,7 @@ def compare_between(
 def _passed(
     listing: Listing, replayer: Replayer, start: int, files: list[SnapshotFile], progress: Progress | None
 ) -> list[PassedCheckpoint]:
-    """Replays as far as the log is whole."""
+    """Replay as far as the log is whole."""
     replayer.expect(_checkpoints(files))
     position = start
     reader = LogReader(listing, start, until=(files[-1].end_offset or 0) - 1, progress=progress)

@@ -10,7 +10,7 @@ from kshell.metadata.families.quorum import KRAFT_VERSION, LEADER, LEADER_CHANGE
 from kshell.metadata.records import decode_record, decode_value
 from kshell.metadata.redaction import Redaction, record_plain
 from kshell.metadata.replay import Problem
-from kshell.metadata.values import Entry, Origin, Place
+from kshell.metadata.values import BatchPosition, Entry, Origin
 from kshell.protocol.batches import iter_records
 from kshell.protocol.decoder import Message
 from kshell.protocol.primitives import DecodeError
@@ -40,9 +40,9 @@ def leader_id(loaded: Loaded) -> int | None:
 
     ``None`` where neither is there: a snapshot holds no LeaderChange, and the log before it may be deleted.
     """
-    stated = _state(loaded).get("leaderId")
-    if isinstance(stated, int):
-        return stated
+    recorded = _state(loaded).get("leaderId")
+    if isinstance(recorded, int):
+        return recorded
     change = leader_change(loaded)
     leader: int | None = None if change is None else change.value["leaderId"]
     return leader
@@ -50,8 +50,8 @@ def leader_id(loaded: Loaded) -> int | None:
 
 def leader_epoch(loaded: Loaded) -> int:
     """The epoch of the newest state by ``quorum-state``, of any other that of its last record."""
-    stated = _state(loaded).get("leaderEpoch")
-    return stated if isinstance(stated, int) else _last_epoch(loaded)
+    recorded = _state(loaded).get("leaderEpoch")
+    return recorded if isinstance(recorded, int) else _last_epoch(loaded)
 
 
 def voters(loaded: Loaded) -> list[dict[str, Any]]:
@@ -62,12 +62,12 @@ def voters(loaded: Loaded) -> list[dict[str, Any]]:
     change = leader_change(loaded)
     if change is not None:
         return [record_plain(voter) for voter in change.value["voters"]]
-    stated = _state(loaded).get("currentVoters", [])
-    return [voter for voter in stated if isinstance(voter, dict) and "voterId" in voter]
+    recorded = _state(loaded).get("currentVoters", [])
+    return [voter for voter in recorded if isinstance(voter, dict) and "voterId" in voter]
 
 
 def _state(loaded: Loaded) -> dict[str, Any]:
-    """``quorum-state`` where it describes what was loaded: it tells the present alone."""
+    """``quorum-state`` where it describes what was loaded: it describes the present only."""
     return quorum_state(loaded.listing, loaded.notes) if loaded.until is None else {}
 
 
@@ -105,7 +105,7 @@ def _change_before(listing: Listing, end: int) -> Entry[Message] | None:
                 for raw in iter_records(batch):
                     decoded = decode_record(raw, control=True)
                     if decoded.name == LEADER_CHANGE and decoded.data is not None and raw.offset < end:
-                        place = Place(os.path.basename(file), batch.position, batch.epoch, False)
+                        place = BatchPosition(os.path.basename(file), batch.position, batch.epoch, False)
                         origin = Origin(raw.offset, raw.timestamp, decoded.name, decoded.version, place)
                         change = Entry(decoded.data, origin)
         if change is not None:
@@ -126,7 +126,7 @@ def snapshot_id(file: SnapshotFile) -> str:
 
 
 def snapshot_named_by(file: str) -> str:
-    """The id in a snapshot's file name; a name of another form stands for itself."""
+    """The id in a snapshot's file name; a name of another form is used unchanged."""
     stem, _, ending = file.rpartition(".")
     end, _, epoch = stem.partition("-")
     if ending == "checkpoint" and end.isdigit() and epoch.isdigit():
@@ -179,8 +179,8 @@ def _key(problem: Problem) -> str:
 
 def _problem(problem: Problem, redaction: Redaction) -> tuple[str, dict[str, Any], Any]:
     origin = problem.origin
-    shown: dict[str, Any] = {"record": origin.record_type, "version": origin.version, "reason": problem.reason}
+    row: dict[str, Any] = {"record": origin.record_type, "version": origin.version, "reason": problem.reason}
     if problem.undecoded is not None:
-        kept = decode_value(problem.undecoded.raw)._replace(data=None, undecoded=problem.undecoded)
-        shown |= redaction.record(kept)
-    return "problem", shown, origin
+        decoded = decode_value(problem.undecoded.raw)._replace(data=None, undecoded=problem.undecoded)
+        row |= redaction.record(decoded)
+    return "problem", row, origin

@@ -28,18 +28,18 @@ _NAME = re.compile(r"([0-9]{20})(?:\.log|-([0-9]{10})\.checkpoint)\Z")
 
 
 class Named(NamedTuple):
-    """What the name of one of Kafka's files says: a segment's base offset; a snapshot's end offset, and its epoch."""
+    """The name of one of Kafka's files, parsed: a segment's base offset; a snapshot's end offset and epoch."""
 
     offset: int
     epoch: int | None
 
 
 def named(name: str) -> Named | None:
-    """What a file's name says; ``None`` for any other name, and for numbers that are no offset or epoch."""
-    found = _NAME.match(name)
-    if found is None:
+    """Parse a file's name; ``None`` for any other name, and for numbers that are no offset or epoch."""
+    match = _NAME.match(name)
+    if match is None:
         return None
-    offset, epoch = int(found[1]), None if found[2] is None else int(found[2])
+    offset, epoch = int(match[1]), None if match[2] is None else int(match[2])
     return Named(offset, epoch) if offset < 1 << 63 and (epoch or 0) < 1 << 31 else None
 
 
@@ -130,18 +130,18 @@ def locate(path: str) -> str:
 
 
 def scan(path: str) -> Listing:
-    """Lists the files of ``path`` (which :func:`locate` gave). Raises SourceNotFoundError when none can be read."""
+    """List the files of ``path`` (which :func:`locate` gave). Raises SourceNotFoundError when none can be read."""
     unreadable: list[str] = []
     files = _files(path, unreadable)
     if files is None:
         return _lone(path)
     segments, snapshots = [], []
     for name, its_path, size, changed in files:
-        told = named(name)
-        if told is not None and told.epoch is None:
-            segments.append(Segment(its_path, told.offset, size, changed))
-        elif told is not None:
-            snapshots.append(SnapshotFile(its_path, told.offset, told.epoch, size, changed))
+        parsed = named(name)
+        if parsed is not None and parsed.epoch is None:
+            segments.append(Segment(its_path, parsed.offset, size, changed))
+        elif parsed is not None:
+            snapshots.append(SnapshotFile(its_path, parsed.offset, parsed.epoch, size, changed))
     if not segments and not snapshots:
         hint = unreadable[0] if unreadable else _what_to_pass(path)
         raise SourceNotFoundError(f"{path}: holds no metadata log and no snapshot", hint=hint)
@@ -159,8 +159,8 @@ def _files(path: str, unreadable: list[str]) -> list[_File] | None:
 
         if remote.infos([path])[0].is_file:
             return None
-        found = ((os.path.basename(one.path), one) for one in remote.children(path) if one.is_file)
-        return [(name, one.path, one.size, one.changed) for name, one in found]
+        entries = ((os.path.basename(info.path), info) for info in remote.children(path) if info.is_file)
+        return [(name, info.path, info.size, info.changed) for name, info in entries]
     if not os.path.isdir(path):
         return None
     try:
@@ -202,12 +202,12 @@ def _what_to_pass(path: str) -> str:
 def _lone(path: str) -> Listing:
     name = os.path.basename(path)
     size, changed = _size_and_change(path)
-    told = named(name)
+    parsed = named(name)
     if name.endswith(".checkpoint"):
-        end, epoch = told or (None, None)
+        end, epoch = parsed or (None, None)
         return Listing(None, (), (SnapshotFile(path, end, epoch, size, changed),))
     if name.endswith(".log"):
-        return Listing(None, (Segment(path, told.offset if told else None, size, changed),), ())
+        return Listing(None, (Segment(path, parsed.offset if parsed else None, size, changed),), ())
     raise SourceNotFoundError(
         f"{path}: not a metadata file", hint="kshell reads .log and .checkpoint files, and directories of them"
     )

@@ -68,7 +68,7 @@ class LogReader:
         """The segment that is being walked."""
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
-        self._segments = _needed(listing.segments, start)
+        self._segments = _segments_from(listing.segments, start)
         self._start = start
         self._until = until
         self._skips = listing.on_corruption == SKIP
@@ -84,7 +84,7 @@ class LogReader:
 
     def __iter__(self) -> Iterator[FileBatch]:
         total = sum(segment.size for segment in self._segments)
-        done = 0
+        bytes_before = 0
         until, progress = self._until, self._progress
         for index, segment in enumerate(self._segments):
             if self._is_past(segment.base_offset) or not self._joins(segment):
@@ -94,10 +94,10 @@ class LogReader:
             for batch in self._segment(segment, is_last):
                 yield _new_file_batch((path, batch))
                 if progress is not None:
-                    progress(done + batch.end, total, path)
+                    progress(bytes_before + batch.end, total, path)
                 if until is not None and batch.last_offset >= until:
                     return
-            done += segment.size
+            bytes_before += segment.size
             if self.damage and not self._continues():
                 return
 
@@ -178,7 +178,7 @@ class LogReader:
         return found.position
 
 
-def _needed(segments: tuple[Segment, ...], start: int) -> tuple[Segment, ...]:
+def _segments_from(segments: tuple[Segment, ...], start: int) -> tuple[Segment, ...]:
     """The segments that may hold offsets from ``start`` on: the last that begins at or before it, and all later."""
     first = 0
     for index, segment in enumerate(segments):

@@ -1,4 +1,4 @@
-"""Files that are read in ranges, wherever they are, so that nobody holds all of a large one."""
+"""Files that are read in ranges, wherever they are, so that a large one is never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OpenFile(Protocol):
         """The first byte from there on that is stored (a sparse file leaves zeros out); the file's size for none."""
 
     def close(self) -> None:
-        """Gives it back."""
+        """Release it."""
 
 
 class _LocalFile:
@@ -141,7 +141,7 @@ class FileWindows:
             raise self._failure(error) from None
 
     def close(self) -> None:
-        """Gives the file back; windows stay."""
+        """Release the file; windows stay valid."""
         self._file.close()
 
     def __enter__(self) -> FileWindows:

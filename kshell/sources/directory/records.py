@@ -41,7 +41,7 @@ class LogRecord(NamedTuple):
 
 
 class BatchWalk:
-    """The verified batches with offsets from ``start`` to ``until``; ``damage`` and ``torn`` tell of the rest."""
+    """The verified batches with offsets from ``start`` to ``until``; ``damage`` and ``torn`` describe the rest."""
 
     def __init__(
         self, source: Source, start: int = 0, until: int | None = None, progress: Progress | None = None
@@ -49,7 +49,7 @@ class BatchWalk:
         self.damage: list[DataError] = []
         self.torn: tuple[str, Torn] | None = None
         self.notes: list[str] = []
-        self.listing = source.listing(whole=True)
+        self.listing = source.listing(full_log=True)
         self._source = source
         self._next = start
         self._until = until
@@ -67,27 +67,27 @@ class BatchWalk:
             return
 
     def _walk(self, reader: LogReader, *, last_try: bool) -> Iterator[FileBatch]:
-        seen = 0
+        damage_count = 0
         try:
-            for found in reader:
-                if len(reader.damage) > seen:
-                    seen = len(reader.damage)
+            for file_batch in reader:
+                if len(reader.damage) > damage_count:
+                    damage_count = len(reader.damage)
                     self._believe(last_try)
-                batch = found.batch
+                batch = file_batch.batch
                 if self._until is not None and batch.base_offset > self._until:
                     return
                 if batch.last_offset >= self._next:
                     self._next = batch.last_offset + 1
-                    yield found
+                    yield file_batch
         except FileNotFoundError as error:
             self._believe(last_try)
             raise CorruptDataError(str(error.filename), 0, "the file vanishes again and again") from None
-        if len(reader.damage) > seen:
+        if len(reader.damage) > damage_count:
             self._believe(last_try)
 
     def _believe(self, last_try: bool) -> None:
         """What looks like damage is damage only when the directory did not change meanwhile. Raises _ChangedError."""
-        listing = self._source.listing(whole=True)
+        listing = self._source.listing(full_log=True)
         if not last_try and listing != self.listing:
             self.listing = listing
             time.sleep(PAUSE)
@@ -98,7 +98,7 @@ class _ChangedError(Exception):
     """The directory is not what it was when the walk began."""
 
 
-class Records:
+class DecodedRecords:
     """The records of a walk's or a snapshot's batches, decoded; afterwards ``damage`` and ``torn`` say the rest.
 
     Malformed records are given like others; ``malformed`` counts them, ``first_malformed`` tells where and why.
@@ -196,15 +196,15 @@ class Records:
 
     def _plain_lines(self, batch: Batch, region: Buffer, bounds: array[int], texts: RecordTexts) -> str | None:
         """The lines of a batch; ``None`` where a record cannot be decoded."""
-        found: list[str] = []
+        lines: list[str] = []
         text_of, middle = texts.text, f',"epoch":{batch.epoch},"timestampMs":{batch.plain_timestamp},'
         ends = iter(bounds)
         for offset, (start, end) in enumerate(zip(ends, ends, strict=True), batch.base_offset):
             text = text_of(region, start, end)
             if text is None:
                 return None
-            found.append(f'{{"offset":{offset}{middle}{text}\n')
-        return "".join(found)
+            lines.append(f'{{"offset":{offset}{middle}{text}\n')
+        return "".join(lines)
 
 
 def log_records(
@@ -215,9 +215,11 @@ def log_records(
     wanted: Wanted | None = None,
     select: Select | None = None,
     progress: Progress | None = None,
-) -> Records:
+) -> DecodedRecords:
     """The log's records with offsets from ``start`` to ``until``."""
-    return Records(BatchWalk(source, start, until, progress), start=start, until=until, wanted=wanted, select=select)
+    return DecodedRecords(
+        BatchWalk(source, start, until, progress), start=start, until=until, wanted=wanted, select=select
+    )
 
 
 def snapshot_records(
@@ -228,7 +230,7 @@ def snapshot_records(
     until: int | None = None,
     wanted: Wanted | None = None,
     progress: Progress | None = None,
-) -> Records:
+) -> DecodedRecords:
     """A snapshot's records. Their offsets count within the file and are not the log's."""
     reader = SnapshotReader(file, progress=progress)
-    return Records(reader, start=start, until=until, wanted=wanted)
+    return DecodedRecords(reader, start=start, until=until, wanted=wanted)

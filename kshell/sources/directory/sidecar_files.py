@@ -37,8 +37,8 @@ def leader_epochs(listing: Listing, notes: Notes = None) -> list[tuple[int, int]
     pairs: list[tuple[int, int]] = []
     fault = _fault_of_head(lines)
     for number, line in enumerate(lines[2:], 3):
-        words = line.split()
-        epoch, start = (_number(word, _LARGEST_LONG) for word in words) if len(words) == 2 else (None, None)
+        fields = line.split()
+        epoch, start = (_number(field, _LARGEST_LONG) for field in fields) if len(fields) == 2 else (None, None)
         if epoch is None or start is None or epoch > _LARGEST_INT:
             fault = fault or f"line {number}: not an epoch and an offset"
         elif pairs and (epoch <= pairs[-1][0] or start < pairs[-1][1]):
@@ -106,11 +106,11 @@ def _are_voters(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(v, dict) and _is_int(v.get("voterId"), 0) for v in value)
 
 
-def _number(word: str, most: int) -> int | None:
+def _number(text: str, most: int) -> int | None:
     """A number that is not negative and not larger than ``most``, if it is one."""
-    if not word.isascii() or not word.isdigit() or len(word) > len(str(most)):
+    if not text.isascii() or not text.isdigit() or len(text) > len(str(most)):
         return None
-    number = int(word)
+    number = int(text)
     return number if number <= most else None
 
 
@@ -122,8 +122,8 @@ def meta_properties(listing: Listing, notes: Notes = None) -> dict[str, str]:
         pairs = [line.partition("=") for line in lines if line.strip() and not line.startswith("#")]
         if pairs:
             properties = {key.strip(): value.strip() for key, _, value in pairs}
-            stated = properties.get("node.id", properties.get("broker.id"))
-            if stated is not None and node_id(properties) is None:
+            configured_id = properties.get("node.id", properties.get("broker.id"))
+            if configured_id is not None and node_id(properties) is None:
                 _note(notes, f"{path}: node.id is not the id of a node: it is not used; {_ADVICE}")
             return properties
     return {}

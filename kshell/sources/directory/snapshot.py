@@ -53,7 +53,7 @@ class SnapshotReader:
         self.timestamp = -1
         self.batches = 0
         self.records = 0
-        self._epoch = FixedEpoch(file.epoch)
+        self._epoch_check = FixedEpoch(file.epoch)
         self._progress = progress
 
     def __iter__(self) -> Iterator[Batch]:
@@ -62,7 +62,7 @@ class SnapshotReader:
 
     def _batches(self, source: Windowed) -> Iterator[Batch]:
         path = self.file.path
-        chain = Chain(self._epoch, 0)
+        chain = Chain(self._epoch_check, 0)
         last: Batch | None = None
         for batch in chain.walk(source, path):
             if last is None:
@@ -93,7 +93,7 @@ class SnapshotReader:
     def facts(self) -> SnapshotFacts:
         """After the walk. A lone file without a name of Kafka's form counts its own records."""
         end = self.records if self.file.end_offset is None else self.file.end_offset
-        epoch = self._epoch.found if self._epoch.found is not None else 0
+        epoch = self._epoch_check.epoch if self._epoch_check.epoch is not None else 0
         note = None
         if self.file.epoch is not None and self.file.epoch != epoch:
             note = f"{self.file.path}: its name says epoch {self.file.epoch}, its batches epoch {epoch}"

@@ -38,9 +38,9 @@ class DirectorySource(Source):
         self.on_corruption = on_corruption
         self.name = name or path
         self.is_sample = name is not None
-        """The sample's age is nobody's concern."""
+        """Without the age: the sample is old on purpose."""
 
-    def listing(self, *, whole: bool = False) -> Listing:
+    def listing(self, *, full_log: bool = False) -> Listing:
         """The files as they are now."""
         return scan(self.path)._replace(on_corruption=self.on_corruption)
 
@@ -53,9 +53,9 @@ class DirectorySource(Source):
             start = 0 if end is None else end
         while True:
             walk = BatchWalk(self, start)
-            for found in walk:
-                start = found.batch.last_offset + 1
-                yield found
+            for file_batch in walk:
+                start = file_batch.batch.last_offset + 1
+                yield file_batch
             if walk.damage:
                 raise walk.damage[0]
             yield None
@@ -108,7 +108,7 @@ def without_collector() -> Iterator[None]:
 def _load(listing: Listing, until: int | None, progress: Progress | None, from_oldest: bool) -> Loaded:
     damage: list[DataError] = []
     candidates = _before_the_log(listing) if from_oldest else listing.snapshots[::-1]
-    replayer, facts = _first_whole_snapshot(candidates, listing, until, progress, damage)
+    replayer, facts = _first_complete_snapshot(candidates, listing, until, progress, damage)
     start = facts.end_offset if facts else 0
     joined = _check_start(listing, facts, until, damage)
     reader = LogReader(listing, start, until=until, progress=progress)
@@ -148,7 +148,7 @@ def before_the_log(
         candidates = _before_the_log(listing) or empty
     else:
         candidates = tuple(file for file in listing.snapshots if (file.end_offset or 0) > after)
-    replayer, facts = _first_whole_snapshot(candidates, listing, None, progress, damage)
+    replayer, facts = _first_complete_snapshot(candidates, listing, None, progress, damage)
     return replayer, facts, damage, _check_start(listing, facts, None, damage)
 
 
@@ -160,7 +160,7 @@ def _before_the_log(listing: Listing) -> tuple[SnapshotFile, ...]:
     return tuple(file for file in listing.snapshots if not start or (file.end_offset or 0) >= start)
 
 
-def _first_whole_snapshot(
+def _first_complete_snapshot(
     candidates: tuple[SnapshotFile, ...],
     listing: Listing,
     until: int | None,
@@ -271,7 +271,7 @@ def _replay_log(
 
 
 def add_notes(loaded: Loaded) -> None:
-    """Says in words what a person should know of what was loaded."""
+    """Sentences for the user on what was loaded."""
     notes = loaded.notes
     if loaded.snapshot and loaded.snapshot.note:
         notes.append(loaded.snapshot.note)

@@ -15,7 +15,7 @@ from kshell.protocol.decoder import UNKNOWN_TAGS
 from kshell.protocol.verify import Torn
 from kshell.sources.directory.files import Listing, SnapshotFile
 from kshell.sources.directory.log import FileBatch, Progress
-from kshell.sources.directory.records import BatchWalk, Records
+from kshell.sources.directory.records import BatchWalk, DecodedRecords
 from kshell.sources.directory.snapshot import SnapshotFacts, SnapshotReader
 from kshell.sources.source import Source
 
@@ -34,7 +34,7 @@ class SegmentSurvey:
     epochs: list[int] = field(default_factory=list)
 
     def add(self, batch: Batch) -> None:
-        """Counts a batch."""
+        """Count a batch."""
         self.end_offset = batch.last_offset + 1
         self.batches += 1
         self.records += batch.records
@@ -57,7 +57,7 @@ class TypeSurvey:
     reason: str | None = None
 
     def add(self, offset: int, decoded: Decoded) -> None:
-        """Counts a record."""
+        """Count a record."""
         self.count += 1
         undecoded = decoded.undecoded
         if undecoded is not None:
@@ -94,9 +94,9 @@ class LogSurvey:
     damage: list[DataError] = field(default_factory=list)
     torn: tuple[str, Torn] | None = None
 
-    def add_batch(self, found: FileBatch) -> None:
-        """Counts a batch; :meth:`add_record` counts what is in it."""
-        name, batch = os.path.basename(found.file), found.batch
+    def add_batch(self, file_batch: FileBatch) -> None:
+        """Count a batch; :meth:`add_record` counts what is in it."""
+        name, batch = os.path.basename(file_batch.file), file_batch.batch
         if not self.segments or self.segments[-1].file != name:
             self.segments.append(SegmentSurvey(name, batch.base_offset))
         self.segments[-1].add(batch)
@@ -108,7 +108,7 @@ class LogSurvey:
 
 @dataclass
 class SnapshotSurvey:
-    """One snapshot. ``facts`` and ``types`` are there when it is whole; ``damage`` says why it is not."""
+    """One snapshot. ``facts`` and ``types`` are there when it is complete; ``damage`` says why it is not."""
 
     file: SnapshotFile
     batches: int = 0
@@ -124,9 +124,9 @@ class _Noted(BatchWalk):
     survey: LogSurvey
 
     def __iter__(self) -> Iterator[FileBatch]:
-        for found in super().__iter__():
-            self.survey.add_batch(found)
-            yield found
+        for file_batch in super().__iter__():
+            self.survey.add_batch(file_batch)
+            yield file_batch
 
 
 def survey_log(
@@ -149,7 +149,7 @@ def survey_log(
     walk = _Noted(source, 0, until, progress)
     survey = walk.survey = LogSurvey(ends=dict.fromkeys(ends))
     if decode:
-        records = Records(walk, until=until)
+        records = DecodedRecords(walk, until=until)
         _count(records, survey.types)
         survey.damage, survey.torn = records.damage, records.torn
     else:
@@ -162,28 +162,28 @@ def survey_log(
 def survey_snapshot(
     listing: Listing, file: SnapshotFile, *, decode: bool, progress: Progress | None = None
 ) -> SnapshotSurvey | None:
-    """Verifies a snapshot; with ``decode`` its records are counted as well. ``None``: a running server deleted it."""
-    found = SnapshotSurvey(file)
+    """Verify a snapshot; with ``decode`` its records are counted as well. ``None``: a running server deleted it."""
+    survey = SnapshotSurvey(file)
     reader = SnapshotReader(file, progress=progress)
     try:
         if decode:
-            records = Records(reader)
-            _count(records, found.types)
-            found.damage = records.damage[0] if records.damage else None
+            records = DecodedRecords(reader)
+            _count(records, survey.types)
+            survey.damage = records.damage[0] if records.damage else None
         else:
             for _ in reader:
                 pass
-        if found.damage is None:
-            found.facts = reader.facts()
+        if survey.damage is None:
+            survey.facts = reader.facts()
     except FileNotFoundError:
         return None
     except (DataError, SourceError) as error:
-        found.damage = error
-    found.batches, found.records = reader.batches, reader.records
-    return found
+        survey.damage = error
+    survey.batches, survey.records = reader.batches, reader.records
+    return survey
 
 
-def _count(records: Records, types: Types) -> None:
+def _count(records: DecodedRecords, types: Types) -> None:
     counts: Counter[tuple[str, int]] = Counter()
     simple: set[tuple[str, int]] = set()
     for offset, _, _, decoded, _, _ in records:
@@ -192,8 +192,8 @@ def _count(records: Records, types: Types) -> None:
         data = decoded.data
         if data is not None and key in simple and UNKNOWN_TAGS not in data:
             continue
-        found = types.setdefault(key, TypeSurvey())
-        found.add(offset, decoded)
+        type_survey = types.setdefault(key, TypeSurvey())
+        type_survey.add(offset, decoded)
         if decoded.type is not None and not any(field.is_struct for field in decoded.type.schema.fields):
             simple.add(key)  # nothing nested: one look is enough
     for key, count in counts.items():

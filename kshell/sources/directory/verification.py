@@ -80,7 +80,7 @@ def verify_files(
     Raises:
         SourceError: the log cannot be read.
     """
-    listing = source.listing(whole=True)
+    listing = source.listing(full_log=True)
     ends = [file.end_offset for file in listing.snapshots if file.end_offset]
     log = survey_log(source, until, progress, decode=decode, ends=ends)
     checks = [_segment(listing, segment, log, decode=decode) for segment in listing.segments]

@@ -28,7 +28,7 @@ class Committed:
         self.reset()
 
     def reset(self, start: int = 0) -> None:
-        """Forgets everything; the log will go on at offset ``start``."""
+        """Forget everything; the log will go on at offset ``start``."""
         self.log = Mirror(self._name, start)
         self._replayer = Replayer()
         self._facts: SnapshotFacts | None = None

@@ -1,4 +1,4 @@
-"""A snapshot, fetched in pieces from the leader (KIP-630). It is shown only once it is whole and was verified.
+"""A snapshot, fetched in pieces from the leader (KIP-630). It is used only once it is complete and verified.
 
 How large it is, is what the leader claims; nothing is reserved for that. A small one is kept in memory, a larger one in
 a temporary file without a name, for which there must be room: a million partitions make about 150 MB.
@@ -70,18 +70,18 @@ class Downloader:
             self._partial = _Partial(snapshot)
         partial = self._partial
         pace = _Pace(connection.timeout if timeout is None else timeout)
-        while not partial.is_whole:
+        while not partial.is_complete:
             try:
                 piece = fetch_snapshot(
                     connection, leader_epoch, snapshot, partial.position, cluster_id, timeout=timeout
-                )  # fmt: skip
+                )
             except ServerError as error:
                 raise _without_a_reason(error, partial) from None
             if piece.quorum.error == codes.SNAPSHOT_NOT_FOUND:
                 self._forget()
                 return None
-            if piece.quorum.error == codes.POSITION_OUT_OF_RANGE and partial.position and not partial.begun_again:
-                partial.begin_again()
+            if piece.quorum.error == codes.POSITION_OUT_OF_RANGE and partial.position and not partial.restarted:
+                partial.restart()
                 continue
             _raise_for(piece)
             try:
@@ -158,24 +158,24 @@ class _Partial:
         self.snapshot = snapshot
         self.size: int | None = None
         self.position = 0
-        self.begun_again = False
+        self.restarted = False
         self.refused = 0
         """How often, since the last piece."""
         self._memory = bytearray()
         self._file: IO[bytes] | None = None
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every byte is here."""
         return self.size is not None and self.position == self.size
 
-    def begin_again(self) -> None:
+    def restart(self) -> None:
         """Once: a leader that has another file under the same name refuses where we would go on."""
         self.drop()
-        self.begun_again = True
+        self.restarted = True
 
     def drop(self) -> None:
-        """Gives the bytes up; the next piece is the first."""
+        """Discard the bytes; the next piece is the first."""
         self.size, self.position, self._memory = None, 0, bytearray()
         if self._file is not None:
             self._file.close()
@@ -187,7 +187,7 @@ class _Partial:
         return f"{self.snapshot.end_offset:020d}-{self.snapshot.epoch:010d}.checkpoint"
 
     def add(self, piece: Piece, node: str) -> None:
-        """Takes a piece in. Raises ProtocolError for one that does not fit, NodeError where there is no room for it."""
+        """Add a piece. Raises ProtocolError for one that does not fit, NodeError where there is no room for it."""
         fault = self._fault(piece)
         if fault is not None:
             raise ProtocolError(node, fault, api=FETCH_SNAPSHOT.name, hint=_REAL)
@@ -221,7 +221,7 @@ class _Partial:
         return None
 
     def contents(self, node: str) -> bytes | mmap.mmap:
-        """All of it, mapped where it is in a file; nobody else can change or shorten that."""
+        """All of it, memory-mapped where it is in a file, which no other process can change or shorten."""
         if self._file is None:
             return bytes(self._memory)
         try:

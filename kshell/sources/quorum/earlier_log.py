@@ -6,7 +6,7 @@ import time
 
 from kshell.client.backoff import Backoff
 from kshell.client.codes import failure, may_pass
-from kshell.client.leader import Leader, Position, fetch, find_leader
+from kshell.client.leader import FetchPosition, Leader, fetch, find_leader
 from kshell.client.nodes import Nodes
 from kshell.client.settings import Settings
 from kshell.errors import ConnectError, OutOfReachError, ProtocolError, ServerError, SourceTimeoutError
@@ -17,7 +17,7 @@ from kshell.sources.quorum.observer import Observer
 
 _MOST_EPOCHS = 1000
 """Epochs to ask with at the log's start: elections between the oldest snapshot and the newest."""
-_AGAIN = "look at the newest state in place of an older one, or read the leader's directory"
+_ADVICE = "look at the newest state in place of an older one, or read the leader's directory"
 
 
 def older_log(observer: Observer, nodes: Nodes, start: int, end: int) -> Mirror:
@@ -32,8 +32,8 @@ def older_log(observer: Observer, nodes: Nodes, start: int, end: int) -> Mirror:
     while not search.is_over:
         try:
             if leader is None:
-                leader = find_leader(nodes, timeout=backoff.left, known_epoch=observer.epoch)
-            search.ask(leader, backoff.left)
+                leader = find_leader(nodes, timeout=backoff.seconds_left, known_epoch=observer.epoch)
+            search.ask(leader, backoff.seconds_left)
         except (ConnectError, SourceTimeoutError, ServerError) as error:
             if backoff.is_over or (isinstance(error, ServerError) and not may_pass(error.code)):
                 raise
@@ -41,7 +41,7 @@ def older_log(observer: Observer, nodes: Nodes, start: int, end: int) -> Mirror:
             backoff.wait()
         if search.position != position:
             position, backoff = search.position, _patience(nodes.settings)
-    return search.found
+    return search.mirror
 
 
 def _patience(settings: Settings) -> Backoff:
@@ -57,7 +57,7 @@ class _Search:
 
     def __init__(self, nodes: Nodes, start: int, end: int) -> None:
         self.position = start
-        self.found = Mirror(nodes.kind, start)
+        self.mirror = Mirror(nodes.kind, start)
         self.is_over = start >= end
         self._nodes = nodes
         self._end = end
@@ -67,10 +67,10 @@ class _Search:
         self._chain = Chain(RisingEpochs(), None)
 
     def ask(self, leader: Leader, timeout: float) -> None:
-        """One question. Raises NodeError, OutOfReachError for what is gone, CorruptDataError."""
+        """Fetch once. Raises NodeError, OutOfReachError for what was deleted, CorruptDataError."""
         connection = self._nodes.at(leader.address, timeout=timeout)
         epoch = leader.epoch if self._epoch is None else self._epoch
-        at = Position(leader.epoch, self.position, epoch)
+        at = FetchPosition(leader.epoch, self.position, epoch)
         answer = fetch(connection, at, self._nodes.cluster_id, timeout=min(connection.timeout, timeout))
         if answer.quorum.error:
             raise failure(connection.node, answer.quorum.error, FETCH.name)
@@ -78,7 +78,7 @@ class _Search:
             self._guesses += 1
             if self._guesses > _MOST_EPOCHS:
                 reason = f"no epoch fits where its log starts, of {_MOST_EPOCHS} that were asked with"
-                raise ProtocolError(connection.node, reason, api=FETCH.name, hint=_AGAIN)
+                raise ProtocolError(connection.node, reason, api=FETCH.name, hint=_ADVICE)
             self._epoch = min(epoch - 1, answer.snapshot.epoch)  # the newest one's; the oldest's is not above it
             return
         if answer.snapshot is not None or not answer.records:
@@ -89,9 +89,9 @@ class _Search:
         walk = self._chain.walk(answer.records, connection.node)
         batches = [batch for batch in walk if batch.last_offset < self._end]
         self._chain.torn = None
-        if batches and self.found.end == self.found.start:
-            self.found = Mirror(self._nodes.kind, batches[0].base_offset)
-        self.found.append(batches)
+        if batches and self.mirror.end == self.mirror.start:
+            self.mirror = Mirror(self._nodes.kind, batches[0].base_offset)
+        self.mirror.append(batches)
         self._epoch = None
-        self.position = self.found.end
+        self.position = self.mirror.end
         self.is_over = not batches or self.position >= self._end

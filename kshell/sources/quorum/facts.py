@@ -1,4 +1,4 @@
-"""What a running quorum says of itself: ``/quorum``, and the command of that name (KIP-595, KIP-836, KIP-853)."""
+"""How a running quorum describes itself: ``/quorum``, and the command of that name (KIP-595, KIP-836, KIP-853)."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from kshell.sources.source import Loaded
 if TYPE_CHECKING:
     from kshell.sources.quorum.source import QuorumSource
 
-_ASKED = {"topics": [{"topicName": TOPIC, "partitions": [{"partitionIndex": 0}]}]}
+_REQUEST = {"topics": [{"topicName": TOPIC, "partitions": [{"partitionIndex": 0}]}]}
 _NEVER = -1
 
 
 def quorum(source: QuorumSource, loaded: Loaded) -> dict[str, Any]:
     """``/quorum`` of a live source: as on a directory, with the high watermark, observers and lags."""
     facts = describe.quorum(loaded)
-    told = describe_quorum(source.nodes)
-    facts["leaderId"] = ("quorum", told["leaderId"], None)
-    facts["leaderEpoch"] = ("quorum", told["leaderEpoch"], None)
-    facts["highWatermark"] = ("quorum", told["highWatermark"], None)
-    facts["voters"] = {str(voter["id"]): ("voter", voter, None) for voter in told["voters"]}
-    facts["observers"] = {_key(o): ("observer", o, None) for o in told["observers"]}
+    description = describe_quorum(source.nodes)
+    facts["leaderId"] = ("quorum", description["leaderId"], None)
+    facts["leaderEpoch"] = ("quorum", description["leaderEpoch"], None)
+    facts["highWatermark"] = ("quorum", description["highWatermark"], None)
+    facts["voters"] = {str(voter["id"]): ("voter", voter, None) for voter in description["voters"]}
+    facts["observers"] = {_key(o): ("observer", o, None) for o in description["observers"]}
     return facts
 
 
@@ -45,24 +45,24 @@ def describe_quorum(nodes: Nodes) -> dict[str, Any]:
     settings = nodes.settings
     backoff = Backoff(settings.retry_backoff, settings.retry_backoff_max, time.monotonic() + settings.api_timeout)
     failure: NodeError | None = None
-    begun = time.monotonic()
+    started = time.monotonic()
     while not backoff.is_over:
         try:
             body, node = _ask(nodes, backoff)
         except (ConnectError, SourceTimeoutError) as error:
-            if not nodes.was_reached and time.monotonic() - begun > FIRST_CONTACT:
+            if not nodes.was_reached and time.monotonic() - started > FIRST_CONTACT:
                 raise
-            failure = error if failure is None or backoff.left else failure
+            failure = error if failure is None or backoff.seconds_left else failure
             nodes.controller_id = -1  # it may be the leader that went: the others know the next one
         else:
             partitions = [partition for topic in body["topics"] for partition in topic["partitions"]]
-            found = partitions[0] if partitions else {}
-            code = body["errorCode"] or found.get("errorCode", 0)
-            message = body.get("errorMessage") or found.get("errorMessage")
-            if not code and not found:
+            described = partitions[0] if partitions else {}
+            code = body["errorCode"] or described.get("errorCode", 0)
+            message = body.get("errorMessage") or described.get("errorMessage")
+            if not code and not described:
                 raise ProtocolError(node, "the answer holds no partition", api=DESCRIBE_QUORUM.name)
             if not code:
-                return _object(nodes, found, body)
+                return _object(nodes, described, body)
             failure = codes.failure(node, code, DESCRIBE_QUORUM.name, message)
             if not codes.may_pass(code):
                 raise failure
@@ -74,45 +74,45 @@ def describe_quorum(nodes: Nodes) -> dict[str, Any]:
 
 def _ask(nodes: Nodes, limit: Backoff) -> tuple[dict[str, Any], str]:
     """One DescribeQuorum, at the leader where we talk to controllers: others refuse without a hint."""
-    connection = nodes.any(timeout=limit.left)
+    connection = nodes.any(timeout=limit.seconds_left)
     if nodes.kind == CONTROLLER:
-        known = nodes.known.get(nodes.controller_id)
-        if known is None:
+        controller = nodes.by_id.get(nodes.controller_id)
+        if controller is None:
             return _ask_each(nodes, limit)
-        connection = nodes.at(known.address, timeout=limit.left)
-    return _asked(connection, limit), connection.node
+        connection = nodes.at(controller.address, timeout=limit.seconds_left)
+    return _describe_at(connection, limit), connection.node
 
 
 def _ask_each(nodes: Nodes, limit: Backoff) -> tuple[dict[str, Any], str]:
-    """Where nobody may name the leader: it is the one that does not refuse. That needs DESCRIBE alone.
+    """Where no node may name the leader: it is the one that does not refuse. That needs DESCRIBE alone.
 
     Only a leader that is not in the list is searched for with Fetch, which needs CLUSTER_ACTION.
     """
-    for connection in nodes.reachable(timeout=limit.left):
-        body = _asked(connection, limit)
+    for connection in nodes.reachable(timeout=limit.seconds_left):
+        body = _describe_at(connection, limit)
         refused = [part["errorCode"] for topic in body["topics"] for part in topic["partitions"]]
         if codes.NOT_LEADER not in (body["errorCode"], *refused):
             return body, connection.node
-    connection = nodes.at(find_leader(nodes, timeout=limit.left).address, timeout=limit.left)
-    return _asked(connection, limit), connection.node
+    connection = nodes.at(find_leader(nodes, timeout=limit.seconds_left).address, timeout=limit.seconds_left)
+    return _describe_at(connection, limit), connection.node
 
 
-def _asked(connection: Connection, limit: Backoff) -> dict[str, Any]:
-    return connection.request(DESCRIBE_QUORUM, _ASKED, timeout=min(connection.patience, limit.left)).body
+def _describe_at(connection: Connection, limit: Backoff) -> dict[str, Any]:
+    return connection.request(DESCRIBE_QUORUM, _REQUEST, timeout=min(connection.patience, limit.seconds_left)).body
 
 
-def _object(nodes: Nodes, found: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+def _object(nodes: Nodes, partition: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     leader_end = max(
-        (r["logEndOffset"] for r in found["currentVoters"] if r["replicaId"] == found["leaderId"]), default=-1
+        (r["logEndOffset"] for r in partition["currentVoters"] if r["replicaId"] == partition["leaderId"]), default=-1
     )
     endpoints = {node["nodeId"]: [_endpoint(point) for point in node["listeners"]] for node in body.get("nodes", ())}
     return {
         "clusterId": nodes.cluster_id or "unknown",
-        "leaderId": found["leaderId"],
-        "leaderEpoch": found["leaderEpoch"],
-        "highWatermark": found["highWatermark"],
-        "voters": [_replica(replica, leader_end, endpoints) for replica in found["currentVoters"]],
-        "observers": [_replica(replica, leader_end, endpoints) for replica in found["observers"]],
+        "leaderId": partition["leaderId"],
+        "leaderEpoch": partition["leaderEpoch"],
+        "highWatermark": partition["highWatermark"],
+        "voters": [_replica(replica, leader_end, endpoints) for replica in partition["currentVoters"]],
+        "observers": [_replica(replica, leader_end, endpoints) for replica in partition["observers"]],
     }
 
 

@@ -17,7 +17,7 @@ _SEGMENT_BYTES = 4 << 20
 _SMALL = 1 << 16
 """A chunk of fewer bytes takes in the next one at once."""
 MOST_BYTES = 1 << 30
-"""What is kept at most; then the oldest goes. Kafka itself keeps 100 MiB of log by default."""
+"""The most bytes that are retained; then the oldest go. Kafka itself keeps 100 MiB of log by default."""
 
 
 class _Chunk(NamedTuple):
@@ -42,21 +42,21 @@ class Mirror:
         return self._chunks[-1].end if self._chunks else self.start
 
     def append(self, batches: list[Batch]) -> None:
-        """Adds batches that follow each other and what is there."""
+        """Add batches that follow each other and what is there."""
         if not batches:
             return
         data = b"".join(batch.raw() for batch in batches)
         self._bytes += len(data)
-        made = _Chunk(batches[0].base_offset, batches[-1].last_offset + 1, data)
+        chunk = _Chunk(batches[0].base_offset, batches[-1].last_offset + 1, data)
         if self._chunks and len(self._chunks[-1].data) < min(_SMALL, self._most // 16):
-            made = _together([self._chunks.pop(), made])  # a quiet cluster commits two records a second, for weeks
-        self._chunks.append(made)
+            chunk = _together([self._chunks.pop(), chunk])  # a quiet cluster commits two records a second, for weeks
+        self._chunks.append(chunk)
         while self._bytes > self._most and len(self._chunks) > 1:
             self._bytes -= len(self._chunks.pop(0).data)
             self.start = self._chunks[0].base
 
     def prepend(self, older: Mirror) -> None:
-        """Takes in the log from before. Its end must be this start."""
+        """Take in the log from before. Its end must be this start."""
         self._chunks[:0] = older._chunks
         self._bytes += older._bytes
         self.start = older.start

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kshell.client.codes import failure
-from kshell.client.leader import Position, SnapshotId, fetch, find_leader
+from kshell.client.leader import FetchPosition, SnapshotId, fetch, find_leader
 from kshell.metadata.health.check import SnapshotAge
 from kshell.protocol.batches import read_header
 from kshell.protocol.messages.quorum import FETCH
@@ -31,12 +31,12 @@ class Newest(NamedTuple):
 
 
 def newest_snapshot(source: QuorumSource) -> Newest:
-    """Asks the leader once. Raises NodeError."""
+    """Ask the leader once. Raises NodeError."""
     nodes, leader = source.nodes, source.observer.leader
     if leader is None:  # an election goes on
         leader = find_leader(nodes, timeout=nodes.settings.api_timeout, known_epoch=source.observer.epoch)
     connection = nodes.at(leader.address)
-    answer = fetch(connection, Position(leader.epoch), nodes.cluster_id, max_bytes=1)
+    answer = fetch(connection, FetchPosition(leader.epoch), nodes.cluster_id, max_bytes=1)
     if answer.quorum.error:
         raise failure(connection.node, answer.quorum.error, FETCH.name)
     return Newest(answer.snapshot, answer.snapshot is not None or answer.version >= _NAMES_IT)
@@ -44,14 +44,14 @@ def newest_snapshot(source: QuorumSource) -> Newest:
 
 def snapshot_age(source: QuorumSource, loaded: Loaded) -> SnapshotAge | None:
     """How the log that was fetched stands to it; ``None`` where that is not known. Raises NodeError."""
-    found = newest_snapshot(source)
+    newest = newest_snapshot(source)
     segments = loaded.listing.segments
-    if not found.is_known or not segments or not segments[0].data:
+    if not newest.is_known or not segments or not segments[0].data:
         return None
     first = read_header(segments[0].data, 0).base_timestamp
-    size = sum(one.size for one in segments)
-    taken = None if found.snapshot is None else _taken(source, loaded, found.snapshot.end_offset)
-    if found.snapshot is not None and taken is None:
+    size = sum(segment.size for segment in segments)
+    taken = None if newest.snapshot is None else _taken(source, loaded, newest.snapshot.end_offset)
+    if newest.snapshot is not None and taken is None:
         return None
     return SnapshotAge(taken, first, loaded.last_timestamp, size, is_running=True)
 

@@ -14,7 +14,7 @@ from kshell.client import codes
 from kshell.client.address import name_of
 from kshell.client.backoff import Backoff
 from kshell.client.connection import MAX_FRAME, Connection
-from kshell.client.leader import MAX_BYTES, Fetched, Leader, Position, fetch, find_leader
+from kshell.client.leader import MAX_BYTES, Fetched, FetchPosition, Leader, fetch, find_leader
 from kshell.client.nodes import Nodes
 from kshell.errors import ConnectError, CorruptDataError, NodeError, ProtocolError, ServerError, SourceTimeoutError
 from kshell.protocol.batches import Batch
@@ -46,11 +46,11 @@ _BATCH_COST = 400
 """Bytes that a batch takes here beside its own."""
 
 
-class Step(NamedTuple):
+class FetchStep(NamedTuple):
     """What one question brought: a snapshot that replaces all, or batches that were committed; or neither.
 
     ``lost``: offsets that nobody gives any more lie between what was given and the snapshot, or committed records were
-    taken back, so that all is begun anew.
+    taken back, so that all starts over.
     """
 
     snapshot: SnapshotFile | None = None
@@ -62,7 +62,7 @@ class Observer:
     """``committed`` is the offset after the last batch that was given; ``high_watermark`` is -1 until it is known.
 
     ``trouble`` is why the last question failed, ``None`` when it did not; ``silent_since`` when trouble began.
-    ``restarts`` counts how often all was begun anew: by a snapshot, or because committed records were taken back.
+    ``restarts`` counts how often all started over: by a snapshot, or because committed records were taken back.
     ``deadline``, by the monotonic clock, is for whoever waits for a step: no question and no pause passes it.
     """
 
@@ -97,8 +97,8 @@ class Observer:
 
     # --- one question --------------------------------------------------------------------------------------------
 
-    def step(self, wait: float = 0.0) -> Step:
-        """Asks the leader once; it may wait ``wait`` seconds for news. Raises NodeError, CorruptDataError.
+    def step(self, wait: float = 0.0) -> FetchStep:
+        """Ask the leader once; it may wait ``wait`` seconds for news. Raises NodeError, CorruptDataError.
 
         Errors that pass (elections, nodes that restart) are not raised: they are ``trouble``, after a pause.
         """
@@ -108,18 +108,18 @@ class Observer:
             step = self._settle(self._fetch(connection, wait), connection)
         except (ConnectError, SourceTimeoutError) as error:
             self._failed(error)
-            return Step()
+            return FetchStep()
         except ServerError as error:
             if not codes.may_pass(error.code):
                 raise
             self._failed(error)
-            return Step()
+            return FetchStep()
         except CorruptDataError as error:
             self._damaged += 1
             if self._damaged > 1:
                 raise
             self._failed(ProtocolError(error.file, f"a damaged answer: {error.reason}", api=FETCH.name))
-            return Step()
+            return FetchStep()
         self._damaged = 0
         if self.trouble is None:
             self.silent_since = None
@@ -128,7 +128,7 @@ class Observer:
             self._failed(self.trouble)
         return step
 
-    def _pace(self, step: Step, wait: float, took: float) -> None:
+    def _pace(self, step: FetchStep, wait: float, took: float) -> None:
         """Pauses, longer each time, for a leader that keeps us busy with answers that bring nothing."""
         if step.snapshot is not None or step.lost is not None:
             now = time.monotonic()
@@ -147,15 +147,15 @@ class Observer:
                 self._pause(self._backoff)
 
     def _pause(self, backoff: Backoff) -> None:
-        time.sleep(min(backoff.next(), self._left))
+        time.sleep(min(backoff.next(), self._seconds_left))
 
     @property
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Seconds to the deadline."""
         return max(self.deadline - time.monotonic(), 0.0)
 
     def unsteady(self) -> ProtocolError:
-        """The error for a leader with which all is begun anew again and again."""
+        """The error for a leader with which all starts over again and again."""
         node = name_of(*self.leader.address) if self.leader is not None else "quorum"
         reason = "the leader names another snapshot, or takes committed records back, again and again"
         hint = "did two controllers lead at once, or was a data directory replaced? The controllers' logs say more"
@@ -163,13 +163,15 @@ class Observer:
 
     def stalled(self, source: str, end: int) -> SourceTimeoutError:
         """The error for a leader that answers, and brings nothing though offset ``end`` is not the last."""
-        told = self.high_watermark
-        reason = "the leader does not say what is committed" if told < 0 else f"nothing comes after offset {end}"
+        high_watermark = self.high_watermark
+        reason = (
+            "the leader does not say what is committed" if high_watermark < 0 else f"nothing comes after offset {end}"
+        )
         hint = "do most voters run? default.api.timeout.ms sets how long to wait"
         return SourceTimeoutError(source, reason, api=FETCH.name, hint=hint)
 
     def close(self) -> None:
-        """Ends the connection; a step that waits in another thread ends too."""
+        """End the connection; a step that waits in another thread ends too."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -178,11 +180,11 @@ class Observer:
         if self._connection is not None and self._connection.is_usable():
             return self._connection
         if self.leader is None:
-            timeout = min(self.nodes.settings.api_timeout, self._left)
+            timeout = min(self.nodes.settings.api_timeout, self._seconds_left)
             self.leader = find_leader(self.nodes, timeout=timeout, known_epoch=self.epoch, once=True)
             self.epoch = self.leader.epoch
         try:
-            self._connection = self.nodes.dial(self.leader.address, timeout=self._left)
+            self._connection = self.nodes.dial(self.leader.address, timeout=self._seconds_left)
         except (ConnectError, SourceTimeoutError):
             self.leader = None
             raise
@@ -191,23 +193,21 @@ class Observer:
     def _fetch(self, connection: Connection, wait: float) -> Fetched:
         if self._pending and self._version < _KNOWS_WATERMARK:
             wait = min(wait, _HURRY)
-        wait = min(wait, self._left / 2)
+        wait = min(wait, self._seconds_left / 2)
         last = self._pending[-1] if self._pending else None
-        at = Position(
+        at = FetchPosition(
             self.epoch,
             last.last_offset + 1 if last else self.committed,
             last.epoch if last else self._committed_epoch,
             self.high_watermark,
         )
-        timeout = min(wait + _GRACE, self.nodes.settings.request_timeout, self._left)
-        answer = fetch(
-            connection, at, self.nodes.cluster_id, wait=wait, max_bytes=self._max_bytes, timeout=timeout
-        )  # fmt: skip
+        timeout = min(wait + _GRACE, self.nodes.settings.request_timeout, self._seconds_left)
+        answer = fetch(connection, at, self.nodes.cluster_id, wait=wait, max_bytes=self._max_bytes, timeout=timeout)
         self._version = answer.version
         return answer
 
     def _failed(self, error: NodeError) -> None:
-        """Remembers the trouble, lets go of the leader, and pauses."""
+        """Remember the trouble, drop the leader, and pause."""
         if not self._was_cut_short(error):
             self.trouble = error
         if self.silent_since is None:
@@ -218,13 +218,13 @@ class Observer:
 
     def _was_cut_short(self, error: NodeError) -> bool:
         """Whether the deadline came soon after the question: then what was known before says more."""
-        if self._left or not isinstance(error, SourceTimeoutError):
+        if self._seconds_left or not isinstance(error, SourceTimeoutError):
             return False
         return time.monotonic() - self._asked_at < self.nodes.settings.api_timeout / 2
 
     # --- what an answer means ------------------------------------------------------------------------------------
 
-    def _settle(self, answer: Fetched, connection: Connection) -> Step:
+    def _settle(self, answer: Fetched, connection: Connection) -> FetchStep:
         quorum = answer.quorum
         if quorum.error:
             return self._refused(answer)
@@ -237,47 +237,47 @@ class Observer:
         if answer.high_watermark >= 0:
             self.high_watermark = answer.high_watermark
         self._take(answer.records, connection.node)
-        return Step(batches=self._commit())
+        return FetchStep(batches=self._commit())
 
-    def _refused(self, answer: Fetched) -> Step:
+    def _refused(self, answer: Fetched) -> FetchStep:
         quorum = answer.quorum
         if quorum.error == codes.OFFSET_OUT_OF_RANGE:
-            return self._begin_anew(f"the leader has no log from offset {self.committed} on")
+            return self._start_over(f"the leader has no log from offset {self.committed} on")
         self.epoch = max(self.epoch, quorum.leader_epoch)
         if quorum.error not in codes.EPOCH_CODES:
             raise codes.failure(quorum.node, quorum.error, FETCH.name)
         self.trouble = ConnectError(quorum.node, f"is not the leader now ({error_name(quorum.error)})", api=FETCH.name)
-        return Step()
+        return FetchStep()
 
-    def _snapshot(self, answer: Fetched, connection: Connection) -> Step:
+    def _snapshot(self, answer: Fetched, connection: Connection) -> FetchStep:
         assert answer.snapshot is not None
         before = self.committed
         file = self.downloader.get(connection, self.epoch, answer.snapshot, self.nodes.cluster_id)
         if file is None:  # the next fetch names another; but not at once, for ever
             self.trouble = ConnectError(connection.node, "the snapshot is gone again", api=FETCH_SNAPSHOT.name)
-            return Step()
+            return FetchStep()
         self._restart(answer.snapshot.end_offset, answer.snapshot.epoch)
         lost = None
         if 0 < before < answer.snapshot.end_offset:
             lost = f"offsets {before} to {answer.snapshot.end_offset - 1} are only in a snapshot by now"
-        return Step(snapshot=file, lost=lost)
+        return FetchStep(snapshot=file, lost=lost)
 
-    def _diverged(self, epoch: int, end_offset: int) -> Step:
-        """Drops what the leader does not have. Committed records never go; if they do, all is begun anew."""
+    def _diverged(self, epoch: int, end_offset: int) -> FetchStep:
+        """Drop what the leader does not have. Committed records never go; if they do, all starts over."""
         keep = [batch for batch in self._pending if batch.epoch <= epoch and batch.last_offset < end_offset]
         if len(keep) < len(self._pending):
             self._pending, self._costs = keep, self._costs[: len(keep)]
             self._chain = Chain(RisingEpochs(), keep[-1].last_offset + 1 if keep else self.committed)
-            return Step()
-        return self._begin_anew(f"committed records from offset {end_offset} on are not what they were")
+            return FetchStep()
+        return self._start_over(f"committed records from offset {end_offset} on are not what they were")
 
-    def _begin_anew(self, why: str) -> Step:
+    def _start_over(self, why: str) -> FetchStep:
         if self.committed == 0 and not self._pending:
             raise ProtocolError("quorum", f"{why}, and there is nothing before it", api=FETCH.name)
-        self.begin_anew()
-        return Step(lost=why)
+        self.start_over()
+        return FetchStep(lost=why)
 
-    def begin_anew(self) -> None:
+    def start_over(self) -> None:
         """The next step asks from offset 0 on: for a snapshot, or all of the log. What was committed is open again."""
         self.high_watermark = -1
         self._restart(0, 0)
@@ -288,7 +288,7 @@ class Observer:
         self._chain = Chain(RisingEpochs(), offset)
 
     def _take(self, records: bytes, node: str) -> None:
-        """Verifies batches and lets them wait. The last may be cut: then it comes again, whole."""
+        """Verify batches and keep them pending. The last may be cut: then it comes again, complete."""
         if not records or sum(self._costs) >= _MOST_PENDING:
             return
         chain, taken, size = self._chain, 0, 0
@@ -326,7 +326,7 @@ class Observer:
             count += 1
         if not count:
             return ()
-        done, self._pending = tuple(self._pending[:count]), self._pending[count:]
+        committed, self._pending = tuple(self._pending[:count]), self._pending[count:]
         del self._costs[:count]
-        self.committed, self._committed_epoch = done[-1].last_offset + 1, done[-1].epoch
-        return done
+        self.committed, self._committed_epoch = committed[-1].last_offset + 1, committed[-1].epoch
+        return committed

@@ -22,7 +22,7 @@ from kshell.sources.directory.log import FileBatch, Progress
 from kshell.sources.directory.source import load_listing
 from kshell.sources.quorum.committed import Committed
 from kshell.sources.quorum.earlier_log import older_log
-from kshell.sources.quorum.observer import Observer, Step
+from kshell.sources.quorum.observer import FetchStep, Observer
 from kshell.sources.source import Following, Loaded, Source
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _WAIT = 0.5
 _PAUSE = 0.1
 """The same, while we wait for what must come: the high watermark after an election."""
 _MOST_RESTARTS = 4
-"""How often all may be begun anew before the end is reached: with a snapshot, after which a newer one may be needed."""
+"""How often all may start over before the end is reached: with a snapshot, after which a newer one may be needed."""
 
 
 class QuorumSource(Source):
@@ -43,45 +43,45 @@ class QuorumSource(Source):
     nodes: Nodes
 
     def __init__(self, bootstrap: str, settings: Settings) -> None:
-        given = addresses(bootstrap)
-        self.name = ",".join(name_of(*address) for address in given)
-        self.nodes = Nodes(CONTROLLER, given, settings)
+        bootstrap_addresses = addresses(bootstrap)
+        self.name = ",".join(name_of(*address) for address in bootstrap_addresses)
+        self.nodes = Nodes(CONTROLLER, bootstrap_addresses, settings)
         self.observer = Observer(self.nodes)
         self._notes: list[str] = []
-        self._held = Committed(self.name)
+        self._committed = Committed(self.name)
         self._changed = threading.Condition(threading.RLock())
         self._thread: threading.Thread | None = None
         self._failure: Exception | None = None
         self._over = threading.Event()
         self._repairs = 0
-        self._told: Callable[[], None] | None = None
+        self._on_change: Callable[[], None] | None = None
 
     # --- what a source does --------------------------------------------------------------------------------------
 
-    def listing(self, *, whole: bool = False) -> Listing:
-        """Snapshot and log in memory; with ``whole``, the log from before the snapshot is fetched as well."""
+    def listing(self, *, full_log: bool = False) -> Listing:
+        """Snapshot and log in memory; with ``full_log``, the log from before the snapshot is fetched as well."""
         self.catch_up()
-        if whole:
+        if full_log:
             self._fetch_older()
         with self._changed:
-            return self._held.listing(self._beside(), self.observer.log_start)
+            return self._committed.listing(self._sidecar_files(), self.observer.log_start)
 
     def load(self, *, until: int | None = None, progress: Progress | None = None, from_oldest: bool = False) -> Loaded:
         """The image of what is committed now, or of every record up to offset ``until``. Raises KshellError."""
         if until is not None or from_oldest:
             self.catch_up(progress)
-            older = from_oldest or (until is not None and until < self._held.covered)
-            return load_listing(self.listing(whole=older), until, progress, from_oldest=from_oldest)
+            older = from_oldest or (until is not None and until < self._committed.covered)
+            return load_listing(self.listing(full_log=older), until, progress, from_oldest=from_oldest)
         self.catch_up(progress)
         with self._changed:
-            return self._held.publish(self._beside(), self.observer.log_start)
+            return self._committed.publish(self._sidecar_files(), self.observer.log_start)
 
     def refresh(self) -> bool:
         """Whether records were committed since the last image."""
         if self._thread is None:
             self.catch_up()
         with self._changed:
-            return self._held.has_news
+            return self._committed.has_news
 
     def quorum(self, loaded: Loaded) -> dict[str, Any]:
         """``/quorum``, with what the controllers themselves say of voters and observers; they say it of now alone."""
@@ -92,7 +92,7 @@ class QuorumSource(Source):
         return quorum(self, loaded)
 
     def close(self) -> None:
-        """Ends the observer and its thread."""
+        """End the observer and its thread."""
         self._over.set()
         self.observer.close()
         self.nodes.close()
@@ -108,7 +108,7 @@ class QuorumSource(Source):
         observer = self.observer
         trouble = observer.trouble.reason if observer.trouble is not None else None
         leader = observer.leader.id if observer.leader is not None else -1
-        end = self._held.end
+        end = self._committed.end
         return Following(leader, observer.epoch, end, max(observer.high_watermark - end, 0), trouble)
 
     def notes(self) -> list[str]:
@@ -116,8 +116,8 @@ class QuorumSource(Source):
         return [*self.nodes.notes, *self._notes]
 
     def start(self, changed: Callable[[], None] | None = None) -> None:
-        """Follows in a thread from now on."""
-        self._told = changed
+        """Follow in a thread from now on."""
+        self._on_change = changed
         if self._thread is None and not self._over.is_set():
             self._thread = threading.Thread(target=self._follow, name="kshell observer", daemon=True)
             self._thread.start()
@@ -126,7 +126,7 @@ class QuorumSource(Source):
         """Until everything is here that was committed when the leader was first asked. Raises NodeError, DataError.
 
         Whatever a leader does, it ends: every question ends at ``default.api.timeout.ms`` after the last record that
-        came, and all may be begun anew a few times only.
+        came, and all may start over a few times only.
         """
         try:
             self._catch_up(progress)
@@ -138,10 +138,10 @@ class QuorumSource(Source):
         observer, follows = self.observer, self._thread is not None
         target = observer.high_watermark if follows else -1
         restarts = last_restart = observer.restarts
-        end, wait, since = self._held.end, 0.0, time.monotonic()
-        while not 0 <= target <= self._held.end:
+        end, wait, since = self._committed.end, 0.0, time.monotonic()
+        while not 0 <= target <= self._committed.end:
             if time.monotonic() - since >= self.nodes.settings.api_timeout:
-                raise observer.trouble or observer.stalled(self.name, self._held.end)
+                raise observer.trouble or observer.stalled(self.name, self._committed.end)
             if not follows:
                 observer.deadline = since + self.nodes.settings.api_timeout
             self.advance(_WAIT if follows else wait)
@@ -152,8 +152,8 @@ class QuorumSource(Source):
             if follows or (target < 0 and observer.trouble is None):
                 target = observer.high_watermark
             wait = _PAUSE
-            if self._held.end > end or observer.restarts != last_restart:
-                end, wait, since, last_restart = self._held.end, 0.0, time.monotonic(), observer.restarts
+            if self._committed.end > end or observer.restarts != last_restart:
+                end, wait, since, last_restart = self._committed.end, 0.0, time.monotonic(), observer.restarts
 
     def advance(self, wait: float = _WAIT) -> None:
         """One question to the leader, or a wait for the thread that asks. Raises NodeError after a long silence."""
@@ -161,8 +161,8 @@ class QuorumSource(Source):
             self._take(self.observer.step(wait))
         else:
             with self._changed:
-                before = self._held.end
-                self._changed.wait_for(lambda: self._held.end != before or self._failure is not None, wait)
+                before = self._committed.end
+                self._changed.wait_for(lambda: self._committed.end != before or self._failure is not None, wait)
                 if self._failure is not None:
                     raise self._failure
         self._check_silence()
@@ -170,19 +170,21 @@ class QuorumSource(Source):
     def batches(self, start: int) -> list[Batch]:
         """The committed batches from offset ``start`` on that are here now."""
         with self._changed:
-            return list(self._held.log.batches(start))
+            return list(self._committed.log.batches(start))
 
     def follow(self, start: int | None = None) -> Iterator[FileBatch | None]:
         """Every committed batch once, in order, through elections and reconnects. Raises NodeError, DataError."""
         self.catch_up()
-        position = self._held.end if start is None else start
-        if position < self._held.start:
+        position = self._committed.end if start is None else start
+        if position < self._committed.start:
             self._fetch_older()
         while not self._over.is_set():
-            if position < self._held.start:
-                if self._held.start > 1:  # offset 0 alone is the first LeaderChange, which leaders keep
-                    self._notes.append(f"offsets {position} to {self._held.start - 1} are only in a snapshot by now")
-                position = self._held.start
+            if position < self._committed.start:
+                if self._committed.start > 1:  # offset 0 alone is the first LeaderChange, which leaders keep
+                    self._notes.append(
+                        f"offsets {position} to {self._committed.start - 1} are only in a snapshot by now"
+                    )
+                position = self._committed.start
             for batch in self.batches(position):
                 position = batch.last_offset + 1
                 yield FileBatch(f"{batch.base_offset:020d}.log", batch)
@@ -212,7 +214,7 @@ class QuorumSource(Source):
 
     # --- what came -----------------------------------------------------------------------------------------------
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: FetchStep) -> None:
         with self._changed:
             if step.lost is not None:
                 self._notes.append(f"{self.name}: {step.lost}")
@@ -220,36 +222,36 @@ class QuorumSource(Source):
                 if step.snapshot is not None:
                     self._begin(step.snapshot)
                 elif step.lost is not None:
-                    self._held.reset()
+                    self._committed.reset()
                 if step.batches:
-                    self._held.apply(step.batches)
+                    self._committed.apply(step.batches)
             except DataError:
-                self._begin_anew()  # what is here has a hole now: nobody may go on from it
+                self._start_over()  # what is here has a hole now: nobody may go on from it
                 raise
             self._failure = None
-            if step != Step():
+            if step != FetchStep():
                 self._changed.notify_all()
-        if self._told is not None:
-            self._told()
+        if self._on_change is not None:
+            self._on_change()
 
     def _begin(self, file: SnapshotFile) -> None:
         """A snapshot replaces everything. One that is not whole is fetched once more."""
         try:
-            self._held.begin(file, self.observer.downloader.progress)
+            self._committed.begin(file, self.observer.downloader.progress)
         except CorruptDataError:
             self._repairs += 1
             if self._repairs > 1:
                 raise
-            self._begin_anew()
+            self._start_over()
         else:
             self._repairs = 0
 
-    def _begin_anew(self) -> None:
-        self.observer.begin_anew()
-        self._held.reset()
+    def _start_over(self) -> None:
+        self.observer.start_over()
+        self._committed.reset()
 
-    def _beside(self) -> dict[str, str]:
-        """What stands in for the small files of a directory."""
+    def _sidecar_files(self) -> dict[str, str]:
+        """The values that a directory has in its sidecar files."""
         leader = self.observer.leader.id if self.observer.leader else -1
         return {
             "quorum-state": json.dumps({"leaderId": leader, "leaderEpoch": self.observer.epoch}),
@@ -259,10 +261,10 @@ class QuorumSource(Source):
     def _fetch_older(self) -> None:
         """The log from its start up to what is here, as far as the leader still has it."""
         with self._changed:
-            log, start = self._held.log, max(self.observer.log_start, 1)
+            log, start = self._committed.log, max(self.observer.log_start, 1)
         if log.start <= start:
             return
         older = older_log(self.observer, self.nodes, start, log.start)
         with self._changed:
-            if self._held.log is log:  # else all was begun anew meanwhile
-                self._held.prepend(older)
+            if self._committed.log is log:  # else all started over meanwhile
+                self._committed.prepend(older)

@@ -16,7 +16,7 @@ from kshell.sources.copies.agreement import (
     OTHER_CLUSTER,
     REFERENCE,
     Agreement,
-    Standing,
+    CopyVerdict,
     reason,
 )
 from kshell.sources.directory.files import Listing
@@ -242,7 +242,7 @@ def _compared_row(
     comparison: Comparison,
     agreement: Agreement,
     index: int,
-    standing: Standing,
+    standing: CopyVerdict,
     findings: Findings,
     before: Checkpoint,
 ) -> Row:
@@ -265,7 +265,7 @@ def _compared_row(
         reason=reason(standing, reference),
         damage=damage,
         directoryId=copy.directory_id,
-        comparedWith=standing.other.path if standing.other else None,
+        comparedWith=standing.peer.path if standing.peer else None,
     )
     if index in comparison.limits:
         return _unchanged_values(row, comparison.inventory.previous.get(index))
@@ -293,16 +293,16 @@ def _unchanged_values(row: Row, previous: PreviousComparison | None) -> Row:
     return row | {name: previous.row[name] for name in ("sameFrom", "sameTo")}
 
 
-def _exclusion_reason(row: Row, standing: Standing) -> str | None:
+def _exclusion_reason(row: Row, standing: CopyVerdict) -> str | None:
     """Why a copy of another history gives no row."""
     usual: str | None = row["reason"]
     if standing.state == NOT_COMPARED:
         return f"{usual}: nothing shows that it is of this cluster, so it gives no row"
-    if standing.parted is None or standing.other is None or standing.parted.contradiction is not None:
+    if standing.parted is None or standing.peer is None or standing.parted.contradiction is not None:
         return usual
     offset, batch, other_batch, _ = standing.parted
     return (
-        f"parts from {standing.other.path} at offset {offset} (epoch {batch.epoch} here, {other_batch.epoch} there),"
+        f"parts from {standing.peer.path} at offset {offset} (epoch {batch.epoch} here, {other_batch.epoch} there),"
         " and no election explains it: what is there is committed, or nothing is the same before"
     )
 
@@ -330,7 +330,7 @@ def _start_offset(comparison: Comparison, index: int, findings: Findings, before
     return reported if base <= reported and is_valid else base
 
 
-def _evidence(comparison: Comparison, index: int, standing: Standing) -> dict[str, Any] | None:
+def _evidence(comparison: Comparison, index: int, standing: CopyVerdict) -> dict[str, Any] | None:
     """The batch that shows that a copy is of another history: where it parts, else its first one."""
     log, parted = comparison.logs[index], standing.parted
     part = log.part_with(parted.offset) if parted is not None else next(iter(log.parts), None)

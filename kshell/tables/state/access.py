@@ -11,7 +11,7 @@ from kshell.metadata.families.quotas import Entity, entity_segment
 from kshell.metadata.families.scram import MECHANISMS
 from kshell.metadata.image import Image, families
 from kshell.metadata.names import entity_name, sort_key
-from kshell.metadata.partial import known
+from kshell.metadata.partial import reported_or_none
 from kshell.metadata.values import NEWER_ENUM
 from kshell.protocol.primitives import Uuid
 from kshell.tables.declaration import Field, Table, Wanted, table
@@ -27,12 +27,12 @@ _PERMISSION_TYPE = Enumeration(PERMISSION_TYPES.values(), NEWER_ENUM)
 _MECHANISM = Enumeration(MECHANISMS.values(), NEWER_ENUM)
 
 _ACL_FIELDS = (
-    Field("id", "string", "the entry's id, a UUID as Kafka writes it; null from brokers", spare=True),
+    Field("id", "string", "the entry's id, a UUID as Kafka writes it; null from brokers", spare=3),
     Field("resourceType", _RESOURCE_TYPE, "TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, USER"),
-    Field("resourceName", "string", "the resource's name or prefix; * for all"),
-    Field("patternType", _PATTERN_TYPE, "LITERAL or PREFIXED"),
-    Field("principal", "string", "whom it is about; User:* for everybody"),
-    Field("host", "string", "from where; * for anywhere"),
+    Field("resourceName", "string", "the resource's name or prefix; * for all", spare=-1),
+    Field("patternType", _PATTERN_TYPE, "LITERAL or PREFIXED", spare=1),
+    Field("principal", "string", "whom it is about; User:* for everybody", spare=-1),
+    Field("host", "string", "from where; * for anywhere", spare=2),
     Field("operation", _OPERATION, "READ, WRITE, …, ALL"),
     Field("permissionType", _PERMISSION_TYPE, "ALLOW or DENY"),
 )
@@ -45,8 +45,8 @@ _QUOTA_FIELDS = (
     ),
     Field("clientId", "string", "the client id, likewise"),
     Field("ip", "string", "the address, likewise"),
-    Field("key", "string", "what is limited: producer_byte_rate, …"),
-    Field("value", "float64", "the limit"),
+    Field("key", "string", "what is limited: producer_byte_rate, …", spare=-1),
+    Field("value", "float64", "the limit", spare=-1),
     Field("entity", {"*": "string"}, "the entity as Kafka has it: type -> name, null for the default", True),
     Field("name", "string", "the entity's name in the tree, below /image/clientQuotas", True),
 )
@@ -98,7 +98,7 @@ def user_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
         for name, entry in users.items()
     ]
     for name, mechanism, iterations in sorted(found, key=lambda one: (sort_key(one[0]), one[1])):
-        yield {"name": name, "mechanism": mechanism, "iterations": known(iterations)}
+        yield {"name": name, "mechanism": mechanism, "iterations": reported_or_none(iterations)}
 
 
 def token_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:

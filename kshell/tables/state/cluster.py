@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kshell.engine.result import Row
 from kshell.metadata.families.configs import RESOURCE_TYPES
 from kshell.metadata.image import Image, families
-from kshell.metadata.partial import known
+from kshell.metadata.partial import reported_or_none
 from kshell.metadata.values import NEWER_ENUM, SECURITY_PROTOCOLS
 from kshell.sources.brokers.config_entries import NEWER_SOURCE, SOURCES, TYPES, UNKNOWN
 from kshell.tables.controller_rows import controller_rows
@@ -26,9 +26,9 @@ _FEATURES = {"*": {"min": "int16", "max": "int16"}}
 
 BROKER_FIELDS = (
     Field("id", "int32", "the broker's id"),
-    Field("epoch", "int64", "the epoch of its registration"),
+    Field("epoch", "int64", "the epoch of its registration", spare=2),
     Field("fenced", "boolean", "whether it is shut out: it sends no heartbeats, or is not ready yet"),
-    Field("inControlledShutdown", "boolean", "whether it is handing over what it leads"),
+    Field("inControlledShutdown", "boolean", "whether it is handing over what it leads", spare=1),
     Field("rack", "string", "its rack"),
     Field("listeners", _LISTENERS, "where it can be reached"),
     Field("incarnationId", "string", "another with every start", True),
@@ -51,11 +51,12 @@ CONFIG_FIELDS = (
         "resourceType",
         _CONFIG_RESOURCE,
         "TOPIC, BROKER, BROKER_LOGGER, GROUP, CLIENT_METRICS",
+        spare=1,
     ),
     Field("resourceName", "string", "its name; empty for the default of all brokers"),
-    Field("name", "string", "the config's name"),
+    Field("name", "string", "the config's name", spare=-1),
     Field("value", "string", "its value; [redacted] if it is secret"),
-    Field("source", _CONFIG_SOURCE, "where it is set, in Kafka's words: DYNAMIC_TOPIC_CONFIG, …"),
+    Field("source", _CONFIG_SOURCE, "where it is set, in Kafka's words: DYNAMIC_TOPIC_CONFIG, …", spare=2),
     Field("isSensitive", "boolean", "whether it is a password; null if nobody knows", True),
     Field("isReadOnly", "boolean", "whether only a restart changes it; null if no node was asked", True),
     Field(
@@ -64,7 +65,7 @@ CONFIG_FIELDS = (
         "what counts where it is not set; null if no node was asked",
         True,
     ),
-    Field("type", Enumeration((*TYPES.values(), UNKNOWN)), "the type of its value, in Kafka's words"),
+    Field("type", Enumeration((*TYPES.values(), UNKNOWN)), "the type of its value, in Kafka's words", spare=3),
     Field("documentation", "string", "what the node says of it; null if none was asked", True),
 )
 _FEATURE_FIELDS = (
@@ -84,8 +85,10 @@ def broker_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]
     """One row a registration, by id."""
     plain = families()["brokers"].plain
     for _, entry in sorted(image["brokers"].items()):
-        broker = {name: known(value) for name, value in plain(entry.value).items()}
-        yield broker | {"listeners": [{name: known(v) for name, v in one.items()} for one in broker["listeners"]]}
+        broker = {name: reported_or_none(value) for name, value in plain(entry.value).items()}
+        yield broker | {
+            "listeners": [{name: reported_or_none(v) for name, v in one.items()} for one in broker["listeners"]]
+        }
 
 
 def _controllers(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
@@ -102,7 +105,7 @@ def config_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]
 def feature_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
     """One row a finalized feature, by name."""
     for name, entry in sorted(image["features"].items()):
-        yield {"name": name, "level": known(entry.value)}
+        yield {"name": name, "level": reported_or_none(entry.value)}
 
 
 def provenance_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:

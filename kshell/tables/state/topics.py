@@ -9,7 +9,7 @@ from kshell.engine.result import Row
 from kshell.metadata.families.topics import NAMES, TOPICS
 from kshell.metadata.image import Image
 from kshell.metadata.names import sort_key
-from kshell.metadata.partial import is_untold, known
+from kshell.metadata.partial import is_unreported, reported_or_none
 from kshell.metadata.partition_state import (
     OFFLINE,
     PROBLEMS,
@@ -38,12 +38,12 @@ _OF_PARTITIONS = frozenset(("replicationFactor", "underReplicated", "offline", "
 
 _TOPIC_FIELDS = (
     Field("name", "string", "the topic's name"),
-    Field("topicId", "string", "its id, a UUID as Kafka writes it", spare=True),
+    Field("topicId", "string", "its id, a UUID as Kafka writes it", spare=3),
     Field("partitions", "int32", "how many partitions it has"),
-    Field("replicationFactor", "int16", "replicas of its first partition, without those that are being added"),
+    Field("replicationFactor", "int16", "replicas of its first partition, without those that are being added", spare=1),
     Field("underReplicated", "int32", "partitions whose ISR is smaller than their replication factor"),
     Field("offline", "int32", "partitions without a leader"),
-    Field("configs", {"*": "string"}, "what is set at the topic itself: key -> value", spare=True),
+    Field("configs", {"*": "string"}, "what is set at the topic itself: key -> value", spare=3),
     Field("minIsr", "int32", "min.insync.replicas, the topic's or the brokers'; null where the log has neither", True),
     Field("underMinIsr", "int32", "partitions that lack a leader, or in-sync replicas to reach minIsr", True),
     Field("reassigning", "int32", "partitions to which replicas are being added, or from which removed", True),
@@ -53,19 +53,19 @@ _STATE = Enumeration(STATES)
 _PROBLEM = Enumeration(PROBLEMS)
 _RECOVERY = Enumeration(RECOVERY_STATES.values())
 _PARTITION_FIELDS = (
-    Field("topic", "string", "the topic's name"),
-    Field("topicId", "string", "the topic's id", spare=True),
-    Field("partition", "int32", "the partition's number"),
+    Field("topic", "string", "the topic's name", spare=-1),
+    Field("topicId", "string", "the topic's id", spare=3),
+    Field("partition", "int32", "the partition's number", spare=-1),
     Field("leader", "int32", "the broker that leads; -1 for none"),
-    Field("leaderEpoch", "int32", "rises with every new leader", spare=True),
-    Field("partitionEpoch", "int32", "rises with every change", spare=True),
+    Field("leaderEpoch", "int32", "rises with every new leader", spare=3),
+    Field("partitionEpoch", "int32", "rises with every change", spare=3),
     Field("replicas", ["int32"], "brokers that are to have it, the preferred leader first"),
     Field("isr", ["int32"], "those in sync"),
-    Field("elr", ["int32"], "those outside the ISR that may lead without loss (KIP-966)"),
-    Field("lastKnownElr", ["int32"], "those in the ISR or ELR before they had an unclean shutdown", spare=True),
-    Field("addingReplicas", ["int32"], "replicas that a reassignment adds", spare=True),
-    Field("removingReplicas", ["int32"], "replicas that a reassignment removes", spare=True),
-    Field("state", _STATE, "online, or the worst of offline, under-min-isr, under-replicated; undecoded"),
+    Field("elr", ["int32"], "those outside the ISR that may lead without loss (KIP-966)", spare=1),
+    Field("lastKnownElr", ["int32"], "those in the ISR or ELR before they had an unclean shutdown", spare=3),
+    Field("addingReplicas", ["int32"], "replicas that a reassignment adds", spare=3),
+    Field("removingReplicas", ["int32"], "replicas that a reassignment removes", spare=3),
+    Field("state", _STATE, "online, or the worst of offline, under-min-isr, under-replicated; undecoded", spare=-1),
     Field("problems", [_PROBLEM], "all of them, and at-min-isr, unclean, reassigning, non-preferred", True),
     Field("minIsr", "int32", "min.insync.replicas: the topic's, the leader's, or the brokers'; null if unknown", True),
     Field(
@@ -219,22 +219,22 @@ def partition_rows(
 
 
 def _listed(values: Iterable[Any], convert: Any = None) -> list[Any] | None:
-    if is_untold(values):
+    if is_unreported(values):
         return None
     return list(values) if convert is None else list(map(convert, values))
 
 
 _FACTS: dict[str, Callable[[Partition], Any]] = {
-    "leader": lambda value: known(value.leader),
+    "leader": lambda value: reported_or_none(value.leader),
     "leaderEpoch": lambda value: value.leader_epoch,
-    "partitionEpoch": lambda value: known(value.partition_epoch),
+    "partitionEpoch": lambda value: reported_or_none(value.partition_epoch),
     "replicas": lambda value: list(value.replicas),
     "isr": lambda value: list(value.isr),
     "elr": lambda value: _listed(value.elr),
     "lastKnownElr": lambda value: _listed(value.last_known_elr),
     "addingReplicas": lambda value: _listed(value.adding_replicas),
     "removingReplicas": lambda value: _listed(value.removing_replicas),
-    "leaderRecoveryState": lambda value: known(value.leader_recovery_state),
+    "leaderRecoveryState": lambda value: reported_or_none(value.leader_recovery_state),
     "directories": lambda value: _listed(value.directories, str),
 }
 """Fields of a partition that its record has."""

@@ -220,7 +220,7 @@ def test_as_of_a_time_is_what_the_shell_says_though_clocks_step_back(spark: Any,
         assert sorted(map(tuple, rows)) == sorted(expected)
         for name in ("one", "two"):
             source = DirectorySource(str(tmp_path / name))
-            theirs = source.load(until=offset_at(source.listing(whole=True), time_ms)).image
+            theirs = source.load(until=offset_at(source.listing(full_log=True), time_ms)).image
             assert theirs.provenance.offset == (moment.offsets or {})[name]
     assert moment_of(warehouse, Point(offset=1)).offsets == dict.fromkeys(times, 1)
 

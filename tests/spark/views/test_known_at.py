@@ -49,7 +49,7 @@ def _config(key: str, said: str) -> bytes:
 def shell(source: DirectorySource, time_ms: int) -> Image | None:
     """The state at a time; ``None`` where the shell does not know it."""
     try:
-        return source.load(until=offset_at(source.listing(whole=True), time_ms)).image
+        return source.load(until=offset_at(source.listing(full_log=True), time_ms)).image
     except DataError:
         return None
 

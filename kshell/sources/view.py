@@ -1,4 +1,4 @@
-"""Which moment of a source is shown: the newest, or that of an offset; and how its image is had."""
+"""A view of a source at one point in time: the newest state, or that of an offset, and how its image is loaded."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ if TYPE_CHECKING:
     from kshell.sources.points import Since
 
 
-class Journey:
-    """Through the log of one source. ``until`` is an offset, or ``None`` for the newest state."""
+class SourceView:
+    """One source at one point in time: ``until`` is an offset, or ``None`` for the newest state."""
 
     def __init__(self, source: Source, until: int | None, progress: Progress | None) -> None:
         self.source = source
         self.until = until
         self.progress = progress
-        self.front: Journey = self
-        """The one that the front end holds: this one is perhaps made of it, for one answer."""
+        self.front: SourceView = self
+        """The view of the front end; this one may be derived from it, for one answer."""
         self.past: Past | None = None
         """Every state of the source, once more than one is asked for (:meth:`travels`)."""
         self._uses_past = False
         self._present: Loaded | None = None
-        """The newest state, kept while another is shown."""
+        """The newest state, cached while another one is shown."""
 
     @cached_property
     def loaded(self) -> Loaded:
-        """The image and how it came to be; read on first use. Raises SourceError, DataError."""
+        """The image and how it was loaded; loaded on first use. Raises SourceError, DataError."""
         past = self.past if self._uses_past else None
         if past is not None and self.until is not None and not past.skips_log_for(self.until):
-            found = past.at(self.until, self.progress)
-            if found is not None:
-                return found
+            loaded = past.at(self.until, self.progress)
+            if loaded is not None:
+                return loaded
         if self.until is None and self.past is not None and self.past.is_recorded and not self.source.is_live:
-            found = self.past.newest(self.progress)
-            if found is not None:
-                return found
+            loaded = self.past.newest(self.progress)
+            if loaded is not None:
+                return loaded
         return self.source.load(until=self.until, progress=self.progress)
 
     @property
@@ -50,21 +50,25 @@ class Journey:
         return "loaded" in self.__dict__
 
     def refresh(self) -> bool:
-        """Brings in what a live source has committed since; whether there is anything. A moment asked for stays."""
+        """Bring in what a live source has committed since then.
+
+        Returns:
+            Whether there is anything new; never at a fixed point in time.
+        """
         if self.until is not None or not self.is_loaded or not self.source.refresh():
             return False
         self._forget()
         return True
 
     def travels(self) -> None:
-        """From now on many points in time may be asked for: the log is read once for all of them."""
+        """Prepare for several points in time: from now on the log is read once for all of them."""
         if self.past is None:
             from kshell.sources.past import Past  # late: one answer needs one image
 
             self.past = Past(self.source)
 
-    def travel(self, then: Journey) -> None:
-        """Shows, from now on, the moment that ``then`` (a reshaped session, loaded) shows."""
+    def travel(self, then: SourceView) -> None:
+        """Move to the point in time of ``then`` (a reshaped session, loaded)."""
         if self.until is None and self.is_loaded:
             self._present = self.loaded
         present, self._present = (self._present, None) if then.until is None else (None, self._present)
@@ -80,10 +84,10 @@ class Journey:
         if self.past is not None and self.past.is_recorded and self.source.has_log:
             from kshell.sources.points import parse_point
 
-            moment = parse_point(point)
-            found = None if moment.time_ms is None else self.past.offset_by(moment.time_ms, self.progress)
-            if found is not None:
-                return found
+            moment = parse_point(point, from_end=True)
+            offset = None if moment.time_ms is None else self.past.offset_by(moment.time_ms, self.progress)
+            if offset is not None:
+                return offset
         return self.source.offset_of(point)
 
     def since(self, point: str) -> Since | None:
@@ -105,11 +109,11 @@ class Journey:
             from kshell.sources.marks import Marks
 
             front.__dict__["_marks"] = Marks.of(front.source, os.environ)
-        found: Marks = front.__dict__["_marks"]
-        return found
+        marks: Marks = front.__dict__["_marks"]
+        return marks
 
     def reload(self) -> None:
-        """Forgets what was read: the next command reads the source again."""
+        """Forget what was read: the next command reads the source again."""
         self._forget()
         self._present = None
         if self.past is not None:

@@ -1,0 +1,128 @@
+"""Time zones of users: times that they type, and times in answers that they read.
+
+Kafka's records have epoch milliseconds, and every format for programs says UTC. ``set timezone`` and ``--tz`` change
+what ``text`` shows and what a time without a zone means.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from kshell.engine.result import Branch, Many, Report, Result, Row, Rows, Section, Text, Toned, Tree, Value
+from kshell.errors import UsageError
+from kshell.sources.points import parse_point
+
+LOCAL = "local"
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", re.ASCII)
+
+
+def zone(name: str) -> tzinfo:
+    """The time zone of an IANA name (``Europe/Berlin``), or of this machine (``local``).
+
+    Raises:
+        ValueError: there is no such zone, with what it may be.
+    """
+    if name == LOCAL:
+        return _local()
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):  # ZoneInfoNotFoundError is a KeyError
+        raise ValueError("a time zone such as Europe/Berlin, UTC or local") from None
+
+
+def _local() -> tzinfo:
+    """The zone of ``TZ`` or ``/etc/localtime``; where neither has a name, the offset from UTC that counts today."""
+    name = os.environ.get("TZ") or os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):
+        here = datetime.now().astimezone().tzinfo
+        assert here is not None
+        return here
+
+
+def zone_name(word: str) -> str:
+    """The word, if it names a zone. Raises ValueError."""
+    zone(word)
+    return word
+
+
+def absolute(point: str, name: str) -> str:
+    """A point whose time, if it names no zone, is one of that zone. What is no point stays unchanged."""
+    try:
+        moment = parse_point(point, zone=zone(name), from_end=True)
+    except UsageError:
+        return point
+    if moment.time_ms is None:
+        return point
+    return datetime.fromtimestamp(moment.time_ms / 1000, ZoneInfo("UTC")).isoformat(timespec="milliseconds")
+
+
+def in_zone(result: Result, name: str) -> Result:
+    """A copy of an answer whose times, in text too, are of that zone: ``2026-11-21T16:11:22.506+01:00``."""
+    here = zone(name)
+    shown = copy.copy(result)
+    if isinstance(shown, Text):
+        shown.text = _value(shown.text, here)
+    elif isinstance(shown, Value):
+        shown.value = _value(shown.value, here)
+    elif isinstance(shown, Rows):
+        shown.rows = _Rows(shown.rows, here)
+        if shown.line is not None:
+            line = shown.line
+            shown.line = lambda row: _value(line(row), here)
+    elif isinstance(shown, Tree):
+        shown.root = _branch(shown.root, here)
+    elif isinstance(shown, Report):
+        shown.sections = [_section(section, here, name) for section in shown.sections]
+    if not isinstance(shown, Many) and shown.for_people is not None:
+        shown.for_people = in_zone(shown.for_people, name)
+    return shown
+
+
+class _Rows(Iterable[Row]):
+    """Rows that are read as they come, as often as those below can be read."""
+
+    def __init__(self, rows: Iterable[Row], here: tzinfo) -> None:
+        self._rows = rows
+        self._here = here
+
+    def __iter__(self) -> Iterator[Row]:
+        return ({key: _value(value, self._here) for key, value in row.items()} for row in self._rows)
+
+
+def _section(section: Section, here: tzinfo, name: str) -> Section:
+    if isinstance(section.body, Rows):
+        body = in_zone(section.body, name)
+        assert isinstance(body, Rows)
+        return section._replace(body=body)
+    return section._replace(body=_value(section.body, here))
+
+
+def _branch(branch: Branch, here: tzinfo) -> Branch:
+    below = None if branch.children is None else [_branch(child, here) for child in branch.children]
+    return branch._replace(value=_value(branch.value, here), children=below)
+
+
+def _value(value: Any, here: tzinfo) -> Any:
+    if isinstance(value, str):
+        if "T" not in value:
+            return value
+        text = _TIME.sub(lambda match: _shown(match[0], here), value)
+        return Toned(text, value.tone) if isinstance(value, Toned) else text
+    if isinstance(value, Mapping):
+        return {key: _value(below, here) for key, below in value.items()}
+    return [_value(below, here) for below in value] if isinstance(value, list | tuple) else value
+
+
+def _shown(time: str, here: tzinfo) -> str:
+    try:
+        return datetime.fromisoformat(time).astimezone(here).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError):
+        return time

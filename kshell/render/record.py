@@ -1,0 +1,32 @@
+"""``record``: one field per line, every column of a row, as psql's expanded display has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kshell.engine import plain
+from kshell.engine.result import Nothing, Report, Rows, Text, Tree, Value
+from kshell.render import text
+from kshell.render.color import paint
+from kshell.render.options import Renderers, RenderOptions, nothing
+
+_RULE = 20
+"""Dashes behind a record's number."""
+
+
+def rows(result: Rows, options: RenderOptions) -> Iterator[str]:
+    """Each row below a line with its number; names of fields aligned, long values broken between words."""
+    for number, row in enumerate(plain.objects(result), 1):
+        if options.header:
+            yield paint(f"-[ {number} ]{'-' * _RULE}", "dim", options.color) + "\n"
+        yield from text.object_lines(row, options) if isinstance(row, dict) else text.value_lines(row, options)
+
+
+def report(result: Report, options: RenderOptions) -> Iterator[str]:
+    """Sections as in ``text``, their rows as records."""
+    return text.report(result, options, rows=rows)
+
+
+FORMATS: dict[str, Renderers] = {
+    "record": {Text: text.text, Value: text.value, Rows: rows, Tree: text.tree, Report: report, Nothing: nothing}
+}

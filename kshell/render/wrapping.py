@@ -1,0 +1,43 @@
+"""Sentences on a narrow terminal: broken between words, and never inside a command that somebody may paste."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kshell.render.cells import cells
+
+NARROWEST = 20
+"""Columns of the narrowest text: with less room, lines are longer than the terminal, which then breaks them itself."""
+
+_TOKEN = re.compile(
+    r"""
+    `[^`]*`\S*                                              # what stands in backticks
+    | kafka-[\w-]+\.sh (?: \s+ [a-z]+-[a-z-]+ | \s+ (?:unregister|upgrade|downgrade|describe|add|remove)\b )?
+      (?: \s+ --(?:execute|verify|cancel|list|alter|add|remove|all-topic-partitions)(?![\w-])
+        | \s+ --[\w-]+ (?: [ ] (?!--) (?: "[^"]*" | '[^']*' | \S+ ) )? )*   # one of Kafka's tools and its options
+    | \S+
+    """,
+    re.VERBOSE,
+)
+
+
+def wrapped(text: str, room: int, *, hanging: str = "") -> Iterator[str]:
+    """Break an escaped text into lines.
+
+    Args:
+        text: one paragraph.
+        room: the columns of a line; a single word or command that is longer stands on a line of its own.
+        hanging: what every line but the first begins with; counts as a part of its columns.
+    """
+    room = max(room, NARROWEST)
+    line, used, end = "", 0, 0
+    for match in _TOKEN.finditer(text):
+        blanks, size = match.start() - end, cells(match[0])
+        if end and used + blanks + size > room:
+            yield line
+            line, used, blanks = hanging, cells(hanging), 0
+        line += " " * blanks + match[0]
+        used += blanks + size
+        end = match.end()
+    yield line
