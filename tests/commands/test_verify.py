@@ -17,6 +17,8 @@ from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.choose import demo_directory
 from tests import builders
 from tests.commands.shell import opened, rows, run
+from tests.commands.test_loggers import live
+from tests.server import Quorum
 from tests.sources.test_checkpoints import leaked  # noqa: F401  # a fixture
 
 NODES = builders.recorded()
@@ -279,3 +281,12 @@ def test_brokers_have_no_files() -> None:
 
     with pytest.raises(SourceError, match="brokers do not report"):
         run(Session(BrokerSource("localhost:1", Settings.of({}))), "verify")
+
+
+def test_what_an_observer_fetched_is_checked_like_a_directory() -> None:
+    with Quorum(controllers=2, brokers=0) as quorum:
+        quorum.append(builders.value("TOPIC", name="t", topicId=builders.uuid(1)))
+        session = live(quorum)
+        found = rows(session, "verify --deep")
+        assert [(row["kind"], row["verdict"], row["records"]) for row in found] == [("segment", "whole", 2)]
+        assert run(session, "verify --deep").exit_code == EXIT_OK
