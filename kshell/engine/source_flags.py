@@ -24,7 +24,7 @@ SOURCES = (
 READING = (
     Flag(
         ("--on-corruption",),
-        "at a damaged batch of a directory: stop there (the default), take an unreadable tail for torn, or skip it",
+        "at damage in a directory: stop (default), tail (an unreadable end is torn), skip",
         "HOW",
         choices=ON_CORRUPTION,
     ),

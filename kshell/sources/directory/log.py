@@ -170,12 +170,12 @@ class LogReader:
         self.damage.append(CorruptDataError(segment.path, torn.position, f"{torn.reason}, but another segment follows"))
         return self._resume_at(find_batch(source, torn.position + 1))
 
-    def _resume_at(self, found: Batch | None) -> int | None:
+    def _resume_at(self, next_batch: Batch | None) -> int | None:
         """The position of the whole batch behind damage, if the walk goes on there."""
-        if found is None or not (self._resume or found.base_offset <= self._start):
+        if next_batch is None or not (self._resume or next_batch.base_offset <= self._start):
             self._is_over = True
             return None
-        return found.position
+        return next_batch.position
 
 
 def _segments_from(segments: tuple[Segment, ...], start: int) -> tuple[Segment, ...]:
