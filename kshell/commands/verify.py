@@ -71,6 +71,7 @@ def run(session: Session, args: Any) -> Result:
         checks = list(_replayed(session, listing, checks, names))
     rows = [_row(check) for check in checks]
     result = select(_FIELDS, rows, args, exit_code=_exit_code(checks))
+    result.judges_data = True
     if not is_given(args):
         result.for_people = _page(rows)
     return result

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kshell
+from kshell.cli import main
 from kshell.errors import EXIT_DATA, EXIT_FINDING, EXIT_OK, EXIT_SOURCE, SourceError
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.choose import demo_directory
@@ -290,3 +292,18 @@ def test_what_an_observer_fetched_is_checked_like_a_directory() -> None:
         found = rows(session, "verify --deep")
         assert [(row["kind"], row["verdict"], row["records"]) for row in found] == [("segment", "whole", 2)]
         assert run(session, "verify --deep").exit_code == EXIT_OK
+
+
+def test_damage_that_the_session_has_met_before_does_not_change_the_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = builders.copy_of(SMALL, tmp_path)
+    raw = bytearray((directory / builders.LOG).read_bytes())
+    raw[-3] ^= 1
+    (directory / builders.LOG).write_bytes(raw)
+    assert main(["-d", str(directory), "--keep-going", "-c", "ls /image"]) == EXIT_DATA
+    assert main(["-d", str(directory), "-c", "verify"]) == EXIT_FINDING
+    with kshell.open(directory=str(directory)) as session:
+        assert session.run("ls /image").exit_code == EXIT_DATA
+        assert session.run("verify").exit_code == EXIT_FINDING
+    assert builders.LOG in capsys.readouterr().out
