@@ -17,6 +17,7 @@ from kshell.errors import (
     EXIT_OK,
     DataError,
     MissingCodecError,
+    SourceError,
     SourceNotFoundError,
     UsageError,
 )
@@ -37,6 +38,7 @@ from kshell.sources.copies.agreement import (
     Parted,
     agreement,
     reason,
+    which_to_keep,
 )
 from kshell.sources.copies.logs import Copy, read_together
 from kshell.sources.directory.files import SnapshotFile
@@ -45,7 +47,8 @@ from kshell.sources.directory.ranges import FileWindows
 from kshell.sources.directory.source import DirectorySource, without_collector
 from kshell.tables.declaration import Field, columns
 from kshell.tables.enumeration import Enumeration
-from kshell.tables.selection import is_given, row_flags, select
+from kshell.tables.selection import is_given, row_flags, select, wanted
+from kshell.tree.hash import image_hash
 from kshell.tree.paths import Segments, join
 
 if TYPE_CHECKING:
@@ -183,9 +186,11 @@ _FIELDS = (
     Field("endOffset", "int64", "after the last record, be it in the log or only in a snapshot"),
     Field("lastEpoch", "int32", "the epoch of the last record", spare=1),
     Field("snapshot", "string", "the newest snapshot that is whole"),
+    Field("hash", "string", "of the metadata at hashOffset, the last offset that all compared copies have", True),
     Field("sameTo", "int64", "the log is the same up to here (exclusive); null where no offset is in both"),
     Field("divergesAt", "int64", "the first offset that differs"),
     Field("uncommittedFrom", "int64", "from here on, the copies do not prove that records are committed", True),
+    Field("hashOffset", "int64", "the offset that hash is of", True),
     Field("reason", "string", "what differs, and what Raft's rules say of it", True),
     Field("damage", ["string"], "what is damaged or missing in the copy", True),
     Field("clusterId", "string", "the cluster; null where no file beside the log tells it", True),
@@ -209,20 +214,46 @@ def run(session: Session, args: Any) -> Result:
     copies = [Copy(os.path.expanduser(path)) for path in args.copy]
     with without_collector():
         found = agreement(copies, read_together(copies, session.progress))
-    rows = []
+    standings, differences = [], []
     for one in found.standings:
         told = Snapshots(one.state, None)
         if one.state not in (REFERENCE, OTHER_CLUSTER):
             told = compare_snapshots(one, found.reference, session.progress)
         state = DAMAGED if one.copy.damage and told.state in (SAME, BEHIND) else told.state
-        rows.append(_row(one._replace(state=state), found, told.difference, session.redaction))
+        standings.append(one._replace(state=state))
+        differences.append(told.difference)
+    offset = _shared_offset(standings)
+    rows = [
+        _row(one, found, difference, session.redaction)
+        | {"hash": _hash_at(one, offset, args, session.progress), "hashOffset": offset}
+        for one, difference in zip(standings, differences, strict=True)
+    ]
     code = EXIT_OK if all(row["state"] in CONSISTENT for row in rows) else EXIT_FINDING
     code = EXIT_DATA if any(row["damage"] for row in rows) else code
     _remark(session, copies)
     result = select(_FIELDS, rows, args, exit_code=code)
     if not is_given(args):
-        result.for_people = _page(rows, found)
+        result.for_people = _page(rows, found, which_to_keep(found, [one.state for one in standings]))
     return result
+
+
+def _shared_offset(standings: list[CopyVerdict]) -> int | None:
+    """The greatest offset that all copies which were compared reach."""
+    ends = [one.copy.end or 0 for one in standings if one.state not in (OTHER_CLUSTER, NOT_COMPARED)]
+    shared = min(ends, default=0)
+    return shared - 1 if shared else None
+
+
+def _hash_at(one: CopyVerdict, offset: int | None, args: Any, progress: Progress | None) -> str | None:
+    """The hash of what a copy makes of an offset; ``None`` where nobody asks for it, or the copy does not tell."""
+    needed = wanted(_FIELDS, args)
+    if offset is None or one.state in (OTHER_CLUSTER, NOT_COMPARED) or (needed is not None and "hash" not in needed):
+        return None
+    try:
+        then = one.copy.source.load(until=offset, progress=progress)
+    except (DataError, SourceError):
+        return None  # its own columns say what is damaged, or that it does not reach back so far
+    return None if then.damage else image_hash(then.image)
 
 
 def _row(one: CopyVerdict, found: Agreement, difference: str | None, redaction: Redaction) -> dict[str, Any]:
@@ -302,7 +333,7 @@ def _remark(session: Session, copies: list[Copy]) -> None:
             session.remarks.append(f"{copy.path}: the metadata log is empty")
 
 
-def _page(rows: list[dict[str, Any]], found: Agreement) -> Report:
+def _page(rows: list[dict[str, Any]], found: Agreement, advice: str) -> Report:
     """The table, and below it what a cell is too narrow for."""
     sections = [Section("copies", "", Rows(columns(_FIELDS), rows))]
     said = {row["copy"]: row["reason"] for row in rows if row["reason"]}
@@ -322,7 +353,11 @@ def _page(rows: list[dict[str, Any]], found: Agreement) -> Report:
     end = found.reference.end or 0
     committed = f"below offset {found.committed}, as far as these copies prove it"
     committed = committed if found.committed < end else "every record"
-    summary = {"reference": found.reference.path, "committed": committed if found.committed else "not known"}
+    summary = {
+        "reference": found.reference.path,
+        "committed": committed if found.committed else "not known",
+        "keep": advice,
+    }
     return Report([*sections, Section("summary", "Together", summary)])
 
 
@@ -356,7 +391,10 @@ COMMAND = Command(
         " epochs are at that place; the node of the other drops its tail when it follows. That is said only where"
         " elections can explain it: two logs that part and both have records of one epoch after that are damaged, or"
         " not of one cluster. Records are known to be committed below a snapshot's end, and where copies of most"
-        " voters have them and nobody knows a later epoch; later ones may be committed as well."
+        " voters have them and nobody knows a later epoch; later ones may be committed as well.\n\n"
+        "hash is that of the metadata (as the command `hash` has it) at hashOffset, the greatest offset that all"
+        " compared copies reach. Where copies of one history differ in it, a node's snapshot is not what its log says."
+        " The last lines say which copy to keep, and why."
     ),
     needs_source=False,
     says_no="the copies are not of one history (4 where one is damaged)",

@@ -34,17 +34,17 @@ _MOST_PATHS = 20
 """Differing paths of a snapshot that are named."""
 
 _FIELDS = (
-    Field("file", "string", "the file's name"),
+    Field("file", "string", "the file's name", spare=-1),
     Field("kind", Enumeration(KINDS), "segment, snapshot, bootstrap, text or other", True),
     Field("verdict", Enumeration(VERDICTS), "whole, torn, slip, damaged, incomplete, not-read or not-checked"),
     Field("certainty", Enumeration(CERTAINTIES), "how sure the verdict is: confirmed, consistent or unconfirmed"),
-    Field("sizeBytes", "int64", "the file's size", spare=True),
-    Field("batches", "int64", "batches that are whole", spare=True),
-    Field("records", "int64", "records in them", spare=True),
+    Field("sizeBytes", "int64", "the file's size", spare=1),
+    Field("batches", "int64", "batches that are whole", spare=1),
+    Field("records", "int64", "records in them", spare=1),
     Field("firstBadByte", "int64", "where what is wrong begins, or a torn end"),
-    Field("checked", "string", "what was checked", True),
-    Field("witness", "string", "what confirms the verdict, or that nothing does", True),
-    Field("reason", "string", "what is wrong, or odd", True),
+    Field("checked", "string", "what was checked", True, prose=True),
+    Field("witness", "string", "what confirms the verdict, or that nothing does", True, prose=True),
+    Field("reason", "string", "what is wrong, or odd", True, prose=True),
 )
 
 
@@ -71,6 +71,7 @@ def run(session: Session, args: Any) -> Result:
         checks = list(_replayed(session, listing, checks, names))
     rows = [_row(check) for check in checks]
     result = select(_FIELDS, rows, args, exit_code=_exit_code(checks))
+    result.judges_data = True
     if not is_given(args):
         result.for_people = _page(rows)
     return result

@@ -6,10 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from kshell.engine.declaration import Command, Flag
-from kshell.engine.result import Row, Rows
+from kshell.engine.result import Result, Row, Rows
 from kshell.errors import EXIT_FINDING, EXIT_OK, EXIT_SOURCE
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
 
 FAIL_IF_ANY = Flag(("--fail-if-any",), "exit code 1 when a row is left, 0 when none is: for alerts")
 
@@ -18,6 +22,11 @@ def code_of(verdicts: Iterable[bool | None]) -> int:
     """The exit code of several verdicts: 1 if one is no, else 3 if one is unknown (``None``), else 0."""
     given = set(verdicts)
     return EXIT_FINDING if False in given else EXIT_SOURCE if None in given else EXIT_OK
+
+
+def exit_code_of(result: Result, session: Session) -> int:
+    """The exit code of an answer: the command's own, or that of the data that was loaded for it."""
+    return result.exit_code if result.judges_data else max(result.exit_code, session.exit_code())
 
 
 def answers_by_rows(result: Rows, *, some: int, none: int) -> None:

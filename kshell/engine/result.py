@@ -28,6 +28,8 @@ class Result:
 
     exit_code: int
     for_people: Result | None = None
+    judges_data = False
+    """Whether the exit code says all there is to say of the data (``verify``), whatever the session has loaded."""
 
     def __init__(self, *, exit_code: int = 0) -> None:
         self.exit_code = exit_code

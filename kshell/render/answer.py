@@ -9,6 +9,7 @@ from typing import TextIO
 
 from kshell.engine.execution import Call
 from kshell.engine.formats import FORMATS
+from kshell.engine.predicates import exit_code_of
 from kshell.engine.result import Frames, Many, Nothing, Result, Rows
 from kshell.errors import EXIT_OK, KshellError
 from kshell.render.color import use_color
@@ -50,7 +51,7 @@ def show_answer(call: Call, result: Result, complain: Callable[[KshellError], No
         width=shape.width or terminal_width(out),
         color=use_color(shape.color or "auto", out),
     )
-    return max(written, result.exit_code, call.session.exit_code())
+    return max(written, exit_code_of(result, call.session))
 
 
 def _print_parts(many: Many, complain: Callable[[KshellError], None], out: TextIO) -> int:

@@ -57,7 +57,8 @@ class Result:
         session = call.session
         result = cls(answer, output=call.shape.output or "", secret=session.redaction.show_secrets)
         result.notes = tuple(said(session))
-        result.exit_code = max(result.exit_code, session.exit_code())
+        if not answer.judges_data:
+            result.exit_code = max(result.exit_code, session.exit_code())
         return result
 
     # --- data --------------------------------------------------------------------------------------------------------

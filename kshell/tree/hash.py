@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 
 from kshell.metadata.image import Image
+from kshell.metadata.partitions import Partition
 from kshell.metadata.redaction import Redaction
-from kshell.tree.image import image_directory
+from kshell.metadata.values import plain
+from kshell.tree.image import TopicDirectory, image_directory
 from kshell.tree.node import Directory, Leaf, Node
 from kshell.tree.paths import Segments, join
 
@@ -53,6 +56,24 @@ def _lines(image: Image, path: Segments) -> Iterator[str]:
         yield from _lines_below(path, node)
 
 
+@lru_cache(maxsize=1 << 14)
+def _partition_text(partition: Partition) -> str:
+    """Partitions of a cluster are mostly one of some thousand values."""
+    return _encode(plain(partition))
+
+
+def _topic_lines(path: str, topic: TopicDirectory) -> Iterator[str]:
+    """As :func:`_lines_below`, of a directory that has leaves alone, and in most images nearly all of them."""
+    for segment in sorted(topic.segments(), key=lambda segment: segment + "\t"):
+        stored = topic.stored(segment)
+        if isinstance(stored, Partition):
+            yield f"{path}/{segment}\t{_partition_text(stored)}\n"
+        else:
+            leaf = topic.child(segment)
+            assert isinstance(leaf, Leaf)
+            yield f"{path}/{segment}\t{_encode(leaf.value())}\n"
+
+
 def _lines_below(path: Segments, node: Node) -> Iterator[str]:
     """The lines of a node and of all below it, in order; of each level one directory is in memory."""
     if isinstance(node, Leaf):
@@ -60,6 +81,9 @@ def _lines_below(path: Segments, node: Node) -> Iterator[str]:
             yield f"{join(path)}\t{_encode(node.value())}\n"
         return
     assert isinstance(node, Directory)
+    if isinstance(node, TopicDirectory):
+        yield from _topic_lines(join(path), node)
+        return
     # What follows a name in its line decides the order, too: a slash where there is more below it, else a tab.
     ends = {}
     for segment in node.segments():

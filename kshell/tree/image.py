@@ -90,6 +90,10 @@ class TopicDirectory(Directory):
         # A partition is decoded when its value or origin is asked for: listing a topic decodes none.
         return Leaf("partition", lambda: self._value(number), lambda: self._entry(number).origin)
 
+    def stored(self, segment: str) -> Partition | Undecoded | None:
+        """The value of a partition's leaf before it becomes plain: equal ones can share what is made of them."""
+        return self._topic.value(int(segment)) if segment not in (_ID, _NAME) else None
+
     def _entry(self, number: int) -> Entry[Partition] | Entry[Undecoded]:
         entry = self._topic.partition(number)
         if entry is None:

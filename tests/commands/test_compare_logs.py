@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from kshell.cli import main
+from kshell.engine import plain
 from kshell.engine.result import Rows
 from kshell.engine.session import Session
 from kshell.errors import SourceError, UsageError
 from kshell.sources.choose import NoSource
 from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.sources.directory.source import DirectorySource
 from tests import builders
 from tests.builders import FIXTURES, batch, control_batch, leader_change, snapshot, value, write_log, write_snapshot
 from tests.commands.shell import lines, rows, run
@@ -217,3 +219,55 @@ def test_a_damaged_copy_is_not_called_the_same(tmp_path: Path) -> None:
     assert told["damaged"]["state"] in ("damaged", "behind") and told["damaged"]["damage"]
     assert compare(whole.parent, damaged.parent, more="--where 'state == same'") == []
     assert code(whole.parent, damaged.parent) == 4
+
+
+def test_copies_of_one_history_have_one_hash_at_the_last_offset_that_all_reach() -> None:
+    for release in ("3.3.2", "3.9.2", "4.3.1"):
+        nodes = sorted(path.parent for path in (FIXTURES / release).glob("*/meta.properties"))
+        told = compare(*nodes)
+        offset = min(row["endOffset"] for row in told) - 1
+        assert {row["hashOffset"] for row in told} == {offset}
+        assert len({row["hash"] for row in told}) == 1, release
+        expected = run(Session(DirectorySource(str(nodes[0]))), f"hash --as-of {offset}")
+        assert plain.value(expected)["hash"] == told[0]["hash"]
+
+
+def test_copies_that_parted_before_that_offset_have_other_hashes(tmp_path: Path) -> None:
+    folders = []
+    for number, names in enumerate((("a", "b"), ("a", "c")), 1):
+        folder = tmp_path / str(number)
+        opening = control_batch([leader_change()])
+        later = control_batch([leader_change(number)], 2, 1 + number)
+        write_log(folder, opening, batch(topics(names[0]), 1), later, batch(topics(*names)[1:], 3, 1 + number))
+        folders.append(folder)
+    told = compare(*folders)
+    assert [row["hashOffset"] for row in told] == [3, 3]
+    assert len({row["hash"] for row in told}) == 2
+
+
+def test_a_copy_that_does_not_reach_back_has_no_hash() -> None:
+    told = compare(*sorted(ROLLED.iterdir()))
+    assert {row["hashOffset"] for row in told} == {710}
+    assert {row["nodeId"]: row["hash"] is None for row in told}[3002] is False
+    assert len({row["hash"] for row in told if row["hash"]}) == 1
+
+
+def kept(*paths: Path | str) -> str:
+    said = " ".join(lines(Session(NoSource()), " ".join(["compare-logs", *map(str, paths)]), width=1000))
+    return said[said.index("keep ") :]
+
+
+def test_the_report_says_which_copy_to_keep_and_why(tmp_path: Path) -> None:
+    real = FIXTURES / "4.3.1/controller-3001"
+    behind = FIXTURES / "4.3.1/controller-3000"
+    twin = FIXTURES / "4.3.1/controller-3002"
+    said = kept(behind, real, twin)
+    assert f"keep {real}: its last record has epoch 1, and no copy of that epoch is longer" in said
+    assert f"{twin} has the same records" in said
+    other = FIXTURES / "4.3.1-more/broker-0"
+    damaged = builders.copy_of(real, tmp_path)
+    raw = bytearray((damaged / builders.LOG).read_bytes())
+    raw[300] ^= 1
+    (damaged / builders.LOG).write_bytes(raw)
+    assert "it is damaged: keep the others, too" in kept(behind, damaged)
+    assert "there is nothing to keep" not in kept(real, other)

@@ -20,6 +20,8 @@ from kshell.protocol.decoder import UNKNOWN_TAGS
 from kshell.protocol.primitives import Uuid
 from tests import builders
 from tests.commands.shell import lines, opened, rows, run
+from tests.commands.test_loggers import live
+from tests.server import Quorum
 
 NODES = builders.recorded()
 SHOWN, HIDDEN = Redaction(show_secrets=True), Redaction()
@@ -253,3 +255,12 @@ def test_secret_fields_are_redacted_in_hex_too(tmp_path: Path) -> None:
     assert (row["hex"], row["value"]) == (REDACTED, REDACTED)
     (row,) = [row for row in rows(opened(tmp_path), "explain 1 --show-secrets") if row["field"].endswith("value.value")]
     assert (row["hex"], row["value"]) == (b"s3cr".hex(" "), "s3cr")
+
+
+def test_what_an_observer_fetched_is_explained_like_a_file() -> None:
+    with Quorum(controllers=2, brokers=0) as quorum:
+        quorum.append(topic(), topic())
+        session = live(quorum)
+        found = rows(session, "explain 1")
+        assert bytes.fromhex("".join(row["hex"] for row in found))[:8] == (1).to_bytes(8, "big")
+        assert [row["value"] for row in found if row["field"] == "records[1].value.name"] == ["t"]

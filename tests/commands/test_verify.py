@@ -12,11 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kshell
+from kshell.cli import main
 from kshell.errors import EXIT_DATA, EXIT_FINDING, EXIT_OK, EXIT_SOURCE, SourceError
 from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.choose import demo_directory
 from tests import builders
 from tests.commands.shell import opened, rows, run
+from tests.commands.test_loggers import live
+from tests.server import Quorum
 from tests.sources.test_checkpoints import leaked  # noqa: F401  # a fixture
 
 NODES = builders.recorded()
@@ -279,3 +283,27 @@ def test_brokers_have_no_files() -> None:
 
     with pytest.raises(SourceError, match="brokers do not report"):
         run(Session(BrokerSource("localhost:1", Settings.of({}))), "verify")
+
+
+def test_what_an_observer_fetched_is_checked_like_a_directory() -> None:
+    with Quorum(controllers=2, brokers=0) as quorum:
+        quorum.append(builders.value("TOPIC", name="t", topicId=builders.uuid(1)))
+        session = live(quorum)
+        found = rows(session, "verify --deep")
+        assert [(row["kind"], row["verdict"], row["records"]) for row in found] == [("segment", "whole", 2)]
+        assert run(session, "verify --deep").exit_code == EXIT_OK
+
+
+def test_damage_that_the_session_has_met_before_does_not_change_the_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = builders.copy_of(SMALL, tmp_path)
+    raw = bytearray((directory / builders.LOG).read_bytes())
+    raw[-3] ^= 1
+    (directory / builders.LOG).write_bytes(raw)
+    assert main(["-d", str(directory), "--keep-going", "-c", "ls /image"]) == EXIT_DATA
+    assert main(["-d", str(directory), "-c", "verify"]) == EXIT_FINDING
+    with kshell.open(directory=str(directory)) as session:
+        assert session.run("ls /image").exit_code == EXIT_DATA
+        assert session.run("verify").exit_code == EXIT_FINDING
+    assert builders.LOG in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from kshell.sources.directory.files import ON_CORRUPTION, SKIP, STOP, TAIL
 from kshell.sources.directory.source import DirectorySource
 from tests import builders
 from tests.commands.shell import run, sections
+
+TOPICS = "/image/topics/byName"
 
 
 def topic(number: int) -> bytes:
@@ -108,12 +111,12 @@ def test_a_gap_between_segments_is_stepped_over_and_named(tmp_path: Path) -> Non
 def test_python_and_the_command_line_have_the_option(tmp_path: Path) -> None:
     folder = written(tmp_path, 2)
     with kshell.open(directory=str(folder), on_corruption="skip") as session:
-        assert session.run("ls /image/topics/byName").to_dict()
+        assert session.run(f"ls {TOPICS}").to_dict()
         assert any("are skipped" in note for note in session._shell.notes())
-    line = [sys.executable, "-m", "kshell", "-d", str(folder), "--on-corruption", "skip", "ls", "/image/topics/byName"]
+    line = [sys.executable, "-m", "kshell", "-d", str(folder), "--on-corruption", "skip", "-o", "json", "ls", TOPICS]
     done = subprocess.run(line, check=False, capture_output=True, text=True, env=os.environ, timeout=60)
     assert done.returncode == 4
-    assert done.stdout.split() == ["t1", "t3", "t4"]
+    assert json.loads(done.stdout) == ["t1", "t3", "t4"]
     assert "are skipped: offsets 2 to 2" in done.stderr
 
 

@@ -153,6 +153,46 @@ def reason(verdict: CopyVerdict, reference: Copy) -> str | None:
     )
 
 
+def which_to_keep(found: Agreement, states: Sequence[str]) -> str:
+    """Say which copy to keep, and why.
+
+    Args:
+        found: what the copies say together.
+        states: the state of each copy, in the order of the standings; snapshots may have changed them.
+
+    Returns:
+        A sentence for the user.
+    """
+    reference = found.reference
+    if not reference.end:
+        return "no copy has a record: there is nothing to keep"
+    copies = [one.copy for one in found.standings]
+    alike = [copy.path for copy, state in zip(copies, states, strict=True) if state == SAME and not copy.damage]
+    parted = [copy.path for copy, state in zip(copies, states, strict=True) if state == DIVERGED]
+    rivals = [copy for copy in copies if copy is not reference and copy.last_epoch == reference.last_epoch]
+    why = "no copy of that epoch is longer" if rivals else "no other copy reaches that epoch"
+    sentences = [
+        f"keep {reference.path}: its last record has epoch {reference.last_epoch}, and {why} (it ends at offset"
+        f" {reference.end})"
+    ]
+    if reference.damage and alike:
+        sentences.append(f"it is damaged: {alike[0]} has the same records and is whole, keep that one")
+    elif reference.damage:
+        sentences.append("it is damaged: keep the others, too, until what it lacks was taken from them")
+    elif alike:
+        sentences.append(f"{_listed(alike)} {'has' if len(alike) == 1 else 'have'} the same records")
+    if parted:
+        sentences.append(
+            f"{_listed(parted)} {'has' if len(parted) == 1 else 'have'} something else: look at what it is before you"
+            " delete it"
+        )
+    return "; ".join(sentences)
+
+
+def _listed(paths: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(paths[:-1]), paths[-1])))
+
+
 # --- what is committed ---------------------------------------------------------------------------------------------
 
 

@@ -276,6 +276,8 @@ def _bootstrap(listing: Listing, *, decode: bool) -> Iterator[FileCheck]:
 
 
 def _text_files(listing: Listing, log: LogSurvey) -> Iterator[FileCheck]:
+    if listing.beside is not None:
+        return  # a live source has none: these stand in for them
     last = max(log.epochs, default=-1)
     end = log.segments[-1].end_offset if log.segments else 0
     notes: list[str] = []
@@ -353,9 +355,6 @@ def _text_file(
 
 def _size_beside(listing: Listing, name: str) -> tuple[str, int | None]:
     """(path, bytes) of a small file beside the log; no size where there is none."""
-    if listing.beside is not None:
-        text = listing.beside.get(name)
-        return name, None if text is None else len(text.encode())
     lone: tuple[Segment | SnapshotFile, ...] = listing.segments + listing.snapshots
     folder = listing.directory or os.path.dirname(lone[0].path) or os.curdir
     path = os.path.join(folder, name)
