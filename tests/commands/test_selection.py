@@ -174,6 +174,7 @@ WITH_ROWS = [command for command in registry.commands() if any("--columns" in fl
 LINES = {
     "compare-logs": "compare-logs node-1 node-2",
     "drain-check": "drain-check 1",
+    "explain": "explain 100",
     "loggers": "loggers 1",
     "strays": "strays --log-dirs log-dirs.json",
 }

@@ -178,6 +178,8 @@ OWN = {
     "cli": "a file of commands, which may be a pipe",
     "commands/source": "a file of commands",
     "tables/export": "writes",
+    "commands/support_bundle": "writes",
+    "sources/directory/writer": "writes a new directory",
     "commands/strays": "a listing that the user names, which may be a pipe",
     "client/properties": "the user's",
     "client/sasl/oauth": "the user's",
