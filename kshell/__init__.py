@@ -3,6 +3,13 @@
 ``kshell.open(directory=…)`` is the way in for Python callers; see :mod:`kshell.api`.
 """
 
+import sys
+
+# `python -m kshell` puts the current directory before the standard library: a file typing.py in a directory that
+# somebody looks at would be run. What kshell needs of that directory (in a checkout: itself) is found by now.
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path and " -m kshell " in f" {' '.join(sys.orig_argv)} ":
+    del sys.path[0]
+
 from typing import TYPE_CHECKING, Any
 
 from kshell.version import __version__

@@ -1,25 +1,29 @@
 """``python -m kshell``, and the ``kshell`` command."""
 
+import _signal  # type: ignore[import-not-found]  # signal, without a millisecond of enumerations
 import gc
 import os
 import sys
 from typing import NoReturn
 
+# Ctrl-C while modules are loaded ends the process as it ends any program, not in a traceback of an import.
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
 
 def entry() -> NoReturn:
-    """Runs the command line and ends the process with its exit code."""
+    """Run the command line and end the process with its exit code."""
     # A command makes objects that stay and no cycles to speak of: looking for garbage among them takes longer than
     # many an answer. The interactive shell turns the collector on again.
     gc.disable()
-    try:
-        from kshell.cli import main
-    except KeyboardInterrupt:
-        os._exit(130)
+    from kshell.cli import main
 
     # Started with a closed stream (`>&-`), Python has none: what would go there goes nowhere.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # open to the end
+    if _signal.getsignal(_signal.SIGINT) is _signal.SIG_DFL:
+        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     code = main()
     try:
         sys.stdout.flush()

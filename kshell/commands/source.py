@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from typing import Any
 
 from kshell.engine.declaration import Arg, Command, Example, Flag
 from kshell.engine.execution import prepare
+from kshell.engine.language import quote
 from kshell.engine.local_files import complete_file
 from kshell.engine.result import Many, Part, Result
 from kshell.engine.session import Session
@@ -29,6 +31,7 @@ def run(session: Session, args: Any) -> Result:
 def _read(path: str) -> list[str]:
     try:
         with open(path, encoding="utf-8") as file:
+            _demand_own(path, os.fstat(file.fileno()))
             text = file.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
@@ -36,6 +39,20 @@ def _read(path: str) -> list[str]:
     if len(text) > _LARGEST:
         raise CommandError(f"{path}: too large to be a file of commands")
     return text.splitlines()
+
+
+def _demand_own(path: str, status: os.stat_result) -> None:
+    """Raise CommandError for a file whose lines another user may have written: they run with this user's rights."""
+    if not stat.S_ISREG(status.st_mode):
+        return  # a pipe that the user names
+    if status.st_uid not in (os.geteuid(), 0):
+        raise CommandError(
+            f"{path}: belongs to another user, whose lines are not run", hint="copy it, and read it first"
+        )
+    others_write = status.st_mode & stat.S_IWOTH
+    group_writes = status.st_mode & stat.S_IWGRP and status.st_gid != status.st_uid  # the user's own group is no group
+    if others_write or group_writes:
+        raise CommandError(f"{path}: others may write it, so its lines are not run", hint=f"chmod go-w {quote(path)}")
 
 
 def _parts(session: Session, path: str, lines: list[str], *, keep_going: bool) -> Iterator[Part]:
