@@ -15,9 +15,14 @@ from typing import TYPE_CHECKING, Any
 from kshell.version import __version__
 
 if TYPE_CHECKING:
-    from kshell.api import open
+    from kshell.api import Session, open
+    from kshell.result import Result
 
-__all__ = ["__version__", "open"]
+__all__ = ["Result", "Session", "__version__", "open"]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def load_ipython_extension(ipython: Any) -> None:
@@ -36,8 +41,12 @@ def unload_ipython_extension(ipython: Any) -> None:
 
 def __getattr__(name: str) -> Any:
     # Only Python callers pay for the facade: the command line imports none of it.
-    if name == "open":
-        from kshell.api import open
+    if name in ("open", "Session"):
+        from kshell import api
 
-        return open
+        return getattr(api, name)
+    if name == "Result":
+        from kshell.result import Result
+
+        return Result
     raise AttributeError(f"module 'kshell' has no attribute {name!r}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 
+from kshell.engine import registry
+from kshell.engine.arguments import flags_of
+from kshell.engine.declaration import Command
 from kshell.engine.execution import Call, prepare, prepare_words
 from kshell.engine.session import Session as Shell
-from kshell.errors import UsageError
+from kshell.errors import UsageError, did_you_mean
 from kshell.metadata.image import Image
 from kshell.result import Result
 from kshell.sources.choose import choose, open_source
@@ -19,8 +22,19 @@ class Session:
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
 
-    def run(self, line: str) -> Result:
-        """Runs a line of the command language. Raises KshellError; a pipe or a redirection is not for Python."""
+    def run(self, line: str, *words: object) -> Result:
+        """Run a command.
+
+        Args:
+            line: a line of the command language; or, with ``words``, the command's name alone.
+            words: its arguments and options, one each. They need no quotes, and are taken literally: no globs.
+
+        Raises:
+            UsageError: there is no such command, or the line pipes or redirects, which is not for Python.
+            KshellError: whatever else goes wrong.
+        """
+        if words:
+            return _result(prepare_words(self._shell, [line, *map(str, words)]))
         call = prepare(self._shell, line)
         if call is None:
             raise UsageError("there is no command in the line")
@@ -47,6 +61,35 @@ class Session:
         words = ["diff", str(a), str(b), path, *(["--ignore-epochs"] if ignore_epochs else [])]
         return _result(prepare_words(self._shell, words))
 
+    def __getattr__(self, name: str) -> Callable[..., Result]:
+        """Every command is a method: ``topics(where="offline > 0")``, ``can("User:alice", "READ", "TOPIC:orders")``.
+
+        Options are keywords, with underscores for dashes: ``True`` for a switch, a list for what may be given several
+        times or takes several names (``columns=["name", "offline"]``).
+        """
+        command = name.replace("_", "-")
+        if name.startswith("_") or command not in registry.names():
+            raise AttributeError(f"a session has no attribute {name!r}, and there is no command {command}")
+
+        def run(*words: object, **options: object) -> Result:
+            return (
+                self.run(command, *words, *_flags(registry.get(command), options))
+                if words or options
+                else self.run(command)
+            )
+
+        run.__name__ = name
+        run.__doc__ = registry.get(command).summary
+        return run
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name.replace("-", "_") for name in registry.names())})
+
+    def __repr__(self) -> str:
+        source, until = self._shell.source, self._shell.until
+        moment = "newest state" if until is None else f"as of offset {until}"
+        return f"<kshell session on {source.name or source.path or source.kind}: {moment}; try .status(), .health()>"
+
     def __enter__(self) -> Session:
         return self
 
@@ -58,6 +101,26 @@ class Session:
         self._shell.reload()
 
 
+def _flags(command: Command, options: Mapping[str, object]) -> Iterator[str]:
+    """Keywords as options of the command line. Raises UsageError for one that the command does not have."""
+    declared = {flag.dest: flag for flag in flags_of(command)}
+    for name, value in options.items():
+        flag = declared.get(name)
+        if flag is None:
+            hint = did_you_mean(name, declared, f"`help {command.name}` lists the options")
+            raise UsageError(f"{command.name}: there is no option {name}", hint=hint)
+        option = max(flag.names, key=len)
+        if flag.metavar is None:
+            if value:
+                yield option
+        elif isinstance(value, list | tuple):
+            texts = [str(each) for each in value]
+            for text in texts if flag.repeat else [",".join(texts)]:
+                yield f"{option}={text}"
+        elif value is not None:
+            yield f"{option}={value}"
+
+
 def _result(call: Call) -> Result:
     return Result.of(call, call.run(), lambda session: (*session.problems(), *session.notes()))
 
@@ -65,6 +128,7 @@ def _result(call: Call) -> Result:
 def open(
     directory: str | None = None,
     *,
+    demo: bool = False,
     bootstrap_controllers: str | None = None,
     bootstrap_servers: str | None = None,
     context: str | None = None,
@@ -74,12 +138,13 @@ def open(
     show_secrets: bool = False,
     on_corruption: str | None = None,
 ) -> Session:
-    """Opens a source; without one, the environment's (``KSHELL_DIRECTORY``), the default context's, the config's.
+    """Open a source; without one, the environment's (``KSHELL_DIRECTORY``), the default context's, the config's.
 
-    ``config`` is a Java client properties file, ``properties`` win over what is in it. What is odd about them is warned
-    about (:class:`UserWarning`). ``on_corruption``: what happens at a damaged batch of a directory: ``stop`` (the
-    default: the last good state before it is the answer), ``tail`` (the same, and what cannot be read at the end counts
-    as torn) or ``skip`` (the batches behind it count, too; what is left out is among the notes). Raises KshellError.
+    ``demo`` opens the sample that ships with kshell. ``config`` is a Java client properties file, ``properties`` win
+    over what is in it. What is odd about them is warned about (:class:`UserWarning`). ``on_corruption``: what happens
+    at a damaged batch of a directory: ``stop`` (the default: the last good state before it is the answer), ``tail`` (the
+    same, and what cannot be read at the end counts as torn) or ``skip`` (the batches behind it count, too; what is left
+    out is among the notes). Raises KshellError.
     """
     import os
     import warnings
@@ -89,6 +154,7 @@ def open(
         "bootstrap_controllers": bootstrap_controllers,
         "bootstrap_servers": bootstrap_servers,
         "context": context,
+        "demo": "demo" if demo else None,
     }
     above = [f"{key}={value}" for key, value in (properties or {}).items()]
     choice = choose(flags, os.environ, config, above)

@@ -93,3 +93,46 @@ def test_the_remarks_of_a_command_are_not_those_of_the_next() -> None:
     remarks = [note for note in session.run("configs --effective").notes if "needs -q or -b" in note]
     assert remarks
     assert remarks[0] not in session.run("pwd").notes
+
+
+class TestCommandsAsMethods:
+    def test_a_table_with_options(self) -> None:
+        with kshell.open(demo=True) as session:
+            assert session.topics(where="partitions > 4", columns=["name", "partitions"]).rows == (
+                session.run("topics --where 'partitions > 4' --columns name,partitions").rows
+            )
+            assert session.partitions(offline=True).rows == session.run("partitions --offline").rows
+            assert session.plan_restore().rows == session.run("plan-restore").rows
+            assert session.status(as_of=100).to_dict()["cluster"]["offset"] == 100
+            assert len(session.dump(type=["TOPIC_RECORD", "CONFIG_RECORD"]).rows) == (
+                len(session.run("dump --type TOPIC_RECORD --type CONFIG_RECORD").rows)
+            )
+
+    def test_words_need_no_quotes(self) -> None:
+        with kshell.open(demo=True) as session:
+            asked = session.run("can", "User:alice", "READ", "TOPIC:a topic with 'blanks' and $signs")
+            assert asked.to_dict()["resource"] == "TOPIC:a topic with 'blanks' and $signs"
+            line = "can User:alice READ TOPIC:orders"
+            assert session.can("User:alice", "READ", "TOPIC:orders").to_dict() == session.run(line).to_dict()
+            assert session.ls("/image/topics").rows == session.run("ls /image/topics").rows
+
+    def test_what_is_no_command_and_no_option(self) -> None:
+        with kshell.open(demo=True) as session:
+            with pytest.raises(AttributeError, match="there is no command topicz"):
+                session.topicz()
+            with pytest.raises(UsageError, match="there is no option wher") as error:
+                session.topics(wher="x")
+            assert error.value.hint == "did you mean where?"
+
+    def test_the_session_shows_itself_and_its_methods(self) -> None:
+        with kshell.open(demo=True) as session:
+            assert repr(session) == "<kshell session on demo: newest state; try .status(), .health()>"
+            assert repr(session.at(100)) == "<kshell session on demo: as of offset 100; try .status(), .health()>"
+            assert {"topics", "plan_restore", "run", "at"} <= set(dir(session))
+            assert not hasattr(session, "_ipython_display_")
+
+    def test_the_package_lists_what_is_public(self) -> None:
+        assert {"open", "Session", "Result"} <= set(dir(kshell))
+        with kshell.open(demo=True) as session:
+            assert isinstance(session, kshell.Session)
+            assert isinstance(session.pwd(), kshell.Result)

@@ -145,6 +145,7 @@ NOT_THERE = {
     "clear": ["clear nosuch"],
     "compare-logs": ["compare-logs one"],
     "compat": ["compat nosuch"],
+    "completion": ["completion", "completion nosuch"],
     "configs": ["configs TOPIC:nosuch", "configs TOPIC:nosuch*", "configs check TOPIC:orders retention.ms"],
     "context": ["context use nosuch", "context remove nosuch"],
     "controllers": ["controllers --as-of @nosuch"],

@@ -256,7 +256,21 @@ def test_no_error_tells_a_secret(tmp_path: Path, canaries: Canaries) -> None:
 def test_every_command_that_shows_data_is_tried() -> None:
     # Of one node, asked by itself: tests of their own.
     live = {"api-versions", "compat", "loggers"}
-    silent = {"alias", "cd", "clear", "context", "exit", "help", "history", "man", "pwd", "quit", "reload", "set"}
+    silent = {
+        "alias",
+        "cd",
+        "clear",
+        "completion",
+        "context",
+        "exit",
+        "help",
+        "history",
+        "man",
+        "pwd",
+        "quit",
+        "reload",
+        "set",
+    }
     silent |= {"source", "unalias", "version"}
     # What these give, tests of their own look at; watch shows the answers of other commands.
     silent |= live | {"compare-logs", "drain-check", "export", "recover", "save", "strays", "support-bundle"}
