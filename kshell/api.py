@@ -143,8 +143,8 @@ def open(
     ``demo`` opens the sample that ships with kshell. ``config`` is a Java client properties file, ``properties`` win
     over what is in it. What is odd about them is warned about (:class:`UserWarning`). ``on_corruption``: what happens
     at a damaged batch of a directory: ``stop`` (the default: the last good state before it is the answer), ``tail``
-    (the same, and what cannot be read at the end counts as torn) or ``skip`` (the batches behind it count, too; what is left
-    out is among the notes). Raises KshellError.
+    (the same, and what cannot be read at the end counts as torn) or ``skip`` (the batches behind it count, too; what is
+    left out is among the notes). Raises KshellError.
     """
     import os
     import warnings

@@ -58,13 +58,13 @@ def run(session: Session, args: Any) -> Result:
     chosen = None if args.voters is None else _voters(args.voters)
     with without_collector():
         survivors = survey(args.directory, session.progress)
-    loaded = DirectorySource(survivors.kept.path).load(progress=session.progress)
+    loaded = DirectorySource(survivors.reference.path).load(progress=session.progress)
     plan = _Plan(session, survivors, loaded, chosen)
     written = None if args.to is None or chosen is None else _written(args, plan, chosen[0])
     session.remarks += [note for copy in survivors.copies for note in copy.notes]
     sections = [*plan.sections(), *([] if written is None else [Section("written", "Written", written)])]
     sections.append(Section("steps", "Steps", {str(n): step for n, step in enumerate(plan.steps(args.to), 1)}))
-    return Report(sections, exit_code=EXIT_DATA if survivors.kept.damage else EXIT_OK)
+    return Report(sections, exit_code=EXIT_DATA if survivors.reference.damage else EXIT_OK)
 
 
 def _voters(text: str) -> list[Voter]:
@@ -89,7 +89,7 @@ def _written(args: Any, plan: _Plan, voter: Voter) -> dict[str, Any]:
         "directory": args.to,
         "nodeId": voter.id,
         "directoryId": str(voter.directory_id),
-        "clusterId": survivors.kept.cluster_id,
+        "clusterId": survivors.reference.cluster_id,
         "endOffset": recovery.end,
     }
 
@@ -122,17 +122,17 @@ class _Plan:
 
     def sections(self) -> list[Section]:
         """All but what was written and the steps."""
-        kept, found = self.survivors.kept, self.survivors.found
+        reference, comparison = self.survivors.reference, self.survivors.comparison
         rows = [self._copy(verdict) for verdict in self.survivors.verdicts]
-        end = kept.end or 0
-        uncertain = list(islice(self._records(kept.path, found.committed, end), _MOST))
+        end = reference.end or 0
+        uncertain = list(islice(self._records(reference.path, comparison.committed, end), _MOST))
         lacking = list(islice(self._lacking(), _MOST))
         return [
             Section("copies", "Copies", Rows(_COPIES, rows)),
             Section("keep", "Keep", self._keep()),
             Section(
                 "uncertain",
-                f"Records that may not be committed: {max(end - found.committed, 0)}",
+                f"Records that may not be committed: {max(end - comparison.committed, 0)}",
                 Rows(_RECORDS, uncertain),
             ),
             Section(
@@ -150,26 +150,26 @@ class _Plan:
             "endOffset": copy.end,
             "lastEpoch": copy.last_epoch if copy.end is not None else None,
             "snapshot": f"{newest.end_offset}-{newest.epoch}" if newest else None,
-            "reason": reason(verdict, self.survivors.kept),
+            "reason": reason(verdict, self.survivors.reference),
             "damage": [error.message for error in copy.damage],
             "clusterId": copy.cluster_id,
         }
 
     def _keep(self) -> dict[str, Any]:
-        kept, found = self.survivors.kept, self.survivors.found
+        reference, comparison = self.survivors.reference, self.survivors.comparison
         why = "its last record has the highest epoch, and of those copies it is the longest: it would win an election"
         if len(self.survivors.copies) == 1:
             why = "it is the only copy given; brokers have one, too, and so may old backups"
         last = self._loaded.image.provenance
         return {
-            "copy": kept.path,
+            "copy": reference.path,
             "why": why,
-            "clusterId": kept.cluster_id,
+            "clusterId": reference.cluster_id,
             "metadataVersion": self._release,
-            "endOffset": kept.end,
+            "endOffset": reference.end,
             "lastOffset": last.offset,
-            "epoch": kept.last_epoch,
-            "committedBelow": found.committed or None,
+            "epoch": reference.last_epoch,
+            "committedBelow": comparison.committed or None,
             "openTransaction": self._loaded.open_transaction,
         }
 
@@ -187,7 +187,7 @@ class _Plan:
 
     def steps(self, to: str | None) -> list[str]:
         """What to do, in order, for this release."""
-        kept = self.survivors.kept
+        reference = self.survivors.reference
         first = self._chosen[0] if self._chosen else None
         voter = first.endpoint if first else "ID@HOST:PORT"
         host = voter.partition("@")[2]
@@ -205,13 +205,13 @@ class _Plan:
                 stop,
                 *([] if to else [make]),
                 move,
-                *self._dynamic_steps(node, host, kept.cluster_id or "CLUSTER_ID"),
+                *self._dynamic_steps(node, host, reference.cluster_id or "CLUSTER_ID"),
             ]
         return [
             stop,
             *([] if to else [make]),
             move,
-            *self._static_steps(node, voter, host, kept.cluster_id or "CLUSTER_ID"),
+            *self._static_steps(node, voter, host, reference.cluster_id or "CLUSTER_ID"),
         ]
 
     def _dynamic_steps(self, node: str, host: str, cluster_id: str) -> list[str]:

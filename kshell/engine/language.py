@@ -114,7 +114,7 @@ def parts(line: str) -> list[Part]:
 
     A pipe's program is one command line of ``sh``, with its own semicolons, and so is what stands in a comment.
     """
-    found: list[Part] = []
+    commands: list[Part] = []
     start, at, quote_mark, if_done = 0, 0, "", False
     while at < len(line):
         char = line[at]
@@ -128,13 +128,13 @@ def parts(line: str) -> list[Part]:
         elif char == "|" or (char == "#" and (at == 0 or line[at - 1].isspace() or line[at - 1] in ";&")):
             break
         elif char == ";" or line.startswith("&&", at):
-            found.append(Part(line[start:at], start, if_done))
+            commands.append(Part(line[start:at], start, if_done))
             if_done = char == "&"
             at += if_done
             start = at + 1
         at += 1
-    found.append(Part(line[start:], start, if_done))
-    return found
+    commands.append(Part(line[start:], start, if_done))
+    return commands
 
 
 def words(line: str) -> list[Token]:

@@ -67,23 +67,23 @@ def absolute(point: str, name: str) -> str:
 def in_zone(result: Result, name: str) -> Result:
     """A copy of an answer whose times, in text too, are of that zone: ``2026-11-21T16:11:22.506+01:00``."""
     here = zone(name)
-    shown = copy.copy(result)
-    if isinstance(shown, Text):
-        shown.text = _value(shown.text, here)
-    elif isinstance(shown, Value):
-        shown.value = _value(shown.value, here)
-    elif isinstance(shown, Rows):
-        shown.rows = _Rows(shown.rows, here)
-        if shown.line is not None:
-            line = shown.line
-            shown.line = lambda row: _value(line(row), here)
-    elif isinstance(shown, Tree):
-        shown.root = _branch(shown.root, here)
-    elif isinstance(shown, Report):
-        shown.sections = [_section(section, here, name) for section in shown.sections]
-    if not isinstance(shown, Many) and shown.for_people is not None:
-        shown.for_people = in_zone(shown.for_people, name)
-    return shown
+    localized = copy.copy(result)
+    if isinstance(localized, Text):
+        localized.text = _value(localized.text, here)
+    elif isinstance(localized, Value):
+        localized.value = _value(localized.value, here)
+    elif isinstance(localized, Rows):
+        localized.rows = _Rows(localized.rows, here)
+        if localized.line is not None:
+            line = localized.line
+            localized.line = lambda row: _value(line(row), here)
+    elif isinstance(localized, Tree):
+        localized.root = _branch(localized.root, here)
+    elif isinstance(localized, Report):
+        localized.sections = [_section(section, here, name) for section in localized.sections]
+    if not isinstance(localized, Many) and localized.for_people is not None:
+        localized.for_people = in_zone(localized.for_people, name)
+    return localized
 
 
 class _Rows(Iterable[Row]):
@@ -114,14 +114,14 @@ def _value(value: Any, here: tzinfo) -> Any:
     if isinstance(value, str):
         if "T" not in value:
             return value
-        text = _TIME.sub(lambda match: _shown(match[0], here), value)
+        text = _TIME.sub(lambda match: _in_words(match[0], here), value)
         return Toned(text, value.tone) if isinstance(value, Toned) else text
     if isinstance(value, Mapping):
         return {key: _value(below, here) for key, below in value.items()}
     return [_value(below, here) for below in value] if isinstance(value, list | tuple) else value
 
 
-def _shown(time: str, here: tzinfo) -> str:
+def _in_words(time: str, here: tzinfo) -> str:
     try:
         return datetime.fromisoformat(time).astimezone(here).isoformat(timespec="milliseconds")
     except (ValueError, OverflowError):

@@ -74,15 +74,15 @@ def table(
         count, is_cut = count + 1, is_cut or cuts
         yield line
         yield from _prose(row, layout.prose, options)
-    shown = len(layout.columns) + len(layout.prose)
-    if of is not None and (shown < len(columns) or is_cut):
-        yield paint(_left_out(count, shown, of, is_cut=is_cut), "dim", options.color) + "\n"
+    visible = len(layout.columns) + len(layout.prose)
+    if of is not None and (visible < len(columns) or is_cut):
+        yield paint(_left_out(count, visible, of, is_cut=is_cut), "dim", options.color) + "\n"
 
 
-def _left_out(rows: int, shown: int, of: int, *, is_cut: bool) -> str:
+def _left_out(rows: int, visible: int, of: int, *, is_cut: bool) -> str:
     parts = [f"{rows:,} row{'' if rows == 1 else 's'}"]
-    if shown < of:
-        parts.append(f"{shown} of {of} columns")
+    if visible < of:
+        parts.append(f"{visible} of {of} columns")
     if is_cut:
         parts.append("values cut")
     return f"{', '.join(parts)}: -o wide shows all"

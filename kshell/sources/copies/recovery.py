@@ -78,20 +78,20 @@ def new_directory_id() -> Uuid:
 
 
 class Survivors(NamedTuple):
-    """The copies that are left, and how they relate; ``kept`` is the one that a new quorum is to start from."""
+    """The copies that are left, and how they relate; ``reference`` is the one that a new quorum is to start from."""
 
     copies: list[Copy]
-    found: Agreement
+    comparison: Agreement
 
     @property
-    def kept(self) -> Copy:
+    def reference(self) -> Copy:
         """The copy whose last record has the highest epoch, and of those the longest: it would win an election."""
-        return self.found.reference
+        return self.comparison.reference
 
     @property
     def verdicts(self) -> list[CopyVerdict]:
         """How each copy relates to the kept one, in the order in which they were given."""
-        return self.found.standings
+        return self.comparison.standings
 
     @property
     def highest_epoch(self) -> int:
@@ -109,7 +109,7 @@ def survey(paths: Sequence[str], progress: Progress | None) -> Survivors:
     """
     copies = [Copy(os.path.expanduser(path)) for path in paths]
     survivors = Survivors(copies, agreement(copies, read_together(copies, progress)))
-    if not survivors.kept.end:
+    if not survivors.reference.end:
         raise DataError("recover: none of the copies has a record", hint="give other copies: brokers have one, too")
     return survivors
 
@@ -138,13 +138,13 @@ def write(
         DataError: the kept copy is damaged before its newest snapshot, so that nothing can start from it.
         OSError: what the operating system refuses.
     """
-    kept = survivors.kept
-    listing = kept.source.listing()
+    reference = survivors.reference
+    listing = reference.source.listing()
     writer = MetadataWriter(place)
     notes = writer.snapshots(listing, None, progress)
     damage = writer.log(listing, None, progress)
     if not writer.end:
-        raise damage[0] if damage else DataError(f"{kept.path}: has no record that can be written")
+        raise damage[0] if damage else DataError(f"{reference.path}: has no record that can be written")
     notes += [f"{error.message}: written up to there" for error in damage]
     if kraft_version > 0:
         writer.append(_voters_batch(writer, voter, listener), writer.last_epoch, 1)
@@ -153,7 +153,7 @@ def write(
     writer.properties(
         {
             "version": "1",
-            "cluster.id": kept.cluster_id or "",
+            "cluster.id": reference.cluster_id or "",
             "node.id": str(voter.id),
             "directory.id": str(voter.directory_id),
         }
