@@ -28,7 +28,7 @@ def test_bounds_are_those_of_the_extra() -> None:
     bounds = {package.name: f">={package.least},<{package.below}" for package in doctor.PACKAGES}
     extra = project["optional-dependencies"]["spark"]
     assert [line for line in extra if line != f"{line.partition('>')[0]}{bounds.get(line.partition('>')[0])}"] == []
-    needed = {package.name for package in doctor.PACKAGES if package.needed}
+    needed = {package.name for package in doctor.PACKAGES if package.required}
     assert needed <= {line.partition(">")[0] for line in extra}
 
 
@@ -91,7 +91,7 @@ def test_options_that_make_no_sense() -> None:
     ],
 )
 def test_what_is_said_of_an_exception(message: str, said: str) -> None:
-    assert trials.said(ValueError(message)) == said
+    assert trials.error_summary(ValueError(message)) == said
 
 
 def test_checks_go_on_after_a_failure() -> None:

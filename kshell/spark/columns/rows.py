@@ -33,8 +33,8 @@ def repeated(arrow: Any, values: Sequence[Any], places: Any, kind: Any) -> Any:
     codes = {value: code for code, value in enumerate(dict.fromkeys(values))}
     coded = np.array([codes[value] for value in values], np.int32)[places]
     mask = coded == codes[None] if None in codes else None
-    known = arrow.array(["" if value is None else value for value in codes], type=kind.value_type)
-    return arrow.DictionaryArray.from_arrays(arrow.array(coded, type=kind.index_type, mask=mask), known)
+    texts = arrow.array(["" if value is None else value for value in codes], type=kind.value_type)
+    return arrow.DictionaryArray.from_arrays(arrow.array(coded, type=kind.index_type, mask=mask), texts)
 
 
 class Rows:
@@ -94,9 +94,11 @@ class Rows:
             return repeated(arrow, list(self._types), self._type, kind)
         if name == "data":
             return self._data(kind)
-        odd = {place: value for place, line in self._lines.items() if (value := getattr(line, name)) is not None}
+        values = {place: value for place, line in self._lines.items() if (value := getattr(line, name)) is not None}
         return (
-            arrow.array([odd.get(place) for place in range(self.count)], kind) if odd else arrow.nulls(self.count, kind)
+            arrow.array([values.get(place) for place in range(self.count)], kind)
+            if values
+            else arrow.nulls(self.count, kind)
         )
 
     def _data(self, kind: Any) -> Any:

@@ -84,9 +84,9 @@ class Walk:
             if len(shape) < LEAST or shape.at > longest:
                 self.odd.append(shape.rows)
             elif shape.todo is None:
-                whole = self._kept(shape, shape.bases[-1] + shape.at == self._ends[shape.rows])
-                if len(whole):
-                    yield whole
+                complete = self._select(shape, shape.bases[-1] + shape.at == self._ends[shape.rows])
+                if len(complete):
+                    yield complete
             else:
                 step, shape.todo = shape.todo
                 waiting += self._walked(shape, step)
@@ -112,8 +112,8 @@ class Walk:
                 return [self._until(shape, step)]
         return [shape]
 
-    def _kept(self, shape: Shape, mask: Any) -> Shape:
-        """Those that a mask names; the others are odd."""
+    def _select(self, shape: Shape, mask: Any) -> Shape:
+        """Select the values that a mask names; the others are odd."""
         if mask.all():
             return shape
         self.odd.append(shape.rows[~mask])
@@ -136,7 +136,7 @@ class Walk:
     def _fixed(self, shape: Shape, step: Fixed) -> Shape:
         if step.omitted is not None:
             column = gather(self._buf, FIXED[step.type], shape.bases[-1] + shape.at)
-            shape = self._kept(shape, ((column != 0) if step.type == "bool" else column) != step.omitted)
+            shape = self._select(shape, ((column != 0) if step.type == "bool" else column) != step.omitted)
         shape.items.append(Place(step, len(shape.bases) - 1, shape.at))
         shape.at += np.dtype(FIXED[step.type]).itemsize
         return shape
@@ -147,11 +147,11 @@ class Walk:
         is_text = (column > 0) & (column < _LONG)
         if step.lead is not None:
             is_text &= column != step.lead
-        found = []
+        shapes = []
         if step.nullable and step.lead != 0 and not column.all():
             null = shape.only(column == 0)
             null.items.append(step.hidden or "null")
-            found.append(null)
+            shapes.append(null)
             is_odd = ~is_text & (column != 0)
         else:
             is_odd = ~is_text
@@ -160,7 +160,7 @@ class Walk:
         if not is_text.all():
             shape, column = shape.only(is_text), column[is_text]
         if not len(shape):
-            return found
+            return shapes
         base, at = len(shape.bases) - 1, shape.at
         length = int(column[0]) - 1
         if (column == column[0]).all():
@@ -170,27 +170,27 @@ class Walk:
             shape.bases.append(shape.bases[-1] + (column + np.int64(at - 1)))
             shape.at = 0
             shape.items.append(step.hidden or Span(step, base, at, None, base + 1))
-        return [*found, shape]
+        return [*shapes, shape]
 
     def _array(self, shape: Shape, step: Array) -> list[Shape]:
-        found = []
+        shapes = []
         for lead, part in self._by_byte(shape):
             if lead == step.lead or lead >= _LONG or (lead == 0 and not step.nullable):
                 self.odd.append(part.rows)
                 continue
-            found.append(part)
+            shapes.append(part)
             if lead == 0:
                 part.items.append("null")
                 continue
             part.next(("]",))
-            for left in reversed(range(lead - 1)):
-                part.next(("," if left else "[", *step.element))
+            for remaining in reversed(range(lead - 1)):
+                part.next(("," if remaining else "[", *step.element))
             if lead == 1:
                 part.items.append("[")
-        return found
+        return shapes
 
     def _maybe(self, shape: Shape, step: Maybe) -> list[Shape]:
-        found = []
+        shapes = []
         for flag, part in self._by_byte(shape):
             if flag < _LONG:
                 part.next(step.steps)
@@ -199,43 +199,43 @@ class Walk:
                 continue
             else:
                 part.items.append("null")
-            found.append(part)
-        return found
+            shapes.append(part)
+        return shapes
 
     def _tags(self, shape: Shape, step: Tags) -> list[Shape]:
-        found = []
+        shapes = []
         for count, part in self._by_byte(shape):
-            if count > len(step.known):
+            if count > len(step.by_tag):
                 self.odd.append(part.rows)
                 continue
             if count:
                 part.next((Tag(step, frozenset(), count),))
-            found.append(part)
-        return found
+            shapes.append(part)
+        return shapes
 
     def _tag(self, shape: Shape, step: Tag) -> list[Shape]:
-        found = []
+        shapes = []
         for tag, tagged in self._by_byte(shape):
-            if tag not in step.tags.known or tag in step.seen:
+            if tag not in step.tags.by_tag or tag in step.previous:
                 self.odd.append(tagged.rows)
                 continue
-            before, below = step.tags.known[tag]
-            seen = step.seen | {tag}
+            before, below = step.tags.by_tag[tag]
+            tags = step.previous | {tag}
             for size, part in self._by_byte(tagged):
                 if size >= _LONG:
                     self.odd.append(part.rows)
                     continue
-                part.items.append(before if step.tags.is_first and len(seen) == 1 else f",{before}")
-                if step.left > 1:
-                    part.next((Tag(step.tags, seen, step.left - 1),))
+                part.items.append(before if step.tags.is_first and len(tags) == 1 else f",{before}")
+                if step.remaining > 1:
+                    part.next((Tag(step.tags, tags, step.remaining - 1),))
                 part.next((*below, Until(len(part.bases) - 1, part.at + size)))
-                found.append(part)
-        return found
+                shapes.append(part)
+        return shapes
 
     def _until(self, shape: Shape, step: Until) -> Shape:
         if step.base == len(shape.bases) - 1:
-            return shape if step.at == shape.at else self._kept(shape, np.zeros(len(shape), bool))
-        return self._kept(shape, shape.bases[step.base] + step.at == shape.bases[-1] + shape.at)
+            return shape if step.at == shape.at else self._select(shape, np.zeros(len(shape), bool))
+        return self._select(shape, shape.bases[step.base] + step.at == shape.bases[-1] + shape.at)
 
 
 def gather(buf: Any, kind: str, at: Any) -> Any:

@@ -55,7 +55,7 @@ class View:
         self.show_secrets = show_secrets
         self.is_whole = is_whole
         self.dictionaries = dictionaries
-        self.found = 0
+        self.finding_count = 0
         """Findings for which the view ``records`` gave no row so far."""
 
     def batches(self, slices: Iterable[Slice]) -> Iterator[Any]:
@@ -65,8 +65,8 @@ class View:
             yield from self._records(pyarrow, slices)
             return
         rows = {FILES: self._files, QUARANTINE: self._quarantine}.get(self.name, self._typed)
-        made = (row for piece in slices for row in rows(piece))
-        yield from arrow_tables.batches(pyarrow, self.fields, made)
+        columns = (row for piece in slices for row in rows(piece))
+        yield from arrow_tables.batches(pyarrow, self.fields, columns)
 
     def _events(self, piece: Slice, types: frozenset[str] | None) -> Iterator[Event]:
         """The records that are wanted, decoded, and findings, in the order of the file."""
@@ -103,20 +103,20 @@ class View:
             for placed in read(piece.file):
                 if isinstance(placed, Finding):
                     self._demand(piece.file, [placed])
-                    self.found += 1
+                    self.finding_count += 1
                 elif not placed.repeats:
                     collected.add((*source, placed.position, placed.batch.epoch), placed.batch)
                 if collected.is_full:
                     yield from collected.take()
         yield from collected.take()
-        self.found += collected.broken
+        self.finding_count += collected.broken
 
     def _demand(self, file: FilePlan, findings: Iterable[Finding]) -> None:
         """Raises UnreadError for one that says that something was not read, where all is to be."""
         for finding in findings:
             if self.is_whole and finding.kind == UNREAD:
-                said = finding.reason if file.path in finding.reason else f"{file.path}: {finding.reason}"
-                raise UnreadError(said, hint="read again; the view quarantine has what cannot be read as rows")
+                message = finding.reason if file.path in finding.reason else f"{file.path}: {finding.reason}"
+                raise UnreadError(message, hint="read again; the view quarantine has what cannot be read as rows")
 
     def _typed(self, piece: Slice) -> Iterator[Columns]:
         types = frozenset((self.name,))
@@ -135,10 +135,10 @@ class View:
     def _quarantine(self, piece: Slice) -> Iterator[Columns]:
         source, redaction = _source(piece.origin, piece.file), Redaction(show_secrets=self.show_secrets)
         for finding in piece.file.findings:
-            yield source | _found(finding)
+            yield source | _finding_columns(finding)
         for event in self._events(piece, self.narrowing.types):
             if isinstance(event, Finding):
-                yield source | _found(event)
+                yield source | _finding_columns(event)
             elif event[2].undecoded is not None:
                 placed, raw, decoded = event
                 row = source | _context(placed, raw, decoded)
@@ -177,6 +177,6 @@ def _context(placed: Placed, raw: RawRecord, decoded: Decoded) -> Columns:
     }
 
 
-def _found(finding: Finding) -> Columns:
+def _finding_columns(finding: Finding) -> Columns:
     position = None if finding.position < 0 else finding.position
     return {"position": position, "kind": finding.kind, "reason": finding.reason}

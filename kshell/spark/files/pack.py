@@ -38,10 +38,10 @@ class Slice(NamedTuple):
 
 def partitions(options: Options) -> list[tuple[Slice, ...]]:
     """The slices of each partition of a read. Raises UsageError, SourceError."""
-    found = [one for one in find(options.paths) if _is_wanted(one.origin, options.narrowing.clusters)]
-    total = sum(_PER_FILE + size for _, size in files_of(found, options.snapshots))
+    copies = [copy for copy in find(options.paths) if _is_wanted(copy.origin, options.narrowing.clusters)]
+    total = sum(_PER_FILE + size for _, size in files_of(copies, options.snapshots))
     target = aim(total, options.parallelism, options.slice_bytes)
-    return pack((piece for one in found for piece in slices(one, options, target)), target)
+    return pack((piece for copy in copies for piece in slices(copy, options, target)), target)
 
 
 def _is_wanted(origin: Origin, clusters: frozenset[str] | None) -> bool:
@@ -69,10 +69,10 @@ def pack(pieces: Iterable[Slice], target: int) -> list[tuple[Slice, ...]]:
     return packed
 
 
-def slices(found: LogCopy, options: Options, target: int) -> Iterator[Slice]:
+def slices(copy: LogCopy, options: Options, target: int) -> Iterator[Slice]:
     """The slices of a directory: of each file one, or several of about ``target`` bytes."""
-    for file in plans(found, options.snapshots, target):
-        yield from file_slices(found.origin, file, options, target)
+    for file in plans(copy, options.snapshots, target):
+        yield from file_slices(copy.origin, file, options, target)
 
 
 def file_slices(origin: Origin, file: FilePlan, options: Options, target: int) -> Iterator[Slice]:

@@ -49,9 +49,9 @@ def read(plan: FilePlan) -> Iterator[Placed | Finding]:
         if plan.is_snapshot and not plan.is_proven and not _is_good(file, plan.runs[0].start):
             return  # whoever reads what is before says so
         for run in plan.runs:
-            for found in _run(file, run):
-                yield found
-                if plan.is_snapshot and isinstance(found, Finding):
+            for item in _run(file, run):
+                yield item
+                if plan.is_snapshot and isinstance(item, Finding):
                     return
     except OSError as error:
         yield Finding(-1, UNREAD, f"{plan.path}: {error.strerror or error}")

@@ -46,51 +46,53 @@ _WIDE_OPEN = (
 
 def access_audit(tables: Tables) -> Any:
     """The rows."""
-    made = _acls(tables).unionByName(_quotas(tables)).unionByName(_users(tables)).unionByName(_tokens(tables))
-    told = with_found(made, tables["control_records"])
-    return rows.of(told.selectExpr("*", f"{day_of('ms')} as day"), FIELDS)
+    changed = _acls(tables).unionByName(_quotas(tables)).unionByName(_users(tables)).unionByName(_tokens(tables))
+    with_origin = with_found(changed, tables["control_records"])
+    return rows.of(with_origin.selectExpr("*", f"{day_of('ms')} as day"), FIELDS)
 
 
-def _row(kind: str, name: str, principal: str, said: str, value: str | None, wide: str = "false") -> list[str]:
+def _row(kind: str, name: str, principal: str, description: str, value: str | None, wide: str = "false") -> list[str]:
     """SQL: the columns of one kind; ``value``: what of it can change."""
     both = [f"cast({side}.{value} as string)" if value else "cast(null as string)" for side in ("old", "new")]
     return [
         "clusterId", "offset", "ms", f"'{kind}' as kind", "change", f"{name} as id", f"{principal} as principal",
-        f"{said} as said", f"{both[0]} as oldValue", f"{both[1]} as newValue", f"{wide} as isWideOpen", "heldMs",
+        f"{description} as said", f"{both[0]} as oldValue", f"{both[1]} as newValue", f"{wide} as isWideOpen", "heldMs",
         "isCurrent",
     ]  # fmt: skip
 
 
 def _acls(tables: Tables) -> Any:
-    made = changes(tables["acls"], ("id",), _ACL, tables["clusters"]).selectExpr("*", "coalesce(new, old) as acl")
-    said = (
+    acls = changes(tables["acls"], ("id",), _ACL, tables["clusters"]).selectExpr("*", "coalesce(new, old) as acl")
+    description = (
         "concat(acl.permissionType, ' ', acl.principal, ' ', acl.operation, ' on ', acl.resourceType, ':',"
         " acl.resourceName, ' (', acl.patternType, ') from ', acl.host)"
     )
     wide = f"coalesce({_WIDE_OPEN}, false)"
-    return made.selectExpr(*_row("acl", "id", "acl.principal", said, None, wide))
+    return acls.selectExpr(*_row("acl", "id", "acl.principal", description, None, wide))
 
 
 def _quotas(tables: Tables) -> Any:
-    made = changes(tables["quotas"], ("name", "key"), ("user", "value"), tables["clusters"]).selectExpr(
+    quotas = changes(tables["quotas"], ("name", "key"), ("user", "value"), tables["clusters"]).selectExpr(
         "*", "coalesce(new, old).user as ofUser"
     )
-    said = "concat(key, if(new is null, '', concat(' = ', cast(new.value as string))), ' for ', name)"
-    return made.selectExpr(*_row("quota", "concat(name, ' ', key)", "concat('User:', ofUser)", said, "value"))
+    description = "concat(key, if(new is null, '', concat(' = ', cast(new.value as string))), ' for ', name)"
+    return quotas.selectExpr(*_row("quota", "concat(name, ' ', key)", "concat('User:', ofUser)", description, "value"))
 
 
 def _users(tables: Tables) -> Any:
-    made = changes(tables["users"], ("name", "mechanism"), ("iterations",), tables["clusters"])
-    said = "concat(mechanism, ' credentials of ', name)"
-    return made.selectExpr(*_row("user", "concat(name, ' ', mechanism)", "concat('User:', name)", said, "iterations"))
+    users = changes(tables["users"], ("name", "mechanism"), ("iterations",), tables["clusters"])
+    description = "concat(mechanism, ' credentials of ', name)"
+    return users.selectExpr(
+        *_row("user", "concat(name, ' ', mechanism)", "concat('User:', name)", description, "iterations")
+    )
 
 
 def _tokens(tables: Tables) -> Any:
-    made = changes(tables["tokens"], ("tokenId",), ("owner", "expiryTimestamp"), tables["clusters"]).selectExpr(
+    tokens = changes(tables["tokens"], ("tokenId",), ("owner", "expiryTimestamp"), tables["clusters"]).selectExpr(
         "*", "coalesce(new, old).owner as owner"
     )
-    said = "concat('delegation token of ', owner)"
-    return made.selectExpr(*_row("token", "tokenId", "owner", said, "expiryTimestamp"))
+    description = "concat('delegation token of ', owner)"
+    return tokens.selectExpr(*_row("token", "tokenId", "owner", description, "expiryTimestamp"))
 
 
 GOLD = GoldTable(

@@ -68,14 +68,14 @@ def anomalies(tables: Tables) -> Any:
 
 def _scored(uneven: Any) -> Any:
     """The outliers among hours that stand beside those of other weeks."""
-    others = uneven.selectExpr(
+    compared = uneven.selectExpr(
         "clusterId",
         "measure",
         "one.hourNumber as hourNumber",
         "one.value as value",
         "sort_array(transform(filter(series, (other, at) -> at <> place), other -> other.value)) as others",
     )
-    with_median = others.selectExpr("*", f"{_median('others')} as median")
+    with_median = compared.selectExpr("*", f"{_median('others')} as median")
     distances = with_median.selectExpr(
         "*", "sort_array(transform(others, other -> abs(other - median))) as distances"
     ).selectExpr("*", f"{_median('distances')} as mad")

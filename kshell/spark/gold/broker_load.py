@@ -49,7 +49,7 @@ def broker_load(tables: Tables) -> Any:
     keys = ["clusterId", "dayNumber", "broker"]
     both = racks_by_day(tables["brokers"], tables["clusters"]).join(sums, keys, "full")
     begin, end = f"dayNumber * {DAY_MS}", f"(dayNumber + 1) * {DAY_MS}"
-    whole = both.join(
+    with_coverage = both.join(
         covered(tables["clusters"], tables["topics"], tables["brokers"]), ["clusterId"], "left"
     ).selectExpr(
         *keys,
@@ -62,12 +62,12 @@ def broker_load(tables: Tables) -> Any:
     averages = {"leaders": "leaderMs", "replicas": "replicaMs", "preferred": "preferredMs"}
     shares = {"leaderShare": "leaderMs", "replicaShare": "replicaMs"}
     every = "sum({0}) over (partition by clusterId, dayNumber)"
-    told = whole.selectExpr(
+    with_shares = with_coverage.selectExpr(
         "*",
         *(f"if(coveredMs > 0, {of} / coveredMs, null) as {name}" for name, of in averages.items()),
         *(f"if({every.format(of)} > 0, {of} / {every.format(of)}, null) as {name}" for name, of in shares.items()),
     )
-    return rows.settling(told.selectExpr("*", f"{end_of_day('day')} as untilMs"), FIELDS)
+    return rows.settling(with_shares.selectExpr("*", f"{end_of_day('day')} as untilMs"), FIELDS)
 
 
 GOLD = GoldTable(

@@ -43,7 +43,7 @@ _SUMS = {
 
 def broker_sessions(tables: Tables) -> Any:
     """The rows."""
-    made = rows.grouped(
+    sessions = rows.grouped(
         staged(tables["brokers"], tables["clusters"]),
         ["clusterId", "broker", "session"],
         epoch="max(epoch)",
@@ -60,7 +60,7 @@ def broker_sessions(tables: Tables) -> Any:
     ended = (
         "case when last.validToOffset is null then null when last.goesOn then 'reregistered' else 'unregistered' end"
     )
-    told = made.selectExpr(
+    columns = sessions.selectExpr(
         "*",
         "last.incarnationId as incarnationId",
         "last.rack as rack",
@@ -70,7 +70,7 @@ def broker_sessions(tables: Tables) -> Any:
         f"{ended} as outcome",
         "if(last.validToOffset is null and last.state <> 'fenced', null, last.inControlledShutdown) as isClean",
     )
-    return rows.of(told, FIELDS)
+    return rows.of(columns, FIELDS)
 
 
 GOLD = GoldTable(

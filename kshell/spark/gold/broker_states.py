@@ -48,7 +48,7 @@ def broker_states(tables: Tables) -> Any:
         last="max_by(struct(validToOffset as toOffset, validToMs as toMs), validFromOffset)",
         durationMs="max(endMs) - min(beginMs)",
     ).selectExpr(*keys, "epoch", "state", "fromOffset", "fromMs", "last.toOffset", "last.toMs", "durationMs")
-    gone = (
+    unregistered = (
         versions.where("validToOffset is not null and not (following.validFromOffset <=> validToOffset)")
         .join(last_of(tables["clusters"]), ["clusterId"], "left")
         .selectExpr(
@@ -58,7 +58,7 @@ def broker_states(tables: Tables) -> Any:
         )
     )  # fmt: skip
     after = "lead(state) over (partition by broker, clusterId order by fromOffset) as next"
-    return rows.of(stretches.unionByName(gone).selectExpr("*", after), FIELDS)
+    return rows.of(stretches.unionByName(unregistered).selectExpr("*", after), FIELDS)
 
 
 GOLD = GoldTable(

@@ -29,9 +29,9 @@ FIELDS = (
 
 def config_changes(tables: Tables) -> Any:
     """The rows."""
-    made = changes(tables["configs"], ("resourceType", "resourceName", "name"), ("value",), tables["clusters"])
-    told = (
-        with_found(made, tables["control_records"])
+    changed = changes(tables["configs"], ("resourceType", "resourceName", "name"), ("value",), tables["clusters"])
+    with_values = (
+        with_found(changed, tables["control_records"])
         .withColumnRenamed("change", "plainChange")
         .selectExpr(
             "*",
@@ -41,7 +41,7 @@ def config_changes(tables: Tables) -> Any:
             "new.value as newValue",
         )
     )
-    return rows.of(told, FIELDS)
+    return rows.of(with_values, FIELDS)
 
 
 GOLD = GoldTable(

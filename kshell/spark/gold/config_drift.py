@@ -32,8 +32,8 @@ def config_drift(tables: Tables) -> Any:
     values = compared.values(current["configs"], ["validFromMs as sinceMs"])
     members = compared.lives(current, []).distinct()
     named = values.join(members, [*RESOURCE, *MEMBER], "left_semi")
-    asked = named.select(*RESOURCE, "name").distinct()
-    grid = members.join(asked, list(RESOURCE)).join(values, [*RESOURCE, *MEMBER, "name"], "left")
+    names = named.select(*RESOURCE, "name").distinct()
+    grid = members.join(names, list(RESOURCE)).join(values, [*RESOURCE, *MEMBER, "name"], "left")
     group = ", ".join((*RESOURCE, "name"))
     counted = grid.selectExpr(
         "*",
@@ -44,10 +44,10 @@ def config_drift(tables: Tables) -> Any:
         f"size(collect_set(struct(value)) over (partition by {group})) as values",
         f"first_value(struct(value)) over (partition by {group} order by agreeing desc, value asc nulls last) as usual",
     )
-    told = counted.where("values > 1").selectExpr(
+    unusual = counted.where("values > 1").selectExpr(
         "*", "usual.value as usualValue", "not (usual.value <=> value) as isUnusual"
     )
-    return rows.of(told, FIELDS)
+    return rows.of(unusual, FIELDS)
 
 
 GOLD = GoldTable(

@@ -42,13 +42,15 @@ def config_drift_episodes(tables: Tables) -> Any:
     )
     meet = f"ms < coalesce(untilMs, {_NEVER}) and usualMs < coalesce(toMs, {_NEVER}) and not (value <=> usualValue)"
     met = spans.join(usual, [*RESOURCE, "name"]).where(meet)
-    told = met.selectExpr(
+    episodes = met.selectExpr(
         *RESOURCE, *MEMBER, "name", "value", "usualValue", "greatest(ms, usualMs) as fromMs",
         "least(toMs, untilMs) as toMs", "toMs as changesMs", "isThereThen",
     )  # fmt: skip
     outcome = "case when toMs is null then null when toMs <=> changesMs then if(isThereThen, 'changed', 'gone')"
     return rows.of(
-        told.selectExpr("*", "try_subtract(toMs, fromMs) as durationMs", f"{outcome} else 'followed' end as outcome"),
+        episodes.selectExpr(
+            "*", "try_subtract(toMs, fromMs) as durationMs", f"{outcome} else 'followed' end as outcome"
+        ),
         FIELDS,
     )
 
@@ -81,9 +83,9 @@ def _spans(tables: Tables) -> Any:
     return ended.where("isThere").select(*key, "value", "ms", "toMs", "isThereThen")
 
 
-def _ends(versions: Any, key: Sequence[str], begun: str, ended: str) -> Any:
+def _ends(versions: Any, key: Sequence[str], started: str, ended: str) -> Any:
     """A row (``offset``, ``ms``) where a version begins, and one where it ends, if it does; with those columns."""
-    begins = f"struct(validFromOffset as offset, validFromMs as ms, {begun})"
+    begins = f"struct(validFromOffset as offset, validFromMs as ms, {started})"
     ends = f"struct(validToOffset as offset, validToMs as ms, {ended})"
     # Not a union: what the versions are made of would be computed twice.
     return versions.selectExpr(*key, f"inline(array({begins}, {ends}))").where("offset is not null")
@@ -115,9 +117,9 @@ def _usual(spans: Any) -> Any:
     )  # fmt: skip
     last = f"max(number) over (partition by {_GROUP})"
     until = f"if(count > 0, coalesce(lead(number) over {of_value} - 1, {last}), number) as untilNumber"
-    held = counted.selectExpr("*", until).selectExpr("*", "explode(sequence(number, untilNumber)) as time")
+    over_time = counted.selectExpr("*", until).selectExpr("*", "explode(sequence(number, untilNumber)) as time")
     most = rows.grouped(
-        held,
+        over_time,
         (*group, "time"),
         ms="max(if(time = number, ms, null))",
         usual="min_by(struct(value), struct(-count, value is null, value)) filter (where count > 0)",

@@ -32,13 +32,13 @@ def hourly_churn(tables: Tables) -> Any:
     fenced = staged(tables["brokers"], tables["clusters"]).where(IS_FENCING).selectExpr("*", number)
     of_brokers = rows.grouped(fenced, keys, leaderChanges="0L", isrShrinks="0L", fencings="count(*)")
     sums = rows.grouped(of_partitions.unionByName(of_brokers), keys, **{name: f"sum({name})" for name in EVENTS})
-    told = sums.where(f"{' + '.join(EVENTS)} > 0").selectExpr(
+    hours = sums.where(f"{' + '.join(EVENTS)} > 0").selectExpr(
         "*",
         f"{hour('hourNumber')} as hour",
         f"hourNumber * {HOUR_MS} as hourMs",
         f"(hourNumber + 1) * {HOUR_MS} - 1 as untilMs",
     )
-    return rows.settling(told, FIELDS)
+    return rows.settling(hours, FIELDS)
 
 
 GOLD = GoldTable(

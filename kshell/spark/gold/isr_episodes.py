@@ -41,7 +41,7 @@ def isr_episodes(tables: Tables) -> Any:
     """The rows."""
     versions = tables[SPANS.name]
     lacking = versions.selectExpr("*", f"{episode(_LACKS)} as episode").where(_LACKS)
-    made = rows.grouped(
+    episodes = rows.grouped(
         lacking,
         ["clusterId", *KEYS, "episode"],
         topic="max(topic)",
@@ -59,14 +59,14 @@ def isr_episodes(tables: Tables) -> Any:
         untilMs="max_by(overMs, validFromOffset)",
     )
     ended = "case when last.toOffset is null then null when last.goesOn then 'full' else 'deleted' end"
-    told = made.selectExpr(
+    with_outcome = episodes.selectExpr(
         "*",
         "last.toOffset as toOffset",
         "last.toMs as toMs",
         f"{ended} as outcome",
         "expanded + if(last.goesOn, last.expands, 0) as expands",
     )
-    return rows.settling(told, FIELDS)
+    return rows.settling(with_outcome, FIELDS)
 
 
 GOLD = GoldTable(

@@ -37,12 +37,12 @@ def metadata_growth(tables: Tables) -> Any:
         of_log, ["clusterId", "dayNumber", "type"], records="count(*)", undecoded="count_if(isUndecoded)"
     )
     before = rows.grouped(tables["metadata_growth"], ["clusterId", "type"], counted="max(total)")
-    told = counted.join(before, ["clusterId", "type"], "left").selectExpr(
+    totals = counted.join(before, ["clusterId", "type"], "left").selectExpr(
         "*",
         f"{day('dayNumber')} as day",
         "coalesce(counted, 0L) + sum(records) over (partition by clusterId, type order by dayNumber) as total",
     )
-    return rows.settling(told.selectExpr("*", f"coalesce({end_of_day('day')}, -1L) as untilMs"), FIELDS)
+    return rows.settling(totals.selectExpr("*", f"coalesce({end_of_day('day')}, -1L) as untilMs"), FIELDS)
 
 
 GOLD = GoldTable(

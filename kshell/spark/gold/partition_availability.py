@@ -54,13 +54,13 @@ SUMS = {
 def _months(tables: Tables) -> Any:
     """Sums of a partition's months, one row for each of its replica lists: ``partitionMs`` and :data:`SUMS`."""
     keys = ["clusterId", "month", "topic", *KEYS, "replicas"]
-    return rows.grouped(_judged(tables), keys, partitionMs="sum(ms)", **SUMS)
+    return rows.grouped(_classified(tables), keys, partitionMs="sum(ms)", **SUMS)
 
 
 MONTHS = Shared("partition_months", ("partitions", "configs", "clusters"), _months, MONTH)
 
 
-def _judged(tables: Tables) -> Any:
+def _classified(tables: Tables) -> Any:
     """Pieces of partitions' time, none over the end of a month, with what is true of each: ``ms``, ``month``,
     ``isOffline``, ``inSync``, ``factor``, ``minIsr``, ``isAssumed``; and ``replicas``.
     """
@@ -77,11 +77,11 @@ def _judged(tables: Tables) -> Any:
     )  # fmt: skip
 
 
-def with_shares(sums: Any, whole: str) -> Any:
-    """The sums of months with the availabilities that follow from them; ``whole``: the column with all milliseconds."""
+def with_shares(sums: Any, total: str) -> Any:
+    """The sums of months with the availabilities that follow from them; ``total``: the column with all milliseconds."""
     shares = {"availability": "offlineMs", "writeAvailability": "underMinIsrMs"}
-    made = (f"if({whole} > 0, 1 - {lost} / {whole}, null) as {name}" for name, lost in shares.items())
-    return sums.selectExpr("*", *made, f"{end_of_month('month')} as untilMs")
+    columns = (f"if({total} > 0, 1 - {lost} / {total}, null) as {name}" for name, lost in shares.items())
+    return sums.selectExpr("*", *columns, f"{end_of_month('month')} as untilMs")
 
 
 def partition_availability(tables: Tables) -> Any:

@@ -29,14 +29,14 @@ FIELDS = (
 
 def rack_spread(tables: Tables) -> Any:
     """The rows."""
-    held = by_day(tables[SPANS.name], ["clusterId", "replicas"], {"spent": "1"})
+    replica_time = by_day(tables[SPANS.name], ["clusterId", "replicas"], {"spent": "1"})
     racks = rows.grouped(
         racks_by_day(tables["brokers"], tables["clusters"]).where("rack is not null"),
         ["clusterId", "dayNumber"],
         byBroker="map_from_entries(collect_list(struct(broker, rack)))",
         racks="count(distinct rack)",
     )
-    places = racks.join(held, ["clusterId", "dayNumber"], "left").selectExpr(
+    places = racks.join(replica_time, ["clusterId", "dayNumber"], "left").selectExpr(
         "*", "transform(replicas, one -> try_element_at(byBroker, one)) as places"
     )
     wide = places.selectExpr(
@@ -52,8 +52,8 @@ def rack_spread(tables: Tables) -> Any:
         unknownMs="sum(if(isUnknown, spent, 0L))",
     )
     spread = "if(partitionMs > 0, 1 - narrowMs / partitionMs, null) as spread"
-    told = sums.selectExpr("*", f"{day('dayNumber')} as day", spread)
-    return rows.settling(told.selectExpr("*", f"{end_of_day('day')} as untilMs"), FIELDS)
+    spreads = sums.selectExpr("*", f"{day('dayNumber')} as day", spread)
+    return rows.settling(spreads.selectExpr("*", f"{end_of_day('day')} as untilMs"), FIELDS)
 
 
 GOLD = GoldTable(

@@ -46,7 +46,7 @@ def _long(versions: Any) -> Any:
     """Those that took more than one record."""
     moving = versions.selectExpr("*", f"{episode(_MOVES)} as episode").where(_MOVES)
     state = "struct(sort_array({0}addingReplicas), sort_array({0}removingReplicas))"
-    made = rows.grouped(
+    episodes = rows.grouped(
         moving,
         ["clusterId", *KEYS, "episode"],
         topic="max(topic)",
@@ -65,7 +65,7 @@ def _long(versions: Any) -> Any:
         "array_size(array_except(last.addingReplicas, last.after)) = 0"
         " and array_size(array_intersect(last.removingReplicas, last.after)) = 0"
     )
-    return made.selectExpr(
+    return episodes.selectExpr(
         "clusterId", "topic", *KEYS, "fromOffset", "fromMs", "last.validToOffset as toOffset", "last.validToMs as toMs",
         "durationMs",
         "case when last.validToOffset is null then null when last.after is null then 'deleted'"

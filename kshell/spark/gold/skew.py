@@ -47,7 +47,7 @@ def skew(tables: Tables) -> Any:
     ).selectExpr("clusterId", "day", "'rack' as level", "member", "0 as number", "leaders", "replicas")
     measures = "stack(2, 'leaders', leaders, 'replicas', replicas) as (measure, value)"
     each = brokers.unionByName(racks).selectExpr("clusterId", "day", "level", "member", "number", measures)
-    made = rows.grouped(
+    measured = rows.grouped(
         each.where("value is not null"),
         ["clusterId", "day", "level", "measure"],
         members="count(*)",
@@ -57,12 +57,12 @@ def skew(tables: Tables) -> Any:
         busiest="min_by(member, struct(-value as order, number, member))",
     ).selectExpr("*", f"{_SUM.format('sorted')} / members as mean")
     squares = _SUM.format("transform(sorted, one -> (one - mean) * (one - mean))")
-    told = made.selectExpr("*", f"sqrt({squares} / members) as deviation").selectExpr(
+    with_deviation = measured.selectExpr("*", f"sqrt({squares} / members) as deviation").selectExpr(
         "*",
         "if(mean > 0, deviation / mean, null) as variation",
         "if(mean > 0, most / mean, null) as mostToMean",
     )
-    return rows.of(told, FIELDS)
+    return rows.of(with_deviation, FIELDS)
 
 
 GOLD = GoldTable(

@@ -58,7 +58,7 @@ def unclean_elections(tables: Tables) -> Any:
         f"last(if(leader >= 0, endMs, null), true) over {rows_before(window)} as lostMs",
         f"first(beginMs) over {window} as madeMs",
     )
-    told = versions.where("isFound").selectExpr(
+    elections = versions.where("isFound").selectExpr(
         "*",
         "validFromOffset as offset",
         "validFromMs as ms",
@@ -73,7 +73,7 @@ def unclean_elections(tables: Tables) -> Any:
         " as recoveringMs",
         f"if(leaderRecoveryState = 'RECOVERING', {_HEALED_UNTIL}, toldMs) as untilMs",
     )
-    return rows.settling(told, FIELDS)
+    return rows.settling(elections, FIELDS)
 
 
 GOLD = GoldTable(

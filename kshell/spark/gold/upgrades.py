@@ -38,15 +38,15 @@ def upgrades(tables: Tables) -> Any:
             "clusterId", "name", "level", "validFromOffset", "validFromMs", "validToOffset", "validToMs", "isCurrent"
         )
     )  # fmt: skip
-    made = changes(
+    changed = changes(
         levels.unionByName(_kraft_versions(tables["control_records"])), ("name",), ("level",), tables["clusters"]
     )
     change = (
         "case when plainChange = 'added' then 'first' when plainChange <> 'changed' then plainChange"
         " when new.level < old.level then 'downgrade' else 'upgrade' end as change"
     )
-    told = (
-        with_found(made, tables["control_records"])
+    with_levels = (
+        with_found(changed, tables["control_records"])
         .where("not (old.level <=> new.level)")
         .withColumnRenamed("change", "plainChange")
         .selectExpr(
@@ -60,20 +60,20 @@ def upgrades(tables: Tables) -> Any:
             f"{_name('new.level')} as newName",
         )
     )
-    return rows.of(told, FIELDS)
+    return rows.of(with_levels, FIELDS)
 
 
 def _name(level: str) -> str:
     """SQL: the name of a level of metadata.version."""
-    known = ", ".join(f"'{name}'" for name in takewhile(lambda name: "-IV" in name, map(version_name, count(1))))
+    names = ", ".join(f"'{name}'" for name in takewhile(lambda name: "-IV" in name, map(version_name, count(1))))
     return (
-        f"if(name = '{FEATURE}', coalesce(get(array({known}), {level} - 1), concat('unknown level ', {level})), null)"
+        f"if(name = '{FEATURE}', coalesce(get(array({names}), {level} - 1), concat('unknown level ', {level})), null)"
     )
 
 
 def _kraft_versions(records: Any) -> Any:
     """Levels of kraft.version, which control records tell, as versions like those of other features."""
-    told = (
+    levels = (
         records.where("type = 'KRAFT_VERSION' and reason is null")
         .select("clusterId", "file", "isSnapshot", "offset", "timestampMs", "data")
         .join(bases(records).withColumnRenamed("offset", "baseOffset"), ["clusterId", "file"], "left")
@@ -88,7 +88,7 @@ def _kraft_versions(records: Any) -> Any:
         .distinct()
     )
     window = versions_of(("name",))
-    changed = told.selectExpr("*", f"lag(level) over {window} <=> level as isSame").where("not isSame").drop("isSame")
+    changed = levels.selectExpr("*", f"lag(level) over {window} <=> level as isSame").where("not isSame").drop("isSame")
     ended = changed.selectExpr(
         "*", f"lead(validFromOffset) over {window} as validToOffset", f"lead(validFromMs) over {window} as validToMs"
     )

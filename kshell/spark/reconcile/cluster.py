@@ -157,15 +157,15 @@ def _next_checkpoint(comparison: Comparison, plan: ReadPlan, report: Report, bef
 
 def _state_ranges(plan: ReadPlan, before: Sequence[StateRange]) -> tuple[StateRange, ...]:
     """What states are known of: the new replay ranges after what was known before."""
-    known = list(before)
+    ranges = list(before)
     for replayed in plan.ranges:
         base = next((snapshot for snapshot in plan.bases if snapshot.plan.path == replayed.base), None)
         first_ms, last_ms = _times(plan, replayed, base)
-        if replayed.base is None and known and known[-1].end == replayed.since:
-            known[-1] = known[-1]._replace(end=replayed.to, last_ms=last_ms)
+        if replayed.base is None and ranges and ranges[-1].end == replayed.since:
+            ranges[-1] = ranges[-1]._replace(end=replayed.to, last_ms=last_ms)
         else:
-            known.append(StateRange(replayed.since, replayed.to, first_ms, last_ms))
-    return tuple(known)
+            ranges.append(StateRange(replayed.since, replayed.to, first_ms, last_ms))
+    return tuple(ranges)
 
 
 def _times(plan: ReadPlan, replayed: ReplayRange, base: Snapshot | None) -> tuple[int, int]:
@@ -190,14 +190,14 @@ def _positions(
     for index, plans in comparison.plans.items():
         path = comparison.inventory.copies[index].path
         if path not in excluded:
-            known = before.positions.get(path)
+            position = before.positions.get(path)
             limit = min(limits.get(index, 0), offset)
-            positions[path] = _position_before(comparison, index, plans, limit, known) or known
+            positions[path] = _position_before(comparison, index, plans, limit, position) or position
     return positions
 
 
 def _position_before(
-    comparison: Comparison, index: int, plans: Sequence[FilePlan], limit: int, known: Position | None
+    comparison: Comparison, index: int, plans: Sequence[FilePlan], limit: int, previous: Position | None
 ) -> Position | None:
     for part in reversed(comparison.logs[index].parts):
         earlier = part.until(limit)
@@ -210,6 +210,6 @@ def _position_before(
                 runs[-1] = runs[-1]._replace(end=batch.position, after=end)
             findings = (finding for finding in file.findings if finding.position < batch.position)
             earlier_file = file._replace(runs=tuple(runs), findings=tuple(findings))
-            head = segment_sums(earlier_file, segment_head(file, known))
+            head = segment_sums(earlier_file, segment_head(file, previous))
             return Position(part.path, batch.position, batch.first, head, batch.crc)
     return None

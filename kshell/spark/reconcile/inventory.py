@@ -311,9 +311,11 @@ def _widened(
     ahead = max(last, key=lambda index: (last[index].epoch, last[index].after))
     first = logs[ahead].parts[0].run.first
     news = [
-        known.to
-        for index, known in previous.items()
-        if index in last and known.to < last[index].after <= first and known.row.get("endOffset") != last[index].after
+        compared.to
+        for index, compared in previous.items()
+        if index in last
+        and compared.to < last[index].after <= first
+        and compared.row.get("endOffset") != last[index].after
     ]
     return {ahead: plan_segments(copies[ahead], None, min(news), cut)} if news else {}
 
@@ -415,7 +417,7 @@ class PlannedCopy(Copy):
                     end = batch.last_offset + 1
                     runs.add(position, position + batch.size, batch.base_offset, end)
                     yield batch
-            self.plans[index] = plan._replace(runs=runs.done(), findings=tuple(sorted(findings)))
+            self.plans[index] = plan._replace(runs=runs.finish(), findings=tuple(sorted(findings)))
 
     def epoch_end(self, epoch: int) -> int:
         """The offset before which its records of an epoch, and of earlier ones, end for certain."""

@@ -255,14 +255,14 @@ def _holes(parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
 def _open_breaks(merged: Log, logs: Sequence[Log]) -> Iterator[int]:
     """The breaks that no other copy disproves: both sides come from the copy that has the break."""
     for log in logs:
-        rest = [other for other in logs if other is not log]
+        rest = [peer for peer in logs if peer is not log]
         for offset in log.breaks:
             sides = merged.part_with(offset - 1), merged.part_with(offset)
             is_own = all(side is not None and log.part_with(side.run.first) is not None for side in sides)
             copies = {side.copy for side in sides if side is not None}
             if not is_own or copies != {log.parts[0].copy}:
                 continue
-            if not any(first < offset < end for other in rest for first, end in other.ranges()):
+            if not any(first < offset < end for peer in rest for first, end in peer.ranges()):
                 yield offset
 
 
@@ -271,8 +271,8 @@ def _open_breaks(merged: Log, logs: Sequence[Log]) -> Iterator[int]:
 
 def without_batches(file: FilePlan, bad: BadBatches) -> FilePlan:
     """The plan without batches that a reader found to be damaged: each is a finding instead."""
-    known = {finding.position for finding in file.findings}
-    more = [Finding(at, "batch", why) for path, at, why in bad if path == file.path and at not in known]
+    positions = {finding.position for finding in file.findings}
+    more = [Finding(at, "batch", why) for path, at, why in bad if path == file.path and at not in positions]
     if not more:
         return file
     runs: list[Run] = []

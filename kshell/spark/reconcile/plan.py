@@ -88,8 +88,12 @@ class Snapshots:
             for index in sorted(comparison.limits)
             for file in comparison.inventory.copies[index].listing.snapshots
         ]
-        wanted = [one for one in candidates if request.until is None or one.end <= request.until]
-        self._candidates = sorted(wanted, key=lambda one: (one.end, -(one.file.epoch or 0), one.copy))
+        candidates_in_range = [
+            candidate for candidate in candidates if request.until is None or candidate.end <= request.until
+        ]
+        self._candidates = sorted(
+            candidates_in_range, key=lambda candidate: (candidate.end, -(candidate.file.epoch or 0), candidate.copy)
+        )
 
     @property
     def ends(self) -> list[int]:
@@ -227,17 +231,17 @@ def make_plan(comparison: Comparison, snapshots: Snapshots, request: Request) ->
 
 def _snapshot_before(point: Point, log: Log, snapshots: Snapshots) -> Snapshot | None:
     """The newest snapshot at or before a point from which the log goes on."""
-    whole = log.ranges()
+    ranges = log.ranges()
 
     def fits(end: int) -> bool:
-        is_last = not any(after > end for _, after in whole)
-        return end > 0 and (is_last or any(first <= end <= after for first, after in whole))
+        is_last = not any(after > end for _, after in ranges)
+        return end > 0 and (is_last or any(first <= end <= after for first, after in ranges))
 
     return snapshots.newest(point, fits)
 
 
 def _replay_ranges(
-    whole: Sequence[OffsetRange], snapshots: Snapshots, low: int, state_end: int | None, *, is_lone_file: bool = False
+    ranges: Sequence[OffsetRange], snapshots: Snapshots, low: int, state_end: int | None, *, is_lone_file: bool = False
 ) -> tuple[tuple[ReplayRange, ...], tuple[Snapshot, ...]]:
     """The replay ranges of a log, and their snapshots.
 
@@ -249,7 +253,7 @@ def _replay_ranges(
         is_lone_file: the first range needs no snapshot wherever it begins.
     """
     pairs: list[tuple[ReplayRange, Snapshot | None]] = []
-    for index, (first, end) in enumerate(whole):
+    for index, (first, end) in enumerate(ranges):
         if state_end is not None and first <= state_end <= end:
             if state_end < end:
                 pairs.append((ReplayRange(None, state_end, end), None))
@@ -259,19 +263,19 @@ def _replay_ranges(
         elif (base := snapshots.oldest(max(first, low), end)) is not None:
             pairs.append((ReplayRange(base.plan.path, base.end, end), base))
     # The one state of each snapshot that no part of the log reaches or goes on from.
-    apart = [end for end in snapshots.ends if end >= low and not any(first <= end <= after for first, after in whole)]
+    apart = [end for end in snapshots.ends if end >= low and not any(first <= end <= after for first, after in ranges)]
     bases = [snapshots.oldest(end, end) for end in [*(end for end in snapshots.ends if end < 0), *apart]]
     lone = [base for base in bases if base is not None]
-    if len(lone) > 1 or whole:
+    if len(lone) > 1 or ranges:
         lone = [base for base in lone if base.end > 0]  # the one at offset 0 is what a cluster was bootstrapped with
     pairs += [(ReplayRange(base.plan.path, base.end, base.end), base) for base in lone]
     pairs.sort(key=lambda pair: (pair[0].since, pair[0].to))
-    kept = []
+    unique = []
     for (replayed, base), later in zip(pairs, [*pairs[1:], None], strict=False):
         begins_later = later is not None and later[1] == base and later[0].since == replayed.since == replayed.to
         if base is None or not begins_later:  # else the next range begins with the same snapshot, and goes on
-            kept.append((replayed, base))
-    return tuple(replayed for replayed, _ in kept), tuple(base for _, base in kept if base is not None)
+            unique.append((replayed, base))
+    return tuple(replayed for replayed, _ in unique), tuple(base for _, base in unique if base is not None)
 
 
 def slices(comparison: Comparison, plan: ReadPlan, cluster_id: str, cut: int) -> Iterator[Slice]:

@@ -43,7 +43,7 @@ from kshell.spark.schemas import COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 
 _REMEMBERED = 10_000
 """Findings of a copy that the checkpoint keeps: after a lost election all that follows may be one."""
-_SHOWN = 100
+_MAX_FINDINGS = 100
 """Findings in the row of a copy."""
 
 
@@ -135,7 +135,7 @@ class Findings:
         path = self._copies[index].path
         return [
             finding_error(finding.path, Finding(*finding[1:4])).message
-            for finding in islice(self.reported.get(path, ()), _SHOWN)
+            for finding in islice(self.reported.get(path, ()), _MAX_FINDINGS)
         ]
 
     def in_file(self, index: int, path: str) -> tuple[Finding, ...]:

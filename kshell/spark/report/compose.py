@@ -49,12 +49,12 @@ def compose(scope: Scope, answers: Mapping[str, Answers], facts: tuple[str, ...]
     for section in sections():
         content = section.describe(scope, answers[section.name])
         parts.append(ComposedSection(section, content, tuple(_pictures(section, content)) if can_draw else ()))
-    found = [(one, part.section) for part in parts for one in part.content.attention]
-    found.sort(key=lambda one: LEVELS.index(one[0].level))  # else they stay in the order of the sections
+    attention = [(item, part.section) for part in parts for item in part.content.attention]
+    attention.sort(key=lambda pair: LEVELS.index(pair[0].level))  # else they stay in the order of the sections
     title = "Fleet report" if scope.is_fleet else f"Cluster {scope.cluster}"
     last = max((row["lastTimestampMs"] or 0 for row in answers["overview"]["clusters"]), default=0)
     facts = (*facts, f"records up to {text_of('time', last)} UTC") if last else facts
-    return Document(title, facts, tuple(found), tuple(parts), () if can_draw else (NO_PICTURES,))
+    return Document(title, facts, tuple(attention), tuple(parts), () if can_draw else (NO_PICTURES,))
 
 
 def _pictures(section: Section, content: Content) -> Iterator[Picture]:

@@ -26,19 +26,19 @@ def _blocks(document: Document, folder: str) -> Iterator[str]:
     yield "Times and days are UTC. Made by `kshell-pipeline report`."
 
 
-def _attention(found: Iterable[tuple[Attention, Section]]) -> Iterator[str]:
-    for one, section in found:
-        where = f" ({plain(one.where)})" if one.where else ""
-        yield f"- {one.level}: **{plain(one.figure)}** {plain(one.words)}{where}. See {plain(section.title)}."
+def _attention(attention: Iterable[tuple[Attention, Section]]) -> Iterator[str]:
+    for item, section in attention:
+        where = f" ({plain(item.where)})" if item.where else ""
+        yield f"- {item.level}: **{plain(item.figure)}** {plain(item.message)}{where}. See {plain(section.title)}."
 
 
 def _part(part: ComposedSection, folder: str) -> Iterator[str]:
     yield f"## {plain(part.section.title)}"
     yield plain(part.content.lead, line_start=True)
-    for shown in part.pictures:
-        yield f"![{plain(shown.alt)}]({quote(folder)}/{quote(shown.name)}.png)"
-        if shown.note:
-            yield plain(shown.note, line_start=True)
+    for picture in part.pictures:
+        yield f"![{plain(picture.alt)}]({quote(folder)}/{quote(picture.name)}.png)"
+        if picture.note:
+            yield plain(picture.note, line_start=True)
     for table in part.content.tables:
         yield f"**{plain(table.caption)}**"
         yield "\n".join(_table(table))

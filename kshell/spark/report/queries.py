@@ -32,10 +32,10 @@ def daily(table: str, who: str, value: str, column: str, where: str = "true") ->
     """
 
 
-def daily_note(rows: Sequence[Row], who: str, things: str) -> str:
+def daily_note(rows: Sequence[Row], who: str, noun: str) -> str:
     """What :func:`daily` has left out."""
-    shown, all_of = len({row[who] for row in rows}), of(rows)
-    return f"{shown} of {all_of:,} {things}: those with the most" if shown < all_of else ""
+    count, all_of = len({row[who] for row in rows}), of(rows)
+    return f"{count} of {all_of:,} {noun}: those with the most" if count < all_of else ""
 
 
 def some(columns: str, rest: str, order: str, limit: int) -> str:

@@ -69,14 +69,14 @@ class Attention(NamedTuple):
 
     level: str
     figure: str
-    words: str
+    message: str
     where: str = ""
     fact: str | None = None
 
     @classmethod
-    def of(cls, fact: str, figure: str, words: str, where: str = "") -> Attention:
+    def of(cls, fact: str, figure: str, message: str, where: str = "") -> Attention:
         """One that is as bad as ``health`` says."""
-        return cls(health.level_of(fact), figure, words, where, fact)
+        return cls(health.level_of(fact), figure, message, where, fact)
 
 
 class Content(NamedTuple):

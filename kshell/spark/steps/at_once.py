@@ -15,14 +15,14 @@ _THREADS = 4
 """Tables at once: each is a few short jobs, between which a core waits for the driver."""
 
 
-def at_once(work: Sequence[Work], told: Progress) -> None:
+def at_once(work: Sequence[Work], progress: Progress) -> None:
     """Writes several tables. The first error ends it, once what runs is done."""
     with ThreadPoolExecutor(_THREADS, "kshell table") as pool:
-        running = {pool.submit(one): name for name, one in work}
+        running = {pool.submit(write): name for name, write in work}
         try:
-            for number, done in enumerate(as_completed(running), 1):
-                done.result()
-                told(0, 0, f"{running[done]} written, {number} of {len(work)}")
+            for number, future in enumerate(as_completed(running), 1):
+                future.result()
+                progress(0, 0, f"{running[future]} written, {number} of {len(work)}")
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -41,7 +41,7 @@ class Fresh(NamedTuple):
         return self.truth.cluster_id
 
     @property
-    def held(self) -> int | None:
+    def open_transaction(self) -> int | None:
         """Where a transaction begins that was open until now."""
         return None if self.before is None else self.before.held
 

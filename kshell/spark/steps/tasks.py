@@ -16,7 +16,7 @@ class Written(NamedTuple):
     """The files that were written of the slices, and how many things were found to be wrong in them."""
 
     files: list[DataFile]
-    found: int
+    finding_count: int
 
 
 class Writing:
@@ -29,7 +29,7 @@ class Writing:
         """Reads and decodes them. Raises CommandError."""
         view = View(RECORDS, RECORD_FIELDS, Narrowing(), dictionaries=True)
         files = self._writer.write(view.batches(pickle.loads(piece)))
-        return Written(files, view.found)
+        return Written(files, view.finding_count)
 
 
 def quarantined(piece: bytes) -> Iterator[Any]:

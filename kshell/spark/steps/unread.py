@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 UNREADABLE = "unreadable"
 Failures = dict[str, dict[str, KshellError]]
 """Cluster -> path of a copy -> why it could not be read."""
-Told = Mapping[str, Mapping[str, str]]
+UnreadReasons = Mapping[str, Mapping[str, str]]
 """The same in words."""
 
 
-def add_unread(failed: Failures, unread: Iterable[Unread], given: str | None) -> None:
-    """What was found and could not be listed. ``given``: the cluster of what does not say it."""
-    for one in unread:
-        failed.setdefault(cluster_of(one.path, one.origin, given), {})[one.path] = one.error
+def add_unread(failed: Failures, unread: Iterable[Unread], default: str | None) -> None:
+    """Add copies that could not be listed. ``default``: the cluster of copies without ``meta.properties``."""
+    for copy in unread:
+        failed.setdefault(cluster_of(copy.path, copy.origin, default), {})[copy.path] = copy.error
 
 
 def add_unplanned(failed: Failures, cluster: str, copies: Sequence[LogCopy], error: KshellError) -> None:
     """A cluster of which there is no truth: by the copy that the error is about, else by all of them."""
-    blamed = [one.path for one in copies if is_blamed((one.path,), error.message)] or [one.path for one in copies]
+    blamed = [copy.path for copy in copies if is_blamed((copy.path,), error.message)] or [copy.path for copy in copies]
     failed.setdefault(cluster, {}).update(dict.fromkeys(blamed, error))
 
 
@@ -52,25 +52,25 @@ def exit_code(failed: Failures) -> int:
     return max((error.exit_code for copies in failed.values() for error in copies.values()), default=EXIT_OK)
 
 
-def words(failed: Failures) -> Told:
+def reasons_of(failed: Failures) -> UnreadReasons:
     """As a commit has them, sorted."""
     return {name: {path: error.message for path, error in sorted(failed[name].items())} for name in sorted(failed)}
 
 
-def with_unread(truth: ReconciledLog, told: Told) -> ReconciledLog:
+def with_unread(truth: ReconciledLog, reasons: UnreadReasons) -> ReconciledLog:
     """With the copies that its cluster has besides."""
-    return truth._replace(copies=truth.copies + tuple(rows(truth.cluster_id, told)))
+    return truth._replace(copies=truth.copies + tuple(rows(truth.cluster_id, reasons)))
 
 
-def after(state: State, looked: Collection[str], told: Told) -> Told:
+def after(state: State, inspected: Collection[str], reasons: UnreadReasons) -> UnreadReasons:
     """What the next commit has: of clusters that nobody looked at, what the last one had."""
-    made = {name: copies for name, copies in state.failed.items() if name not in looked} | {**told}
-    return {name: made[name] for name in sorted(made)}
+    merged = {name: copies for name, copies in state.failed.items() if name not in inspected} | {**reasons}
+    return {name: merged[name] for name in sorted(merged)}
 
 
-def rows(cluster: str, told: Told) -> list[Row]:
+def rows(cluster: str, reasons: UnreadReasons) -> list[Row]:
     """Rows of the table ``copies``."""
-    copies = told.get(cluster, {})
+    copies = reasons.get(cluster, {})
     return [copy_row(cluster, path, state=UNREADABLE, reason=reason, damage=[]) for path, reason in copies.items()]
 
 
@@ -79,9 +79,12 @@ def is_unread(copy: Mapping[str, Any]) -> bool:
     return bool(copy.get("state") == UNREADABLE)
 
 
-def rows_again(state: State, cluster: str, told: Told) -> list[Row]:
+def rows_again(state: State, cluster: str, reasons: UnreadReasons) -> list[Row]:
     """All rows that the table has of a cluster of which nothing else is new: the other copies are as they were."""
-    reached = state.clusters[cluster].reached if cluster in state.clusters else {}
-    known = {**reached.get("copy_rows", {}), **{path: one["row"] for path, one in reached.get("excluded", {}).items()}}
-    others = [row for path, row in sorted(known.items()) if path not in told.get(cluster, {})]
-    return [*others, *rows(cluster, told)]
+    checkpoint = state.clusters[cluster].reached if cluster in state.clusters else {}
+    rows_before = {
+        **checkpoint.get("copy_rows", {}),
+        **{path: excluded["row"] for path, excluded in checkpoint.get("excluded", {}).items()},
+    }
+    rest = [row for path, row in sorted(rows_before.items()) if path not in reasons.get(cluster, {})]
+    return [*rest, *rows(cluster, reasons)]

@@ -74,13 +74,13 @@ class GrowthReader(Offsets):
 
 def grown(options: Options, before: Places, after: Places) -> Iterator[Grown]:
     """The rows, in the order of the paths."""
-    found = present(options)
+    copies = present(options)
     for path in sorted(after):
         was, place = before.get(path, Place()), after[path]
-        one = found.get(path)
-        left = behind(one.listing, place) if one else 0
-        taken = max(behind(one.listing, was) - left, 0) if one and place != was else 0
-        yield path, _offset(place), taken, left, place != was
+        copy = copies.get(path)
+        remaining = behind(copy.listing, place) if copy else 0
+        taken = max(behind(copy.listing, was) - remaining, 0) if copy and place != was else 0
+        yield path, _offset(place), taken, remaining, place != was
 
 
 def _offset(place: Place) -> int:

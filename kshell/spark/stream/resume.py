@@ -27,8 +27,8 @@ class Start(NamedTuple):
     """The first byte of the batch before it, if there is one in this segment."""
     offset: int | None = None
     """The offset to come; ``None`` where any may."""
-    given: int = 0
-    """Offsets below it are not given again."""
+    delivered_end: int = 0
+    """Offsets below it were delivered already, and are not delivered again."""
     finding: Finding | None = None
     is_damaged: bool = False
     """What comes there at once was found to be damaged: more than its headers is to be looked at again."""
@@ -57,7 +57,7 @@ def resume(listing: Listing, place: Place) -> Start:
             )
     if base_of(segments[0]) >= place.offset:
         return Start(segments, 0, -1, place.offset, place.offset)
-    return _again(segments, place)
+    return _relocate(segments, place)
 
 
 def _is_there(segment: Segment, place: Place) -> bool:
@@ -78,8 +78,8 @@ def _is_last(batch: Batch, place: Place) -> bool:
     return batch.last_offset + 1 == place.offset and batch.epoch == place.epoch and batch.crc == place.crc
 
 
-def _again(segments: Sequence[Segment], place: Place) -> Start:
-    """Finds the last batch in other files, or the first batch after those that are as they were.
+def _relocate(segments: Sequence[Segment], place: Place) -> Start:
+    """Find the last batch in other files, or the first batch after those that are as they were.
 
     A leader's epoch is higher than that of what it replaces.
     """

@@ -103,8 +103,8 @@ class KraftStreamReader(Offsets):
 
     def partitions(self, start: Offset, end: Offset) -> list[Any]:
         """At least one, which may have nothing to read. Raises SourceError."""
-        made = slices(self._options, *self._between(start, end))
-        return [KraftStreamPartition(part) for part in made] or [KraftStreamPartition(())]
+        parts = slices(self._options, *self._between(start, end))
+        return [KraftStreamPartition(part) for part in parts] or [KraftStreamPartition(())]
 
     def read(self, partition: Any) -> Iterator[Any]:
         """Arrow record batches of the columns that were asked for. Raises UnreadError for a file that is gone: a

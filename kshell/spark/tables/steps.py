@@ -32,7 +32,7 @@ from kshell.tables.declaration import OTHERS, Field
 
 FOLDER = "_kshell"
 """Below the warehouse; Spark, DuckDB and others pass over names that begin so."""
-BEGIN, DONE = "begin", "done"
+BEGIN_PHASE, DONE_PHASE = "begin", "done"
 OPTIMIZE, VACUUM = "optimize", "vacuum"
 UPKEEP = (OPTIMIZE, VACUUM)
 """What makes new versions of tables without changing a row."""
@@ -109,16 +109,16 @@ class StepLog:
             row | {name: None if row[name] is None else dict(row[name]) for name in ("versions", "rows")}
             for row in self._read(self._steps)
         ]
-        done = [row for row in self._rows if row["phase"] == DONE and step in (None, row["step"])]
-        if not done and step is not None:
-            known = [str(row["step"]) for row in self._rows if row["phase"] == DONE]
+        completed = [row for row in self._rows if row["phase"] == DONE_PHASE and step in (None, row["step"])]
+        if not completed and step is not None:
+            numbers = [str(row["step"]) for row in self._rows if row["phase"] == DONE_PHASE]
             raise UsageError(
-                f"{self.place}: there is no step {step}", hint=f"there are {', '.join(known[-20:]) or 'none'}"
+                f"{self.place}: there is no step {step}", hint=f"there are {', '.join(numbers[-20:]) or 'none'}"
             )
-        if not done:
+        if not completed:
             self._check_place()
             return State()
-        last = done[-1]
+        last = completed[-1]
         self._progress.open(last["versions"]["progress"])
         clusters: dict[str, ClusterState] = {}
         failed: dict[str, Mapping[str, str]] = {}
@@ -131,12 +131,12 @@ class StepLog:
 
     def last_change(self, table: str) -> int | None:
         """The step that last changed rows of a table, among those that are known."""
-        found, before = None, None
+        step, before = None, None
         for row in self._rows:
-            if row["phase"] == DONE and row["versions"].get(table) != before:
+            if row["phase"] == DONE_PHASE and row["versions"].get(table) != before:
                 before = row["versions"].get(table)
-                found = found if row["action"] in UPKEEP else row["step"]
-        return found
+                step = step if row["action"] in UPKEEP else row["step"]
+        return step
 
     @property
     def next_step(self) -> int:
@@ -146,7 +146,7 @@ class StepLog:
     @property
     def interrupted(self) -> Row | None:
         """The row of a step that was begun after the last one that counts, if any."""
-        return self._rows[-1] if self._rows and self._rows[-1]["phase"] == BEGIN else None
+        return self._rows[-1] if self._rows and self._rows[-1]["phase"] == BEGIN_PHASE else None
 
     def check_alone(self, *, is_alone: bool) -> None:
         """Raises CommandError where another writer is committing. ``is_alone``: the caller knows that none lives."""
@@ -163,14 +163,14 @@ class StepLog:
 
     def begin(self, step: int, action: str) -> None:
         """From now on tables may have versions that do not count. Raises CommandError where somebody else has begun."""
-        self._log(step, BEGIN, action, None, None)
+        self._log(step, BEGIN_PHASE, action, None, None)
 
-    def done(self, step: int, action: str, state: State) -> State:
+    def complete(self, step: int, action: str, state: State) -> State:
         """Makes the step count: from ``state``, whose versions are those of the tables. Gives it with its number."""
         progress = self._progress
         progress.adopt(state.versions.get("progress", NO_TABLE), step)
         named = sorted({*state.clusters, *state.failed})
-        made = [
+        rows = [
             {
                 "clusterId": name,
                 "state": state.clusters[name]._asdict() if name in state.clusters else None,
@@ -178,9 +178,9 @@ class StepLog:
             }
             for name in named
         ]
-        self._overwrite(progress, made, step)
+        self._overwrite(progress, rows, step)
         versions = {**state.versions, "progress": progress.version}
-        self._log(step, DONE, action, versions, state.rows)
+        self._log(step, DONE_PHASE, action, versions, state.rows)
         return state._replace(step=step, versions=versions)
 
     def vacuum(self, hours: int, *, dry_run: bool) -> dict[str, tuple[int, int]]:
@@ -195,9 +195,9 @@ class StepLog:
             "step": step, "phase": phase, "action": action, "timeMs": int(time.time() * 1000), "writer": self._writer,
             "versions": versions, "rows": rows,
         }  # fmt: skip
-        made = [*self._rows, row][-_MOST_ROWS:]
-        self._overwrite(self._steps, made, step)
-        self._rows = made
+        log_rows = [*self._rows, row][-_MOST_ROWS:]
+        self._overwrite(self._steps, log_rows, step)
+        self._rows = log_rows
 
     def _overwrite(self, table: Table, rows: list[Row], step: int) -> None:
         arrow = importlib.import_module("pyarrow")

@@ -132,16 +132,16 @@ class Warehouse:
 
     def table(self, name: str) -> Table:
         """A table, opened at the version that counts; by the only writer, so that it can commit."""
-        found = self._tables.get(name)
-        if found is None:
-            found = self._new_table(catalog.table(name))
+        table = self._tables.get(name)
+        if table is None:
+            table = self._new_table(catalog.table(name))
             version = self.state.versions.get(name, NO_TABLE)
             if self._is_writer:
-                found.adopt(version, self.state.step)
+                table.adopt(version, self.state.step)
             else:
-                found.follow(version)
-            self._tables[name] = found
-        return found
+                table.follow(version)
+            self._tables[name] = table
+        return table
 
     def renew(self) -> bool:
         """Reads the state again, between steps; whether another step counts now."""
@@ -170,10 +170,10 @@ class Warehouse:
             try:
                 frame = self.spark.read.load(paths, "parquet", schema, basePath=base, __globPaths__="false")
             except Exception as error:
-                gone = self._new_table(spec).writer.missing(files)
-                if gone is None:
+                missing = self._new_table(spec).writer.missing(files)
+                if missing is None:
                     raise
-                raise lost_file(f"{root}/{gone.path}") from error
+                raise lost_file(f"{root}/{missing.path}") from error
             if frame.columns != schema.names:  # the column of directories comes last
                 frame = frame.select(*schema.names)
         return frame if clusters is None else frame.where(frame[CLUSTER].isin(clusters))
@@ -250,9 +250,9 @@ class Warehouse:
     def append_files(self, name: str, files: Iterable[DataFile]) -> int:
         """The same of files that were written with :meth:`writer`. Raises CommandError where one is not here."""
         table, files = self._own(name), list(files)
-        gone = table.writer.missing(files)
-        if gone is not None:
-            raise CommandError(f"{table.place}/{gone.path}: a task wrote it, and it is not here", hint=SHARED)
+        missing = table.writer.missing(files)
+        if missing is not None:
+            raise CommandError(f"{table.place}/{missing.path}: a task wrote it, and it is not here", hint=SHARED)
         table.add(files, appended=True)
         self._breaches[name] = self._breaches_in(name, files)
         self._rows[name] = self._rows.get(name, 0) + sum(file.rows for file in files)
@@ -308,12 +308,12 @@ class Warehouse:
         """
         before = self.state
         breaches = self._append_breaches()
-        made = before._replace(
+        new_state = before._replace(
             clusters={**before.clusters, **clusters},
             failed=before.failed if failed is None else failed,
             rows={**before.rows, **self._rows},
         )
-        state = self._committed(made, self.action)
+        state = self._committed(new_state, self.action)
         self.breaches = breaches
         return state
 
@@ -349,8 +349,8 @@ class Warehouse:
         arrow, table = importlib.import_module("pyarrow"), self._own(BREACHES)
         rows = breach_rows(self.step, self._breaches, {name: spec.expect for name, spec in catalog.tables().items()})
         there = [row for part in table.writer.read(table.files.values()) for row in part.to_pylist()]
-        known = {identity(row) for row in there}
-        new = [row for row in rows if identity(row) not in known]
+        reported = {identity(row) for row in there}
+        new = [row for row in rows if identity(row) not in reported]
         self.append_files(BREACHES, table.writer.write(batches(arrow, table.fields, new)))
         return new
 
@@ -363,7 +363,7 @@ class Warehouse:
         try:
             self.log.begin(self.step, action)
             self._in_parallel(lambda name: self.table(name).commit(self.step), names)
-            self.state = self.log.done(self.step, action, self._with_versions(state))
+            self.state = self.log.complete(self.step, action, self._with_versions(state))
         except BaseException:
             # Nobody knows what of it came about, so none of its files are removed here; whoever writes next looks.
             self._tables = {}
@@ -389,8 +389,8 @@ class Warehouse:
         names = [field.name for field in spec.fields]
         if self._writes_here:
             return writer.write_frame(_computed(frame).select(names).to_batches())
-        made = frame if frame.columns == names else frame.select(*names)
-        written = collected(made.mapInArrow(_Writing(writer), PICKLED))
+        selected = frame if frame.columns == names else frame.select(*names)
+        written = collected(selected.mapInArrow(_Writing(writer), PICKLED))
         return [file for files in written for file in files]
 
     def _remove(self, table: Table, files: Iterable[DataFile], clusters: Collection[str]) -> None:
@@ -418,9 +418,9 @@ class Warehouse:
                 table = self._tables[spec.name] = self._new_table(spec)
                 table.open()  # whoever wrote it last: others' rows go, too
                 files = table.files_at(wanted.versions[spec.name]) if spec.name in wanted.versions else {}
-                gone = table.writer.missing([file for path, file in files.items() if path not in table.files])
-                if gone is not None:
-                    raise lost_file(f"{table.place}/{gone.path}")
+                missing = table.writer.missing([file for path, file in files.items() if path not in table.files])
+                if missing is not None:
+                    raise lost_file(f"{table.place}/{missing.path}")
                 table.files = files
         except DataError as error:
             raise CommandError(f"step {step} cannot be restored: {error.message}", hint=hint) from error
@@ -451,8 +451,8 @@ class Warehouse:
         """
 
         def vacuumed(*, dry_run: bool) -> dict[str, tuple[int, int]]:
-            found = self._in_parallel(lambda name: self.table(name).vacuum(hours, dry_run=dry_run), self.tables())
-            return found | self.log.vacuum(hours, dry_run=dry_run)
+            removed = self._in_parallel(lambda name: self.table(name).vacuum(hours, dry_run=dry_run), self.tables())
+            return removed | self.log.vacuum(hours, dry_run=dry_run)
 
         if not self.state.step:
             raise self.no_tables()
@@ -467,7 +467,7 @@ class Warehouse:
 
     def _kept_up(self, action: str) -> None:
         """Makes a step of versions that upkeep has made."""
-        self.state = self.log.done(self.step, action, self._with_versions(self.state))
+        self.state = self.log.complete(self.step, action, self._with_versions(self.state))
         self.abandon()
 
 
@@ -483,8 +483,8 @@ def _computed(frame: DataFrame) -> Any:
     try:
         return (frame if columns == frame.columns else frame.selectExpr(*columns)).toArrow()
     except Exception as error:
-        if (known := of_task(error)) is not None:
-            raise known from error
+        if (cause := of_task(error)) is not None:
+            raise cause from error
         raise
 
 
@@ -498,8 +498,10 @@ def location(place: str) -> str:
     """A place as all paths below it begin: absolute, without a slash at its end. Raises UsageError."""
     place = remote.plain(place)
     place = place.rstrip("/") if remote.is_remote(place) else os.path.abspath(place)
-    if (odd := _UNSUITABLE.search(place)) is not None:
-        raise UsageError(f"{place!r}: {odd[0]!r} cannot be part of the path of a Delta table", hint="another --out")
+    if (unsuitable := _UNSUITABLE.search(place)) is not None:
+        raise UsageError(
+            f"{place!r}: {unsuitable[0]!r} cannot be part of the path of a Delta table", hint="another --out"
+        )
     return place
 
 

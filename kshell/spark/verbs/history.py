@@ -10,7 +10,7 @@ from kshell.engine.result import Row, Rows, typed
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.tables import catalog
-from kshell.spark.tables.steps import BEGIN, DONE, VACUUM
+from kshell.spark.tables.steps import BEGIN_PHASE, DONE_PHASE, VACUUM
 from kshell.spark.verbs import Verb
 from kshell.spark.verbs.base.warehouse_flags import OUT, time_of
 
@@ -34,7 +34,7 @@ def run(args: Any) -> Rows:
     counting = {
         row["versions"][args.table]
         for row in warehouse.log.rows()
-        if row["phase"] == DONE and args.table in row["versions"]
+        if row["phase"] == DONE_PHASE and args.table in row["versions"]
     }
     rows = [
         {
@@ -53,9 +53,9 @@ def run(args: Any) -> Rows:
 def _steps(rows: Sequence[Row]) -> Iterator[Row]:
     before: dict[str, int] = {}
     for number, row in enumerate(rows):
-        if row["phase"] == BEGIN:
+        if row["phase"] == BEGIN_PHASE:
             following = rows[number + 1] if number + 1 < len(rows) else None
-            if following is not None and following["phase"] == DONE and following["step"] == row["step"]:
+            if following is not None and following["phase"] == DONE_PHASE and following["step"] == row["step"]:
                 continue
             yield _step(row, "running or killed" if following is None else "killed", [])
             continue

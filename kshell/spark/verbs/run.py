@@ -37,13 +37,13 @@ def run(args: Any) -> Report:
         stack.enter_context(warehouse.writing())  # nothing is written where nothing is found
         since = args.since or NOW
 
-        def planned(found: Sequence[ReconciledLog], failed: Failures) -> None:
-            if not found:
+        def planned(logs: Sequence[ReconciledLog], failed: Failures) -> None:
+            if not logs:
                 raise first(failed)
-            place.is_brief = sum(one.checkpoint.offset for one in found) < _FEW_OFFSETS
-            place.is_brief &= sum(one.size for one in found) < _FEW_BYTES
+            place.is_brief = sum(log.checkpoint.offset for log in logs) < _FEW_OFFSETS
+            place.is_brief &= sum(log.size for log in logs) < _FEW_BYTES
 
-        summary = take(warehouse, copies, since=since, told=progress, failed=failed, planned=planned)
+        summary = take(warehouse, copies, since=since, progress=progress, failed=failed, planned=planned)
         return report(warehouse.place, len({*copies, *failed}), summary)
 
 

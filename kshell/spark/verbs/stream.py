@@ -35,19 +35,19 @@ def run(args: Any) -> Report:
         raise UsageError("--available-now and --every exclude each other")
     with opened(args) as place:
 
-        def say(words: str) -> None:
+        def say(message: str) -> None:
             place.progress.clear()
-            sys.stderr.write(f"{NAME}: {words}\n")
+            sys.stderr.write(f"{NAME}: {message}\n")
             sys.stderr.flush()
 
-        stream = TableStream(place.warehouse, sources, say=say, told=place.progress, retained_hours=args.retain)
+        stream = TableStream(place.warehouse, sources, say=say, progress=place.progress, retained_hours=args.retain)
         place.is_brief = args.available_now and stream.size() < _FEW
         with place.warehouse.writing():
             stopped = stream.run(args.checkpoint, Trigger(args.available_now, args.every or EVERY))
-        made = report(place.warehouse.place, len(stream.clusters), stream.summary)
+        step_report = report(place.warehouse.place, len(stream.clusters), stream.summary)
     if stopped == signal.SIGINT:
-        made.exit_code = EXIT_INTERRUPTED
-    return made
+        step_report.exit_code = EXIT_INTERRUPTED
+    return step_report
 
 
 def _options(paths: list[str], most: int | None) -> dict[str, str]:
@@ -56,17 +56,17 @@ def _options(paths: list[str], most: int | None) -> dict[str, str]:
 
 
 def _duration(text: str) -> float:
-    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h)", text, re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h)", text, re.ASCII)
+    if match is None:
         raise ValueError("a duration: 500ms, 30s, 5m, 1h")
-    return float(found[1]) * _SECONDS[found[2]]
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 def _size(text: str) -> int:
-    found = re.fullmatch(r"([1-9][0-9]{0,11})([kmg]?)", text.lower(), re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"([1-9][0-9]{0,11})([kmg]?)", text.lower(), re.ASCII)
+    if match is None:
         raise ValueError("bytes: 1000000, 512k, 64m, 1g")
-    return int(found[1]) * _BYTES[found[2]]
+    return int(match[1]) * _BYTES[match[2]]
 
 
 VERB = Verb(

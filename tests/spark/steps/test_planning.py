@@ -13,7 +13,7 @@ from kshell.spark.files.scan import LogCopy
 from kshell.spark.reconcile import ReconciledLog
 from kshell.spark.steps import planning
 from kshell.spark.steps.planning import clusters, truths
-from kshell.spark.steps.unread import Failures, after, exit_code, words
+from kshell.spark.steps.unread import Failures, after, exit_code, reasons_of
 from kshell.spark.tables.steps import ClusterState, State
 from tests.builders import batch, value, write_log
 
@@ -129,14 +129,14 @@ def test_one_that_cannot_be_planned_once_more_is_not_read(tmp_path: Path, monkey
 
     monkeypatch.setattr(planning, "_truth", plan)
     with pytest.raises(UnreadError, match="vanishes") as raised:
-        planning.again({"x": []}, State())("x", (), False)
+        planning.replanner({"x": []}, State())("x", (), False)
     assert raised.value.clusters == {"x": "a.log: vanishes"}
 
 
 def test_the_words_of_clusters_that_nobody_looked_at_stay() -> None:
     error = SourceError("no")
     state = State(failed={"a": {"1": "was"}, "b": {"2": "was"}, "c": {"3": "was"}})
-    assert after(state, {"b", "c"}, words({"c": {"4": error}})) == {"a": {"1": "was"}, "c": {"4": "no"}}
+    assert after(state, {"b", "c"}, reasons_of({"c": {"4": error}})) == {"a": {"1": "was"}, "c": {"4": "no"}}
 
 
 def test_a_lone_copy_is_walked_quicker_than_two_are_compared(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from kshell.spark.files.scan import find, spelled
 from kshell.spark.options import SLICE_BYTES
 from kshell.spark.reconcile import Checkpoint, ReconciledLog, reconcile
 from kshell.spark.steps import ingest, planning, tasks
-from kshell.spark.steps.planning import NOW, again, clusters, truths
+from kshell.spark.steps.planning import NOW, clusters, replanner, truths
 from kshell.spark.steps.step import Summary, advance
 from kshell.spark.steps.unread import Failures
 from kshell.spark.tables import catalog
@@ -61,7 +61,7 @@ def step(warehouse: Warehouse, *sources: Path) -> Summary:
     """What the verb ``run`` does."""
     copies = clusters(map(str, sources))
     found = truths(copies, warehouse.state)
-    return advance(warehouse, found, again=again(copies, warehouse.state, since=NOW))
+    return advance(warehouse, found, replan=replanner(copies, warehouse.state, since=NOW))
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def test_executors_plan_as_the_driver_does(spark: Any, monkeypatch: pytest.Monke
     monkeypatch.setattr("kshell.spark.steps.planning._FEW", 0)
     monkeypatch.setattr("kshell.spark.steps.planning._LITTLE", 100_000)
     words: list[str] = []
-    there = truths(copies, State(), spark=lambda: spark, told=lambda done, total, what: words.append(what))
+    there = truths(copies, State(), spark=lambda: spark, progress=lambda done, total, what: words.append(what))
     assert there == here
     assert 1 < int(words[0].split()[1]) < len(copies) == len(words) - 1 + int(words[0].split()[1])
 
@@ -270,8 +270,8 @@ def test_what_cannot_be_read_is_a_row_and_the_others_go_on(
         copies = clusters([str(tmp_path / "in" / "*")], None, failed)
         with warehouse.writing():
             found = truths(copies, warehouse.state, failed=failed)
-            once_more = again(copies, warehouse.state)
-            summary = advance(warehouse, found, again=once_more, failed=failed)
+            once_more = replanner(copies, warehouse.state)
+            summary = advance(warehouse, found, replan=once_more, failed=failed)
         rows = warehouse.read("copies").collect()
         return summary, {(row.clusterId, Path(row.copy).parent.name, row.state) for row in rows}
 

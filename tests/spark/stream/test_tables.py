@@ -19,7 +19,7 @@ from kshell.spark.failures import WORKER_STARTS
 from kshell.spark.interrupts import quiet
 from kshell.spark.options import parse
 from kshell.spark.steps.step import NOTHING, Summary
-from kshell.spark.steps.unread import words
+from kshell.spark.steps.unread import reasons_of
 from kshell.spark.stream import tables as stream_tables
 from kshell.spark.stream.tables import Sources, Stopping, TableStream, Trigger, folded
 from kshell.spark.tables.steps import ClusterState, State
@@ -298,7 +298,7 @@ def test_what_could_not_be_read_comes_again_until_it_can(
     without: Callable[..., Summary] = vars(stream_tables)["take"]
 
     def take(*given: Any, failed: Any, **more: Any) -> Summary:
-        failures.append(words(failed))
+        failures.append(reasons_of(failed))
         return without(*given, **more)
 
     monkeypatch.setattr(stream_tables, "take", take)

@@ -478,7 +478,7 @@ def test_rows_of_a_commit_that_failed_do_not_come_with_the_next_step(
     with warehouse.writing():
         step(warehouse, [(A, 1)])
         with monkeypatch.context() as patch:
-            patch.setattr(StepLog, "done", fails(CommandError("no room")))
+            patch.setattr(StepLog, "complete", fails(CommandError("no room")))
             with pytest.raises(CommandError, match="no room"):
                 step(warehouse, [(A, 2)])
         assert pairs(warehouse) == [(A, 1)]
@@ -509,7 +509,7 @@ def test_what_was_undone_and_then_tidied_up_by_others_is_read(tmp_path: Path, mo
         warehouse.begin([A])
         warehouse.append_files("log", write(warehouse, "log", [log_row(A, 9)]))
         with monkeypatch.context() as patch:
-            patch.setattr(StepLog, "done", fails(Killed()))
+            patch.setattr(StepLog, "complete", fails(Killed()))
             with pytest.raises(Killed):
                 warehouse.commit({})
     with warehouse.writing():

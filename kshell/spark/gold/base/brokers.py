@@ -29,7 +29,7 @@ def staged(brokers: Any, clusters: Any) -> Any:
     is_same = "before.validToOffset = validFromOffset and before.epoch = epoch"
     sessions = beside.selectExpr("*", f"sum(if({is_same}, 0, 1)) over {window} as session")
     of_session = versions_of(("id", "session"))
-    known = sessions.selectExpr(
+    with_neighbours = sessions.selectExpr(
         "*",
         f"bool_or(not fenced) over {of_session} as wasUnfenced",
         f"lag(struct(fenced, session)) over {window} as previous",
@@ -38,7 +38,7 @@ def staged(brokers: Any, clusters: Any) -> Any:
         "case when fenced and not wasUnfenced then 'registered' when fenced then 'fenced'"
         " when inControlledShutdown then 'controlled-shutdown' else 'unfenced' end as state"
     )
-    return known.selectExpr("*", state).drop("before", "wasUnfenced").withColumnRenamed("id", "broker")
+    return with_neighbours.selectExpr("*", state).drop("before", "wasUnfenced").withColumnRenamed("id", "broker")
 
 
 def racks_by_day(brokers: Any, clusters: Any) -> Any:

@@ -41,8 +41,8 @@ def lives(tables: Tables, columns: Sequence[str]) -> Any:
     """Who takes part, while versions hold that show it: of topics, of registered brokers (they show their cluster for
     the default of all brokers as well), and of whatever is set for other resources. With columns of those versions.
     """
-    others = tables["configs"].where("resourceType not in ('TOPIC', 'BROKER', 'BROKER_LOGGER')")
-    of_others = others.selectExpr(
+    other_resources = tables["configs"].where("resourceType not in ('TOPIC', 'BROKER', 'BROKER_LOGGER')")
+    of_others = other_resources.selectExpr(
         "'clusters' as scope", "'' as within", "resourceType", "resourceName as resource", "clusterId", "resourceName",
         *columns,
     )  # fmt: skip

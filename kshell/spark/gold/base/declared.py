@@ -14,7 +14,7 @@ Tables = Mapping[str, Any]
 """DataFrames by the names of their tables."""
 
 DAY, MONTH = "day", "month"
-CARRIED = "partitions_carried"
+PARTITIONS_RETAINED = "partitions_carried"
 """The table of what day after day is handed on: :mod:`~kshell.spark.gold.base.carried`."""
 IS_FINAL = Field(
     "isFinal", "boolean", "whether steps leave the row as it is, unless one makes all rows of its cluster anew"

@@ -35,4 +35,4 @@ def grouped(frame: Any, keys: Sequence[str], **aggregates: str) -> Any:
     """``GROUP BY`` those columns; an aggregate is an SQL expression, by the name of its column."""
     expr = importlib.import_module("pyspark.sql.functions").expr  # late: declarations need no Spark
 
-    return frame.groupBy(*by_keys(keys)).agg(*(expr(made).alias(name) for name, made in aggregates.items()))
+    return frame.groupBy(*by_keys(keys)).agg(*(expr(expression).alias(name) for name, expression in aggregates.items()))

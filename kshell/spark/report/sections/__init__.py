@@ -12,5 +12,5 @@ from kshell.spark.report.section import Section
 @cache
 def sections() -> tuple[Section, ...]:
     """Every section, in the report's order."""
-    found: list[Section] = [importlib.import_module(f"{__name__}.{name}").SECTION for name in module_names(__path__)]
-    return tuple(sorted(found, key=lambda section: section.place))
+    declared: list[Section] = [importlib.import_module(f"{__name__}.{name}").SECTION for name in module_names(__path__)]
+    return tuple(sorted(declared, key=lambda section: section.place))

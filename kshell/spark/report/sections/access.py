@@ -34,12 +34,12 @@ def describe(scope: Scope, answers: Answers) -> Content:
     wide, last, days = answers["open"], answers["last"], answers["days"]
     lead = f"{counted(of(last), 'change')} in the log." if last else "Nothing was changed."
     lead += f" {counted(of(wide), 'ACL')} that {'is' if of(wide) == 1 else 'are'} wide open." if wide else ""
-    tables, found = [], []
+    tables, attention = [], []
     if wide:
         columns = in_cluster(scope, Column("said", "ACL"), Column("ms", "since (UTC)", "time"))
         tables.append(Table("ACLs that are wide open now", columns, wide, of(wide)))
-        words = "ACL is wide open" if of(wide) == 1 else "ACLs are wide open"
-        found.append(Attention.of("wideOpenAcl", f"{of(wide):,}", f"{words}: everybody may", wide[0]["said"]))
+        message = "ACL is wide open" if of(wide) == 1 else "ACLs are wide open"
+        attention.append(Attention.of("wideOpenAcl", f"{of(wide):,}", f"{message}: everybody may", wide[0]["said"]))
     if last:
         columns = in_cluster(
             scope, Column("ms", "at (UTC)", "time"), Column("kind", "kind"), Column("change", "change"),
@@ -47,7 +47,7 @@ def describe(scope: Scope, answers: Answers) -> Content:
         )  # fmt: skip
         tables.append(Table("The last changes", columns, last, of(last)))
     note = daily_note(days, "clusterId" if scope.is_fleet else "kind", "clusters" if scope.is_fleet else "kinds")
-    return Content(lead, (Drawing(days, note),) if days else (), tuple(tables), tuple(found))
+    return Content(lead, (Drawing(days, note),) if days else (), tuple(tables), tuple(attention))
 
 
 SECTION = Section(

@@ -27,14 +27,14 @@ def describe(scope: Scope, answers: Answers) -> Content:
     )  # fmt: skip
     worst, count = rows[0], of(rows)
     where = f"{worst['measure']} {worst['value']:,} at {worst['hour']}, {worst['median']:g} in other weeks"
-    words = (
+    message = (
         "hour was unlike the same hour of other weeks"
         if count == 1
         else "hours were unlike the same hour of other weeks"
     )
     table = Table("Hours furthest from the same hour of other weeks", columns, rows, count)
     return Content(
-        f"{counted(count, 'hour')} stood out.", (), (table,), (Attention("info", f"{count:,}", words, where),)
+        f"{counted(count, 'hour')} stood out.", (), (table,), (Attention("info", f"{count:,}", message, where),)
     )
 
 

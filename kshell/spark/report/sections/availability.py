@@ -8,7 +8,7 @@ from kshell.plots.pictures.availability import percent
 from kshell.spark.report.queries import in_cluster, of, some
 from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
 
-_THINGS = 30
+_MAX_LINES = 30
 _GOOD = 0.999
 
 
@@ -28,7 +28,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
             ),
             shown AS (
                 SELECT * FROM worst WHERE scope = 'cluster' OR least < 1
-                ORDER BY scope = 'cluster' DESC, least, leastWrite, scope, name LIMIT {_THINGS}
+                ORDER BY scope = 'cluster' DESC, least, leastWrite, scope, name LIMIT {_MAX_LINES}
             )
             SELECT month, scope, name, availability, writeAvailability, offlineMs, underMinIsrMs, assumedMs, partitions
             FROM recent JOIN shown USING (scope, name) ORDER BY scope = 'cluster' DESC, scope, name, month
@@ -82,8 +82,8 @@ def _attention(scope: Scope, last: str, now: list[Mapping[str, object]]) -> list
         return []
     worst = percent(float(str(bad[0]["availability"])))
     where = f"in {last}" + (f": {', '.join(str(row['name']) for row in bad[:3])}" if scope.is_fleet else "")
-    words = "of partition time had a leader" + (f" in the worst of {len(bad):,} clusters" if len(bad) > 1 else "")
-    return [Attention("warning", worst, words, where)]
+    message = "of partition time had a leader" + (f" in the worst of {len(bad):,} clusters" if len(bad) > 1 else "")
+    return [Attention("warning", worst, message, where)]
 
 
 SECTION = Section(

@@ -20,11 +20,11 @@ STATES = {
 
 def queries(scope: Scope) -> Mapping[str, str]:
     """Copies by state, those that are not as the others, and quarantine by reason."""
-    odd = ", ".join(f"'{state}'" for state in STATES)
+    states = ", ".join(f"'{state}'" for state in STATES)
     return {
         "states": "SELECT state, count(*) AS copies, min(copy) AS one FROM {copies} GROUP BY state ORDER BY state",
         "odd": some("clusterId, copy, state, reason, damage, endOffset",
-                    f"FROM {{copies}} WHERE state IN ({odd}) OR size(damage) > 0", "clusterId, copy", 20),
+                    f"FROM {{copies}} WHERE state IN ({states}) OR size(damage) > 0", "clusterId, copy", 20),
         "quarantine": some(
             "clusterId, kind, reason, count(*) AS count, min(file) AS file",
             "FROM {quarantine} GROUP BY clusterId, kind, reason", "count DESC, clusterId, kind, reason", 15,
@@ -47,34 +47,34 @@ def describe(scope: Scope, answers: Answers) -> Content:
         if kinds
         else ". Nothing is in quarantine."
     )
-    found = [
-        Attention(level, f"{states[state]['copies']:,}", one if states[state]["copies"] == 1 else many,
+    attention = [
+        Attention(level, f"{states[state]['copies']:,}", singular if states[state]["copies"] == 1 else many,
                   states[state]["one"])
-        for state, (level, one, many) in STATES.items()
+        for state, (level, singular, many) in STATES.items()
         if state in states
     ]  # fmt: skip
     lost = sum(count for kind, count in kinds.items() if kind != "torn")
     if lost:
         first = answers["quarantine"][0]
-        words = "thing could not be read or decoded" if lost == 1 else "things could not be read or decoded"
-        found.append(Attention("warning", f"{lost:,}", words, f"{first['kind']}: {first['reason']}"))
-    return Content(lead, (), tuple(_tables(scope, answers)), tuple(found))
+        message = "thing could not be read or decoded" if lost == 1 else "things could not be read or decoded"
+        attention.append(Attention("warning", f"{lost:,}", message, f"{first['kind']}: {first['reason']}"))
+    return Content(lead, (), tuple(_tables(scope, answers)), tuple(attention))
 
 
 def _tables(scope: Scope, answers: Answers) -> list[Table]:
-    tables, odd, kept = [], answers["odd"], answers["quarantine"]
-    if odd:
+    tables, differing, quarantined = [], answers["odd"], answers["quarantine"]
+    if differing:
         columns = in_cluster(
             scope, Column("copy", "copy"), Column("state", "state"), Column("endOffset", "end offset", "count"),
             Column("reason", "reason"), Column("damage", "damage"),
         )  # fmt: skip
-        tables.append(Table("Copies that are not as the others", columns, odd, of(odd)))
-    if kept:
+        tables.append(Table("Copies that are not as the others", columns, differing, of(differing)))
+    if quarantined:
         columns = in_cluster(
             scope, Column("kind", "kind"), Column("count", "times", "count"), Column("reason", "reason"),
             Column("file", "for instance in"),
         )  # fmt: skip
-        tables.append(Table("Quarantine by reason", columns, kept, of(kept)))
+        tables.append(Table("Quarantine by reason", columns, quarantined, of(quarantined)))
     return tables
 
 

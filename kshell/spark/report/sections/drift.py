@@ -39,11 +39,14 @@ def describe(scope: Scope, answers: Answers) -> Content:
         Column("members", "of", "count"), Column("sinceMs", "since (UTC)", "time"),
     )  # fmt: skip
     brokers = names.get("brokers", 0)
-    found = [Attention("info", f"{brokers:,}", _WORDS[brokers != 1], _names(rows))] if brokers else []
-    return Content(lead, (), (Table("Values that most others do not have", columns, rows, of(rows)),), tuple(found))
+    attention = [Attention("info", f"{brokers:,}", _MESSAGES[brokers != 1], _names(rows))] if brokers else []
+    return Content(lead, (), (Table("Values that most others do not have", columns, rows, of(rows)),), tuple(attention))
 
 
-_WORDS = "config is set differently on brokers of one cluster", "configs are set differently on brokers of one cluster"
+_MESSAGES = (
+    "config is set differently on brokers of one cluster",
+    "configs are set differently on brokers of one cluster",
+)
 
 
 def _names(rows: Sequence[Row]) -> str:

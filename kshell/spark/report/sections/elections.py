@@ -37,13 +37,13 @@ def describe(scope: Scope, answers: Answers) -> Content:
     )  # fmt: skip
     when = f"the last one at {moment(last[0]['ms']).partition('.')[0]} UTC"
     where = f"{last[0]['topic']}-{last[0]['partition']}"
-    words = f"unclean election{'' if count == 1 else 's'}: acknowledged records may be lost"
-    found = Attention.of("uncleanRecovery", f"{count:,}", words, f"{when}, of {where}")
+    message = f"unclean election{'' if count == 1 else 's'}: acknowledged records may be lost"
+    attention = Attention.of("uncleanRecovery", f"{count:,}", message, f"{when}, of {where}")
     days = answers["days"]
     note = daily_note(days, who, "clusters" if scope.is_fleet else "topics")
     drawings = (Drawing(days, note),) if days else ()
     table = Table("The last unclean elections", columns, last, count)
-    return Content(f"{counted(count, 'unclean election')}, {when}.", drawings, (table,), (found,))
+    return Content(f"{counted(count, 'unclean election')}, {when}.", drawings, (table,), (attention,))
 
 
 SECTION = Section(

@@ -47,10 +47,10 @@ def describe(scope: Scope, answers: Answers) -> Content:
         else f"{counted(total, 'episode')}; none lasts."
     )
     lead += f" Half of those that ended did so within {lasting(half)}." if half is not None else ""
-    shown = [
-        {"lasted": words, "episodes": counts.get(place, {}).get("episodes", 0),
+    ranges = [
+        {"lasted": duration, "episodes": counts.get(place, {}).get("episodes", 0),
          "leaderless": counts.get(place, {}).get("leaderless", 0)}
-        for place, (words, _) in enumerate(_RANGES)
+        for place, (duration, _) in enumerate(_RANGES)
     ]  # fmt: skip
     columns = in_cluster(
         scope,
@@ -60,7 +60,7 @@ def describe(scope: Scope, answers: Answers) -> Content:
         Column("missing", "missing brokers"), Column("leaderlessMs", "without a leader", "lasting"),
     )  # fmt: skip
     table = Table("Episodes: those that last, then the longest", columns, answers["longest"], of(answers["longest"]))
-    return Content(lead, (Drawing(shown),), (table,))
+    return Content(lead, (Drawing(ranges),), (table,))
 
 
 SECTION = Section(

@@ -25,15 +25,15 @@ def describe(scope: Scope, answers: Answers) -> Content:
     rows, days = answers["who"], answers["days"]
     if not rows:
         return Content("The log has no records beside a snapshot's.")
-    who, things = ("clusterId", "clusters") if scope.is_fleet else ("type", "types")
+    who, noun = ("clusterId", "clusters") if scope.is_fleet else ("type", "types")
     total = answers["all"][0]
     lead = f"{counted(total['records'], 'record')} of {counted(total['types'], 'type')}, in all."
     columns = (
-        Column(who, things[:-1]), Column("records", "records", "count"), Column("undecoded", "undecoded", "count"),
+        Column(who, noun[:-1]), Column("records", "records", "count"), Column("undecoded", "undecoded", "count"),
         Column("last", "last on"),
     )  # fmt: skip
-    notes = ". ".join(filter(None, (daily_note(days, who, things), f"At most the last {DAYS} days")))
-    table = Table(f"Records by {things[:-1]}, the most first", columns, rows, of(rows))
+    notes = ". ".join(filter(None, (daily_note(days, who, noun), f"At most the last {DAYS} days")))
+    table = Table(f"Records by {noun[:-1]}, the most first", columns, rows, of(rows))
     return Content(lead, (Drawing(days, f"{notes}."),) if days else (), (table,))
 
 

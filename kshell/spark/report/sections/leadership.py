@@ -37,7 +37,7 @@ def describe(scope: Scope, answers: Answers) -> Content:
     share = total["preferredShare"]
     lead = f"{counted(total['gained'], 'change of leader', 'changes of leader')}."
     lead += "" if share is None else f" The preferred leader led {percent(share)} of the time."
-    things = "clusters" if scope.is_fleet else "brokers"
+    noun = "clusters" if scope.is_fleet else "brokers"
     sums = (
         Column("gained", "changes to it" if not scope.is_fleet else "changes", "count"),
         *(() if scope.is_fleet else (Column("lost", "from it", "count"),)),
@@ -52,7 +52,7 @@ def describe(scope: Scope, answers: Answers) -> Content:
         columns = in_cluster(scope, Column("topic", "topic"), Column("gained", "changes", "count"), *sums[-2:])
         tables.append(Table("Topics whose leaders changed most", columns, answers["topics"], of(answers["topics"])))
     days = answers["days"] if any(row["gained"] for row in answers["days"]) else []
-    drawings = (Drawing(days, daily_note(days, scope.who, things)),) if days else ()
+    drawings = (Drawing(days, daily_note(days, scope.who, noun)),) if days else ()
     return Content(lead, drawings, tuple(tables))
 
 

@@ -20,7 +20,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
     line = "concat(measure, ' by ', level) AS measure, mostToMean FROM {skew} WHERE mostToMean IS NOT NULL"
     cluster = "clusterId, mostToMean FROM {skew} WHERE level = 'broker' AND measure = 'leaders'"
     named, who = (cluster, "clusterId") if scope.is_fleet else (line, "measure")
-    asked = {
+    questions = {
         "days": daily(f"(SELECT day, {named})", who, "mostToMean", "mostToMean"),
         "skews": some(
             "clusterId, level, measure, members, mean, most, busiest, mostToMean, variation",
@@ -33,10 +33,10 @@ def queries(scope: Scope) -> Mapping[str, str]:
         ),
     }  # fmt: skip
     if not scope.is_fleet:
-        asked["brokers"] = some(
+        questions["brokers"] = some(
             "day, broker, rack, leaders, replicas, preferred", _last_day("broker_load", "leaders"), "broker", 1000
         )
-    return asked
+    return questions
 
 
 def _last_day(table: str, column: str) -> str:
@@ -50,10 +50,10 @@ def describe(scope: Scope, answers: Answers) -> Content:
     skews, racks, days = answers["skews"], answers["racks"], answers["days"]
     if not skews:
         return Content("No time is covered in which brokers led anything.")
-    found = _skewed(scope, skews)
+    skewed = _skewed(scope, skews)
     lead = (
-        f"The busiest broker leads {found[0]['mostToMean']:.1f} times the mean."
-        if found
+        f"The busiest broker leads {skewed[0]['mostToMean']:.1f} times the mean."
+        if skewed
         else "On the last day, leaders lay evenly enough on the brokers."
     )
     if racks:
@@ -61,12 +61,12 @@ def describe(scope: Scope, answers: Answers) -> Content:
     drawings = [] if scope.is_fleet else _brokers(answers["brokers"])
     who = "clusterId" if scope.is_fleet else "measure"
     drawings += [Drawing(days, daily_note(days, who, "clusters"))] if len({row["day"] for row in days}) > 1 else []
-    return Content(lead, tuple(drawings), tuple(_tables(scope, skews, racks)), tuple(_attention(scope, found, racks)))
+    return Content(lead, tuple(drawings), tuple(_tables(scope, skews, racks)), tuple(_attention(scope, skewed, racks)))
 
 
 def _brokers(rows: Sequence[Row]) -> list[Drawing]:
-    kept = [{name: row[name] for name in ("broker", "rack", "leaders", "replicas")} for row in rows]
-    return [Drawing(kept, f"Averages over {rows[0]['day']}.")] if kept else []
+    averages = [{name: row[name] for name in ("broker", "rack", "leaders", "replicas")} for row in rows]
+    return [Drawing(averages, f"Averages over {rows[0]['day']}.")] if averages else []
 
 
 def _skewed(scope: Scope, rows: Sequence[Row]) -> list[Row]:
@@ -104,19 +104,19 @@ def _tables(scope: Scope, skews: Sequence[Row], racks: Sequence[Row]) -> list[Ta
 
 
 def _attention(scope: Scope, skewed: Sequence[Row], racks: Sequence[Row]) -> list[Attention]:
-    found = []
+    attention = []
     if skewed:
         where = ", ".join(
             f"broker {row['busiest']}" + (f" of {row['clusterId']}" if scope.is_fleet else "") for row in skewed[:3]
         )
-        words = "times the mean is led by the busiest broker"
-        found.append(Attention("warning", f"{skewed[0]['mostToMean']:.1f}", words, where))
+        message = "times the mean is led by the busiest broker"
+        attention.append(Attention("warning", f"{skewed[0]['mostToMean']:.1f}", message, where))
     narrow = [row for row in racks if (row["oneRack"] or 0) >= _NARROW]
     if narrow:
         where = ", ".join(row["clusterId"] for row in narrow[:3]) if scope.is_fleet else f"on {narrow[0]['day']}"
-        words = "of partition time had all replicas in one rack"
-        found.append(Attention.of("rackViolation", percent(max(row["oneRack"] for row in narrow)), words, where))
-    return found
+        message = "of partition time had all replicas in one rack"
+        attention.append(Attention.of("rackViolation", percent(max(row["oneRack"] for row in narrow)), message, where))
+    return attention
 
 
 SECTION = Section(

@@ -51,8 +51,8 @@ def describe(scope: Scope, answers: Answers) -> Content:
     """A row a cluster, the worst first; the worst topics."""
     rows = _joined(answers)
     totals = {name: sum(row[name] for row in rows) for name in ("topics", "partitions", "brokers", *_TROUBLES)}
-    things = ("broker", "topic", "partition")
-    sizes = ", ".join(counted(totals[f"{thing}s"], thing) for thing in things)
+    nouns = ("broker", "topic", "partition")
+    sizes = ", ".join(counted(totals[f"{noun}s"], noun) for noun in nouns)
     lead = f"{counted(len(rows), 'cluster')}, {sizes}." if scope.is_fleet else f"{sizes}."
     columns = in_cluster(
         scope,
@@ -78,13 +78,13 @@ def _joined(answers: Answers) -> list[dict[str, Any]]:
     """A row a cluster out of all answers; what has none is none of it."""
     parts = [{row["clusterId"]: row for row in answers[name]} for name in ("topics", "brokers", "versions")]
     counts = ("topics", "partitions", "brokers", *_TROUBLES)
-    made = []
+    joined_rows = []
     for row in answers["clusters"]:
         joined: dict[str, Any] = dict.fromkeys(counts, 0) | {"version": None, "idle": 0, "idleIds": []} | dict(row)
         for part in parts:
             joined |= {name: value for name, value in part.get(row["clusterId"], {}).items() if value is not None}
-        made.append(joined)
-    return made
+        joined_rows.append(joined)
+    return joined_rows
 
 
 def _topics(scope: Scope, rows: Sequence[Row]) -> Table:
@@ -106,21 +106,21 @@ _NOW = {
 
 
 def _attention(totals: Mapping[str, int], rows: Sequence[Row], answers: Answers) -> list[Attention]:
-    found = []
-    for name, (fact, one, many) in _NOW.items():
+    attention = []
+    for name, (fact, singular, many) in _NOW.items():
         if totals[name]:
             bad = sorted((row for row in answers["worst"] if row[name]), key=lambda row: -row[name])
             worst = ", ".join(f"{row['name']} ({row[name]:,})" for row in bad[:3])
-            words = one if totals[name] == 1 else many
-            found.append(Attention.of(fact, f"{totals[name]:,}", words, f"most in {worst}"))
+            message = singular if totals[name] == 1 else many
+            attention.append(Attention.of(fact, f"{totals[name]:,}", message, f"most in {worst}"))
     is_fleet = len(rows) > 1
-    needed = [(row, row["fenced"] - row["idle"], row["ids"]) for row in rows if row["fenced"] > row["idle"]]
-    if needed:
-        found.append(_fenced("brokerFenced", "fenced now", needed, is_fleet=is_fleet))
+    with_replicas = [(row, row["fenced"] - row["idle"], row["ids"]) for row in rows if row["fenced"] > row["idle"]]
+    if with_replicas:
+        attention.append(_fenced("brokerFenced", "fenced now", with_replicas, is_fleet=is_fleet))
     idle = [(row, row["idle"], row["idleIds"]) for row in rows if row["idle"]]
     if idle:
-        found.append(_fenced("staleRegistration", "fenced now, without replicas", idle, is_fleet=is_fleet))
-    return found
+        attention.append(_fenced("staleRegistration", "fenced now, without replicas", idle, is_fleet=is_fleet))
+    return attention
 
 
 def _fenced(fact: str, state: str, clusters: Sequence[tuple[Row, int, Sequence[int]]], *, is_fleet: bool) -> Attention:
@@ -128,14 +128,14 @@ def _fenced(fact: str, state: str, clusters: Sequence[tuple[Row, int, Sequence[i
     count = sum(number for _, number, _ in clusters)
     where = [_named(row, number, ids, is_fleet=is_fleet) for row, number, ids in clusters]
     more = f" and {len(where) - 3:,} more clusters" if len(where) > 3 else ""
-    words = f"broker is {state}" if count == 1 else f"brokers are {state}"
-    return Attention.of(fact, f"{count:,}", words, f"{'; '.join(where[:3])}{more}")
+    message = f"broker is {state}" if count == 1 else f"brokers are {state}"
+    return Attention.of(fact, f"{count:,}", message, f"{'; '.join(where[:3])}{more}")
 
 
 def _named(row: Row, count: int, ids: Sequence[int], *, is_fleet: bool) -> str:
-    shown = ", ".join(map(str, ids)) + (", …" if count > len(ids) else "")
+    listed = ", ".join(map(str, ids)) + (", …" if count > len(ids) else "")
     where = f" of {row['clusterId']}" if is_fleet else ""
-    return f"{'broker' if count == 1 else 'brokers'} {shown}{where}"
+    return f"{'broker' if count == 1 else 'brokers'} {listed}{where}"
 
 
 SECTION = Section(

@@ -66,8 +66,8 @@ def _attention(rows: Sequence[Row]) -> tuple[Attention, ...]:
     if not stuck:
         return ()
     where = ", ".join(f"{row['topic']}-{row['partition']} ({lasting(row['durationMs'])})" for row in stuck[:3])
-    words = "reassignment has" if len(stuck) == 1 else "reassignments have"
-    return (Attention.of("stuckReassignment", f"{len(stuck):,}", f"{words} lasted for more than a day", where),)
+    message = "reassignment has" if len(stuck) == 1 else "reassignments have"
+    return (Attention.of("stuckReassignment", f"{len(stuck):,}", f"{message} lasted for more than a day", where),)
 
 
 SECTION = Section(

@@ -39,8 +39,8 @@ def describe(scope: Scope, answers: Answers) -> Content:
     if not lanes:
         return Content("No feature was ever finalized.")
     if scope.is_fleet:
-        told = ", ".join(f"{row['version']} ({row['clusters']:,})" for row in versions)
-        lead = f"{counted(len(versions), 'metadata.version')}: {told}."
+        counts = ", ".join(f"{row['version']} ({row['clusters']:,})" for row in versions)
+        lead = f"{counted(len(versions), 'metadata.version')}: {counts}."
     else:
         lead = f"metadata.version is {versions[0]['version']}." if versions else "metadata.version is not in the log."
     columns = in_cluster(
@@ -49,9 +49,13 @@ def describe(scope: Scope, answers: Answers) -> Content:
     )  # fmt: skip
     tables = (Table("The last changes of features", columns, last, of(last)),) if last else ()
     down = [row for row in last if row["change"] == "downgrade"]
-    words = f"downgrade{'' if len(down) == 1 else 's'} of a feature among the last {len(last)} changes"
-    found = [Attention("info", f"{len(down):,}", words, f"{one['feature']} to {one['after']}") for one in down[:1]]
-    return Content(lead, (Drawing(sorted(lanes, key=lambda row: (row["ms"], row["offset"]))),), tables, tuple(found))
+    message = f"downgrade{'' if len(down) == 1 else 's'} of a feature among the last {len(last)} changes"
+    attention = [
+        Attention("info", f"{len(down):,}", message, f"{change['feature']} to {change['after']}") for change in down[:1]
+    ]
+    return Content(
+        lead, (Drawing(sorted(lanes, key=lambda row: (row["ms"], row["offset"]))),), tables, tuple(attention)
+    )
 
 
 SECTION = Section(

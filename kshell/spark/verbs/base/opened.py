@@ -55,21 +55,21 @@ def opened(args: Any) -> Iterator[Opened]:
 
     out = out_of(args)
     check(args.master)
-    made = Opened()
-    made.progress = Progress()
+    opened_warehouse = Opened()
+    opened_warehouse.progress = Progress()
     with contextlib.ExitStack() as stack:
-        stack.callback(made.progress.stop)
+        stack.callback(opened_warehouse.progress.stop)
 
         def session() -> SparkSession:
-            made.progress(0, 0, "starting Spark")
-            is_brief = made.is_brief and is_started_here(args.master)
+            opened_warehouse.progress(0, 0, "starting Spark")
+            is_brief = opened_warehouse.is_brief and is_started_here(args.master)
             settings = (_BRIEF if is_brief else {}) | dict(args.conf or ())
             return stack.enter_context(
                 running(args.master, settings=settings, brief=is_brief, log_level=args.spark_log)
             )
 
-        made.warehouse = Warehouse(session, out)
-        yield made
+        opened_warehouse.warehouse = Warehouse(session, out)
+        yield opened_warehouse
 
 
 @contextlib.contextmanager
