@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from kshell.engine.result import Report, Row, Rows, Section, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError
 from kshell.extras import install_command
-from kshell.spark import java, session, trials
+from kshell.spark import java, session, session_checks
 
 
 class Package(NamedTuple):
@@ -111,13 +111,15 @@ def package_rows(problems: list[Row], version_of: Callable[[str], str | None] | 
         if package.required and not fits:
             problem = "is not installed" if version is None else f"is {version}, and {bounds} is needed"
             _problem(problems, f"the package {package.name} {problem}", install_command("spark"))
-        rows.append({
-            "package": package.name,
-            "version": version,
-            "needed": bounds or None,
-            "standing": standing,
-            "for": package.purpose,
-        })  # fmt: skip
+        rows.append(
+            {
+                "package": package.name,
+                "version": version,
+                "needed": bounds or None,
+                "standing": standing,
+                "for": package.purpose,
+            }
+        )
     return rows
 
 
@@ -161,19 +163,21 @@ def _spark(environment: Mapping[str, str], problems: list[Row]) -> Row:
 
 def _tried(master: str | None, settings: Mapping[str, str], log_level: str, problems: list[Row]) -> list[Row]:
     """A session, and what it can do; and a Delta table, which needs none."""
-    checks = trials.Checks()
+    checks = session_checks.SessionChecks()
     with tempfile.TemporaryDirectory(prefix="kshell-doctor-", ignore_cleanup_errors=True) as folder:
-        trials.delta(checks, folder)
+        session_checks.delta(checks, folder)
         with _session(checks, "session", master, settings, log_level) as spark:
             if spark is not None:
-                trials.basics(checks, spark, folder if session.is_here(spark) else None)
+                session_checks.basics(checks, spark, folder if session.is_here(spark) else None)
     for row in checks.rows:
-        if row["standing"] == trials.FAILS:
+        if row["standing"] == session_checks.FAILS:
             _problem(problems, f"{row['check']}: {row['detail']}", row["hint"])
     return checks.rows
 
 
-def _session(checks: trials.Checks, name: str, master: str | None, settings: Mapping[str, str], log_level: str) -> Any:
-    return trials.session(
+def _session(
+    checks: session_checks.SessionChecks, name: str, master: str | None, settings: Mapping[str, str], log_level: str
+) -> Any:
+    return session_checks.session(
         checks, name, lambda: session.running(master, settings=settings, brief=True, log_level=log_level)
     )

@@ -45,9 +45,23 @@ UNLIMITED = 1 << 62
 STARTS = ("earliest", "latest")
 SNAPSHOTS = ("auto", "all", "only", "none")
 _NAMES = (
-    "path", "paths", "view", "types", "since", "until", "clusters", "columns", "snapshots", "showSecrets",
-    "sliceBytes", "parallelism", "pushFilters", "variant", "maxBytesPerTrigger", "startingOffsets",
-)  # fmt: skip
+    "path",
+    "paths",
+    "view",
+    "types",
+    "since",
+    "until",
+    "clusters",
+    "columns",
+    "snapshots",
+    "showSecrets",
+    "sliceBytes",
+    "parallelism",
+    "pushFilters",
+    "variant",
+    "maxBytesPerTrigger",
+    "startingOffsets",
+)
 
 
 class Narrowing(NamedTuple):

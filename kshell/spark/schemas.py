@@ -109,9 +109,18 @@ _CONTEXT = (*_PLACE, *(field for field in FIELDS if field.name not in ("type", "
 """What stands before the fields of a record in the view of its type."""
 _TAKEN = frozenset(field.name for field in _CONTEXT)
 _TYPES: dict[str, Type] = {
-    "bool": "boolean", "int8": "int16", "int16": "int16", "uint16": "int32", "int32": "int32", "uint32": "int64",
-    "int64": "int64", "float64": "float64", "uuid": "string", "string": "string", "bytes": "string",
-}  # fmt: skip
+    "bool": "boolean",
+    "int8": "int16",
+    "int16": "int16",
+    "uint16": "int32",
+    "int32": "int32",
+    "uint32": "int64",
+    "int64": "int64",
+    "float64": "float64",
+    "uuid": "string",
+    "string": "string",
+    "bytes": "string",
+}
 
 
 def view_name(text: str) -> str:
@@ -200,9 +209,15 @@ def sql_type(kind: Any) -> str:
 
 
 _SPARK_TYPES = {
-    "int16": "short", "int32": "integer", "int64": "long", "float64": "double", "boolean": "boolean",
-    "binary": "binary", "string": "string", "json": "string",
-}  # fmt: skip
+    "int16": "short",
+    "int32": "integer",
+    "int64": "long",
+    "float64": "double",
+    "boolean": "boolean",
+    "binary": "binary",
+    "string": "string",
+    "json": "string",
+}
 
 
 def _spark_type(declared: Type) -> Any:

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 
 from kshell.spark.options import parse
-from kshell.spark.stream.place import Places
 from kshell.spark.stream.plan import latest
+from kshell.spark.stream.positions import Places
 from kshell.spark.tables.catalog import LAYERS
 from kshell.spark.tables.steps import DONE_PHASE, StepLog
 from tests.kafka import jars

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from kshell.spark.columns.framing import Framed
 from kshell.spark.columns.values import Group
-from kshell.spark.decoding.one_by_one import INT16, INT64
+from kshell.spark.decoding.single_records import INT16, INT64
 
 np: Any = importlib.import_module("numpy")
 
 
-class Line(NamedTuple):
+class DecodedRecord(NamedTuple):
     """A record that was decoded alone."""
 
     offset: int
@@ -37,7 +37,7 @@ def repeated(arrow: Any, values: Sequence[Any], places: Any, kind: Any) -> Any:
     return arrow.DictionaryArray.from_arrays(arrow.array(coded, type=kind.index_type, mask=mask), texts)
 
 
-class Rows:
+class RecordColumns:
     """Columns of ``count`` rows, which come in any order: each is put in its place."""
 
     def __init__(self, arrow: Any, count: int) -> None:
@@ -53,7 +53,7 @@ class Rows:
         self._type = np.zeros(count, np.int32)
         self._texts: list[Any] = []
         self._places: list[Any] = []
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, DecodedRecord] = {}
 
     def put(self, places: Any, framed: Framed) -> None:
         """Where and when records were written."""
@@ -67,7 +67,7 @@ class Rows:
         self._texts.append(group.texts)
         self._places.append(places)
 
-    def put_line(self, place: int, line: Line) -> None:
+    def put_line(self, place: int, line: DecodedRecord) -> None:
         """A record that was decoded alone. What a column cannot hold is null there."""
         for name, value, range_ in (
             ("offset", line.offset, INT64),

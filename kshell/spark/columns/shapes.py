@@ -16,9 +16,16 @@ from kshell.metadata.printing import default
 from kshell.protocol.schema import Field, Schema
 
 FIXED = {
-    "int8": ">i1", "int16": ">i2", "uint16": ">u2", "int32": ">i4", "uint32": ">u4", "int64": ">i8", "float64": ">f8",
-    "bool": "|u1", "uuid": "|V16",
-}  # fmt: skip
+    "int8": ">i1",
+    "int16": ">i2",
+    "uint16": ">u2",
+    "int32": ">i4",
+    "uint32": ">u4",
+    "int64": ">i8",
+    "float64": ">f8",
+    "bool": "|u1",
+    "uuid": "|V16",
+}
 
 
 class Fixed(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kshell.spark.columns.shapes import FIXED
-from kshell.spark.columns.walk import Place, Shape, Span
+from kshell.spark.columns.walk import FixedSlot, TextSlot, ValueShape
 
 arrow: Any = importlib.import_module("pyarrow")
 compute: Any = importlib.import_module("pyarrow.compute")
@@ -34,7 +34,7 @@ class Texts:
         self._hides = hides
         self._hidden = hidden
 
-    def of(self, shape: Shape) -> tuple[Any, Any]:
+    def of(self, shape: ValueShape) -> tuple[Any, Any]:
         """(a string array with a text for each, rows that need escapes): the texts are of ``shape.rows`` without those.
 
         Those rows, an index array or ``None``, are to be decoded one by one.
@@ -49,19 +49,19 @@ class Texts:
         for number, item in enumerate(shape.items):
             if isinstance(item, str):
                 parts.append(item)
-            elif isinstance(item, Span):
+            elif isinstance(item, TextSlot):
                 parts += ['"', self._redacted(shape, number, texts, values), '"']
             else:
                 parts += self._text(item, values[number])
         return _joined(parts, len(shape)), None
 
-    def _spans(self, shape: Shape) -> tuple[dict[int, Any], Any]:
+    def _spans(self, shape: ValueShape) -> tuple[dict[int, Any], Any]:
         """Of each item that is a text: its array; and which values have no text that needs an escape."""
         arrays: dict[int, Any] = {}
         plain = np.ones(len(shape), bool)
         evens = arrow.array(np.arange(0, 2 * len(shape), 2))
         for number, item in enumerate(shape.items):
-            if not isinstance(item, Span):
+            if not isinstance(item, TextSlot):
                 continue
             start = shape.bases[item.base] + item.at
             end = shape.bases[item.until] if item.length is None else start + item.length
@@ -77,35 +77,37 @@ class Texts:
                 plain[np.searchsorted(ends, unsafe, side="right")] = False
         return arrays, plain
 
-    def _values(self, shape: Shape) -> dict[int, Any]:
+    def _values(self, shape: ValueShape) -> dict[int, Any]:
         """Of each item of fixed size: its values. Those behind one base are taken from the bytes together."""
         columns: dict[int, Any] = {}
         for base in range(len(shape.bases)):
-            here = {n: item for n, item in enumerate(shape.items) if isinstance(item, Place) and item.base == base}
+            here = {n: item for n, item in enumerate(shape.items) if isinstance(item, FixedSlot) and item.base == base}
             if not here:
                 continue
-            kind = np.dtype({
-                "names": [str(number) for number in here],
-                "formats": [FIXED[item.field.type] for item in here.values()],
-                "offsets": [item.at for item in here.values()],
-            })  # fmt: skip
+            kind = np.dtype(
+                {
+                    "names": [str(number) for number in here],
+                    "formats": [FIXED[item.field.type] for item in here.values()],
+                    "offsets": [item.at for item in here.values()],
+                }
+            )
             every = np.ndarray((len(self._data) - kind.itemsize + 1,), f"V{kind.itemsize}", self._data, strides=(1,))
             taken = every[shape.bases[base]].view(kind)
             columns |= {number: taken[str(number)] for number in here}
         return columns
 
-    def _redacted(self, shape: Shape, number: int, texts: dict[int, Any], values: dict[int, Any]) -> Any:
+    def _redacted(self, shape: ValueShape, number: int, texts: dict[int, Any], values: dict[int, Any]) -> Any:
         """The texts of an item, with the redaction in place of those that are secret."""
         item = shape.items[number]
-        if not isinstance(item, Span) or not item.field.follows:
+        if not isinstance(item, TextSlot) or not item.field.follows:
             return texts[number]
         (key,) = (
-            texts[n] for n, item in enumerate(shape.items) if isinstance(item, Span) and item.field.name == "name"
+            texts[n] for n, item in enumerate(shape.items) if isinstance(item, TextSlot) and item.field.name == "name"
         )
         (kind,) = (
             values[n]
             for n, item in enumerate(shape.items)
-            if isinstance(item, Place) and item.field.name == "resourceType"
+            if isinstance(item, FixedSlot) and item.field.name == "resourceType"
         )
         keys = key.dictionary_encode()
         names = keys.dictionary.to_pylist()
@@ -114,7 +116,7 @@ class Texts:
         hidden = np.array([self._hides(pair // len(names), names[pair % len(names)]) for pair in each.tolist()])
         return compute.if_else(arrow.array(hidden[positions]), self._hidden, texts[number])
 
-    def _text(self, item: Place, column: Any) -> list[Any]:
+    def _text(self, item: FixedSlot, column: Any) -> list[Any]:
         """The parts of a value of fixed size: arrays of texts, or matrices of bytes where all are of one length."""
         if item.field.type == "uuid":
             return ['"', _ids(column), '"']

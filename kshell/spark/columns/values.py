@@ -15,7 +15,7 @@ from kshell.spark.columns.framing import Framed
 from kshell.spark.columns.shapes import Secrets, Steps, Unshaped, steps
 from kshell.spark.columns.texts import Texts
 from kshell.spark.columns.walk import LEAST, Walk
-from kshell.spark.decoding.one_by_one import Wanted, json_text
+from kshell.spark.decoding.single_records import Wanted, json_text
 
 np: Any = importlib.import_module("numpy")
 

@@ -18,9 +18,9 @@ from kshell.metadata.redaction import Redaction
 from kshell.protocol.batches import Batch, RawRecord
 from kshell.protocol.primitives import DecodeError
 from kshell.spark.columns.framing import Framed, frame
-from kshell.spark.columns.rows import Line, Rows, repeated
+from kshell.spark.columns.rows import DecodedRecord, RecordColumns, repeated
 from kshell.spark.columns.values import Values
-from kshell.spark.decoding.one_by_one import json_text, raw_bytes, records
+from kshell.spark.decoding.single_records import json_text, raw_bytes, records
 from kshell.spark.options import Narrowing
 from kshell.tables.arrow import schema
 from kshell.tables.declaration import Field
@@ -97,7 +97,7 @@ class Records:
         for index, lines in lines_of.items():
             added[index] = len(lines)
         counts = np.bincount(framed.batch, minlength=len(self._batches)) + added
-        rows = Rows(self._arrow, int(counts.sum()))
+        rows = RecordColumns(self._arrow, int(counts.sum()))
         places = np.arange(len(framed.offset)) + (np.cumsum(added) - added)[framed.batch]
         rows.put(places, framed)
         groups, alone = self._values.decode(framed)
@@ -140,7 +140,7 @@ class Records:
             mask &= self._values.are_wanted(framed, self._wanted)
         return framed if mask.all() else framed.only(mask)
 
-    def _one_by_one(self, index: int) -> Iterator[Line]:
+    def _one_by_one(self, index: int) -> Iterator[DecodedRecord]:
         """The records of a batch of another form, as far as it can be read: the view ``quarantine`` says why not."""
         log = not self._shared[index][_SNAPSHOT]
         try:
@@ -154,13 +154,15 @@ class Records:
         except DecodeError:
             self.broken += 1
 
-    def _line(self, raw: RawRecord, decoded: Decoded) -> Line:
+    def _line(self, raw: RawRecord, decoded: Decoded) -> DecodedRecord:
         name, version = decoded.name, decoded.version
         if not self._with_data:
-            return Line(raw.offset, raw.timestamp, name, version, "", None, None)
+            return DecodedRecord(raw.offset, raw.timestamp, name, version, "", None, None)
         redacted = self._redaction.record(decoded)
         reason = None if decoded.undecoded is None else decoded.undecoded.reason
-        return Line(raw.offset, raw.timestamp, name, version, json_text(redacted), reason, raw_bytes(decoded, redacted))
+        return DecodedRecord(
+            raw.offset, raw.timestamp, name, version, json_text(redacted), reason, raw_bytes(decoded, redacted)
+        )
 
 
 def _with_dictionaries(arrow: Any, schema: Any) -> Any:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from kshell.errors import SourceError
 from kshell.sources.directory.files import SnapshotFile
-from kshell.spark.files.plan import UNREAD, Boundaries, FilePlan, Finding, Run, snapshot_plan
-from kshell.spark.files.scan import LogCopy, Origin, files_of, find, read_stable
+from kshell.spark.files.plan import UNREAD, Boundaries, FileFinding, FilePlan, Run, snapshot_plan
+from kshell.spark.files.scan import CopyOrigin, LogCopy, files_of, find, read_stable
 from kshell.spark.options import Options
 from kshell.spark.schemas import FILES
 
@@ -24,7 +24,7 @@ _LEAST = 1 << 20
 class Slice(NamedTuple):
     """What one executor reads of a file, and findings of the plan that it passes on."""
 
-    origin: Origin
+    origin: CopyOrigin
     file: FilePlan
 
     def cost(self) -> int:
@@ -44,7 +44,7 @@ def partitions(options: Options) -> list[tuple[Slice, ...]]:
     return pack((piece for copy in copies for piece in slices(copy, options, target)), target)
 
 
-def _is_wanted(origin: Origin, clusters: frozenset[str] | None) -> bool:
+def _is_wanted(origin: CopyOrigin, clusters: frozenset[str] | None) -> bool:
     return clusters is None or origin.cluster_id in clusters
 
 
@@ -75,7 +75,7 @@ def slices(copy: LogCopy, options: Options, target: int) -> Iterator[Slice]:
         yield from file_slices(copy.origin, file, options, target)
 
 
-def file_slices(origin: Origin, file: FilePlan, options: Options, target: int) -> Iterator[Slice]:
+def file_slices(origin: CopyOrigin, file: FilePlan, options: Options, target: int) -> Iterator[Slice]:
     """The slices of one file: its findings in the first."""
     runs = [run for run in file.runs if _may_hold(options, file, run)]
     if options.view == FILES:
@@ -124,7 +124,7 @@ def plans(copy: LogCopy, snapshots: str, cut: int) -> list[FilePlan]:
     try:
         return read_stable([copy], plan)
     except FileNotFoundError as error:
-        finding = Finding(-1, UNREAD, "the file vanishes again and again")
+        finding = FileFinding(-1, UNREAD, "the file vanishes again and again")
         return [FilePlan(str(error.filename), 0, False, (), (finding,))]
 
 
@@ -133,4 +133,4 @@ def snapshot_of(file: SnapshotFile, cut: int) -> FilePlan:
     try:
         return snapshot_plan(file, cut)
     except SourceError as error:
-        return FilePlan(file.path, file.size, True, (), (Finding(-1, UNREAD, error.message),))
+        return FilePlan(file.path, file.size, True, (), (FileFinding(-1, UNREAD, error.message),))

@@ -45,7 +45,7 @@ class Run(NamedTuple):
     """The first byte of its last batch, if that was seen: a hint, which whoever shortens a run need not keep right."""
 
 
-class Finding(NamedTuple):
+class FileFinding(NamedTuple):
     """What is wrong in a file: the byte, or -1 for no certain one; ``batch``, ``torn``, ``gap``, ``file``, ``unread``.
 
     ``unread``: not what the file holds is wrong, but nobody could read it: it is gone, or was changed or replaced since
@@ -57,9 +57,9 @@ class Finding(NamedTuple):
     reason: str
 
 
-def damaged(error: CorruptDataError) -> Finding:
+def damaged(error: CorruptDataError) -> FileFinding:
     """Damage as a finding."""
-    return Finding(error.position, "batch", error.reason)
+    return FileFinding(error.position, "batch", error.reason)
 
 
 class FilePlan(NamedTuple):
@@ -69,7 +69,7 @@ class FilePlan(NamedTuple):
     size: int
     is_snapshot: bool
     runs: tuple[Run, ...]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[FileFinding, ...] = ()
     is_proven: bool = True
     """Of a snapshot: whether the CRCs of its batches were checked."""
 
@@ -192,10 +192,16 @@ class HeaderWalk:
             offset, length, its_epoch, magic, attributes, delta, last_ms, count = unpack(window, at)
             end, after = position + length + LENGTH_END, offset + count
             if (
-                magic != MAGIC or length < MIN_LENGTH or end > size or count != delta + 1 or count < 1
-                or end - position > MAX_BATCH or offset < 0 or after - 1 > LAST_OFFSET
+                magic != MAGIC
+                or length < MIN_LENGTH
+                or end > size
+                or count != delta + 1
+                or count < 1
+                or end - position > MAX_BATCH
+                or offset < 0
+                or after - 1 > LAST_OFFSET
                 or (offset != expected and expected is not None)
-            ):  # fmt: skip
+            ):
                 return self._rewind(position, pending)
             before = None
             if its_epoch != epoch or attributes & CONTROL_BIT or offset >= line:
@@ -278,15 +284,15 @@ class Boundaries(LogReader):
             try:
                 self._add(segment, runs, is_last=index == len(self._segments) - 1)
             except SourceError as error:
-                findings.append(Finding(-1, UNREAD, error.message))
+                findings.append(FileFinding(-1, UNREAD, error.message))
             self._delivered_end = runs.delivered_end
             findings += [
-                Finding(-1, "gap", error.message.removeprefix(f"{segment.path}: "))
+                FileFinding(-1, "gap", error.message.removeprefix(f"{segment.path}: "))
                 for error in self.damage[before:gaps]
             ]
             findings += [damaged(error) for error in self.damage[gaps:] if isinstance(error, CorruptDataError)]
             if self.torn is not None and self.torn[0] == segment.path:
-                findings.append(Finding(self.torn[1].position, "torn", self.torn[1].reason))
+                findings.append(FileFinding(self.torn[1].position, "torn", self.torn[1].reason))
             yield FilePlan(segment.path, segment.size, False, runs.finish(), tuple(findings))
 
     def _runs(self) -> Runs:

@@ -21,7 +21,7 @@ _FILES = (".log", ".checkpoint")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
-class Origin(NamedTuple):
+class CopyOrigin(NamedTuple):
     """Whose copy a file is, by the ``meta.properties`` around it; ``None`` where that does not say."""
 
     cluster_id: str | None
@@ -33,7 +33,7 @@ class LogCopy(NamedTuple):
 
     path: str
     listing: Listing
-    origin: Origin
+    origin: CopyOrigin
 
     def snapshots(self, mode: str) -> tuple[SnapshotFile, ...]:
         """The snapshots to read. ``auto``: as ``dump``, the newest one where there is no log."""
@@ -46,7 +46,7 @@ class Unread(NamedTuple):
     """What a glob has found and nobody could list: ``origin`` is what lies beside it, if that can be read."""
 
     path: str
-    origin: Origin
+    origin: CopyOrigin
     error: SourceError
 
 
@@ -149,7 +149,7 @@ def _some(
 
 
 def _tried(path: str, failed: list[Unread], counts: Callable[[str], bool] = bool) -> LogCopy | None:
-    place, whose = path, Origin(None, None)
+    place, whose = path, CopyOrigin(None, None)
     try:
         if not counts(path):
             return None
@@ -180,10 +180,10 @@ def _counts(path: str, pattern: str) -> bool:
     return not os.path.isdir(os.path.join(path, os.pardir, METADATA_DIRECTORY))
 
 
-def origin(listing: Listing) -> Origin:
+def origin(listing: Listing) -> CopyOrigin:
     """Whose copy it is."""
     meta = meta_properties(listing)
-    return Origin(meta.get("cluster.id"), node_id(meta))
+    return CopyOrigin(meta.get("cluster.id"), node_id(meta))
 
 
 def list_again(copies: Sequence[LogCopy]) -> list[LogCopy]:

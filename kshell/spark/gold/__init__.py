@@ -23,7 +23,7 @@ import importlib
 from functools import cache
 
 from kshell.discovery import module_names
-from kshell.spark.gold.base.declared import GoldTable
+from kshell.spark.tables.gold_table import GoldTable
 
 
 @cache

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from kshell.metadata.authorizer import EVERYONE, WILDCARD
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.changes import changes, with_found
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.base.times import day_of
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.changes import changes, with_found
+from kshell.spark.gold.timelines.durations import day_of
 from kshell.spark.tables.expectations import at_least, not_null
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -18,21 +18,40 @@ FIELDS = (
     Field("ms", "int64", "its time"),
     Field("day", "string", "its day, in UTC"),
     Field("kind", "string", "acl, quota, user (SCRAM credentials) or token"),
-    Field("change", "string", "found (in the snapshot with which what is known begins), added, changed (of a user also"
-          " another password), removed"),
-    Field("id", "string", "of an ACL and a token its id, of a quota its entity and key, of a user the name and"
-          " mechanism, with a blank between"),
-    Field("principal", "string", "of an ACL whom it is about, of a token its owner, of a user User:NAME; of a quota"
-          " User:NAME where its entity has a user, User:<default> for the default one, else null"),
+    Field(
+        "change",
+        "string",
+        "found (in the snapshot with which what is known begins), added, changed (of a user also"
+        " another password), removed",
+    ),
+    Field(
+        "id",
+        "string",
+        "of an ACL and a token its id, of a quota its entity and key, of a user the name and"
+        " mechanism, with a blank between",
+    ),
+    Field(
+        "principal",
+        "string",
+        "of an ACL whom it is about, of a token its owner, of a user User:NAME; of a quota"
+        " User:NAME where its entity has a user, User:<default> for the default one, else null",
+    ),
     Field("said", "string", "what it says, in words: `ALLOW User:a READ on TOPIC:orders (LITERAL) from *`"),
-    Field("oldValue", "string", "a quota's limit, a user's iterations, a token's expiryTimestamp before; null if there"
-          " was none, and for ACLs"),
+    Field(
+        "oldValue",
+        "string",
+        "a quota's limit, a user's iterations, a token's expiryTimestamp before; null if there was none, and for ACLs",
+    ),
     Field("newValue", "string", "the same after"),
-    Field("isWideOpen", "boolean", "an ACL that lets everybody (User:*) do more than DESCRIBE and DESCRIBE_CONFIGS on"
-          " everything of a type (the name * or empty, or the cluster), or ALL on anything"),
+    Field(
+        "isWideOpen",
+        "boolean",
+        "an ACL that lets everybody (User:*) do more than DESCRIBE and DESCRIBE_CONFIGS on"
+        " everything of a type (the name * or empty, or the cluster), or ALL on anything",
+    ),
     Field("heldMs", "int64", "of what was changed or removed: how long it had held; else null"),
     Field("isCurrent", "boolean", "whether what it made still holds; false for removed"),
-)  # fmt: skip
+)
 
 
 _ACL = ("resourceType", "resourceName", "patternType", "principal", "host", "operation", "permissionType")
@@ -48,17 +67,27 @@ def access_audit(tables: Tables) -> Any:
     """The rows."""
     changed = _acls(tables).unionByName(_quotas(tables)).unionByName(_users(tables)).unionByName(_tokens(tables))
     with_origin = with_found(changed, tables["control_records"])
-    return rows.of(with_origin.selectExpr("*", f"{day_of('ms')} as day"), FIELDS)
+    return aggregates.typed(with_origin.selectExpr("*", f"{day_of('ms')} as day"), FIELDS)
 
 
 def _row(kind: str, name: str, principal: str, description: str, value: str | None, wide: str = "false") -> list[str]:
     """SQL: the columns of one kind; ``value``: what of it can change."""
     both = [f"cast({side}.{value} as string)" if value else "cast(null as string)" for side in ("old", "new")]
     return [
-        "clusterId", "offset", "ms", f"'{kind}' as kind", "change", f"{name} as id", f"{principal} as principal",
-        f"{description} as said", f"{both[0]} as oldValue", f"{both[1]} as newValue", f"{wide} as isWideOpen", "heldMs",
+        "clusterId",
+        "offset",
+        "ms",
+        f"'{kind}' as kind",
+        "change",
+        f"{name} as id",
+        f"{principal} as principal",
+        f"{description} as said",
+        f"{both[0]} as oldValue",
+        f"{both[1]} as newValue",
+        f"{wide} as isWideOpen",
+        "heldMs",
         "isCurrent",
-    ]  # fmt: skip
+    ]
 
 
 def _acls(tables: Tables) -> Any:

@@ -6,11 +6,11 @@ from itertools import count, takewhile
 from typing import Any
 
 from kshell.metadata.metadata_version import FEATURE, KRAFT_FEATURE, version_name
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.changes import bases, changes, with_found
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.base.times import day_of, versions_of
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.changes import bases, changes, with_found
+from kshell.spark.gold.timelines.durations import day_of, versions_of
 from kshell.spark.tables.expectations import at_least, key
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -19,14 +19,18 @@ FIELDS = (
     Field("ms", "int64", "its time; the time of the last record in that snapshot"),
     Field("day", "string", "its day, in UTC"),
     Field("feature", "string", "metadata.version, kraft.version (told by control records), …"),
-    Field("change", "string", "found (in the snapshot with which what is known begins), first (it was not finalized"
-          " before), upgrade, downgrade, removed"),
+    Field(
+        "change",
+        "string",
+        "found (in the snapshot with which what is known begins), first (it was not finalized"
+        " before), upgrade, downgrade, removed",
+    ),
     Field("oldLevel", "int32", "its level before; null for found and first"),
     Field("newLevel", "int32", "its level after; null for removed"),
     Field("oldName", "string", "that level's name (3.9-IV0); only of metadata.version"),
     Field("newName", "string", "the same of the level after"),
     Field("heldMs", "int64", "how long the level before had held; null if there was none"),
-)  # fmt: skip
+)
 
 
 def upgrades(tables: Tables) -> Any:
@@ -37,7 +41,7 @@ def upgrades(tables: Tables) -> Any:
         .selectExpr(
             "clusterId", "name", "level", "validFromOffset", "validFromMs", "validToOffset", "validToMs", "isCurrent"
         )
-    )  # fmt: skip
+    )
     changed = changes(
         levels.unionByName(_kraft_versions(tables["control_records"])), ("name",), ("level",), tables["clusters"]
     )
@@ -60,7 +64,7 @@ def upgrades(tables: Tables) -> Any:
             f"{_name('new.level')} as newName",
         )
     )
-    return rows.of(with_levels, FIELDS)
+    return aggregates.typed(with_levels, FIELDS)
 
 
 def _name(level: str) -> str:

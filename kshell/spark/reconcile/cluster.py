@@ -11,18 +11,26 @@ from kshell.spark.files.pack import Slice
 from kshell.spark.files.plan import FilePlan
 from kshell.spark.files.scan import LogCopy, read_stable
 from kshell.spark.reconcile.comparison import Comparison, compare
-from kshell.spark.reconcile.inventory import Checkpoint, Position, Row, StateRange, take_inventory
-from kshell.spark.reconcile.logs import BadBatches
-from kshell.spark.reconcile.plan import ReadPlan, ReplayRange, Request, Snapshot, Snapshots, make_plan, must_restart
-from kshell.spark.reconcile.plan import slices as slices_of
-from kshell.spark.reconcile.report import (
-    Report,
+from kshell.spark.reconcile.copy_report import (
+    CopyReport,
     cluster_row,
     make_report,
     newest_quorum_state,
     segment_head,
     segment_sums,
 )
+from kshell.spark.reconcile.inventory import Checkpoint, Position, Row, StateRange, take_inventory
+from kshell.spark.reconcile.logs import BadBatches
+from kshell.spark.reconcile.plan import (
+    ReadPlan,
+    ReplayRange,
+    Request,
+    Snapshot,
+    SnapshotCandidates,
+    make_plan,
+    must_restart,
+)
+from kshell.spark.reconcile.plan import slices as slices_of
 
 _NOW = Point()
 
@@ -117,16 +125,18 @@ def _reconcile(copies: Sequence[LogCopy], request: Request) -> tuple[ReconciledL
     return log, report.looks_damaged
 
 
-def _compare(copies: Sequence[LogCopy], request: Request) -> tuple[Comparison, Snapshots]:
+def _compare(copies: Sequence[LogCopy], request: Request) -> tuple[Comparison, SnapshotCandidates]:
     inventory = take_inventory(copies, request.checkpoint, request.cut, request.bad)
     comparison = compare(inventory, request.checkpoint, request.cut)
-    return comparison, Snapshots(comparison, request)
+    return comparison, SnapshotCandidates(comparison, request)
 
 
 # --- the next checkpoint ----------------------------------------------------------------------------------------------
 
 
-def _next_checkpoint(comparison: Comparison, plan: ReadPlan, report: Report, before: Checkpoint | None) -> Checkpoint:
+def _next_checkpoint(
+    comparison: Comparison, plan: ReadPlan, report: CopyReport, before: Checkpoint | None
+) -> Checkpoint:
     """How far the tables are once what is new is in them."""
     copies, parts, last = comparison.inventory.copies, plan.log.parts, before or Checkpoint()
     following = last._replace(

@@ -13,10 +13,10 @@ from kshell.sources.directory.snapshot import SnapshotReader
 from kshell.sources.points import Point
 from kshell.spark.files.pack import Slice
 from kshell.spark.files.pack import parts as runs_of_about
-from kshell.spark.files.plan import UNREAD, FilePlan, Finding, damaged, snapshot_plan
+from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan, damaged, snapshot_plan
 from kshell.spark.reconcile.comparison import Comparison
 from kshell.spark.reconcile.inventory import Checkpoint
-from kshell.spark.reconcile.logs import BadBatches, Log, OffsetRange, Part
+from kshell.spark.reconcile.logs import BadBatches, Log, LogPart, OffsetRange
 
 _NOW = Point()
 
@@ -72,7 +72,7 @@ class _Candidate(NamedTuple):
     end: int
 
 
-class Snapshots:
+class SnapshotCandidates:
     """The snapshots of the copies that count, each read when it is asked for.
 
     ``findings``: (index of the copy, plan) of those that turned out not to be whole.
@@ -138,9 +138,9 @@ class Snapshots:
         except CorruptDataError as error:
             finding = damaged(error)
         except DecodeError as error:
-            finding = Finding(-1, "file", f"the snapshot is malformed: {error.reason}")
+            finding = FileFinding(-1, "file", f"the snapshot is malformed: {error.reason}")
         except (MissingCodecError, SourceError) as error:
-            finding = Finding(-1, UNREAD, error.message)
+            finding = FileFinding(-1, UNREAD, error.message)
         else:
             end = reader.records if candidate.end < 0 else candidate.end
             epoch = epoch if file.epoch is None else file.epoch
@@ -158,7 +158,9 @@ def is_lone_file(comparison: Comparison) -> bool:
 # --- whether the tables must begin again ------------------------------------------------------------------------------
 
 
-def must_restart(comparison: Comparison, snapshots: Snapshots, checkpoint: Checkpoint, until: int | None) -> bool:
+def must_restart(
+    comparison: Comparison, snapshots: SnapshotCandidates, checkpoint: Checkpoint, until: int | None
+) -> bool:
     """Whether what the tables have of a cluster must go, because the log is not the one that they were made from."""
     log, offset, state_end = comparison.log, checkpoint.offset, checkpoint.state_end or 0
     if not _log_has_checkpoint(log, checkpoint):
@@ -207,7 +209,7 @@ class ReadPlan(NamedTuple):
     expected: int | None
 
 
-def make_plan(comparison: Comparison, snapshots: Snapshots, request: Request) -> ReadPlan:
+def make_plan(comparison: Comparison, snapshots: SnapshotCandidates, request: Request) -> ReadPlan:
     """Plan what comes after the checkpoint or, without one, everything from ``request.since`` on."""
     checkpoint, whole_log = request.checkpoint, comparison.log
     if checkpoint is not None:
@@ -229,7 +231,7 @@ def make_plan(comparison: Comparison, snapshots: Snapshots, request: Request) ->
     return ReadPlan(log, ranges, bases, None if base is None else base.end)
 
 
-def _snapshot_before(point: Point, log: Log, snapshots: Snapshots) -> Snapshot | None:
+def _snapshot_before(point: Point, log: Log, snapshots: SnapshotCandidates) -> Snapshot | None:
     """The newest snapshot at or before a point from which the log goes on."""
     ranges = log.ranges()
 
@@ -241,7 +243,12 @@ def _snapshot_before(point: Point, log: Log, snapshots: Snapshots) -> Snapshot |
 
 
 def _replay_ranges(
-    ranges: Sequence[OffsetRange], snapshots: Snapshots, low: int, state_end: int | None, *, is_lone_file: bool = False
+    ranges: Sequence[OffsetRange],
+    snapshots: SnapshotCandidates,
+    low: int,
+    state_end: int | None,
+    *,
+    is_lone_file: bool = False,
 ) -> tuple[tuple[ReplayRange, ...], tuple[Snapshot, ...]]:
     """The replay ranges of a log, and their snapshots.
 
@@ -281,12 +288,12 @@ def _replay_ranges(
 def slices(comparison: Comparison, plan: ReadPlan, cluster_id: str, cut: int) -> Iterator[Slice]:
     """Slices of about ``cut`` bytes: each offset once, a snapshot before the log that goes on from it."""
     waiting = list(plan.bases)
-    group: list[Part] = []
+    group: list[LogPart] = []
 
     def piece(index: int, file: FilePlan) -> Slice:
         return Slice(comparison.inventory.copies[index].origin._replace(cluster_id=cluster_id), file)
 
-    def log_slice(parts: Sequence[Part]) -> Slice:
+    def log_slice(parts: Sequence[LogPart]) -> Slice:
         first = parts[0]
         return piece(first.copy, FilePlan(first.path, first.size, False, tuple(part.run for part in parts)))
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from kshell.escape import markdown as plain
 from kshell.spark.report.compose import ComposedSection, Document
-from kshell.spark.report.section import NUMBERS, Attention, Section, Table, text_of
+from kshell.spark.report.section import NUMBERS, Attention, ReportSection, SectionTable, text_of
 
 
 def markdown(document: Document, folder: str) -> str:
@@ -26,7 +26,7 @@ def _blocks(document: Document, folder: str) -> Iterator[str]:
     yield "Times and days are UTC. Made by `kshell-pipeline report`."
 
 
-def _attention(attention: Iterable[tuple[Attention, Section]]) -> Iterator[str]:
+def _attention(attention: Iterable[tuple[Attention, ReportSection]]) -> Iterator[str]:
     for item, section in attention:
         where = f" ({plain(item.where)})" if item.where else ""
         yield f"- {item.level}: **{plain(item.figure)}** {plain(item.message)}{where}. See {plain(section.title)}."
@@ -48,7 +48,7 @@ def _part(part: ComposedSection, folder: str) -> Iterator[str]:
     yield f"{plain(part.section.about)} More in {tables}."
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: SectionTable) -> Iterator[str]:
     yield _line(plain(column.title) for column in table.columns)
     yield _line("---:" if column.kind in NUMBERS else "---" for column in table.columns)
     for row in table.rows:

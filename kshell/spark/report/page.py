@@ -6,8 +6,8 @@ import base64
 from collections.abc import Iterator
 
 from kshell.escape import html
-from kshell.spark.report.compose import ComposedSection, Document, Picture
-from kshell.spark.report.section import NUMBERS, Attention, Column, Section, Table, text_of
+from kshell.spark.report.compose import ComposedSection, Document, RenderedPicture
+from kshell.spark.report.section import NUMBERS, Attention, ReportSection, SectionTable, TableColumn, text_of
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _LONG = 40
@@ -38,7 +38,7 @@ def _lines(document: Document) -> Iterator[str]:
     yield "</main>\n<footer>Times and days are UTC. Made by kshell-pipeline report.</footer>\n</body>\n</html>"
 
 
-def _attention(attention: tuple[tuple[Attention, Section], ...]) -> Iterator[str]:
+def _attention(attention: tuple[tuple[Attention, ReportSection], ...]) -> Iterator[str]:
     yield '<section id="attention" aria-labelledby="attention-title">'
     yield '<h2 id="attention-title">Needs attention</h2>'
     if not attention:
@@ -67,7 +67,7 @@ def _part(part: ComposedSection) -> Iterator[str]:
     yield f'<p class="about">{html(part.section.about)} More in {tables}.</p>\n</section>'
 
 
-def _picture(picture: Picture) -> str:
+def _picture(picture: RenderedPicture) -> str:
     width, height = picture.size
     data = base64.b64encode(picture.png).decode("ascii")
     caption = f"<figcaption>{html(picture.note)}</figcaption>" if picture.note else ""
@@ -79,7 +79,7 @@ def _picture(picture: Picture) -> str:
     )
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: SectionTable) -> Iterator[str]:
     left_out = table.of - len(table.rows)
     yield f'<div class="scroll" tabindex="0" role="group" aria-label="{html(table.caption)}">\n<table>'
     yield f"<caption>{html(table.caption)}</caption>"
@@ -97,7 +97,7 @@ def _table(table: Table) -> Iterator[str]:
         yield f'<p class="note">{len(table.rows):,} of {table.of:,}.</p>'
 
 
-def _class(column: Column, text: str) -> str:
+def _class(column: TableColumn, text: str) -> str:
     if column.kind in NUMBERS:
         return ' class="n"'
     if column.kind == "time":

@@ -16,7 +16,7 @@ _ENDINGS = {".html": HTML, ".htm": HTML, ".md": MARKDOWN, ".markdown": MARKDOWN}
 _NAME = "report"
 
 
-class Target(NamedTuple):
+class ReportTarget(NamedTuple):
     """Files to write: format -> path."""
 
     files: Mapping[str, str]
@@ -27,7 +27,7 @@ class Target(NamedTuple):
         return os.path.splitext(self.files[MARKDOWN])[0] + "-pictures"
 
 
-def target_of(place: str, formats: Iterable[str] = ()) -> Target:
+def target_of(place: str, formats: Iterable[str] = ()) -> ReportTarget:
     """A directory, in which the files are ``report.html`` and ``report.md``; or a file, whose ending says its format.
 
     ``formats``: only those. Raises UsageError where the file's ending says another one.
@@ -35,15 +35,15 @@ def target_of(place: str, formats: Iterable[str] = ()) -> Target:
     wanted, ending_format = set(formats), _ENDINGS.get(os.path.splitext(place)[1].lower())
     if ending_format is None or os.path.isdir(place):
         names = {HTML: f"{_NAME}.html", MARKDOWN: f"{_NAME}.md"}
-        return Target(
+        return ReportTarget(
             {format_: os.path.join(place, name) for format_, name in names.items() if not wanted or format_ in wanted}
         )
     if wanted - {ending_format}:
         raise UsageError(f"{place}: its ending says {ending_format}", hint="--to DIR takes both formats")
-    return Target({ending_format: place})
+    return ReportTarget({ending_format: place})
 
 
-def write(document: Document, target: Target) -> list[tuple[str, int]]:
+def write(document: Document, target: ReportTarget) -> list[tuple[str, int]]:
     """Path and bytes of every file that was written, pictures included. Raises CommandError."""
     files: list[tuple[str, bytes]] = []
     if HTML in target.files:

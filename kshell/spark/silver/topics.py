@@ -17,8 +17,8 @@ from kshell.spark.silver.versions import (
     ENDLESS,
     MOMENT,
     current,
-    era,
     last_of,
+    replay_window,
     set_and_removed,
     until_base,
     versions,
@@ -73,13 +73,14 @@ def _partitions(table: SilverTable) -> str:
         expressions[name] = f"CASE WHEN isSet AND {fields[name]} IS NULL THEN {nothing} ELSE {fields[name]} END"
     payload = opened(_SET, "partitionId", "topicId", *(field.removeprefix("said.") for field in fields.values()))
     emptied = {"elr": _INTS, "lastKnownElr": _INTS}
-    cleared = ", ".join(f"CASE WHEN clear IS NULL THEN {name} ELSE {emptied.get(name, 'NULL')} END AS {name}"
-                        for name in columns)  # fmt: skip
+    cleared = ", ".join(
+        f"CASE WHEN clear IS NULL THEN {name} ELSE {emptied.get(name, 'NULL')} END AS {name}" for name in columns
+    )
     epochs = ("partitionEpoch", "leaderEpoch")
     merged = ", ".join(f"{last_of(name, table)} AS {name}" for name in columns if name not in epochs)
     unassigned = f"size(array_except(directories, array('{ZERO_UUID}'))) = 0"
-    past = f"OVER ({era(table)} {_PAST})"
-    running = f"OVER ({era(table)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    past = f"OVER ({replay_window(table)} {_PAST})"
+    running = f"OVER ({replay_window(table)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     return f"""
 WITH {BASES},
 {LIVES},

@@ -23,14 +23,14 @@ BASES = f"""bases AS (
 )"""
 
 
-def era(table: SilverTable) -> str:
+def replay_window(table: SilverTable) -> str:
     """The window over states that can build on each other, in order: nothing goes on behind its end."""
     return f"PARTITION BY {', '.join(table.keys)}, clusterId, endsOffset ORDER BY atOffset, sequence"
 
 
 def last_of(value: str, table: SilverTable) -> str:
     """The last value that is not null, up to the present state."""
-    return f"last({value}, true) OVER ({era(table)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    return f"last({value}, true) OVER ({replay_window(table)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
 
 
 def after(moment: str) -> str:
@@ -59,8 +59,8 @@ def current(table: SilverTable, columns: str = "") -> str:
 
 
 def state_columns(table: SilverTable, expressions: Mapping[str, str], is_removed: str, new: str = "false") -> str:
-    """The columns of a state, in the order of :func:`current`: ``expressions`` has the key, and the values, which are null
-    where the key is gone."""
+    """The columns of a state, in the order of :func:`current`: ``expressions`` has the key, and the
+    values, which are null where the key is gone."""
     keys = ", ".join(f"{expressions[name]} AS {name}" for name in table.keys)
     values = ", ".join(
         f"CASE WHEN NOT ({is_removed}) THEN {expressions[field.name]} END AS {field.name}" for field in table.values

@@ -34,7 +34,7 @@ def check(findings: DataFrame) -> None:
 
 
 def bad_of(findings: DataFrame) -> dict[str, BadBatches]:
-    """Cluster -> the damaged batches of its logs."""
+    """Return the damaged batches of logs, by cluster."""
     bad: dict[str, list[tuple[str, int, str]]] = {}
     rows = findings.where(_IN_LOG).select("clusterId", "file", "position", "reason")
     for row in rows.collect():
@@ -43,10 +43,10 @@ def bad_of(findings: DataFrame) -> dict[str, BadBatches]:
 
 
 def without_logs(findings: DataFrame) -> DataFrame:
-    """What else was found: damage of logs is told by planning, once it knows."""
+    """Return the findings outside logs: planning reports the damage of logs itself, once it knows of it."""
     return findings.where(f"not ({_IN_LOG})")
 
 
 def of_all(frames: Sequence[DataFrame]) -> DataFrame | None:
-    """What several passes over the same files found, each once."""
+    """Return the findings of several passes over the same files, each once."""
     return reduce(lambda merged, frame: merged.unionByName(frame), frames).dropDuplicates(_PLACE) if frames else None

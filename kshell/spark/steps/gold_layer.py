@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql import functions as fn
 
-from kshell.spark.gold.base.carried import is_late, retained_versions
-from kshell.spark.gold.base.declared import DAY, MONTH, PARTITIONS_RETAINED, GoldTable, Shared
-from kshell.spark.gold.base.times import LAST_MS
-from kshell.spark.steps.settling import Horizon, begin_of, together
+from kshell.spark.gold.timelines.durations import LAST_MS
+from kshell.spark.gold.timelines.retained_versions import is_late, retained_versions
+from kshell.spark.steps.finalization import Horizon, begin_of, together
 from kshell.spark.tables.catalog import CLOSED, CLUSTERS, CURRENT, IS_FINAL, RECORDS
+from kshell.spark.tables.gold_table import DAY, MONTH, PARTITIONS_RETAINED, GoldTable, Shared
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -35,7 +35,7 @@ class GoldLayer:
         self._warehouse = warehouse
         self._tomorrow = tomorrow
         self._horizons = horizons
-        self._anew = [name for name, span in horizons.items() if span.since is None]
+        self._recomputed = [name for name, span in horizons.items() if span.since is None]
         self._on = [name for name, span in horizons.items() if span.since is not None]
         self._shared: dict[str, DataFrame] = {}
         self._sharing: dict[str, threading.Lock] = {}
@@ -58,7 +58,7 @@ class GoldLayer:
         until = fn.col("untilMs")
         mine = frame.where(until.isNull() | (until >= self._since(DAY, _ALWAYS)))
         rows = mine.withColumn(IS_FINAL, until.isNotNull() & (until < self._until()))
-        return self._warehouse.extend(table.name, rows, clusters, self._anew)
+        return self._warehouse.extend(table.name, rows, clusters, self._recomputed)
 
     def retain(self) -> int:
         """What the next step is handed of versions that are over. Gives how many rows that are."""
@@ -69,7 +69,7 @@ class GoldLayer:
         )
 
     def _since(self, period: str, always: int) -> Column:
-        """The begin of the day or month since when rows of a cluster are not final; of one made anew, always."""
+        """The begin of the day or month since when rows of a cluster are not final; of one recomputed, always."""
         return _of_cluster(
             {
                 name: always if span.since is None else begin_of(period, span.since)
@@ -109,7 +109,7 @@ class GoldLayer:
         return _union([self._late(DAY), *frames])
 
     def _late(self, period: str) -> DataFrame:
-        """Versions of partitions: all of clusters that are made anew; of others those that are late, by the day or
+        """Versions of partitions: all of clusters that are recomputed; of others those that are late, by the day or
         month since when rows are not final."""
 
         def closed(begin: int, names: list[str]) -> DataFrame:
@@ -125,9 +125,9 @@ class GoldLayer:
         return _union(self._each(RECORDS, DAY, late))
 
     def _each(self, name: str, period: str, late: Callable[[int, list[str]], DataFrame]) -> list[DataFrame]:
-        """A table: all rows of the clusters that are made anew, and what is asked of those that go on."""
+        """A table: all rows of the clusters that are recomputed, and what is asked of those that go on."""
         # Few frames: an empty one has tasks as well.
-        anew = [self._warehouse.read(name, self._anew)] if self._anew or not self._on else []
+        anew = [self._warehouse.read(name, self._recomputed)] if self._recomputed or not self._on else []
         return [*anew, *(late(begin, names) for begin, names in together(self._horizons, period).items())]
 
 

@@ -11,20 +11,20 @@ from pyspark.sql import functions as fn
 from kshell.errors import UnreadError
 from kshell.protocol.control import CONTROL_TYPES
 from kshell.spark import gold, silver
-from kshell.spark.gold.base.declared import PARTITIONS_RETAINED
-from kshell.spark.gold.base.times import LAST_MS
+from kshell.spark.gold.timelines.durations import LAST_MS
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 from kshell.spark.silver.declaration import SilverTable
-from kshell.spark.silver.events import ERA_FIELDS, effective, held_from
+from kshell.spark.silver.events import RANGE_FIELDS, effective, open_transactions_of
 from kshell.spark.steps import ingest
-from kshell.spark.steps.at_once import Work, at_once
+from kshell.spark.steps.cluster_changes import ClusterChange, RecordCounts, TimeRange
 from kshell.spark.steps.damage import HINT, bad_of, check, of_all, without_logs
-from kshell.spark.steps.few_rows import frame_of
+from kshell.spark.steps.finalization import Horizon, horizon, tomorrow_ms
 from kshell.spark.steps.gold_layer import GoldLayer
-from kshell.spark.steps.novelty import Counted, Fresh, Times
-from kshell.spark.steps.settling import Horizon, horizon, tomorrow_ms
+from kshell.spark.steps.local_frames import frame_of
+from kshell.spark.steps.parallel_writes import Work, write_in_parallel
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import CLUSTERS, CONTROL_RECORDS, COPIES, CURRENT, FILES, QUARANTINE, RECORDS
+from kshell.spark.tables.gold_table import PARTITIONS_RETAINED
 from kshell.spark.tables.steps import ClusterState
 
 if TYPE_CHECKING:
@@ -45,10 +45,12 @@ _OFTEN = 50
 """Reasons of quarantine that a summary tells apart."""
 
 
-class Step:
+class StepWriter:
     """Writes the tables of a step that was begun. ``rows`` and ``quarantined`` say afterwards what there was."""
 
-    def __init__(self, warehouse: Warehouse, fresh: Sequence[Fresh], progress: Progress, replan: Replan | None) -> None:
+    def __init__(
+        self, warehouse: Warehouse, fresh: Sequence[ClusterChange], progress: Progress, replan: Replan | None
+    ) -> None:
         self.rows: dict[str, int] = {}
         self.quarantined: dict[tuple[str, str], int] = {}
         self._warehouse = warehouse
@@ -76,9 +78,9 @@ class Step:
         }
 
     @property
-    def truths(self) -> dict[str, ReconciledLog]:
+    def logs(self) -> dict[str, ReconciledLog]:
         """What was taken in, by cluster: without batches that reading showed to be damaged."""
-        return {name: change.truth for name, change in self._fresh.items()}
+        return {name: change.log for name, change in self._fresh.items()}
 
     def _reset(self, clusters: Collection[str]) -> None:
         if clusters:
@@ -86,14 +88,14 @@ class Step:
             for name in catalog.tables():
                 self._change(name, clusters)
 
-    def _state(self, change: Fresh, open_transaction: int | None, horizon: Horizon | None) -> ClusterState:
+    def _state(self, change: ClusterChange, open_transaction: int | None, horizon: Horizon | None) -> ClusterState:
         before = change.before
         settled = before.settled_ms if horizon is None and before is not None else horizon and horizon.until
-        return ClusterState(change.truth.checkpoint._asdict(), open_transaction, settled)
+        return ClusterState(change.log.checkpoint._asdict(), open_transaction, settled)
 
     # --- bronze ---
 
-    def _records(self) -> dict[str, Counted]:
+    def _records(self) -> dict[str, RecordCounts]:
         bad_batches: dict[str, list[tuple[str, int, str]]] = {}
         for _ in range(_READS):
             findings = self._written()
@@ -112,10 +114,10 @@ class Step:
 
     def _written(self) -> DataFrame | None:
         """Writes the records; gives what was found to be wrong while they were read."""
-        slices = [piece for change in self._fresh.values() for piece in change.truth.slices]
+        slices = [piece for change in self._fresh.values() for piece in change.log.slices]
         if not slices:
             return None
-        self._progress(0, 0, f"{RECORDS}: {sum(change.truth.size for change in self._fresh.values()) / 1e6:,.1f} MB")
+        self._progress(0, 0, f"{RECORDS}: {sum(change.log.size for change in self._fresh.values()) / 1e6:,.1f} MB")
         cores = self._parallelism()
         taken = ingest.append(self._warehouse, slices, cores)
         self.rows[RECORDS] = taken.rows
@@ -132,15 +134,15 @@ class Step:
         assert self._replan_cluster is not None
         self._warehouse.retract(RECORDS)
         self.rows.pop(RECORDS)
-        # Tables that were begun anew are: batches that made them so may be those that are damaged.
+        # Tables that were begun from scratch are: batches that made them so may be those that are damaged.
         logs = {
-            name: self._replan_cluster(name, batches, self._fresh[name].truth.restart) for name, batches in bad.items()
+            name: self._replan_cluster(name, batches, self._fresh[name].log.restart) for name, batches in bad.items()
         }
         restarted = [name for name, log in logs.items() if log.restart and self._fresh[name].before is not None]
         self._reset(restarted)
         for name, log in logs.items():
             before = None if name in restarted else self._fresh[name].before
-            self._fresh[name] = Fresh(log, before)
+            self._fresh[name] = ClusterChange(log, before)
 
     def _parallelism(self) -> int:
         return int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1)
@@ -148,7 +150,7 @@ class Step:
     def _new_records(self) -> DataFrame:
         return self._warehouse.read_appended(RECORDS)
 
-    def _count(self) -> dict[str, Counted]:
+    def _count(self) -> dict[str, RecordCounts]:
         ms = fn.coalesce("timestampMs", fn.lit(LAST_MS + 1))
         counts = fn.count(fn.lit(1)).alias("records"), fn.count("reason").alias("undecoded")
         times = fn.min(ms).alias("earliest"), fn.max(ms).alias("latest")
@@ -157,25 +159,25 @@ class Step:
             rows_of.setdefault(row["clusterId"], []).append(row)
         self._change(RECORDS, rows_of)
         return {
-            name: Counted(
+            name: RecordCounts(
                 {row["type"]: row["records"] for row in rows},
                 sum(row["undecoded"] for row in rows),
-                Times(min(row["earliest"] for row in rows), max(row["latest"] for row in rows)),
+                TimeRange(min(row["earliest"] for row in rows), max(row["latest"] for row in rows)),
             )
             for name, rows in rows_of.items()
         }
 
-    def _control_records(self, counted: Mapping[str, Counted]) -> None:
+    def _control_records(self, counted: Mapping[str, RecordCounts]) -> None:
         clusters = [name for name, records in counted.items() if not records.types.keys().isdisjoint(_CONTROL)]
         if clusters:
             frame = self._new_records().where(fn.col("type").isin(_CONTROL))
             self.rows[CONTROL_RECORDS] = self._warehouse.append(CONTROL_RECORDS, frame)
             self._change(CONTROL_RECORDS, clusters)
 
-    def _quarantine(self, counted: Mapping[str, Counted]) -> None:
+    def _quarantine(self, counted: Mapping[str, RecordCounts]) -> None:
         names = [field.name for field in QUARANTINE_FIELDS]
         frames = []
-        if planned := [row for change in self._fresh.values() for row in change.truth.findings]:
+        if planned := [row for change in self._fresh.values() for row in change.log.findings]:
             frames.append(frame_of(self._spark, QUARANTINE_FIELDS, planned))
         if any(records.undecoded for records in counted.values()):
             undecoded = self._new_records().where(fn.col("reason").isNotNull())
@@ -193,36 +195,41 @@ class Step:
 
     def _listings(self) -> None:
         """The tables whose rows planning has made."""
-        truths = [change.truth for change in self._fresh.values()]
-        files = frame_of(self._spark, FILE_FIELDS, [row for truth in truths for row in truth.files])
+        logs = [change.log for change in self._fresh.values()]
+        files = frame_of(self._spark, FILE_FIELDS, [row for log in logs for row in log.files])
         unchanged = self._warehouse.read(FILES, self._fresh).join(files.select("clusterId", "file"), _FILE, "left_anti")
-        copies = frame_of(self._spark, COPY_FIELDS, [row for truth in truths for row in truth.copies])
-        clusters = frame_of(self._spark, CLUSTER_FIELDS, [truth.cluster for truth in truths])
+        copies = frame_of(self._spark, COPY_FIELDS, [row for log in logs for row in log.copies])
+        clusters = frame_of(self._spark, CLUSTER_FIELDS, [log.cluster for log in logs])
         frames = {FILES: unchanged.unionByName(files), COPIES: copies, CLUSTERS: clusters}
-        at_once([self._replacing(name, frames[name]) for name in frames], self._progress)
+        write_in_parallel([self._replacing(name, frames[name]) for name in frames], self._progress)
         # Of a cluster without new records nothing has changed that other tables are made of.
-        self._change(CLUSTERS, [name for name, change in self._fresh.items() if change.truth.slices])
+        self._change(CLUSTERS, [name for name, change in self._fresh.items() if change.log.slices])
 
     # --- silver ---
 
-    def _silver(self, counted: Mapping[str, Counted]) -> dict[str, int]:
+    def _silver(self, counted: Mapping[str, RecordCounts]) -> dict[str, int]:
         """Gives the offsets at which transactions begin that are still open."""
-        eras = [
-            {"clusterId": name, "base": era.base, "sinceOffset": era.since, "toOffset": era.to}
+        replay_ranges = [
+            {
+                "clusterId": name,
+                "base": replay_range.base,
+                "sinceOffset": replay_range.since,
+                "toOffset": replay_range.to,
+            }
             for name, change in self._fresh.items()
-            for era in change.truth.ranges
+            for replay_range in change.log.ranges
         ]
-        if not eras:
+        if not replay_ranges:
             return {
                 name: open_transaction
                 for name, change in self._fresh.items()
                 if (open_transaction := change.open_transaction) is not None
             }
-        frame = frame_of(self._spark, ERA_FIELDS, eras)
-        records = self._with_held()
-        # Not cached: a cached frame brings its whole plan into the ten that stand on it, and each is planned anew.
+        frame = frame_of(self._spark, RANGE_FIELDS, replay_ranges)
+        records = self._with_open_transactions()
+        # Not cached: a cached frame brings its whole plan into the ten that stand on it, and each is planned again.
         events = self._warehouse.materialized(effective(records, frame))
-        at_once(
+        write_in_parallel(
             [
                 self._extending(table, events, clusters)
                 for table in silver.tables().values()
@@ -233,9 +240,9 @@ class Step:
         was_open = any(change.open_transaction is not None for change in self._fresh.values())
         if not was_open and not any(_BEGIN in records.types for records in counted.values()):
             return {}
-        return {row["clusterId"]: row["offset"] for row in held_from(records, frame).collect()}
+        return {row["clusterId"]: row["offset"] for row in open_transactions_of(records, frame).collect()}
 
-    def _with_held(self) -> DataFrame:
+    def _with_open_transactions(self) -> DataFrame:
         """The new records, and again those of transactions that were open until now."""
         frames = [self._new_records()] if RECORDS in self.rows else []
         open_transactions = {
@@ -255,7 +262,7 @@ class Step:
         frames = frames or [self._warehouse.read(RECORDS, ())]
         return reduce(lambda merged, frame: merged.unionByName(frame), frames)
 
-    def _touched(self, types: Collection[str], counted: Mapping[str, Counted]) -> list[str]:
+    def _touched(self, types: Collection[str], counted: Mapping[str, RecordCounts]) -> list[str]:
         """The clusters in which records of those types may take effect now."""
         return [
             name
@@ -277,7 +284,7 @@ class Step:
 
     # --- gold ---
 
-    def _gold(self, counted: Mapping[str, Counted]) -> dict[str, Horizon]:
+    def _gold(self, counted: Mapping[str, RecordCounts]) -> dict[str, Horizon]:
         """Gives what is final then, by cluster, of those in which any of what settles may have changed."""
         settling = self._changed_of(need for table in gold.tables().values() if table.settles for need in table.needs)
         new = {name: records.times for name, records in counted.items()}
@@ -291,7 +298,7 @@ class Step:
                     write = partial(layer.write, table, clusters)
                     work.append((table.name, partial(self._counting, table.name, write)))
                     self._change(table.name, clusters)
-            at_once(work, self._progress)
+            write_in_parallel(work, self._progress)
             work = []
         return horizons
 

@@ -1,4 +1,4 @@
-"""The truth of every cluster: on the driver where that is quick, else one cluster a task."""
+"""Reconciled logs of all clusters: on the driver where that is quick, else one cluster per task."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kshell.errors import DataError, KshellError, SourceError, UnreadError
 from kshell.sources.points import Point
 from kshell.spark.files.scan import LogCopy, Unread, files_of, find, spelled
 from kshell.spark.reconcile import Checkpoint, ReconciledLog, by_cluster, reconcile
+from kshell.spark.steps.sizing import bytes_to_plan
 from kshell.spark.steps.unread import Failures, add_unplanned, add_unread, first
-from kshell.spark.steps.weighing import weight
-from kshell.spark.tables.steps import State
+from kshell.spark.tables.steps import WarehouseState
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,9 +47,9 @@ def clusters(
     return by_cluster(copies, cluster)
 
 
-def truths(
+def reconcile_all(
     copies: Mapping[str, Sequence[LogCopy]],
-    state: State,
+    state: WarehouseState,
     *,
     since: Point = NOW,
     until: Mapping[str, int | None] | None = None,
@@ -57,7 +57,7 @@ def truths(
     progress: Progress | None = None,
     failed: Failures | None = None,
 ) -> list[ReconciledLog]:
-    """The truth of each cluster, beginning where the tables are; ``until``: offsets by cluster.
+    """Reconcile the log of each cluster, from where its tables are; ``until``: offsets by cluster.
 
     ``failed``: gets the clusters that cannot be planned, and the others are given; without it their error is raised.
     """
@@ -82,17 +82,17 @@ def truths(
 
 def _much(tasks: Iterable[_Task]) -> set[str]:
     """The clusters of which so much is new that executors plan them; where together it is little, none."""
-    weights = {name: weight(copies, checkpoint) for name, copies, checkpoint, *_ in tasks}
+    weights = {name: bytes_to_plan(copies, checkpoint) for name, copies, checkpoint, *_ in tasks}
     return {name for name, size in weights.items() if size > _LITTLE} if sum(weights.values()) > _FEW else set()
 
 
 def _spread(
     spark: Callable[[], SparkSession], tasks: Sequence[_Task], progress: Progress | None
 ) -> dict[str, _Planned]:
-    """The truths of those clusters, each by a task of its own."""
+    """Reconcile those clusters, each in a task of its own."""
     if progress is not None:
         progress(0, 0, f"planning: {len(tasks)} clusters")
-    from kshell.spark.steps.spread import gathered  # late: only many need it
+    from kshell.spark.steps.executor_work import gathered  # late: only many need it
 
     logs = gathered(spark(), [pickle.dumps(task) for task in tasks], planned)
     return {task[0]: log for task, log in zip(tasks, logs, strict=True)}
@@ -100,18 +100,19 @@ def _spread(
 
 def replanner(
     copies: Mapping[str, Sequence[LogCopy]],
-    state: State,
+    state: WarehouseState,
     *,
     since: Point = NOW,
     until: Mapping[str, int | None] | None = None,
 ) -> Callable[[str, BadBatches, bool], ReconciledLog]:
-    """What makes one of those truths once more, without batches that reading has shown to be damaged; where its tables
-    were begun anew, so that they still are. It raises UnreadError where that cannot be done.
+    """Return what reconciles one of those clusters again, without batches that reading has shown to be damaged.
+
+    Tables that were begun from scratch still are. It raises UnreadError where that cannot be done.
     """
 
-    def make(name: str, bad: BadBatches, anew: bool) -> ReconciledLog:
+    def make(name: str, bad: BadBatches, from_scratch: bool) -> ReconciledLog:
         try:
-            return _truth(*_task(name, copies[name], state, since, until), _listed(copies[name], bad), anew)
+            return _reconcile(*_task(name, copies[name], state, since, until), _listed(copies[name], bad), from_scratch)
         except _OF_ONE as error:
             raise UnreadError(error.message, hint=error.hint, clusters={name: error.message}) from error
 
@@ -127,7 +128,7 @@ def _listed(copies: Sequence[LogCopy], bad: BadBatches) -> BadBatches:
 
 
 _Task = tuple[str, tuple[LogCopy, ...], Checkpoint | None, Point, int | None]
-"""What one truth is made of: it travels to executors."""
+"""The arguments of reconciling one cluster: they travel to executors."""
 _Planned = ReconciledLog | KshellError
 """What comes back."""
 _OF_ONE = (SourceError, DataError)
@@ -135,7 +136,7 @@ _OF_ONE = (SourceError, DataError)
 
 
 def _task(
-    name: str, copies: Sequence[LogCopy], state: State, since: Point, until: Mapping[str, int | None] | None
+    name: str, copies: Sequence[LogCopy], state: WarehouseState, since: Point, until: Mapping[str, int | None] | None
 ) -> _Task:
     cluster_state = state.clusters.get(name)
     checkpoint = None if cluster_state is None else Checkpoint.from_json(cluster_state.reached)
@@ -144,22 +145,29 @@ def _task(
 
 def _tried(task: _Task) -> _Planned:
     try:
-        return _truth(*task)
+        return _reconcile(*task)
     except _OF_ONE as error:  # the end of --timeout is none of them
         return error
 
 
-def _truth(
+def _reconcile(
     name: str,
     copies: Sequence[LogCopy],
     checkpoint: Checkpoint | None,
     since: Point,
     until: int | None,
     bad: BadBatches = (),
-    anew: bool = False,
+    from_scratch: bool = False,
 ) -> ReconciledLog:
     return reconcile(
-        name, copies, checkpoint, since=since, until=until, cut=cut_of(copies), bad=tuple(bad), from_scratch=anew
+        name,
+        copies,
+        checkpoint,
+        since=since,
+        until=until,
+        cut=cut_of(copies),
+        bad=tuple(bad),
+        from_scratch=from_scratch,
     )
 
 
@@ -170,8 +178,8 @@ def cut_of(copies: Sequence[LogCopy]) -> int:
 
 
 def planned(task: bytes) -> _Planned:
-    """Runs on the executors: a truth, or the error that there was in place of it."""
+    """Runs on the executors: a reconciled log, or the error in place of it."""
     try:
-        return _truth(*pickle.loads(task))
+        return _reconcile(*pickle.loads(task))
     except KshellError as error:
         return error

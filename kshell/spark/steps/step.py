@@ -15,18 +15,18 @@ from kshell.errors import EXIT_OK
 from kshell.sources.copies.agreement import OTHER_CLUSTER
 from kshell.spark.schemas import COPY_FIELDS
 from kshell.spark.steps import unread
-from kshell.spark.steps.novelty import Fresh, fresh_of
+from kshell.spark.steps.cluster_changes import ClusterChange, change_of
 from kshell.spark.steps.unread import Failures
 from kshell.spark.tables.catalog import COPIES
 
 if TYPE_CHECKING:
     from kshell.sources.directory.log import Progress
     from kshell.spark.reconcile import BadBatches, ReconciledLog
-    from kshell.spark.tables.steps import State
+    from kshell.spark.tables.steps import WarehouseState
     from kshell.spark.tables.warehouse import Warehouse
 
 Replan = Callable[[str, "BadBatches", bool], "ReconciledLog"]
-"""The truth of a cluster once more, as if damaged batches were not there; if so said, of tables that are begun anew."""
+"""(cluster, damaged batches, from scratch) -> the cluster, reconciled without those batches."""
 
 
 class Summary(NamedTuple):
@@ -43,7 +43,7 @@ class Summary(NamedTuple):
     copies: tuple[Row, ...]
     """Rows of ``copies`` of all clusters that were looked at whose copy is not as the others."""
     restarted: tuple[str, ...]
-    """Clusters whose tables were begun anew."""
+    """Clusters whose tables were begun from scratch."""
     seconds: float
     unread_code: int = EXIT_OK
     """The exit code of what could not be read, and was passed over."""
@@ -70,25 +70,32 @@ def is_damage(kind: str, reason: str) -> bool:
 
 def advance(
     warehouse: Warehouse,
-    truths: Iterable[ReconciledLog],
+    logs: Iterable[ReconciledLog],
     *,
     progress: Progress | None = None,
     replan: Replan | None = None,
     failed: Failures | None = None,
 ) -> Summary:
-    """Takes the truths into the warehouse, whose only writer the caller is (:meth:`Warehouse.writing`).
-
-    ``replan`` reconciles a cluster again, when reading shows batches to be damaged that planning by headers took
-    for good. ``failed``: copies, and clusters without a truth, that could not be read: they become rows of ``copies``.
+    """Write what is new in reconciled logs into a warehouse, whose only writer the caller is.
 
     Where nothing is new, no session is needed. A step that fails or is killed does not count, and the next one begins
-    where this one did. Raises UnreadError for files that are not what they were when the truths were made, CommandError
-    when somebody else has written meanwhile.
+    where this one did.
+
+    Args:
+        warehouse: opened with :meth:`Warehouse.writing`.
+        logs: one per cluster.
+        progress: is called with a line per stage.
+        replan: reconciles a cluster again, when reading shows batches to be damaged that planning by headers accepted.
+        failed: copies, and clusters without a reconciled log, that could not be read: they become rows of ``copies``.
+
+    Raises:
+        UnreadError: files are not what they were when the logs were reconciled.
+        CommandError: another writer has committed meanwhile.
     """
     started, reasons = time.monotonic(), unread.reasons_of(failed or {})
-    every = {log.cluster_id: unread.with_unread(log, reasons) for log in truths}
-    fresh = [change for change in (fresh_of(truth, warehouse.state) for truth in every.values()) if change is not None]
-    foreign = tuple(path for truth in every.values() for path in _foreign(truth, warehouse.state))
+    every = {log.cluster_id: unread.with_unread(log, reasons) for log in logs}
+    fresh = [change for change in (change_of(log, warehouse.state) for log in every.values()) if change is not None]
+    foreign = tuple(path for log in every.values() for path in _foreign(log, warehouse.state))
     unread_after = unread.after(warehouse.state, {*every, *reasons}, reasons)
     clusters_before = warehouse.state.clusters
     is_new = bool(fresh) or unread_after != warehouse.state.failed
@@ -97,16 +104,16 @@ def advance(
         if is_new
         else _Outcome()
     )
-    every |= outcome.truths
+    every |= outcome.logs
     lost = [row for name in reasons if name not in every for row in unread.rows(name, reasons)]
     return Summary(
         warehouse.state.step if is_new else 0,
-        tuple(outcome.truths),
+        tuple(outcome.logs),
         outcome.rows,
-        sum(log.size for log in outcome.truths.values()),
+        sum(log.size for log in outcome.logs.values()),
         outcome.quarantined,
-        (*(row for truth in every.values() for row in truth.copies if is_odd(row)), *lost),
-        tuple(name for name, log in outcome.truths.items() if log.restart and name in clusters_before),
+        (*(row for log in every.values() for row in log.copies if is_odd(row)), *lost),
+        tuple(name for name, log in outcome.logs.items() if log.restart and name in clusters_before),
         time.monotonic() - started,
         unread.exit_code(failed or {}),
         foreign,
@@ -114,38 +121,38 @@ def advance(
     )
 
 
-def _foreign(truth: ReconciledLog, state: State) -> list[str]:
+def _foreign(log: ReconciledLog, state: WarehouseState) -> list[str]:
     """The copies of a cluster that turn out to be of another one; as damage, each is reported by one step."""
-    before = state.clusters.get(truth.cluster_id)
+    before = state.clusters.get(log.cluster_id)
     excluded = before.reached["excluded"] if before is not None else {}
     reported = {path for path, copy in excluded.items() if copy["row"]["state"] == OTHER_CLUSTER}
-    return [row["copy"] for row in truth.copies if row["state"] == OTHER_CLUSTER and row["copy"] not in reported]
+    return [row["copy"] for row in log.copies if row["state"] == OTHER_CLUSTER and row["copy"] not in reported]
 
 
 class _Outcome(NamedTuple):
-    """``truths``: what was taken in, by cluster."""
+    """``logs``: what was written, by cluster."""
 
-    truths: Mapping[str, ReconciledLog] = {}
+    logs: Mapping[str, ReconciledLog] = {}
     rows: Mapping[str, int] = {}
     quarantined: Mapping[tuple[str, str], int] = {}
 
 
 def _step(
     warehouse: Warehouse,
-    fresh: Sequence[Fresh],
+    fresh: Sequence[ClusterChange],
     unread_after: unread.UnreadReasons,
     progress: Progress,
     replan: Replan | None,
 ) -> _Outcome:
     """Write one step and commit it. ``unread_after``: of all clusters, what the next commit lists as unreadable."""
-    from kshell.spark.steps.layers import Step  # late: it imports pyspark
+    from kshell.spark.steps.layers import StepWriter  # late: it imports pyspark
 
-    step = Step(warehouse, fresh, progress, replan) if fresh else None
+    step = StepWriter(warehouse, fresh, progress, replan) if fresh else None
     ends = {name: cluster.reached["offset"] for name, cluster in warehouse.state.clusters.items()}
-    ends |= {change.cluster_id: change.truth.checkpoint.offset for change in fresh}
+    ends |= {change.cluster_id: change.log.checkpoint.offset for change in fresh}
     warehouse.begin({*ends, *unread_after}, few=sum(ends.values()) < _FEW_OFFSETS)
     states = step.run() if step is not None else {}
-    outcome = _Outcome(step.truths, dict(step.rows), step.quarantined) if step is not None else _Outcome()
+    outcome = _Outcome(step.logs, dict(step.rows), step.quarantined) if step is not None else _Outcome()
     was = warehouse.state.failed
     changed = [
         name for name in {**was, **unread_after} if name not in states and unread_after.get(name) != was.get(name)
@@ -159,7 +166,7 @@ def _step(
 
 def _copies(warehouse: Warehouse, unread_reasons: unread.UnreadReasons, clusters: Sequence[str]) -> int:
     """The rows of clusters of which nothing is new but which copies can be read. Gives how many there are."""
-    from kshell.spark.steps.few_rows import frame_of  # late: few steps need it
+    from kshell.spark.steps.local_frames import frame_of  # late: few steps need it
 
     rows = [row for name in clusters for row in unread.rows_again(warehouse.state, name, unread_reasons)]
     return warehouse.replace(COPIES, frame_of(warehouse.spark, COPY_FIELDS, rows), clusters)
@@ -168,7 +175,7 @@ def _copies(warehouse: Warehouse, unread_reasons: unread.UnreadReasons, clusters
 def _with_unread_copies(replan: Replan | None, reasons: unread.UnreadReasons) -> Replan | None:
     if replan is None:
         return None
-    return lambda name, bad, anew: unread.with_unread(replan(name, bad, anew), reasons)
+    return lambda name, bad, from_scratch: unread.with_unread(replan(name, bad, from_scratch), reasons)
 
 
 def is_odd(copy: Row) -> bool:

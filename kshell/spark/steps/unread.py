@@ -13,7 +13,7 @@ from kshell.errors import EXIT_OK, KshellError
 from kshell.spark.files.scan import LogCopy, Unread
 from kshell.spark.reconcile import cluster_of, copy_row
 from kshell.spark.reconcile.inventory import Row
-from kshell.spark.tables.steps import State
+from kshell.spark.tables.steps import WarehouseState
 
 if TYPE_CHECKING:
     from kshell.spark.reconcile import ReconciledLog
@@ -32,7 +32,7 @@ def add_unread(failed: Failures, unread: Iterable[Unread], default: str | None) 
 
 
 def add_unplanned(failed: Failures, cluster: str, copies: Sequence[LogCopy], error: KshellError) -> None:
-    """A cluster of which there is no truth: by the copy that the error is about, else by all of them."""
+    """Add a cluster that could not be reconciled: by the copy that the error is about, else by all of them."""
     blamed = [copy.path for copy in copies if is_blamed((copy.path,), error.message)] or [copy.path for copy in copies]
     failed.setdefault(cluster, {}).update(dict.fromkeys(blamed, error))
 
@@ -48,28 +48,28 @@ def first(failed: Failures) -> KshellError:
 
 
 def exit_code(failed: Failures) -> int:
-    """The highest of theirs."""
+    """Return the highest exit code of the errors."""
     return max((error.exit_code for copies in failed.values() for error in copies.values()), default=EXIT_OK)
 
 
 def reasons_of(failed: Failures) -> UnreadReasons:
-    """As a commit has them, sorted."""
+    """Return the messages as a commit has them, by cluster and path, sorted."""
     return {name: {path: error.message for path, error in sorted(failed[name].items())} for name in sorted(failed)}
 
 
-def with_unread(truth: ReconciledLog, reasons: UnreadReasons) -> ReconciledLog:
-    """With the copies that its cluster has besides."""
-    return truth._replace(copies=truth.copies + tuple(rows(truth.cluster_id, reasons)))
+def with_unread(log: ReconciledLog, reasons: UnreadReasons) -> ReconciledLog:
+    """Add the unreadable copies of its cluster to a reconciled log."""
+    return log._replace(copies=log.copies + tuple(rows(log.cluster_id, reasons)))
 
 
-def after(state: State, inspected: Collection[str], reasons: UnreadReasons) -> UnreadReasons:
-    """What the next commit has: of clusters that nobody looked at, what the last one had."""
+def after(state: WarehouseState, inspected: Collection[str], reasons: UnreadReasons) -> UnreadReasons:
+    """Return what the next commit lists: of clusters that were not inspected, what the last one listed."""
     merged = {name: copies for name, copies in state.failed.items() if name not in inspected} | {**reasons}
     return {name: merged[name] for name in sorted(merged)}
 
 
 def rows(cluster: str, reasons: UnreadReasons) -> list[Row]:
-    """Rows of the table ``copies``."""
+    """Return the unreadable copies of a cluster as rows of the table ``copies``."""
     copies = reasons.get(cluster, {})
     return [copy_row(cluster, path, state=UNREADABLE, reason=reason, damage=[]) for path, reason in copies.items()]
 
@@ -79,7 +79,7 @@ def is_unread(copy: Mapping[str, Any]) -> bool:
     return bool(copy.get("state") == UNREADABLE)
 
 
-def rows_again(state: State, cluster: str, reasons: UnreadReasons) -> list[Row]:
+def rows_again(state: WarehouseState, cluster: str, reasons: UnreadReasons) -> list[Row]:
     """All rows that the table has of a cluster of which nothing else is new: the other copies are as they were."""
     checkpoint = state.clusters[cluster].reached if cluster in state.clusters else {}
     rows_before = {

@@ -11,11 +11,11 @@ from kshell.errors import SourceNotFoundError
 from kshell.sources.directory.files import Listing
 from kshell.sources.directory.files import scan as list_again
 from kshell.spark.files.pack import Slice, file_slices, pack
-from kshell.spark.files.plan import FilePlan, Finding
-from kshell.spark.files.scan import LogCopy, Origin, Unread, find, identity, is_glob, origin
+from kshell.spark.files.plan import FileFinding, FilePlan
+from kshell.spark.files.scan import CopyOrigin, LogCopy, Unread, find, identity, is_glob, origin
 from kshell.spark.options import UNLIMITED, Options
-from kshell.spark.stream.place import Bound, Place, Places, behind, bound_of
-from kshell.spark.stream.walk import between, reach
+from kshell.spark.stream.directory_walk import between, reach
+from kshell.spark.stream.positions import Bound, Places, StreamPosition, behind, bound_of
 
 Bounds = Mapping[str, Bound]
 _PER_FILE = 1 << 14
@@ -54,7 +54,7 @@ def latest(options: Options, before: Places, limit: int = UNLIMITED, within: Bou
     copies = present(options, must=not before)
     if within is not None:
         copies = {path: copy for path, copy in copies.items() if path in within}
-    places = {path: before.get(path, Place()) for path in copies}
+    places = {path: before.get(path, StreamPosition()) for path in copies}
     after, remaining = dict(before), limit
     waiting = sorted(copies, key=lambda path: behind(copies[path].listing, places[path]))
     for number, path in enumerate(waiting):
@@ -64,7 +64,7 @@ def latest(options: Options, before: Places, limit: int = UNLIMITED, within: Bou
             end = reach(listing, places[path], options.snapshots, share)
         except SourceNotFoundError:
             continue  # deleted since it was found
-        if end.place != Place():
+        if end.place != StreamPosition():
             after[path] = end.place
         remaining = max(remaining - end.used, 0)
     return after
@@ -88,13 +88,13 @@ class Growth(NamedTuple):
 
     path: str
     copy: LogCopy | None
-    place: Place
+    place: StreamPosition
     files: tuple[FilePlan, ...]
 
 
 def growth(options: Options, before: Places, after: Places, cut: int) -> Iterator[Growth]:
     """Of every directory whose place moved what is between, in the order of their paths. Raises SourceError."""
-    moved = [path for path in sorted(after) if after[path] != before.get(path, Place())]
+    moved = [path for path in sorted(after) if after[path] != before.get(path, StreamPosition())]
     copies = present(options) if moved else {}
     for path in moved:
         copy = copies.get(path) or _directly(path)
@@ -102,11 +102,11 @@ def growth(options: Options, before: Places, after: Places, cut: int) -> Iterato
         try:
             if copy is not None:
                 now = partial(list_again, copy.path)
-                files = between(now, before.get(path, Place()), after[path], options.snapshots, cut)
+                files = between(now, before.get(path, StreamPosition()), after[path], options.snapshots, cut)
         except SourceNotFoundError:
             copy = None
         if copy is None:
-            finding = Finding(-1, "file", "all of it was deleted before being read")
+            finding = FileFinding(-1, "file", "all of it was deleted before being read")
             files = [FilePlan(path, 0, False, (), (finding,))]
         yield Growth(path, copy, after[path], tuple(files))
 
@@ -128,6 +128,6 @@ def slices(options: Options, before: Places, after: Places) -> list[tuple[Slice,
         piece
         for item in grown
         for file in item.files
-        for piece in file_slices(item.copy.origin if item.copy else Origin(None, None), file, options, target)
+        for piece in file_slices(item.copy.origin if item.copy else CopyOrigin(None, None), file, options, target)
     ]
     return pack(pieces, target)

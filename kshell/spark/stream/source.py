@@ -22,8 +22,8 @@ from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import Slice
 from kshell.spark.options import STARTS, UNLIMITED, Options
 from kshell.spark.schemas import FILES
-from kshell.spark.stream.place import Places, offset_of, places_of
 from kshell.spark.stream.plan import Bounds, bounds, latest, slices
+from kshell.spark.stream.positions import Places, offset_of, places_of
 from kshell.spark.variants import with_variants
 
 _spark: Any = importlib.import_module("pyspark.sql.datasource")

@@ -22,7 +22,7 @@ from kshell.spark.files.scan import LogCopy, Unread
 from kshell.spark.options import parse
 from kshell.spark.reconcile import by_cluster
 from kshell.spark.steps.step import NOTHING, Summary, is_damage
-from kshell.spark.steps.taking import take
+from kshell.spark.steps.step_run import run_step
 from kshell.spark.steps.unread import Failures, add_unread, first, is_unread
 from kshell.spark.stream.growth import FIELDS, FORMAT, Grown, GrowthSource
 from kshell.spark.stream.plan import present
@@ -244,7 +244,7 @@ class TableStream:
                 raise first(failed)
 
         since = self._sources.since
-        summary = take(
+        summary = run_step(
             warehouse, copies, since=since, until=until, progress=self._progress, failed=failed, planned=planned
         )
         self.summary = folded(self.summary, summary)

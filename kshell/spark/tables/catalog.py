@@ -158,7 +158,7 @@ def _quality() -> list[TableSpec]:
 
 
 def _gold() -> list[TableSpec]:
-    declared: Any = importlib.import_module("kshell.spark.gold.base.declared")
+    declared: Any = importlib.import_module("kshell.spark.tables.gold_table")
     gold: Any = importlib.import_module("kshell.spark.gold").tables()
     partitions: Any = importlib.import_module("kshell.spark.silver").tables()["partitions"]
     summary = "kshell's own, not for queries: the versions of partitions that ended, and that the next step needs"

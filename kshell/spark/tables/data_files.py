@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from kshell.errors import CommandError, DataError
 from kshell.sources import remote
-from kshell.spark.tables.expectations import Breach, Expectations, FileCheck
+from kshell.spark.tables.expectations import Breach, ExpectationCheck, Expectations
 from kshell.tables.arrow import schema
 from kshell.tables.declaration import Field
 
@@ -229,7 +229,7 @@ class _OpenFile:
         folder = "" if partition is None else f"{writer.partition_by}={partition}/"
         self._path = f"{folder}part-{secrets.token_hex(12)}.{CODEC}.parquet"
         self._partition = partition
-        self._check = FileCheck(writer.expect, partition)
+        self._check = ExpectationCheck(writer.expect, partition)
         self._system, root = file_system(writer.table)
         self._whole = f"{root}/{self._path}"
         if not remote.is_remote(writer.table):
@@ -242,9 +242,13 @@ class _OpenFile:
         coded = [field.name for field in writer.fields if field.type not in _PLAIN]
         try:
             self._writer = parquet.ParquetWriter(
-                self._sink, arrow_schema, compression=CODEC, use_dictionary=nested or coded, store_schema=False,
+                self._sink,
+                arrow_schema,
+                compression=CODEC,
+                use_dictionary=nested or coded,
+                store_schema=False,
                 metadata_collector=self._footers,
-            )  # fmt: skip
+            )
         except BaseException:
             self.discard()
             raise

@@ -56,7 +56,7 @@ class Commit(NamedTuple):
     details: Mapping[str, Any]
 
 
-class Table:
+class DeltaTable:
     """A Delta table, of which one version is open. ``files`` are those that the next commit is to leave.
 
     Args:
@@ -134,7 +134,7 @@ class Table:
 
     def files_at(self, version: int) -> dict[str, DataFile]:
         """The files of another version. Raises DataError where the log does not reach back so far."""
-        earlier = Table(self.place, self.name, self.summary, self.fields, self.partition_by)
+        earlier = DeltaTable(self.place, self.name, self.summary, self.fields, self.partition_by)
         earlier.open(version)
         return earlier.files
 
@@ -165,10 +165,17 @@ class Table:
                 if not remote.is_remote(self.place):
                     os.makedirs(self.place, exist_ok=True)
                 transaction.create_table_with_add_actions(
-                    self._uri, declared, added, mode="error", partition_by=columns, name=self.name,
-                    description=self.summary, configuration=_PROPERTIES, storage_options=storage_options(self.place),
+                    self._uri,
+                    declared,
+                    added,
+                    mode="error",
+                    partition_by=columns,
+                    name=self.name,
+                    description=self.summary,
+                    configuration=_PROPERTIES,
+                    storage_options=storage_options(self.place),
                     commit_properties=properties,
-                )  # fmt: skip
+                )
                 self._delta = self._load(None)
             else:
                 if self._added_columns:

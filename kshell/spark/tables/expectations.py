@@ -153,7 +153,7 @@ def key_of(expectations: Expectations) -> tuple[str, ...]:
     return next((expectation.columns for expectation in expectations if isinstance(expectation, Unique)), ())
 
 
-class FileCheck:
+class ExpectationCheck:
     """Checks the rows of one file while they are written."""
 
     def __init__(self, expectations: Expectations, partition: str | None) -> None:

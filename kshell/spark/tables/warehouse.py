@@ -27,13 +27,13 @@ from kshell.errors import CommandError, DataError, UsageError
 from kshell.sources import remote
 from kshell.spark.failures import of_task
 from kshell.spark.schemas import spark_columns, spark_schema
-from kshell.spark.steps.spread import PICKLED, collected, pickled, spread
+from kshell.spark.steps.executor_work import PICKLED, collected, pickled, spread
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import BREACHES, CLOSED, CURRENT, TableSpec
 from kshell.spark.tables.data_files import CLUSTER, SHARED, DataFile, DataFileWriter, lost_file
-from kshell.spark.tables.delta import NO_TABLE, RETAINED_HOURS, Table
+from kshell.spark.tables.delta import NO_TABLE, RETAINED_HOURS, DeltaTable
 from kshell.spark.tables.expectations import Breach, Unique, breach_rows, by_cluster, identity, repeated
-from kshell.spark.tables.steps import OPTIMIZE, VACUUM, ClusterState, State, StepLog, writer_lock
+from kshell.spark.tables.steps import OPTIMIZE, VACUUM, ClusterState, StepLog, WarehouseState, writer_lock
 from kshell.tables.arrow import batches
 from kshell.tables.declaration import Field
 
@@ -75,7 +75,7 @@ class Warehouse:
         self.action = "run"
         """What its steps are called in the log of steps."""
         self._session = spark
-        self._tables: dict[str, Table] = {}
+        self._tables: dict[str, DeltaTable] = {}
         self._rows: dict[str, int] = {}
         self._breaches: dict[str, list[Breach]] = {}
         self.breaches: list[dict[str, Any]] = []
@@ -130,7 +130,7 @@ class Warehouse:
         """The names of the tables that there are, in the order of the catalog."""
         return [name for name in catalog.tables() if name in self.state.versions]
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> DeltaTable:
         """A table, opened at the version that counts; by the only writer, so that it can commit."""
         table = self._tables.get(name)
         if table is None:
@@ -150,8 +150,8 @@ class Warehouse:
         self.abandon()
         return self.state.step != before
 
-    def _new_table(self, spec: TableSpec) -> Table:
-        return Table(f"{self.place}/{spec.path}", spec.name, spec.summary, spec.fields, spec.closes, spec.expect)
+    def _new_table(self, spec: TableSpec) -> DeltaTable:
+        return DeltaTable(f"{self.place}/{spec.path}", spec.name, spec.summary, spec.fields, spec.closes, spec.expect)
 
     def _frame(self, spec: TableSpec, files: Sequence[DataFile], clusters: Collection[str] | None) -> DataFrame:
         if clusters is not None:
@@ -300,7 +300,7 @@ class Warehouse:
         self,
         clusters: Mapping[str, ClusterState],
         failed: Mapping[str, Mapping[str, str]] | None = None,
-    ) -> State:
+    ) -> WarehouseState:
         """Makes the step count, with the new states of the clusters that it was about.
 
         ``failed``: as in a state, of all clusters; ``None``: as it was. Raises CommandError where another writer has
@@ -354,7 +354,7 @@ class Warehouse:
         self.append_files(BREACHES, table.writer.write(batches(arrow, table.fields, new)))
         return new
 
-    def _committed(self, state: State, action: str) -> State:
+    def _committed(self, state: WarehouseState, action: str) -> WarehouseState:
         for table in self._tables.values():
             if table.has_changed:
                 _tidy(table)
@@ -371,7 +371,7 @@ class Warehouse:
         self.abandon()
         return self.state
 
-    def _with_versions(self, state: State) -> State:
+    def _with_versions(self, state: WarehouseState) -> WarehouseState:
         """The state, at the versions of the tables that are open."""
         return state._replace(
             versions={**state.versions, **{name: table.version for name, table in self._tables.items()}}
@@ -393,7 +393,7 @@ class Warehouse:
         written = collected(selected.mapInArrow(_Writing(writer), PICKLED))
         return [file for files in written for file in files]
 
-    def _remove(self, table: Table, files: Iterable[DataFile], clusters: Collection[str]) -> None:
+    def _remove(self, table: DeltaTable, files: Iterable[DataFile], clusters: Collection[str]) -> None:
         """Rows of some clusters are not in some files any more."""
         for file in files:
             if file.may_hold(clusters) and (rest := table.writer.without(file, clusters)) is not None:
@@ -401,13 +401,13 @@ class Warehouse:
                 table.drop([file])
                 table.add(rest, appended=is_appended)
 
-    def _own(self, name: str) -> Table:
+    def _own(self, name: str) -> DeltaTable:
         assert self.step, "rows are written within a step"
         return self.table(name)
 
     # --- upkeep ---
 
-    def restore(self, step: int) -> State:
+    def restore(self, step: int) -> WarehouseState:
         """Makes the tables what a step left, as a new step. Raises UsageError for a step that there is none of,
         CommandError where files of it were removed by :meth:`vacuum`."""
         hint = "`vacuum` removes what no step of the time that it retains has; `history` lists the steps"
@@ -513,7 +513,7 @@ def for_spark(place: str) -> str:
     return f"{_FOR_SPARK.get(scheme, scheme)}://{rest}"
 
 
-def _tidy(table: Table) -> None:
+def _tidy(table: DeltaTable) -> None:
     """Makes one file of small ones, where there are many."""
     parts: dict[str | None, list[DataFile]] = {}
     for file in table.files.values():

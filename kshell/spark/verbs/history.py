@@ -12,7 +12,7 @@ from kshell.spark.session import NAME
 from kshell.spark.tables import catalog
 from kshell.spark.tables.steps import BEGIN_PHASE, DONE_PHASE, VACUUM
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT, time_of
+from kshell.spark.verbs.warehouse.flags import OUT, time_of
 
 _STEPS = typed("step:int64 time:string action:string state:string changedTables:int64", "timeMs:int64 tables:[string]")
 _VERSIONS = typed("version:int64 time:string step:int64 operation:string counts:boolean", "timeMs:int64")
@@ -21,7 +21,7 @@ _VERSIONS = typed("version:int64 time:string step:int64 operation:string counts:
 def run(args: Any) -> Rows:
     """One row per step, or per version of a table; the newest first. Raises CommandError where there are no tables."""
     from kshell.spark.tables.warehouse import Warehouse
-    from kshell.spark.verbs.base.warehouse_flags import out_of
+    from kshell.spark.verbs.warehouse.flags import out_of
 
     warehouse = Warehouse(None, out_of(args))
     if not warehouse.state.step:
@@ -67,9 +67,14 @@ def _steps(rows: Sequence[Row]) -> Iterator[Row]:
 
 def _step(row: Row, state: str, tables: list[str]) -> Row:
     return {
-        "step": row["step"], "time": time_of(row["timeMs"]), "timeMs": row["timeMs"], "action": row["action"],
-        "state": state, "changedTables": len(tables), "tables": tables,
-    }  # fmt: skip
+        "step": row["step"],
+        "time": time_of(row["timeMs"]),
+        "timeMs": row["timeMs"],
+        "action": row["action"],
+        "state": state,
+        "changedTables": len(tables),
+        "tables": tables,
+    }
 
 
 VERB = Verb(

@@ -14,7 +14,7 @@ from kshell.escape import terminal
 from kshell.sources.points import Point
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT, point
+from kshell.spark.verbs.warehouse.flags import OUT, point
 from kshell.tables.query import plain, unique
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ _MOST = 100_000
 
 def run(args: Any) -> Rows:
     """The rows of one query. Raises UsageError with Spark's words, CommandError where it fails."""
-    from kshell.spark.verbs.base.opened import opened
+    from kshell.spark.verbs.warehouse.opening import open_warehouse
     from kshell.spark.views.named import register
 
     keywords = _IDENTIFIER.findall(_APART.sub(" ", args.sql.lower())) or [""]
     if keywords[0] not in _READS or "insert" in keywords:  # after WITH and FROM there may be one
         raise UsageError("query: only SELECT is for here", hint=f'{NAME} query --out DIR "SELECT … FROM partitions"')
-    with opened(args) as place:
+    with open_warehouse(args) as place:
         if not place.warehouse.state.step:
             raise place.warehouse.no_tables()
         place.starts_reading()

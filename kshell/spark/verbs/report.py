@@ -10,7 +10,7 @@ from kshell.engine.result import Report, Rows, Section, typed
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT, utf8
+from kshell.spark.verbs.warehouse.flags import OUT, utf8
 
 if TYPE_CHECKING:
     from kshell.spark.report.section import Scope
@@ -26,10 +26,10 @@ def run(args: Any) -> Report:
     from kshell.spark.report.collect import cluster_names, collect, reader, renamed
     from kshell.spark.report.compose import compose
     from kshell.spark.report.write import target_of, write
-    from kshell.spark.verbs.base.opened import opened
+    from kshell.spark.verbs.warehouse.opening import open_warehouse
 
     target = target_of(args.to or "report", args.format or ())
-    with opened(args) as place:
+    with open_warehouse(args) as place:
         warehouse = place.warehouse
         scope = scope_of(warehouse, args.cluster)
         names = cluster_names(warehouse.state.clusters, args.name or ())

@@ -14,7 +14,7 @@ from kshell.errors import EXIT_INTERRUPTED, UsageError
 from kshell.sources.points import Point
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT, RETAIN, SINCE, SOURCE_FLAGS, sources_of
+from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, SINCE, SOURCE_FLAGS, sources_of
 
 _FEW = 8 << 20
 """Bytes of logs that are not worth what makes Spark quick on much."""
@@ -25,15 +25,15 @@ _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 def run(args: Any) -> Report:
     """Follows until a signal, or with ``--available-now`` until all is read. Exit code as of ``run``; 130 on Ctrl-C."""
     from kshell.spark.stream.tables import EVERY, Sources, TableStream, Trigger
-    from kshell.spark.verbs.base.opened import opened
-    from kshell.spark.verbs.base.summary import report
+    from kshell.spark.verbs.warehouse.opening import open_warehouse
+    from kshell.spark.verbs.warehouse.step_summary import report
 
     sources = Sources(_options(sources_of(args), args.max_bytes), args.cluster, args.since or Point())
     if not args.checkpoint:
         raise UsageError("no --checkpoint", hint="--checkpoint DIR is where the stream notes how far it is")
     if args.available_now and args.every:
         raise UsageError("--available-now and --every exclude each other")
-    with opened(args) as place:
+    with open_warehouse(args) as place:
 
         def say(message: str) -> None:
             place.progress.clear()

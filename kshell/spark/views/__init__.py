@@ -17,7 +17,7 @@ from kshell.metadata.partition_state import NUMBER
 from kshell.spark import silver
 from kshell.spark.schemas import spark_schema
 from kshell.spark.silver.declaration import CLUSTER
-from kshell.spark.steps.few_rows import frame_of
+from kshell.spark.steps.local_frames import frame_of
 from kshell.spark.views.config_facts import with_facts
 from kshell.tables.declaration import Field, tables
 

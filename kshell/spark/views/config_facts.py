@@ -8,7 +8,7 @@ from pyspark.sql import functions as fn
 
 from kshell.metadata.config_keys import PER_MECHANISM
 from kshell.metadata.config_types import TABLE, known_types
-from kshell.spark.steps.few_rows import frame_of
+from kshell.spark.steps.local_frames import frame_of
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:

@@ -8,7 +8,16 @@ from typing import Any
 from kshell.engine.result import Row
 from kshell.plots.theme import counted
 from kshell.spark.report.queries import in_cluster, of, some
-from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    Attention,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionDrawing,
+    SectionTable,
+    TableColumn,
+)
 
 _MOST = 40
 _TROUBLES = ("offline", "underMinIsr", "underReplicated", "fenced")
@@ -42,12 +51,13 @@ def queries(scope: Scope) -> Mapping[str, str]:
         "worst": some(
             "clusterId, name, partitions, offline, underMinIsr, underReplicated, replicationFactor, minIsr",
             f"FROM {{current_topics}} WHERE {bad}",
-            "offline DESC, underMinIsr DESC, underReplicated DESC, clusterId, name", 15,
+            "offline DESC, underMinIsr DESC, underReplicated DESC, clusterId, name",
+            15,
         ),
-    }  # fmt: skip
+    }
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """A row a cluster, the worst first; the worst topics."""
     rows = _joined(answers)
     totals = {name: sum(row[name] for row in rows) for name in ("topics", "partitions", "brokers", *_TROUBLES)}
@@ -56,22 +66,27 @@ def describe(scope: Scope, answers: Answers) -> Content:
     lead = f"{counted(len(rows), 'cluster')}, {sizes}." if scope.is_fleet else f"{sizes}."
     columns = in_cluster(
         scope,
-        Column("version", "metadata.version"), Column("brokers", "brokers", "count"),
-        Column("fenced", "fenced", "count"), Column("topics", "topics", "count"),
-        Column("partitions", "partitions", "count"), Column("offline", "offline", "count"),
-        Column("underMinIsr", "under min ISR", "count"), Column("underReplicated", "under-replicated", "count"),
-        Column("endOffset", "log end offset", "count"), Column("lastTimestampMs", "last record (UTC)", "time"),
-    )  # fmt: skip
+        TableColumn("version", "metadata.version"),
+        TableColumn("brokers", "brokers", "count"),
+        TableColumn("fenced", "fenced", "count"),
+        TableColumn("topics", "topics", "count"),
+        TableColumn("partitions", "partitions", "count"),
+        TableColumn("offline", "offline", "count"),
+        TableColumn("underMinIsr", "under min ISR", "count"),
+        TableColumn("underReplicated", "under-replicated", "count"),
+        TableColumn("endOffset", "log end offset", "count"),
+        TableColumn("lastTimestampMs", "last record (UTC)", "time"),
+    )
     worst = sorted(rows, key=lambda row: (*(-row[name] for name in (*_TROUBLES, "partitions")), row["clusterId"]))
     tables = [
-        Table(
+        SectionTable(
             "Clusters, those with trouble first" if scope.is_fleet else "The cluster", columns, worst[:_MOST], len(rows)
         )
     ]
     if answers["worst"]:
         tables.append(_topics(scope, answers["worst"]))
-    drawings = (Drawing(worst),) if scope.is_fleet and any(row["partitions"] for row in rows) else ()
-    return Content(lead, drawings, tuple(tables), tuple(_attention(totals, rows, answers)))
+    drawings = (SectionDrawing(worst),) if scope.is_fleet and any(row["partitions"] for row in rows) else ()
+    return SectionContent(lead, drawings, tuple(tables), tuple(_attention(totals, rows, answers)))
 
 
 def _joined(answers: Answers) -> list[dict[str, Any]]:
@@ -87,22 +102,29 @@ def _joined(answers: Answers) -> list[dict[str, Any]]:
     return joined_rows
 
 
-def _topics(scope: Scope, rows: Sequence[Row]) -> Table:
+def _topics(scope: Scope, rows: Sequence[Row]) -> SectionTable:
     columns = in_cluster(
         scope,
-        Column("name", "topic"), Column("partitions", "partitions", "count"), Column("offline", "offline", "count"),
-        Column("underMinIsr", "under min ISR", "count"), Column("underReplicated", "under-replicated", "count"),
-        Column("replicationFactor", "replication factor", "count"), Column("minIsr", "min.insync.replicas", "count"),
-    )  # fmt: skip
-    return Table("Topics that lack leaders or in-sync replicas now, the worst first", columns, rows, of(rows))
+        TableColumn("name", "topic"),
+        TableColumn("partitions", "partitions", "count"),
+        TableColumn("offline", "offline", "count"),
+        TableColumn("underMinIsr", "under min ISR", "count"),
+        TableColumn("underReplicated", "under-replicated", "count"),
+        TableColumn("replicationFactor", "replication factor", "count"),
+        TableColumn("minIsr", "min.insync.replicas", "count"),
+    )
+    return SectionTable("Topics that lack leaders or in-sync replicas now, the worst first", columns, rows, of(rows))
 
 
 _NOW = {
     "offline": ("offlinePartition", "partition has no leader now", "partitions have no leader now"),
     "underMinIsr": ("underMinIsr", "partition is under min ISR now", "partitions are under min ISR now"),
-    "underReplicated": ("underReplicated", "partition lacks in-sync replicas now",
-                        "partitions lack in-sync replicas now"),
-}  # fmt: skip
+    "underReplicated": (
+        "underReplicated",
+        "partition lacks in-sync replicas now",
+        "partitions lack in-sync replicas now",
+    ),
+}
 
 
 def _attention(totals: Mapping[str, int], rows: Sequence[Row], answers: Answers) -> list[Attention]:
@@ -138,9 +160,12 @@ def _named(row: Row, count: int, ids: Sequence[int], *, is_fleet: bool) -> str:
     return f"{'broker' if count == 1 else 'brokers'} {listed}{where}"
 
 
-SECTION = Section(
-    "overview", "Overview", 10,
+SECTION = ReportSection(
+    "overview",
+    "Overview",
+    10,
     "What there was when each log ended. A partition that has no leader is under min ISR as well.",
     ("clusters", "current_topics", "current_brokers", "current_partitions", "upgrades"),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.spark.gold.base.times import timed, versions_of
+from kshell.spark.gold.timelines.durations import timed, versions_of
 
 
 def bases(records: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kshell.spark.gold.base.rows import by_keys, grouped
+from kshell.spark.gold.timelines.aggregates import by_keys, grouped
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base.partitions import KEYS
-from kshell.spark.gold.base.times import every_of
+from kshell.spark.gold.timelines.durations import every_of
+from kshell.spark.gold.timelines.partition_versions import KEYS
 
 
 def _size(name: str) -> str:

@@ -1,6 +1,6 @@
 """How far a stream has read a metadata directory: what its offsets are made of. Free of Spark.
 
-An offset of the stream is a JSON object: the real path of each directory -> its :class:`Place`.
+An offset of the stream is a JSON object: the real path of each directory -> its :class:`StreamPosition`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from kshell.sources.directory.files import Listing, Segment, SnapshotFile
 
 
-class Place(NamedTuple):
+class StreamPosition(NamedTuple):
     """The end of the last good batch that was delivered, and what that batch is recognized by."""
 
     segment: int = -1
@@ -37,15 +37,15 @@ class Place(NamedTuple):
         return self.at < 0 and self.size == 0 and self.offset == 0
 
 
-Places = dict[str, Place]
+Places = dict[str, StreamPosition]
 
 
 def places_of(offset: Mapping[str, Any]) -> Places:
     """What an offset says. Raises TypeError for one of another release with other fields."""
-    return {path: Place(**values) for path, values in offset.items()}
+    return {path: StreamPosition(**values) for path, values in offset.items()}
 
 
-def offset_of(places: Mapping[str, Place]) -> dict[str, Any]:
+def offset_of(places: Mapping[str, StreamPosition]) -> dict[str, Any]:
     """As an offset: the same text for the same places."""
     return {path: places[path]._asdict() for path in sorted(places)}
 
@@ -89,7 +89,7 @@ def upto(segments: Iterable[Segment], last: int, size: int) -> tuple[Segment, ..
     return tuple(clipped)
 
 
-def behind(listing: Listing, place: Place) -> int:
+def behind(listing: Listing, place: StreamPosition) -> int:
     """Bytes of the log that come after a place, as listed."""
     total = 0
     for segment in listing.segments:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.engine.result import Row
 from kshell.errors import KshellError
-from kshell.spark.tables.delta import Table
+from kshell.spark.tables.delta import DeltaTable
 from kshell.tables.arrow import batches
 from kshell.tables.declaration import Field
 
@@ -27,7 +27,7 @@ _LONGEST = 160
 """Characters of what an exception says."""
 
 
-class Checks:
+class SessionChecks:
     """What was tried, as rows (check, standing, seconds, detail, hint)."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ def error_summary(error: Exception) -> str:
 
 @contextlib.contextmanager
 def session(
-    checks: Checks, check: str, start: Callable[[], AbstractContextManager[SparkSession]]
+    checks: SessionChecks, check: str, start: Callable[[], AbstractContextManager[SparkSession]]
 ) -> Iterator[SparkSession | None]:
     """A session, and a row about its start; ``None`` when it does not start."""
     with contextlib.ExitStack() as stack:
@@ -79,7 +79,7 @@ def session(
             yield spark
 
 
-def basics(checks: Checks, spark: SparkSession, folder: str | None) -> None:
+def basics(checks: SessionChecks, spark: SparkSession, folder: str | None) -> None:
     """What everything needs. Files are only tried in a ``folder`` that the executors see."""
     checks.run("sql", lambda: _sql(spark))
     checks.run("python worker", lambda: _worker(spark))
@@ -120,14 +120,14 @@ def _check_sum(count: int, total: int) -> str:
     return f"{count} rows"
 
 
-def delta(checks: Checks, folder: str) -> None:
+def delta(checks: SessionChecks, folder: str) -> None:
     """A small Delta table, committed and read: whether ``deltalake`` works on this machine."""
     checks.run("delta", lambda: _delta(os.path.join(folder, "delta")))
 
 
 def _delta(path: str) -> str:
     fields = (Field("id", "int64", "a number"),)
-    table = Table(path, "doctor", "a trial", fields)
+    table = DeltaTable(path, "doctor", "a trial", fields)
     arrow = importlib.import_module("pyarrow")
     table.add(table.writer.write(batches(arrow, fields, ({"id": number} for number in range(_ROWS)))))
     table.commit(1)

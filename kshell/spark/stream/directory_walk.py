@@ -17,9 +17,9 @@ from kshell.sources.directory.files import Listing, Segment, SnapshotFile
 from kshell.sources.directory.ranges import open_file
 from kshell.sources.directory.source import ATTEMPTS, PAUSE
 from kshell.spark.files.pack import snapshot_of
-from kshell.spark.files.plan import ANY_TIME, Boundaries, FilePlan, Finding, Headers, Runs
+from kshell.spark.files.plan import ANY_TIME, Boundaries, FileFinding, FilePlan, Headers, Runs
 from kshell.spark.options import UNLIMITED
-from kshell.spark.stream.place import Place, base_of, name_of, upto
+from kshell.spark.stream.positions import StreamPosition, base_of, name_of, upto
 from kshell.spark.stream.resume import Start, resume
 
 _PATIENCE = 60.0
@@ -94,11 +94,13 @@ class Onward(Boundaries):
 class ReadableEnd(NamedTuple):
     """The place up to which a directory can be read now, and the bytes of log and snapshots up to there."""
 
-    place: Place
+    place: StreamPosition
     used: int
 
 
-def reach(list_now: Callable[[], Listing], place: Place, snapshots: str, limit: int = UNLIMITED) -> ReadableEnd:
+def reach(
+    list_now: Callable[[], Listing], place: StreamPosition, snapshots: str, limit: int = UNLIMITED
+) -> ReadableEnd:
     """How far a directory goes, or about ``limit`` bytes of it. Raises SourceError.
 
     What looks like damage is believed only when the directory did not change meanwhile.
@@ -116,7 +118,7 @@ def reach(list_now: Callable[[], Listing], place: Place, snapshots: str, limit: 
     raise AssertionError("the last attempt returns or raises")
 
 
-def _reach(listing: Listing, place: Place, snapshots: str, limit: int) -> tuple[ReadableEnd, bool]:
+def _reach(listing: Listing, place: StreamPosition, snapshots: str, limit: int) -> tuple[ReadableEnd, bool]:
     last = listing.segments[-1] if listing.segments and snapshots != "only" else None
     is_idle = last is None or (base_of(last) == place.segment and last.size == place.size and not place.is_new)
     start = Start(()) if is_idle else resume(listing, place)
@@ -126,7 +128,7 @@ def _reach(listing: Listing, place: Place, snapshots: str, limit: int) -> tuple[
         return ReadableEnd(place, used), False
     walk, is_odd = Onward(listing, start, 1, limit - used), start.finding is not None
     if start.finding is not None:
-        place = _behind(start.segments[0], Place(snapshot=name), start.at, start.begin, start.delivered_end)
+        place = _behind(start.segments[0], StreamPosition(snapshot=name), start.at, start.begin, start.delivered_end)
     try:
         for segment, plan in zip(start.segments, walk.files(), strict=True):
             place = _after(segment, plan, place, walk.reaching)
@@ -137,7 +139,9 @@ def _reach(listing: Listing, place: Place, snapshots: str, limit: int) -> tuple[
     return ReadableEnd(place, limit - (walk.reaching.remaining if walk.reaching else limit)), is_odd
 
 
-def _after(segment: Segment, plan: FilePlan | None, place: Place, reaching: _Reaching | None) -> Place:
+def _after(
+    segment: Segment, plan: FilePlan | None, place: StreamPosition, reaching: _Reaching | None
+) -> StreamPosition:
     """The place in a segment that was walked; without a plan, one that was left behind a batch."""
     base = base_of(segment)
     if place.segment != base or place.is_new:
@@ -149,7 +153,7 @@ def _after(segment: Segment, plan: FilePlan | None, place: Place, reaching: _Rea
     return place._replace(size=segment.size if reported_end > place.position else place.position, seen=reported_end)
 
 
-def _behind(segment: Segment, place: Place, at: int, position: int, offset: int) -> Place:
+def _behind(segment: Segment, place: StreamPosition, at: int, position: int, offset: int) -> StreamPosition:
     """The place behind the batch that begins at byte ``at``; -1: behind none of this segment."""
     place = place._replace(segment=base_of(segment), at=at, position=position, offset=offset)
     if at < 0:
@@ -162,7 +166,7 @@ def _behind(segment: Segment, place: Place, at: int, position: int, offset: int)
     return place._replace(epoch=header.epoch, crc=header.crc)
 
 
-def _newest(listing: Listing, place: Place, start: Start, snapshots: str) -> tuple[str, int]:
+def _newest(listing: Listing, place: StreamPosition, start: Start, snapshots: str) -> tuple[str, int]:
     """The newest snapshot to give now, and the bytes of those that are new; (that of the place, 0) for none."""
     waiting = [file for file in listing.snapshots if name_of(file) > place.snapshot]
     if snapshots == "none":
@@ -194,13 +198,17 @@ def _snapshot(file: SnapshotFile, cut: int) -> FilePlan:
     try:
         return snapshot_of(file, cut)
     except FileNotFoundError:
-        return FilePlan(file.path, file.size, True, (), (Finding(-1, "file", "the snapshot was deleted meanwhile"),))
+        return FilePlan(
+            file.path, file.size, True, (), (FileFinding(-1, "file", "the snapshot was deleted meanwhile"),)
+        )
 
 
 # --- what is between two places --------------------------------------------------------------------------------------
 
 
-def between(list_now: Callable[[], Listing], before: Place, after: Place, snapshots: str, cut: int) -> list[FilePlan]:
+def between(
+    list_now: Callable[[], Listing], before: StreamPosition, after: StreamPosition, snapshots: str, cut: int
+) -> list[FilePlan]:
     """The plans of what comes after one place, up to another that :func:`reach` gave. Raises SourceError."""
     for _ in range(ATTEMPTS):
         listing = list_now()
@@ -211,7 +219,9 @@ def between(list_now: Callable[[], Listing], before: Place, after: Place, snapsh
     raise SourceError(f"{listing.directory}: its files vanish again and again")
 
 
-def _snapshots(listing: Listing, before: Place, after: Place, snapshots: str, cut: int) -> Iterator[FilePlan]:
+def _snapshots(
+    listing: Listing, before: StreamPosition, after: StreamPosition, snapshots: str, cut: int
+) -> Iterator[FilePlan]:
     if after.snapshot == before.snapshot:
         return
     wanted = [file for file in listing.snapshots if before.snapshot < name_of(file) <= after.snapshot]
@@ -220,11 +230,11 @@ def _snapshots(listing: Listing, before: Place, after: Place, snapshots: str, cu
     if not wanted or name_of(wanted[-1]) != after.snapshot:
         wanted = wanted if snapshots != "auto" else []
         path = os.path.join(listing.directory or "", after.snapshot)
-        yield FilePlan(path, 0, True, (), (Finding(-1, "file", "the snapshot was deleted before it was read"),))
+        yield FilePlan(path, 0, True, (), (FileFinding(-1, "file", "the snapshot was deleted before it was read"),))
     yield from (_snapshot(file, cut) for file in wanted)
 
 
-def _log(listing: Listing, before: Place, after: Place, snapshots: str, cut: int) -> list[FilePlan]:
+def _log(listing: Listing, before: StreamPosition, after: StreamPosition, snapshots: str, cut: int) -> list[FilePlan]:
     if after._replace(snapshot="") == before._replace(snapshot=""):
         return []
     listing = listing._replace(segments=upto(listing.segments, after.segment, after.size))
@@ -244,7 +254,7 @@ def _log(listing: Listing, before: Place, after: Place, snapshots: str, cut: int
     return plans
 
 
-def _new(plan: FilePlan, reported_end: int, base: int, after: Place) -> Iterator[Finding]:
+def _new(plan: FilePlan, reported_end: int, base: int, after: StreamPosition) -> Iterator[FileFinding]:
     """The findings that were not reported before, and are not for later."""
     for finding in plan.findings:
         is_later = base == after.segment and finding.position >= after.seen
@@ -252,11 +262,11 @@ def _new(plan: FilePlan, reported_end: int, base: int, after: Place) -> Iterator
             yield finding
 
 
-def _missing(listing: Listing, after: Place, delivered_end: int) -> FilePlan | None:
+def _missing(listing: Listing, after: StreamPosition, delivered_end: int) -> FilePlan | None:
     """What a micro-batch had, by its end, and is no longer there."""
     last = listing.segments[-1] if listing.segments else None
     if after.at < 0 or (base_of(last) == after.segment and last is not None and last.size >= after.position):
         return None
     path = os.path.join(listing.directory or "", f"{max(after.segment, 0):020}.log")
     deleted = f"offsets {delivered_end} to {after.offset - 1} were" if delivered_end < after.offset else "the end was"
-    return FilePlan(path, 0, False, (), (Finding(-1, "gap", f"{deleted} deleted before being read"),))
+    return FilePlan(path, 0, False, (), (FileFinding(-1, "gap", f"{deleted} deleted before being read"),))

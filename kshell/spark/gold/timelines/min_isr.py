@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from kshell.metadata.partition_state import CONFIG, NUMBER
-from kshell.spark.gold.base.rows import grouped
-from kshell.spark.gold.base.times import timed
+from kshell.spark.gold.timelines.aggregates import grouped
+from kshell.spark.gold.timelines.durations import timed
 
 _NUMBER = f"cast(nullif(regexp_extract(value, r'{NUMBER}', 1), '') as int)"
 """What is no number in range cannot be in force."""

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kshell.spark.verbs.base.warehouse_flags import out_of
+from kshell.spark.verbs.warehouse.flags import out_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +26,7 @@ _FEW_OFFSETS = 1_000_000
 """Records of all clusters together up to which tables are small enough for a session that starts quickly."""
 
 
-class Opened:
+class OpenWarehouse:
     """A warehouse, and what tells on standard error how far the work is.
 
     ``is_brief``: said before the session is needed, that there is little to do: it starts and works quicker, and would
@@ -47,7 +47,7 @@ class Opened:
 
 
 @contextlib.contextmanager
-def opened(args: Any) -> Iterator[Opened]:
+def open_warehouse(args: Any) -> Iterator[OpenWarehouse]:
     """The warehouse of ``--out``. Raises UsageError, DataError for a state that cannot be read."""
     from kshell.render.progress import Progress
     from kshell.spark.session import check, is_started_here, running
@@ -55,7 +55,7 @@ def opened(args: Any) -> Iterator[Opened]:
 
     out = out_of(args)
     check(args.master)
-    opened_warehouse = Opened()
+    opened_warehouse = OpenWarehouse()
     opened_warehouse.progress = Progress()
     with contextlib.ExitStack() as stack:
         stack.callback(opened_warehouse.progress.stop)

@@ -1,4 +1,4 @@
-"""Tables that are written at the same time."""
+"""Tables that are written in parallel."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _THREADS = 4
 """Tables at once: each is a few short jobs, between which a core waits for the driver."""
 
 
-def at_once(work: Sequence[Work], progress: Progress) -> None:
-    """Writes several tables. The first error ends it, once what runs is done."""
+def write_in_parallel(work: Sequence[Work], progress: Progress) -> None:
+    """Write several tables in parallel. The first error ends it, once the writes that run have finished."""
     with ThreadPoolExecutor(_THREADS, "kshell table") as pool:
         running = {pool.submit(write): name for name, write in work}
         try:

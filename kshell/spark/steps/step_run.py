@@ -11,7 +11,7 @@ from kshell.errors import SourceError, UnreadError
 from kshell.sources.points import Point
 from kshell.spark.files.scan import LogCopy, list_again
 from kshell.spark.reconcile import ReconciledLog
-from kshell.spark.steps.planning import NOW, replanner, truths
+from kshell.spark.steps.planning import NOW, reconcile_all, replanner
 from kshell.spark.steps.step import Summary, advance
 from kshell.spark.steps.unread import Failures, add_unplanned, is_blamed
 
@@ -26,7 +26,7 @@ _PAUSE = 1.0
 """Seconds: a server that deletes or truncates is done by then, and a store that refuses may have come back."""
 
 
-def take(
+def run_step(
     warehouse: Warehouse,
     copies: Mapping[str, Sequence[LogCopy]],
     *,
@@ -40,7 +40,7 @@ def take(
     could not be listed; it gets what cannot be planned, too. ``planned``: told of what is to be read, and of what
     cannot be, before anything is.
 
-    Files that are not there any more when they are read, or are not what they were, are listed and planned anew: what
+    Files that are not there any more when they are read, or are not what they were, are listed and planned again: what
     was read of them does not count. Clusters with which that happens again and again are left out, as those that cannot
     be planned: ``planned`` says whether what is left is worth a step. Raises UnreadError where nobody knows which they
     are, and KshellError.
@@ -52,7 +52,7 @@ def take(
         state = warehouse.state
         failed.clear()
         failed.update({name: dict(errors) for name, errors in unlisted.items()})
-        logs = truths(
+        logs = reconcile_all(
             copies, state, since=since, until=until, spark=lambda: warehouse.spark, progress=progress, failed=failed
         )
         if planned is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base.rows import grouped
-from kshell.spark.gold.base.times import DAY_MS, timed, versions_of
+from kshell.spark.gold.timelines.aggregates import grouped
+from kshell.spark.gold.timelines.durations import DAY_MS, timed, versions_of
 
 OF_A_BROKER = versions_of(("broker",))
 IS_FENCING = "fenced and not previous.fenced and previous.session = session"
@@ -18,9 +18,18 @@ def staged(brokers: Any, clusters: Any) -> Any:
     """
     window = versions_of(("id",))
     versions = brokers.select(
-        "clusterId", "id", "epoch", "fenced", "inControlledShutdown", "rack", "incarnationId", "validFromOffset",
-        "validFromMs", "validToOffset", "validToMs",
-    )  # fmt: skip
+        "clusterId",
+        "id",
+        "epoch",
+        "fenced",
+        "inControlledShutdown",
+        "rack",
+        "incarnationId",
+        "validFromOffset",
+        "validFromMs",
+        "validToOffset",
+        "validToMs",
+    )
     beside = timed(versions, ("id",), clusters).selectExpr(
         "*",
         f"lag(struct(epoch, validToOffset)) over {window} as before",

@@ -16,7 +16,7 @@ _WALK = 4
 125 MB and 27 MB a second; larger ones are walked faster."""
 
 
-def weight(copies: Sequence[LogCopy], checkpoint: Checkpoint | None) -> int:
+def bytes_to_plan(copies: Sequence[LogCopy], checkpoint: Checkpoint | None) -> int:
     """Bytes, as if they were compared with another copy. ``checkpoint``: how far the tables are, if there are any.
 
     Several copies of a log are read and compared, of a lone one only headers are looked at. With a copy that is new
