@@ -91,7 +91,7 @@ def _show(result: Result, args: SimpleNamespace) -> int:
 
 
 def _say(message: str) -> None:
-    """Tells a person, on standard error."""
+    """Write a message to standard error."""
     sys.stderr.write(f"{NAME}: {message}\n")
 
 

@@ -34,7 +34,7 @@ class SessionChecks:
         self.rows: list[Row] = []
 
     def add(self, check: str, standing: str, seconds: float | None, detail: str, hint: str | None = None) -> None:
-        """One more."""
+        """Add a row."""
         seconds = None if seconds is None else round(seconds, 2)
         self.rows.append({"check": check, "standing": standing, "seconds": seconds, "detail": detail, "hint": hint})
 

@@ -139,7 +139,7 @@ _ENDS = {"offset": "offset", "timestampMs": "time_ms"}
 
 
 def _bounded(now: Narrowing, name: str, end: str, value: int) -> Narrowing:
-    """With what a comparison leaves over; one off does no harm, because Spark compares again."""
+    """Narrow by a comparison; a bound that is one off does no harm, because Spark compares again."""
     since, until = now.since, now.until
     least, most = getattr(since, end), getattr(until, end)
     if name in ("EqualTo", "GreaterThan", "GreaterThanOrEqual"):

@@ -1,4 +1,4 @@
-"""Values into columns: which type and version each is, and its data as JSON text. Most of them at once, by shape."""
+"""Values into columns: the type and version of each, and its data as JSON text. Most are decoded by shape."""
 
 from __future__ import annotations
 

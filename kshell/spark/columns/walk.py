@@ -53,7 +53,7 @@ class ValueShape:
         return len(self.rows)
 
     def only(self, mask: Any) -> ValueShape:
-        """Those that a mask names."""
+        """Select the values that a mask names."""
         return ValueShape(self.rows[mask], [base[mask] for base in self.bases], self.at, list(self.items), self.todo)
 
     def next(self, steps: Steps) -> None:

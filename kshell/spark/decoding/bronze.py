@@ -77,7 +77,7 @@ class Records:
         self._rows = self._size = 0
 
     def add(self, shared: Shared, batch: Batch) -> None:
-        """One more batch, whose CRC is good."""
+        """Add a batch whose CRC is good."""
         self._batches.append(batch)
         self._shared.append(shared)
         self._rows += batch.records

@@ -47,7 +47,7 @@ def is_within(raw: RawRecord, narrowing: Narrowing) -> bool:
 
 
 def json_text(value: Any) -> str:
-    """As :func:`~kshell.tables.arrow.json_text`, with an encoder that is made once."""
+    """Encode as :func:`~kshell.tables.arrow.json_text` does, with an encoder that is created once."""
     text = _compact(value)
     return text if text.isascii() else arrow_tables.json_text(value)
 

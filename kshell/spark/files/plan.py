@@ -127,7 +127,7 @@ def plausible_header(window: bytes, at: int) -> Batch | None:
 
 
 def header_at(file: OpenFile, position: int) -> Batch | None:
-    """The same of an open file; the header is at position 0 of its bytes."""
+    """Read the header at a byte of an open file; it is at position 0 of the batch's bytes."""
     return plausible_header(file.pread(HEADER_SIZE, position), 0)
 
 

@@ -43,7 +43,7 @@ class LogCopy(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """What a glob has found and nobody could list: ``origin`` is what lies beside it, if that can be read."""
+    """A match of a glob that could not be listed. ``origin``: by the ``meta.properties`` next to it."""
 
     path: str
     origin: CopyOrigin
@@ -72,7 +72,7 @@ def identity(path: str) -> str:
 
 
 def spelled(path: str) -> str:
-    """As the tables have it: with a question mark for each byte of a name that is no UTF-8."""
+    """A path as the tables have it: with a question mark for each byte that is not UTF-8."""
     return path if path.isascii() else path.encode("utf-8", "replace").decode()
 
 
@@ -103,7 +103,7 @@ def _local(path: str, unread: list[Unread] | None) -> list[LogCopy]:
 
 
 def _remote(path: str, unread: list[Unread] | None) -> list[LogCopy]:
-    """As :func:`_local`, with many requests at once."""
+    """List as :func:`_local` does, with many requests in parallel."""
     from kshell.sources.remote_globs import at_once, matches  # late: needs pyarrow
 
     if not is_glob(path):

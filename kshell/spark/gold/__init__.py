@@ -34,7 +34,7 @@ def tables() -> dict[str, GoldTable]:
 
 
 def waves() -> list[list[GoldTable]]:
-    """All of them in the order to make them: a wave is made of waves before it, and of bronze and silver."""
+    """Return all tables in the order to compute them: a wave needs only waves before it, bronze and silver."""
     waiting, waves = tables(), []
     while waiting:
         wave = [table for table in waiting.values() if not waiting.keys() & (set(table.needs) - {table.name})]

@@ -64,7 +64,7 @@ _WIDE_OPEN = (
 
 
 def access_audit(tables: Tables) -> Any:
-    """The rows."""
+    """List the changes of ACLs, quotas, users and tokens."""
     changed = _acls(tables).unionByName(_quotas(tables)).unionByName(_users(tables)).unionByName(_tokens(tables))
     with_origin = with_found(changed, tables["control_records"])
     return aggregates.typed(with_origin.selectExpr("*", f"{day_of('ms')} as day"), FIELDS)

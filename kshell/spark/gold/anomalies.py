@@ -44,7 +44,7 @@ _TO_DEVIATION = 1.4826
 
 
 def anomalies(tables: Tables) -> Any:
-    """The rows."""
+    """Find the hours whose changes are outliers among the same hour of other weeks."""
     names = ", ".join(f"'{name}', {name}" for name in EVENTS)
     hours = tables["hourly_churn"].selectExpr(
         "clusterId", f"hourMs div {HOUR_MS} as hourNumber", f"stack({len(EVENTS)}, {names}) as (measure, value)"

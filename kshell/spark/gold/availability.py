@@ -35,7 +35,7 @@ _SCOPES = (
 
 
 def availability(tables: Tables) -> Any:
-    """The rows."""
+    """Sum up the availability of partitions by topic, broker and cluster."""
     measures = ("partitionMs", *SUMS)
     scopes = tables[MONTHS.name].selectExpr("clusterId", "month", *KEYS, *measures, _SCOPES)
     sums = {name: f"sum({name})" for name in measures}

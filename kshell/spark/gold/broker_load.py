@@ -54,7 +54,7 @@ _MEASURES = {
 
 
 def broker_load(tables: Tables) -> Any:
-    """The rows."""
+    """Compute the partitions that each broker led and had a replica of, averaged over each day."""
     roles = tables[SPANS.name].where("beginMs < endMs").selectExpr("*", _ROLES)
     sums = by_day(roles, ["clusterId", "broker"], _MEASURES)
     keys = ["clusterId", "dayNumber", "broker"]

@@ -46,7 +46,7 @@ _SUMS = {
 
 
 def broker_sessions(tables: Tables) -> Any:
-    """The rows."""
+    """Aggregate versions of brokers into sessions, from one registration to the next."""
     sessions = aggregates.grouped(
         staged(tables["brokers"], tables["clusters"]),
         ["clusterId", "broker", "session"],

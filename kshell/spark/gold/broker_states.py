@@ -32,7 +32,7 @@ FIELDS = (
 
 
 def broker_states(tables: Tables) -> Any:
-    """The rows."""
+    """List the states of brokers over time."""
     versions = staged(tables["brokers"], tables["clusters"])
     keys = ["clusterId", "broker"]
     marked = versions.selectExpr(

@@ -32,7 +32,7 @@ FIELDS = (
 
 
 def config_changes(tables: Tables) -> Any:
-    """The rows."""
+    """List the changes of configs."""
     changed = changes(tables["configs"], ("resourceType", "resourceName", "name"), ("value",), tables["clusters"])
     with_values = (
         with_found(changed, tables["control_records"])

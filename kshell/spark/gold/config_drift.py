@@ -37,7 +37,7 @@ FIELDS = (
 
 
 def config_drift(tables: Tables) -> Any:
-    """The rows."""
+    """List the current values of configs that are not set alike everywhere."""
     current = {name: tables[name].where("isCurrent") for name in config_comparison.NEEDS}
     values = config_comparison.values(current["configs"], ["validFromMs as sinceMs"])
     members = config_comparison.lives(current, []).distinct()

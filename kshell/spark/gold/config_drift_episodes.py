@@ -37,7 +37,7 @@ _NULL = "cast(null as boolean) as isThere"
 
 
 def config_drift_episodes(tables: Tables) -> Any:
-    """The rows."""
+    """List from when to when a config was set unlike elsewhere."""
     spans = _spans(tables)
     usual = (
         _usual(spans)

@@ -25,7 +25,7 @@ EVENTS = {"leaderChanges": f"count_if({IS_NEW_LEADER})", "isrShrinks": f"count_i
 
 
 def hourly_churn(tables: Tables) -> Any:
-    """The rows."""
+    """Count changes of leaders and of in-sync replicas, and fencings, by hour."""
     keys, number = ["clusterId", "hourNumber"], f"{within('validFromMs')} div {HOUR_MS} as hourNumber"
     versions = tables[SPANS.name].selectExpr("*", number)
     of_partitions = aggregates.grouped(versions, keys, **EVENTS)

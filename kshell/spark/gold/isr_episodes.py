@@ -45,7 +45,7 @@ _EXPANDS_NEXT = "if(array_size(array_except(following.isr, isr)) > 0, 1, 0)"
 
 
 def isr_episodes(tables: Tables) -> Any:
-    """The rows."""
+    """List the episodes in which partitions lacked in-sync replicas."""
     versions = tables[SPANS.name]
     lacking = versions.selectExpr("*", f"{episode(_LACKS)} as episode").where(_LACKS)
     episodes = aggregates.grouped(

@@ -33,7 +33,7 @@ FIELDS = (
 
 
 def leadership(tables: Tables) -> Any:
-    """The rows."""
+    """Compute who led what for how long, by day."""
     versions = tables[SPANS.name]
     keys = ["clusterId", "topic", "topicId", "broker"]
     led = by_day(

@@ -25,7 +25,7 @@ FIELDS = (
 
 
 def metadata_growth(tables: Tables) -> Any:
-    """The rows."""
+    """Count records of the log by type and day."""
     of_log = (
         tables["records"]
         .where("not isSnapshot")

@@ -111,7 +111,7 @@ def with_shares(sums: Any, total: str) -> Any:
 
 
 def partition_availability(tables: Tables) -> Any:
-    """The rows."""
+    """Compute each partition's time offline, under and at ``min.insync.replicas``, by month."""
     added = {name: f"sum({name})" for name in SUMS}
     keys = ["clusterId", "month", "topic", *KEYS]
     sums = aggregates.grouped(tables[MONTHS.name], keys, existedMs="sum(partitionMs)", **added)

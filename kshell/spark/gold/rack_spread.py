@@ -38,7 +38,7 @@ FIELDS = (
 
 
 def rack_spread(tables: Tables) -> Any:
-    """The rows."""
+    """Compute how much partition time had its replicas in as many racks as possible, by day."""
     replica_time = by_day(tables[SPANS.name], ["clusterId", "replicas"], {"spent": "1"})
     racks = aggregates.grouped(
         racks_by_day(tables["brokers"], tables["clusters"]).where("rack is not null"),

@@ -44,13 +44,13 @@ _MOVED = "array_size(previous.addingReplicas) + array_size(previous.removingRepl
 
 
 def reassignments(tables: Tables) -> Any:
-    """The rows."""
+    """List the reassignments of replicas."""
     versions = tables[SPANS.name]
     return aggregates.typed_settling(_long(versions).unionByName(_at_once(versions)), FIELDS)
 
 
 def _long(versions: Any) -> Any:
-    """Those that took more than one record."""
+    """List the reassignments that took more than one record."""
     moving = versions.selectExpr("*", f"{episode(_MOVES)} as episode").where(_MOVES)
     state = "struct(sort_array({0}addingReplicas), sort_array({0}removingReplicas))"
     episodes = aggregates.grouped(
@@ -93,7 +93,7 @@ def _long(versions: Any) -> Any:
 
 
 def _at_once(versions: Any) -> Any:
-    """Those of one record."""
+    """List the reassignments that one record made."""
     moved = versions.where(
         f"previous is not null and not ({_MOVES}) and not ({_MOVED}) and previous.replicas <> replicas"
     )

@@ -37,7 +37,7 @@ _SUM_OF = f"if(count({{0}}) > 0, {_SUM.format(_SORTED)}, null)"
 
 
 def skew(tables: Tables) -> Any:
-    """The rows."""
+    """Compute how unevenly leaders and replicas lie on brokers and racks."""
     by_broker = tables["broker_load"]
     brokers = by_broker.selectExpr(
         "clusterId",

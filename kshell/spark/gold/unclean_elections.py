@@ -50,7 +50,7 @@ _HEALED_UNTIL = "if(healed is not null, healed.toldMs, if(last is null, overMs, 
 
 
 def unclean_elections(tables: Tables) -> Any:
-    """The rows."""
+    """List the elections whose leader may lack acknowledged records."""
     window = versions_of(KEYS)
     # Backwards: Spark goes through a frame that grows once, and through one that shrinks anew for every row.
     later = rows_before(f"{window[:-1]} desc)")

@@ -34,7 +34,7 @@ FIELDS = (
 
 
 def upgrades(tables: Tables) -> Any:
-    """The rows."""
+    """List the changes of finalized features, metadata.version and kraft.version."""
     levels = (
         tables["features"]
         .where(f"name <> '{KRAFT_FEATURE}'")

@@ -44,7 +44,7 @@ class Request(NamedTuple):
     bad: BadBatches
 
     def from_scratch(self) -> Request:
-        """The same without a checkpoint. ``until`` may come from one copy: no less is read than the tables had."""
+        """The request without a checkpoint. ``until`` may come from one copy: no less is read than tables had."""
         assert self.checkpoint is not None, "there are no tables to begin again"
         before = self.checkpoint
         until = None if self.until is None else max(self.until, before.offset, before.state_end or 0)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse
 
 _THREADS = 4
-"""Questions at once: each is a few short jobs, between which a core waits for the driver."""
+"""Queries in parallel: each is a few short jobs, between which a core waits for the driver."""
 
 
 def collect(

@@ -1,4 +1,4 @@
-"""A report as Markdown: pictures are files beside it."""
+"""A report as Markdown, with pictures in files of their own."""
 
 from __future__ import annotations
 

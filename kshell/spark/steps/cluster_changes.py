@@ -47,7 +47,7 @@ class ClusterChange(NamedTuple):
 
 
 def change_of(log: ReconciledLog, state: WarehouseState) -> ClusterChange | None:
-    """What is new in it; ``None`` for nothing: whatever is told of copies, where they end is as it was."""
+    """Return what is new in a reconciled log; ``None`` for nothing, whatever copies report if they end as before."""
     before = None if log.restart else state.clusters.get(log.cluster_id)
     is_same = before is not None and not log.slices and not log.findings and not log.ranges
     if is_same and before is not None and _plain(log.checkpoint._asdict()) == _plain(before.reached):
@@ -56,5 +56,5 @@ def change_of(log: ReconciledLog, state: WarehouseState) -> ClusterChange | None
 
 
 def _plain(values: Mapping[str, Any]) -> str:
-    """The same before and after JSON."""
+    """Encode values so that they compare equal before and after JSON."""
     return json.dumps(values, sort_keys=True)

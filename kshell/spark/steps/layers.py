@@ -1,4 +1,4 @@
-"""The tables of one step, layer by layer, and what of them is executed at once."""
+"""The tables of one step, layer by layer, and which of them are written in parallel."""
 
 from __future__ import annotations
 

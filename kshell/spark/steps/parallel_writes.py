@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Work = tuple[str, Callable[[], None]]
 """What writes a table, with its name."""
 _THREADS = 4
-"""Tables at once: each is a few short jobs, between which a core waits for the driver."""
+"""Tables in parallel: each is a few short jobs, between which a core waits for the driver."""
 
 
 def write_in_parallel(work: Sequence[Work], progress: Progress) -> None:

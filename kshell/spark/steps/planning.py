@@ -120,7 +120,7 @@ def replanner(
 
 
 def _listed(copies: Sequence[LogCopy], bad: BadBatches) -> BadBatches:
-    """The same batches by the paths of their files: until now by what the tables call those."""
+    """Replace the file names that tables have by the paths of the files."""
     paths: dict[str, list[str]] = defaultdict(list)
     for path in (segment.path for copy in copies for segment in copy.listing.segments):
         paths[spelled(path)].append(path)

@@ -189,4 +189,4 @@ _FEW_OFFSETS = 200_000
 
 
 def quiet(count: int, total: int, message: str) -> None:
-    """Progress that nobody is told."""
+    """Progress that is shown to nobody."""

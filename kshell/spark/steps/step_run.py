@@ -76,7 +76,7 @@ def run_step(
 
 
 def _listed_again(copies: Sequence[LogCopy]) -> Sequence[LogCopy]:
-    """As they are now; planning says what is wrong with those that cannot be listed any more."""
+    """List copies again; planning reports what is wrong with those that cannot be listed any more."""
     try:
         return list_again(copies)
     except SourceError:

@@ -65,7 +65,7 @@ class GrowthReader(Offsets):
         return [GrowthPartition(tuple(grown(self._options, *self._between(start, end))))]
 
     def read(self, partition: Any) -> Iterator[Any]:
-        """Its rows."""
+        """Return the rows of a partition."""
         pyarrow = importlib.import_module("pyarrow")
         names = [field.name for field in FIELDS]
         rows = (dict(zip(names, (json.dumps(path), *more), strict=True)) for path, *more in partition.rows)
@@ -73,7 +73,7 @@ class GrowthReader(Offsets):
 
 
 def grown(options: Options, before: Places, after: Places) -> Iterator[Grown]:
-    """The rows, in the order of the paths."""
+    """Compute the growth of each directory, in the order of their paths."""
     copies = present(options)
     for path in sorted(after):
         was, place = before.get(path, StreamPosition()), after[path]

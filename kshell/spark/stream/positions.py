@@ -46,7 +46,7 @@ def places_of(offset: Mapping[str, Any]) -> Places:
 
 
 def offset_of(places: Mapping[str, StreamPosition]) -> dict[str, Any]:
-    """As an offset: the same text for the same places."""
+    """Return positions as an offset of the stream: the same text for the same positions."""
     return {path: places[path]._asdict() for path in sorted(places)}
 
 

@@ -63,7 +63,7 @@ class DataFile(NamedTuple):
     """Of the table's expectations, by the rows that were new when the file was written."""
 
     def statistics(self) -> str:
-        """As the Delta protocol spells them (Per-file Statistics)."""
+        """Return the statistics as JSON, as the Delta protocol has them (Per-file Statistics)."""
         values: dict[str, Any] = {"numRecords": self.rows}
         if self.nulls:
             values |= {"minValues": dict(self.least), "maxValues": dict(self.greatest), "nullCount": dict(self.nulls)}
@@ -115,7 +115,7 @@ class DataFileWriter(NamedTuple):
         return written
 
     def write_frame(self, batches: Iterable[Any]) -> list[DataFile]:
-        """The same of batches as Spark has them, whose nested types have other names inside."""
+        """Write batches as Spark has them, whose nested types have other field names; see :meth:`write`."""
         arrow = importlib.import_module("pyarrow")
         declared = schema(arrow, self.fields)
         return self.write(

@@ -293,7 +293,7 @@ class DeltaTable:
             self.commit(step, same_rows_as=pinned)
 
     def _commits_after(self, pinned: int) -> list[Commit]:
-        """Those up to the open version, the newest first."""
+        """Return the commits after a version up to the open one, the newest first."""
         return [commit for commit in self.commits() if pinned < commit.version <= self.version]
 
     def _load(self, version: int | None) -> Any:

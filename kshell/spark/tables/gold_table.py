@@ -64,5 +64,5 @@ class GoldTable(NamedTuple):
     expect: Expectations = ()
 
     def made_of(self, tables: Tables) -> Any:
-        """The rows, out of the tables that it needs alone."""
+        """Compute the rows from the tables that it needs alone."""
         return self.make({**tables, **{shared.name: shared.make(tables) for shared in self.shares}})

@@ -108,12 +108,12 @@ class Warehouse:
         return self._frame(catalog.table(name), self.files(name, part), clusters)
 
     def read_appended(self, name: str) -> DataFrame:
-        """The rows that the step has appended."""
+        """Read the rows that the step has appended."""
         table = self.table(name)
         return self._frame(catalog.table(name), [table.files[path] for path in sorted(table.appended)], None)
 
     def read_before(self, name: str, clusters: Collection[str], column: str, least: int) -> DataFrame:
-        """The rows of some clusters from the steps before, whose ``column`` is at least that number."""
+        """Read the rows of some clusters from the steps before, whose ``column`` is at least ``least``."""
         table = self.table(name)
         files = [file for path, file in table.files.items() if path not in table.appended]
         files = [file for file in files if file.greatest.get(column, least) >= least]
@@ -179,7 +179,7 @@ class Warehouse:
         return frame if clusters is None else frame.where(frame[CLUSTER].isin(clusters))
 
     def _local_frame(self, spec: TableSpec, files: Sequence[DataFile], clusters: Sequence[str] | None) -> DataFrame:
-        """The rows of files that have few, read here."""
+        """Read the rows of a few small files on the driver."""
         key = (spec.name, *(file.path for file in files), "of", *(clusters or ()))
         if key not in self._local:
             rows = self._new_table(spec).writer.rows_of(files, clusters)
@@ -541,7 +541,7 @@ class _Writing:
 
 
 class _Reading:
-    """The rows of one file, in a task."""
+    """Reads the rows of one file in a task."""
 
     def __init__(self, writer: DataFileWriter) -> None:
         self._writer = writer

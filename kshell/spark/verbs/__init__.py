@@ -46,7 +46,7 @@ class Verb(NamedTuple):
     description: str = ""
 
     def declared(self) -> Command:
-        """The same as the shell's commands are declared, for its parser and its help."""
+        """The declaration of this verb as a command of the shell, for its parser and help."""
         return Command(
             self.name,
             self.summary,

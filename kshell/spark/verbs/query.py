@@ -32,7 +32,7 @@ _MOST = 100_000
 
 
 def run(args: Any) -> Rows:
-    """The rows of one query. Raises UsageError with Spark's words, CommandError where it fails."""
+    """Run one query. Raises UsageError with Spark's message, CommandError where the query fails."""
     from kshell.spark.verbs.warehouse.opening import open_warehouse
     from kshell.spark.views.named import register
 

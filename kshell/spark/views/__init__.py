@@ -95,7 +95,7 @@ def _with_states(versions: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def _number(value: Column) -> Column:
-    """As a broker reads it; null for what is no number in range."""
+    """A config value as a number, as a broker reads it; null where it is no number in range."""
     digits = fn.regexp_extract(value, NUMBER, 1)
     return fn.when(digits != "", digits.cast("int"))
 
@@ -194,7 +194,7 @@ def _controllers(versions: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def _with_stated(rows: DataFrame, clusters: DataFrame) -> DataFrame:
-    """With the leader that is stated, and with the voters that are where the log names none."""
+    """Add the leader that ``clusters`` states, and its voters where the log names none."""
     has_voters = rows.groupBy("clusterId").agg(fn.bool_or("isVoter").alias("_named"))
     leaders = clusters.select("clusterId", fn.col("leaderId").alias("_leader"), fn.col("voters").alias("_voters"))
     leaders = leaders.join(has_voters, "clusterId", "left")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def names() -> list[str]:
-    """All of them."""
+    """Return the names of all tables and views, sorted by layer."""
     return [*catalog.tables(), *catalog.current_names()]
 
 

@@ -18,7 +18,7 @@ from kshell.spark.report.section import (
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Those furthest out."""
+    """The hours with the highest scores."""
     columns = "clusterId, measure, hour, value, median, mad, weeks, score"
     return {"rows": some(columns, "FROM {anomalies}", "abs(score) DESC, hour DESC, clusterId, measure", 15)}
 

@@ -24,7 +24,7 @@ _LONG = 86_400_000
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Those that last, then the longest; how many ended how."""
+    """Reassignments that last, then the longest; counts by outcome."""
     return {
         "rows": some(
             "clusterId, topic, partition, fromMs, toMs, durationMs, outcome, replicasBefore, replicasAfter, adding,"
