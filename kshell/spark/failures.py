@@ -58,10 +58,10 @@ def check_workers(spark: Any) -> None:
     libraries = glob.glob(os.path.join(glob.escape(spark_home(os.environ)), "python", "lib", "*.zip"))
     variables = os.environ | {"PYTHONPATH": os.pathsep.join([*libraries, os.environ.get("PYTHONPATH", "")])}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False, env=variables)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False, env=variables)
     except (OSError, subprocess.TimeoutExpired):
         return  # Spark will say what it is
-    if done.returncode and (lacks := _LACKS.search(done.stderr)) is not None:
+    if process.returncode and (lacks := _LACKS.search(process.stderr)) is not None:
         raise CommandError(
             f"the Python of Spark's workers, {python}, has no module {lacks[1]}",
             hint=f"set PYSPARK_PYTHON={sys.executable} before the session starts",
@@ -72,9 +72,9 @@ def of_task(error: BaseException) -> CommandError | None:
     """What kept a task from its work; ``None`` where it is no error of Spark's, or of another kind."""
     if not type(error).__module__.startswith("pyspark."):
         return None
-    said = str(error)
-    if (found := _REFUSED.search(said)) is not None:
-        return CommandError(found[1], hint=SHARED)
-    if (found := _LACKS.search(said)) is not None:
-        return CommandError(f"executors have no Python module {found[1]}", hint=_INSTALL)
+    message = str(error)
+    if (match := _REFUSED.search(message)) is not None:
+        return CommandError(match[1], hint=SHARED)
+    if (match := _LACKS.search(message)) is not None:
+        return CommandError(f"executors have no Python module {match[1]}", hint=_INSTALL)
     return None

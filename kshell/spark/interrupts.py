@@ -58,7 +58,7 @@ def _hush(session: Any) -> None:
         context = session.sparkContext
         # What a task says of itself comes through this server, which would tell that its sentence was cut short.
         if context._accumulatorServer is not None:  # it is stopped
-            context._accumulatorServer.handle_error = lambda *words: None
+            context._accumulatorServer.handle_error = lambda *arguments: None
         context.setLogLevel("OFF")
         context.cancelAllJobs()
 

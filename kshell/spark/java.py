@@ -39,7 +39,7 @@ class Java(NamedTuple):
     """A Java that Spark runs on.
 
     ``home`` is its own directory, ``version`` as it says itself (``17.0.15``), ``why`` how it came to be chosen, and
-    ``asked`` what was looked at before it and is no choice. ``has_vector``: whether Spark starts on it as it is.
+    ``rejected`` the candidates before it that do not fit. ``has_vector``: whether Spark starts on it unaided.
     """
 
     home: str
@@ -47,7 +47,7 @@ class Java(NamedTuple):
     vendor: str
     why: str
     has_vector: bool
-    asked: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
 
     @property
     def executable(self) -> str:
@@ -64,13 +64,13 @@ def find(environment: Mapping[str, str]) -> Java:
 
     One that is too old or does not run is passed over, and what comes next is taken. Raises NoJavaError.
     """
-    asked: list[str] = []
+    rejected: list[str] = []
     for executable, why in _candidates(environment):
         try:
-            return _described(executable, why, environment)._replace(asked=tuple(asked))
+            return _described(executable, why, environment)._replace(rejected=tuple(rejected))
         except _Unfit as unfit:
-            asked.append(f"{why}: {unfit}")
-    raise NoJavaError(f"Spark needs Java {OLDEST} or newer, and there is none ({'; '.join(asked)})", hint=_INSTALL)
+            rejected.append(f"{why}: {unfit}")
+    raise NoJavaError(f"Spark needs Java {OLDEST} or newer, and there is none ({'; '.join(rejected)})", hint=_INSTALL)
 
 
 def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str | None, str]]:
@@ -95,34 +95,34 @@ def _described(executable: str | None, why: str, environment: Mapping[str, str])
     """What a ``java`` says of itself. Raises _Unfit."""
     if executable is None:
         raise _Unfit("none")
-    said = _run([executable, "-XshowSettings:properties", "--list-modules"], environment)
-    if said is None:  # Java 8 knows no modules
-        said = _run([executable, "-version"], environment)
-    version = said and re.search(r'java\.version = (\S+)|version "([^"]+)"', said)
-    if not said or not version:
+    output = _run([executable, "-XshowSettings:properties", "--list-modules"], environment)
+    if output is None:  # Java 8 knows no modules
+        output = _run([executable, "-version"], environment)
+    version = output and re.search(r'java\.version = (\S+)|version "([^"]+)"', output)
+    if not output or not version:
         raise _Unfit("holds no java that runs" if os.path.exists(executable) else "holds no bin/java")
     number = version[1] or version[2]
     if feature_release(number) < OLDEST:
         raise _Unfit(f"Java {number}, and {OLDEST} or newer is needed")
-    home = re.search(r"java\.home = (.+)", said)
-    vendor = re.search(r"java\.vendor = (.+)", said)
+    home = re.search(r"java\.home = (.+)", output)
+    vendor = re.search(r"java\.vendor = (.+)", output)
     return Java(
         # What stands on a PATH is often a link, or the script of a version manager.
         home=home[1].strip() if home else os.path.dirname(os.path.dirname(os.path.realpath(executable))),
         version=number,
         vendor=vendor[1].strip() if vendor else "",
         why=why,
-        has_vector=bool(re.search(rf"^{re.escape(_VECTOR)}@", said, re.MULTILINE)),
+        has_vector=bool(re.search(rf"^{re.escape(_VECTOR)}@", output, re.MULTILINE)),
     )
 
 
-def _run(words: list[str], environment: Mapping[str, str]) -> str | None:
+def _run(command: list[str], environment: Mapping[str, str]) -> str | None:
     """What a program says on both streams; ``None`` when it fails or does not come to an end."""
     import subprocess
 
     try:
-        done = subprocess.run(
-            words,
+        process = subprocess.run(
+            command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -132,7 +132,7 @@ def _run(words: list[str], environment: Mapping[str, str]) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+    return process.stdout.decode("utf-8", "replace") if process.returncode == 0 else None
 
 
 def feature_release(version: str) -> int:

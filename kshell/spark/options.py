@@ -45,9 +45,23 @@ UNLIMITED = 1 << 62
 STARTS = ("earliest", "latest")
 SNAPSHOTS = ("auto", "all", "only", "none")
 _NAMES = (
-    "path", "paths", "view", "types", "since", "until", "clusters", "columns", "snapshots", "showSecrets",
-    "sliceBytes", "parallelism", "pushFilters", "variant", "maxBytesPerTrigger", "startingOffsets",
-)  # fmt: skip
+    "path",
+    "paths",
+    "view",
+    "types",
+    "since",
+    "until",
+    "clusters",
+    "columns",
+    "snapshots",
+    "showSecrets",
+    "sliceBytes",
+    "parallelism",
+    "pushFilters",
+    "variant",
+    "maxBytesPerTrigger",
+    "startingOffsets",
+)
 
 
 class Narrowing(NamedTuple):
@@ -87,25 +101,25 @@ class Options(NamedTuple):
 
 def chosen(fields: Iterable[Field], names: Iterable[str], view: str) -> tuple[Field, ...]:
     """The fields of those names, in that order. Raises UsageError for a name that there is none of."""
-    known = {field.name: field for field in fields}
+    by_name = {field.name: field for field in fields}
     names = tuple(names)
     for name in names:
-        if name not in known:
-            raise UsageError(f"{name}: the view {view} has no such column", hint=f"it has {', '.join(known)}")
-    return tuple(known[name] for name in names)
+        if name not in by_name:
+            raise UsageError(f"{name}: the view {view} has no such column", hint=f"it has {', '.join(by_name)}")
+    return tuple(by_name[name] for name in names)
 
 
-def parse(given: Mapping[str, str]) -> Options:
+def parse(texts: Mapping[str, str]) -> Options:
     """The options of a read, whose names may be in any case. Raises UsageError."""
     by_lower = {name.lower(): name for name in _NAMES}
     options = {}
-    for name, text in given.items():
+    for name, text in texts.items():
         if name.lower() not in by_lower:
             raise UsageError(f"{name}: the format kraft has no such option", hint=f"it has {', '.join(_NAMES)}")
         options[by_lower[name.lower()]] = text
-    types = _words(options.get("types"))
-    clusters = _words(options.get("clusters"))
-    columns = _words(options.get("columns"))
+    types = _list(options.get("types"))
+    clusters = _list(options.get("clusters"))
+    columns = _list(options.get("columns"))
     narrowing = Narrowing(
         None if types is None else frozenset(map(record_type, types)),
         None if clusters is None else frozenset(clusters),
@@ -139,21 +153,21 @@ def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(map(plain, paths))
 
 
-def _words(text: str | None) -> tuple[str, ...] | None:
+def _list(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
-    words = tuple(word for word in (part.strip() for part in text.split(",")) if word)
-    if not words:
+    values = tuple(part for part in (part.strip() for part in text.split(",")) if part)
+    if not values:
         raise UsageError("an option that is a list is empty", hint="leave it out")
-    return words
+    return values
 
 
-def _one_of(name: str, options: Mapping[str, str], words: tuple[str, ...]) -> str:
-    """A word of several, of which the first is the default."""
-    word = options.get(name, words[0]).lower()
-    if word not in words:
-        raise UsageError(f"{name}: {word} is not one of {', '.join(words)}")
-    return word
+def _one_of(name: str, options: Mapping[str, str], choices: tuple[str, ...]) -> str:
+    """The value of an option with a few choices, of which the first is the default."""
+    value = options.get(name, choices[0]).lower()
+    if value not in choices:
+        raise UsageError(f"{name}: {value} is not one of {', '.join(choices)}")
+    return value
 
 
 def _truth(name: str, options: Mapping[str, str]) -> bool:

@@ -109,21 +109,30 @@ _CONTEXT = (*_PLACE, *(field for field in FIELDS if field.name not in ("type", "
 """What stands before the fields of a record in the view of its type."""
 _TAKEN = frozenset(field.name for field in _CONTEXT)
 _TYPES: dict[str, Type] = {
-    "bool": "boolean", "int8": "int16", "int16": "int16", "uint16": "int32", "int32": "int32", "uint32": "int64",
-    "int64": "int64", "float64": "float64", "uuid": "string", "string": "string", "bytes": "string",
-}  # fmt: skip
+    "bool": "boolean",
+    "int8": "int16",
+    "int16": "int16",
+    "uint16": "int32",
+    "int32": "int32",
+    "uint32": "int64",
+    "int64": "int64",
+    "float64": "float64",
+    "uuid": "string",
+    "string": "string",
+    "bytes": "string",
+}
 
 
-def view_name(word: str) -> str:
+def view_name(text: str) -> str:
     """The view that was meant; types in any case, with or without ``_RECORD``. Raises UsageError, which proposes."""
-    if word.lower() in (RECORDS, FILES, QUARANTINE):
-        return word.lower()
+    if text.lower() in (RECORDS, FILES, QUARANTINE):
+        return text.lower()
     try:
-        name = record_type(word)
+        name = record_type(text)
     except UsageError as error:
-        raise UsageError(f"{word}: no such view", hint=f"records, files, quarantine, or a type; {error.hint}") from None
+        raise UsageError(f"{text}: no such view", hint=f"records, files, quarantine, or a type; {error.hint}") from None
     if name not in _schemas():
-        raise UsageError(f"{word}: a type without a declaration has no view", hint="the view records has its bytes")
+        raise UsageError(f"{text}: a type without a declaration has no view", hint="the view records has its bytes")
     return name
 
 
@@ -135,8 +144,8 @@ def fields_of(view: str) -> tuple[Field, ...]:
 
 @cache
 def _schemas() -> dict[str, schema.Schema]:
-    known = {kind.name: kind.schema for kind in record_types().values()}
-    return known | {kind.name: kind.schema for kind in CONTROL_TYPES.values()}
+    schemas = {kind.name: kind.schema for kind in record_types().values()}
+    return schemas | {kind.name: kind.schema for kind in CONTROL_TYPES.values()}
 
 
 def record_fields(name: str) -> tuple[Field, ...]:
@@ -145,12 +154,12 @@ def record_fields(name: str) -> tuple[Field, ...]:
     A field that has the name of one of the columns before it is called ``data…``: ``dataEpoch``.
     """
     declared = _schemas()[name]
-    made = [
+    fields = [
         Field(column_name(field.name), "string" if field.secret else _type(field), _doc(field))
         for field in declared.fields
     ]
-    made.append(Field(UNKNOWN_TAGS, "json", "tagged fields that kshell does not know, with their bytes in hex"))
-    return tuple(made)
+    fields.append(Field(UNKNOWN_TAGS, "json", "tagged fields that kshell does not know, with their bytes in hex"))
+    return tuple(fields)
 
 
 def column_name(name: str) -> str:
@@ -159,17 +168,17 @@ def column_name(name: str) -> str:
 
 
 def _type(field: schema.Field) -> Type:
-    one: Type = {below.name: _type(below) for below in field.fields} if field.is_struct else _TYPES[field.type]
-    return [one] if field.array else one
+    type_: Type = {below.name: _type(below) for below in field.fields} if field.is_struct else _TYPES[field.type]
+    return [type_] if field.array else type_
 
 
 def _doc(field: schema.Field) -> str:
-    said = f"{'[]' if field.array else ''}{field.type}"
+    description = f"{'[]' if field.array else ''}{field.type}"
     if field.versions != schema.ALL_VERSIONS:
-        said += f", in versions {field.versions}"
+        description += f", in versions {field.versions}"
     if field.tag is not None:
-        said += f", tag {field.tag}: null where it is not written, or has its default {field.default}"
-    return f"{said}; secret" if field.secret else said
+        description += f", tag {field.tag}: null where it is not written, or has its default {field.default}"
+    return f"{description}; secret" if field.secret else description
 
 
 def spark_schema(fields: Iterable[Field]) -> Any:
@@ -200,9 +209,15 @@ def sql_type(kind: Any) -> str:
 
 
 _SPARK_TYPES = {
-    "int16": "short", "int32": "integer", "int64": "long", "float64": "double", "boolean": "boolean",
-    "binary": "binary", "string": "string", "json": "string",
-}  # fmt: skip
+    "int16": "short",
+    "int32": "integer",
+    "int64": "long",
+    "float64": "double",
+    "boolean": "boolean",
+    "binary": "binary",
+    "string": "string",
+    "json": "string",
+}
 
 
 def _spark_type(declared: Type) -> Any:

@@ -83,8 +83,8 @@ def running(
 
     Raises NoJavaError, UsageError (pyspark is not installed), CommandError and SourceError (it does not start).
     """
-    if (found := active()) is not None:
-        yield found
+    if (active_session := active()) is not None:
+        yield active_session
         return
     check(master)
     chosen = master or _surrounding(os.environ)
@@ -128,15 +128,15 @@ def local(
     ``brief`` is for sessions of seconds (tests, ``doctor``): the JVM compiles quickly, not well, and has Spark's own
     gigabyte; others have a quarter of the memory.
     """
-    found = java.find(os.environ)
-    environment = local_environment(found, os.environ)
+    java_home = java.find(os.environ)
+    environment = local_environment(java_home, os.environ)
     collects = not jvm_options.names_collector(settings or {}, os.environ, environment["SPARK_HOME"])
-    said = jvm_options.options(log_level, brief=brief, collects=collects)
+    java_options = jvm_options.options(log_level, brief=brief, collects=collects)
     heap = {} if brief else {"spark.driver.memory": f"{heap_megabytes()}m"}
-    wanted = local_settings(master, warehouse, said) | heap | dict(settings or {})
+    wanted = local_settings(master, warehouse, java_options) | heap | dict(settings or {})
     with _environment(environment):
         return _started(
-            wanted, f"Spark did not start on this machine (Java {found.version}, {found.why})", CommandError
+            wanted, f"Spark did not start on this machine (Java {java_home.version}, {java_home.why})", CommandError
         )
 
 
@@ -167,18 +167,18 @@ def heap_megabytes() -> int:
 
 def cores_of(master: str) -> int:
     """How many tasks run at once under a local master."""
-    found = _LOCAL.fullmatch(master)
-    if found is None:
+    match = _LOCAL.fullmatch(master)
+    if match is None:
         raise UsageError(f"{master}: no master on this machine", hint="local, local[2], local[*]")
-    if found[2] == "*":
+    if match[2] == "*":
         return os.cpu_count() or 1
-    return int(found[2] or 1)
+    return int(match[2] or 1)
 
 
-def local_environment(found: java.Java, environment: Mapping[str, str]) -> dict[str, str]:
+def local_environment(java_home: java.Java, environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that the JVM and its Python workers are started with."""
     variables = {
-        "JAVA_HOME": java.home_for_spark(found, environment),
+        "JAVA_HOME": java.home_for_spark(java_home, environment),
         "SPARK_HOME": spark_home(environment),
         "SPARK_LOCAL_IP": _LOOPBACK,
         # Else workers are whatever python3 is on the path.
@@ -195,11 +195,11 @@ def _python_path(environment: Mapping[str, str]) -> dict[str, str]:
     import sysconfig
 
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    given = [place for place in environment.get("PYTHONPATH", "").split(os.pathsep) if place]
+    entries = [place for place in environment.get("PYTHONPATH", "").split(os.pathsep) if place]
     # The place of installed packages is on every worker's path, behind the standard library, where it belongs.
-    if root in given or root in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
+    if root in entries or root in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
         return {}
-    return {"PYTHONPATH": os.pathsep.join([*given, root])}
+    return {"PYTHONPATH": os.pathsep.join([*entries, root])}
 
 
 def spark_home(environment: Mapping[str, str]) -> str:
@@ -209,17 +209,17 @@ def spark_home(environment: Mapping[str, str]) -> str:
     """
     spec = importlib.util.find_spec("pyspark")
     own = os.path.dirname(spec.origin) if spec is not None and spec.origin else ""
-    given = environment.get("SPARK_HOME", "")
+    configured = environment.get("SPARK_HOME", "")
     if not own:
         raise _no_pyspark()
     version = jars_version(own)
-    return given if given and version in (None, jars_version(given)) else own
+    return configured if configured and version in (None, jars_version(configured)) else own
 
 
 def jars_version(home: str) -> str | None:
     """The version of the Spark whose jars are below ``home``; ``None`` where none are."""
-    found = glob.glob(os.path.join(glob.escape(home), "jars", "spark-core_*.jar"))  # spark-core_2.13-4.3.0.jar
-    return os.path.basename(found[0]).removesuffix(".jar").partition("-core_")[2].partition("-")[2] if found else None
+    jars = glob.glob(os.path.join(glob.escape(home), "jars", "spark-core_*.jar"))  # spark-core_2.13-4.3.0.jar
+    return os.path.basename(jars[0]).removesuffix(".jar").partition("-core_")[2].partition("-")[2] if jars else None
 
 
 @contextlib.contextmanager
@@ -267,8 +267,8 @@ def _started(settings: Mapping[str, str], failed: str, kind: type[CommandError |
         session: SparkSession = builder.getOrCreate()
     except Exception as error:
         # py4j, pyspark and grpc raise unrelated kinds; what they say of it stands in their first line, but for py4j's.
-        said = [line for line in str(error).strip().split("\n") if not line.startswith("An error occurred while")]
-        reason = said[0].lstrip(": ")[:300] if said else ""
+        lines = [line for line in str(error).strip().split("\n") if not line.startswith("An error occurred while")]
+        reason = lines[0].lstrip(": ")[:300] if lines else ""
         raise kind(f"{failed}: {reason or type(error).__name__}", hint=f"`{NAME} doctor` looks into it") from error
     return session
 

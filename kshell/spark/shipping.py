@@ -36,12 +36,12 @@ def zipped(folder: str) -> str:
     if not os.path.isdir(root):
         raise UsageError(f"{root}: no directory, so the package cannot be sent to executors", hint="give --py-files")
     path = os.path.join(folder, NAME)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(_code(root)):
             entry = zipfile.ZipInfo(f"{_PACKAGE}/{os.path.relpath(file, root)}", _EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             with open(file, "rb") as source:
-                made.writestr(entry, source.read())
+                archive.writestr(entry, source.read())
     return path
 
 

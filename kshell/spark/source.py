@@ -75,11 +75,11 @@ def _as_asked(options: Options, schema: Any) -> Options:
     """The options, with the columns of a schema that the caller may have given. Raises UsageError for other types."""
     fields = chosen(fields_of(options.view), schema.fieldNames(), options.view)
     columns = tuple(field.name for field in fields)
-    for asked, ours in zip(schema.fields, _schema(options._replace(columns=columns)).fields, strict=True):
-        if asked.dataType != ours.dataType:
+    for column, ours in zip(schema.fields, _schema(options._replace(columns=columns)).fields, strict=True):
+        if column.dataType != ours.dataType:
             raise UsageError(
-                f"{asked.name}: the view {options.view} has it as {ours.dataType.simpleString()},"
-                f" not as {asked.dataType.simpleString()}"
+                f"{column.name}: the view {options.view} has it as {ours.dataType.simpleString()},"
+                f" not as {column.dataType.simpleString()}"
             )
     return options._replace(columns=columns)
 
@@ -130,8 +130,8 @@ class PushingReader(KraftReader):
 
 
 def _both(before: frozenset[str] | None, values: Iterable[Any]) -> frozenset[str]:
-    asked = frozenset(value for value in values if value is not None)
-    return asked if before is None else before & asked
+    wanted = frozenset(value for value in values if value is not None)
+    return wanted if before is None else before & wanted
 
 
 _ENDS = {"offset": "offset", "timestampMs": "time_ms"}
@@ -139,7 +139,7 @@ _ENDS = {"offset": "offset", "timestampMs": "time_ms"}
 
 
 def _bounded(now: Narrowing, name: str, end: str, value: int) -> Narrowing:
-    """With what a comparison leaves over; one off does no harm, because Spark compares again."""
+    """Narrow by a comparison; a bound that is one off does no harm, because Spark compares again."""
     since, until = now.since, now.until
     least, most = getattr(since, end), getattr(until, end)
     if name in ("EqualTo", "GreaterThan", "GreaterThanOrEqual"):

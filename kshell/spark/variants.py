@@ -17,11 +17,11 @@ from kshell.tables.declaration import Field
 def variant_schema(fields: Sequence[Field]) -> Any:
     """The ``StructType`` of those columns, in which JSON is VARIANT."""
     types: Any = importlib.import_module("pyspark.sql.types")
-    made = spark_schema(fields)
-    for column, field in zip(made.fields, fields, strict=True):
+    schema = spark_schema(fields)
+    for column, field in zip(schema.fields, fields, strict=True):
         if field.type == "json":
             column.dataType = types.VariantType()
-    return made
+    return schema
 
 
 def with_variants(batches: Iterable[Any], fields: Sequence[Field]) -> Iterator[Any]:
@@ -29,12 +29,12 @@ def with_variants(batches: Iterable[Any], fields: Sequence[Field]) -> Iterator[A
     once a batch."""
     arrow: Any = importlib.import_module("pyarrow")
     for batch in batches:
-        columns, made = list(batch.columns), list(batch.schema)
+        columns, arrow_fields = list(batch.columns), list(batch.schema)
         for number, field in enumerate(fields):
             if field.type == "json":
                 columns[number] = _variants(arrow, batch.column(number))
-                made[number] = arrow.field(field.name, columns[number].type)
-        yield arrow.record_batch(columns, schema=arrow.schema(made))
+                arrow_fields[number] = arrow.field(field.name, columns[number].type)
+        yield arrow.record_batch(columns, schema=arrow.schema(arrow_fields))
 
 
 def _variants(arrow: Any, texts: Any) -> Any:
@@ -47,5 +47,8 @@ def _variants(arrow: Any, texts: Any) -> Any:
             arrow.field("metadata", arrow.binary(), nullable=False, metadata={b"variant": b"true"}),
         ]
     )
-    values = arrow.array([{"value": bytes(one.value), "metadata": bytes(one.metadata)} for one in parsed], type=kind)
+    values = arrow.array(
+        [{"value": bytes(variant_value.value), "metadata": bytes(variant_value.metadata)} for variant_value in parsed],
+        type=kind,
+    )
     return values.take(coded.indices)

@@ -76,7 +76,7 @@ def _main(log: Path, folder: Path, rounds: int) -> None:
             for whole in (False, True, True):
                 source = place(log, folder / "source", whole=whole)
                 before = cpu_seconds()
-                found = planning.truths(planning.clusters([str(source)]), warehouse.state)
+                found = planning.reconcile_all(planning.clusters([str(source)]), warehouse.state)
                 take(warehouse, found, 1)
                 spent.append(cpu_seconds() - before)
             assert warehouse.read("records").count() == RECORDS

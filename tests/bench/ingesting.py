@@ -80,7 +80,7 @@ def pinned(cpus: Sequence[int]) -> set[int]:
 def _main(cpus: Sequence[int], out: str, sources: Sequence[str]) -> None:
     from kshell.spark import session
     from kshell.spark.steps import planning
-    from kshell.spark.tables.steps import State
+    from kshell.spark.tables.steps import WarehouseState
     from kshell.spark.tables.warehouse import Warehouse
 
     os.sched_setaffinity(0, pinned(cpus))
@@ -88,7 +88,7 @@ def _main(cpus: Sequence[int], out: str, sources: Sequence[str]) -> None:
         for _ in sys.stdin:
             warehouse = Warehouse(spark, out)
             cpu, wall = cpu_seconds(), time.perf_counter()
-            take(warehouse, planning.truths(planning.clusters(sources), State()), len(cpus))
+            take(warehouse, planning.reconcile_all(planning.clusters(sources), WarehouseState()), len(cpus))
             wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
             records = warehouse.read("records").count()
             print(json.dumps(Ingest(records, wall, cpu, _worker_mb())._asdict()), flush=True)
@@ -98,17 +98,17 @@ def _main(cpus: Sequence[int], out: str, sources: Sequence[str]) -> None:
 def take(warehouse: Warehouse, truths: Sequence[ReconciledLog], parallelism: int) -> None:
     """What is new into ``bronze/records``, as a step that commits: as a run does it, without the other tables."""
     from kshell.spark.steps import ingest
-    from kshell.spark.steps.novelty import fresh_of
+    from kshell.spark.steps.cluster_changes import change_of
     from kshell.spark.tables.steps import ClusterState
 
-    fresh = [one for one in (fresh_of(truth, warehouse.state) for truth in truths) if one is not None]
+    fresh = [one for one in (change_of(truth, warehouse.state) for truth in truths) if one is not None]
     if not fresh:
         return
     with warehouse.writing():
         warehouse.begin([one.cluster_id for one in fresh])
-        slices = [piece for one in fresh for piece in one.truth.slices]
+        slices = [piece for one in fresh for piece in one.log.slices]
         ingest.append(warehouse, slices, parallelism)
-        warehouse.commit({one.cluster_id: ClusterState(one.truth.checkpoint._asdict(), None, 0) for one in fresh})
+        warehouse.commit({one.cluster_id: ClusterState(one.log.checkpoint._asdict(), None, 0) for one in fresh})
 
 
 def _family() -> Iterator[int]:

@@ -17,7 +17,7 @@ from kshell.render import render
 from kshell.sources.directory.files import METADATA_DIRECTORY, scan
 from kshell.sources.directory.sidecar_files import leader_epochs, meta_properties, node_id, quorum_state
 from kshell.sources.directory.source import DirectorySource
-from kshell.spark.reconcile.report import newest_quorum_state
+from kshell.spark.reconcile.copy_report import newest_quorum_state
 from tests.builders import FIXTURES, batch, control_batch, leader_change, value, write_log
 from tests.commands.shell import opened, run, sections
 from tests.hostile.measured import check, measured

@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 
 from kshell.spark.options import parse
-from kshell.spark.stream.place import Places
 from kshell.spark.stream.plan import latest
+from kshell.spark.stream.positions import Places
 from kshell.spark.tables.catalog import LAYERS
-from kshell.spark.tables.steps import DONE, StepLog
+from kshell.spark.tables.steps import DONE_PHASE, StepLog
 from tests.kafka import jars
 from tests.kafka.admin import Admin
 from tests.kafka.cluster import Cluster
@@ -88,7 +88,7 @@ class Tables:
     @property
     def steps(self) -> int:
         """Steps that count."""
-        return sum(row["phase"] == DONE for row in self.step_rows())
+        return sum(row["phase"] == DONE_PHASE for row in self.step_rows())
 
     @property
     def reached(self) -> int:

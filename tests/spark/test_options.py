@@ -35,7 +35,7 @@ def test_all_of_them() -> None:
         {"path": "/a", "types": " , "},
         {"path": "/a", "view": "everything"},
         {"path": "/a", "view": "UNKNOWN_77"},
-        {"path": "/a", "since": "yesterday"},
+        {"path": "/a", "since": "someday"},
         {"path": "/a", "snapshots": "some"},
         {"path": "/a", "showSecrets": "yes"},
         {"path": "/a", "sliceBytes": "0"},

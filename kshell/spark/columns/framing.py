@@ -47,24 +47,24 @@ def frame(batches: Sequence[Batch]) -> tuple[Framed, list[int]]:
     """The records of the plain batches, whose CRC is good; and the indexes of all other batches."""
     plain: list[Batch] = []
     places: list[int] = []
-    odd: list[int] = []
+    unframed: list[int] = []
     regions: list[bytes] = []
     ends: list[int] = []
     for index, batch in enumerate(batches):
         region = _region(batch)
-        found = None if region is None else _ends(region, batch.records)
-        if region is None or found is None:
-            odd.append(index)
+        record_ends = None if region is None else _ends(region, batch.records)
+        if region is None or record_ends is None:
+            unframed.append(index)
             continue
         plain.append(batch)
         places.append(index)
         regions.append(region)
-        ends += found
+        ends += record_ends
     framed, good = _parsed(plain, regions, ends)
     if not good.all():
-        odd += [places[place] for place in np.flatnonzero(~good)]
+        unframed += [places[place] for place in np.flatnonzero(~good)]
         framed = framed.only(good[framed.batch])
-    return framed._replace(batch=np.array(places, np.int64)[framed.batch]), sorted(odd)
+    return framed._replace(batch=np.array(places, np.int64)[framed.batch]), sorted(unframed)
 
 
 def _region(batch: Batch) -> bytes | None:
@@ -78,8 +78,8 @@ def _region(batch: Batch) -> bytes | None:
 
 def _ends(region: bytes, count: int) -> list[int] | None:
     """Where each record ends, by their sizes; ``None`` if they do not fill the region exactly."""
-    found: list[int] = []
-    add, at, end = found.append, 0, len(region)
+    record_ends: list[int] = []
+    add, at, end = record_ends.append, 0, len(region)
     try:
         while at < end:
             size = region[at]
@@ -94,7 +94,7 @@ def _ends(region: bytes, count: int) -> list[int] | None:
             add(at)
     except IndexError:
         return None
-    return found if at == end and len(found) == count else None
+    return record_ends if at == end and len(record_ends) == count else None
 
 
 def _parsed(batches: Sequence[Batch], regions: Sequence[bytes], ends: list[int]) -> tuple[Framed, Any]:

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from kshell.spark.columns.framing import Framed
 from kshell.spark.columns.values import Group
-from kshell.spark.decoding.one_by_one import INT16, INT64
+from kshell.spark.decoding.single_records import INT16, INT64
 
 np: Any = importlib.import_module("numpy")
 
 
-class Line(NamedTuple):
+class DecodedRecord(NamedTuple):
     """A record that was decoded alone."""
 
     offset: int
@@ -33,11 +33,11 @@ def repeated(arrow: Any, values: Sequence[Any], places: Any, kind: Any) -> Any:
     codes = {value: code for code, value in enumerate(dict.fromkeys(values))}
     coded = np.array([codes[value] for value in values], np.int32)[places]
     mask = coded == codes[None] if None in codes else None
-    known = arrow.array(["" if value is None else value for value in codes], type=kind.value_type)
-    return arrow.DictionaryArray.from_arrays(arrow.array(coded, type=kind.index_type, mask=mask), known)
+    texts = arrow.array(["" if value is None else value for value in codes], type=kind.value_type)
+    return arrow.DictionaryArray.from_arrays(arrow.array(coded, type=kind.index_type, mask=mask), texts)
 
 
-class Rows:
+class RecordColumns:
     """Columns of ``count`` rows, which come in any order: each is put in its place."""
 
     def __init__(self, arrow: Any, count: int) -> None:
@@ -53,7 +53,7 @@ class Rows:
         self._type = np.zeros(count, np.int32)
         self._texts: list[Any] = []
         self._places: list[Any] = []
-        self._lines: dict[int, Line] = {}
+        self._lines: dict[int, DecodedRecord] = {}
 
     def put(self, places: Any, framed: Framed) -> None:
         """Where and when records were written."""
@@ -67,7 +67,7 @@ class Rows:
         self._texts.append(group.texts)
         self._places.append(places)
 
-    def put_line(self, place: int, line: Line) -> None:
+    def put_line(self, place: int, line: DecodedRecord) -> None:
         """A record that was decoded alone. What a column cannot hold is null there."""
         for name, value, range_ in (
             ("offset", line.offset, INT64),
@@ -94,9 +94,11 @@ class Rows:
             return repeated(arrow, list(self._types), self._type, kind)
         if name == "data":
             return self._data(kind)
-        odd = {place: value for place, line in self._lines.items() if (value := getattr(line, name)) is not None}
+        values = {place: value for place, line in self._lines.items() if (value := getattr(line, name)) is not None}
         return (
-            arrow.array([odd.get(place) for place in range(self.count)], kind) if odd else arrow.nulls(self.count, kind)
+            arrow.array([values.get(place) for place in range(self.count)], kind)
+            if values
+            else arrow.nulls(self.count, kind)
         )
 
     def _data(self, kind: Any) -> Any:

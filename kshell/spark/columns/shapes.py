@@ -16,9 +16,16 @@ from kshell.metadata.printing import default
 from kshell.protocol.schema import Field, Schema
 
 FIXED = {
-    "int8": ">i1", "int16": ">i2", "uint16": ">u2", "int32": ">i4", "uint32": ">u4", "int64": ">i8", "float64": ">f8",
-    "bool": "|u1", "uuid": "|V16",
-}  # fmt: skip
+    "int8": ">i1",
+    "int16": ">i2",
+    "uint16": ">u2",
+    "int32": ">i4",
+    "uint32": ">u4",
+    "int64": ">i8",
+    "float64": ">f8",
+    "bool": "|u1",
+    "uuid": "|V16",
+}
 
 
 class Fixed(NamedTuple):
@@ -59,16 +66,16 @@ class Maybe(NamedTuple):
 class Tags(NamedTuple):
     """Tagged fields: by tag the text before one, and its steps. ``is_first``: no other field stands before them."""
 
-    known: Mapping[int, tuple[str, Steps]]
+    by_tag: Mapping[int, tuple[str, Steps]]
     is_first: bool
 
 
 class Tag(NamedTuple):
-    """One of the tagged fields that are ``left``, after those that were seen."""
+    """One of the ``remaining`` tagged fields, after the tags ``previous``."""
 
     tags: Tags
-    seen: frozenset[int]
-    left: int
+    previous: frozenset[int]
+    remaining: int
 
 
 class Until(NamedTuple):
@@ -106,17 +113,17 @@ def steps(schema: Schema, version: int, secrets: Secrets = _NONE) -> Steps:
 
 def _struct(fields: Sequence[Field], version: int, secrets: Secrets) -> Steps:
     mine = [field for field in fields if version in field.versions]
-    made: list[Step] = ["{"]
+    parts: list[Step] = ["{"]
     for index, field in enumerate(field for field in mine if field.tag is None):
-        made += [f"{',' if index else ''}{json.dumps(field.name)}:", *_steps(field, version, secrets, ...)]
-    known = {
+        parts += [f"{',' if index else ''}{json.dumps(field.name)}:", *_steps(field, version, secrets, ...)]
+    tagged = {
         field.tag: (f"{json.dumps(field.name)}:", _steps(field, version, _NONE, default(field)))
         for field in mine
         if field.tag is not None
     }
     if not (set(secrets.hidden) | secrets.follow) <= {field.name for field in mine if field.tag is None}:
         raise Unshaped  # hidden even where they are not written
-    return (*made, Tags(known, is_first=len(made) == 1), "}")
+    return (*parts, Tags(tagged, is_first=len(parts) == 1), "}")
 
 
 def _steps(field: Field, version: int, secrets: Secrets, omitted: Any) -> Steps:
@@ -130,8 +137,8 @@ def _steps(field: Field, version: int, secrets: Secrets, omitted: Any) -> Steps:
     if hidden is not None or name in secrets.follow:
         raise Unshaped
     if field.array:
-        one = field._replace(array=False, nullable=False)
-        return (Array(_steps(one, version, _NONE, ...), field.nullable, lead),)
+        element = field._replace(array=False, nullable=False)
+        return (Array(_steps(element, version, _NONE, ...), field.nullable, lead),)
     if field.is_struct:
         below = _struct(field.fields, version, _NONE)
         return (Maybe(below, omitted is None),) if field.nullable else below

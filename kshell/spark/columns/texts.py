@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kshell.spark.columns.shapes import FIXED
-from kshell.spark.columns.walk import Place, Shape, Span
+from kshell.spark.columns.walk import FixedSlot, TextSlot, ValueShape
 
 arrow: Any = importlib.import_module("pyarrow")
 compute: Any = importlib.import_module("pyarrow.compute")
@@ -34,85 +34,89 @@ class Texts:
         self._hides = hides
         self._hidden = hidden
 
-    def of(self, shape: Shape) -> tuple[Any, Any]:
+    def of(self, shape: ValueShape) -> tuple[Any, Any]:
         """(a string array with a text for each, rows that need escapes): the texts are of ``shape.rows`` without those.
 
         Those rows, an index array or ``None``, are to be decoded one by one.
         """
         texts, plain = self._spans(shape)
         if not plain.all():
-            odd = shape.rows[~plain]
+            escaped = shape.rows[~plain]
             shape = shape.only(plain)
-            return (self.of(shape)[0] if len(shape) else arrow.array([], arrow.string())), odd
+            return (self.of(shape)[0] if len(shape) else arrow.array([], arrow.string())), escaped
         values = self._values(shape)
         parts: list[Any] = []
         for number, item in enumerate(shape.items):
             if isinstance(item, str):
                 parts.append(item)
-            elif isinstance(item, Span):
-                parts += ['"', self._shown(shape, number, texts, values), '"']
+            elif isinstance(item, TextSlot):
+                parts += ['"', self._redacted(shape, number, texts, values), '"']
             else:
                 parts += self._text(item, values[number])
         return _joined(parts, len(shape)), None
 
-    def _spans(self, shape: Shape) -> tuple[dict[int, Any], Any]:
+    def _spans(self, shape: ValueShape) -> tuple[dict[int, Any], Any]:
         """Of each item that is a text: its array; and which values have no text that needs an escape."""
-        found: dict[int, Any] = {}
+        arrays: dict[int, Any] = {}
         plain = np.ones(len(shape), bool)
         evens = arrow.array(np.arange(0, 2 * len(shape), 2))
         for number, item in enumerate(shape.items):
-            if not isinstance(item, Span):
+            if not isinstance(item, TextSlot):
                 continue
             start = shape.bases[item.base] + item.at
             end = shape.bases[item.until] if item.length is None else start + item.length
             # Texts and what lies between them, one after another, are an array as they are.
             borders = np.stack((start, end), axis=1).astype(np.int32)
             every = arrow.StringArray.from_buffers(2 * len(shape) - 1, arrow.py_buffer(borders), self._buffer)
-            found[number] = every.take(evens)
-            _, offsets, chars = found[number].buffers()
+            arrays[number] = every.take(evens)
+            _, offsets, chars = arrays[number].buffers()
             ends = np.frombuffer(offsets, np.int32)[1 : len(shape) + 1]
             text = b"" if chars is None else chars[: ends[-1]].to_pybytes()
             if text.translate(None, _PLAIN):
-                odd = np.flatnonzero(~_IS_PLAIN[np.frombuffer(text, np.uint8)])
-                plain[np.searchsorted(ends, odd, side="right")] = False
-        return found, plain
+                unsafe = np.flatnonzero(~_IS_PLAIN[np.frombuffer(text, np.uint8)])
+                plain[np.searchsorted(ends, unsafe, side="right")] = False
+        return arrays, plain
 
-    def _values(self, shape: Shape) -> dict[int, Any]:
+    def _values(self, shape: ValueShape) -> dict[int, Any]:
         """Of each item of fixed size: its values. Those behind one base are taken from the bytes together."""
-        found: dict[int, Any] = {}
+        columns: dict[int, Any] = {}
         for base in range(len(shape.bases)):
-            here = {n: item for n, item in enumerate(shape.items) if isinstance(item, Place) and item.base == base}
+            here = {n: item for n, item in enumerate(shape.items) if isinstance(item, FixedSlot) and item.base == base}
             if not here:
                 continue
-            kind = np.dtype({
-                "names": [str(number) for number in here],
-                "formats": [FIXED[item.field.type] for item in here.values()],
-                "offsets": [item.at for item in here.values()],
-            })  # fmt: skip
+            kind = np.dtype(
+                {
+                    "names": [str(number) for number in here],
+                    "formats": [FIXED[item.field.type] for item in here.values()],
+                    "offsets": [item.at for item in here.values()],
+                }
+            )
             every = np.ndarray((len(self._data) - kind.itemsize + 1,), f"V{kind.itemsize}", self._data, strides=(1,))
             taken = every[shape.bases[base]].view(kind)
-            found |= {number: taken[str(number)] for number in here}
-        return found
+            columns |= {number: taken[str(number)] for number in here}
+        return columns
 
-    def _shown(self, shape: Shape, number: int, texts: dict[int, Any], values: dict[int, Any]) -> Any:
-        """A text that may be shown."""
+    def _redacted(self, shape: ValueShape, number: int, texts: dict[int, Any], values: dict[int, Any]) -> Any:
+        """The texts of an item, with the redaction in place of those that are secret."""
         item = shape.items[number]
-        if not isinstance(item, Span) or not item.field.follows:
+        if not isinstance(item, TextSlot) or not item.field.follows:
             return texts[number]
-        (key,) = (texts[n] for n, one in enumerate(shape.items) if isinstance(one, Span) and one.field.name == "name")
+        (key,) = (
+            texts[n] for n, item in enumerate(shape.items) if isinstance(item, TextSlot) and item.field.name == "name"
+        )
         (kind,) = (
             values[n]
-            for n, one in enumerate(shape.items)
-            if isinstance(one, Place) and one.field.name == "resourceType"
+            for n, item in enumerate(shape.items)
+            if isinstance(item, FixedSlot) and item.field.name == "resourceType"
         )
         keys = key.dictionary_encode()
         names = keys.dictionary.to_pylist()
         pairs = kind.astype(np.int64) * len(names) + keys.indices.to_numpy()
-        each, which = np.unique(pairs, return_inverse=True)
+        each, positions = np.unique(pairs, return_inverse=True)
         hidden = np.array([self._hides(pair // len(names), names[pair % len(names)]) for pair in each.tolist()])
-        return compute.if_else(arrow.array(hidden[which]), self._hidden, texts[number])
+        return compute.if_else(arrow.array(hidden[positions]), self._hidden, texts[number])
 
-    def _text(self, item: Place, column: Any) -> list[Any]:
+    def _text(self, item: FixedSlot, column: Any) -> list[Any]:
         """The parts of a value of fixed size: arrays of texts, or matrices of bytes where all are of one length."""
         if item.field.type == "uuid":
             return ['"', _ids(column), '"']

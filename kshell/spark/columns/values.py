@@ -1,4 +1,4 @@
-"""Values into columns: which type and version each is, and its data as JSON text. Most of them at once, by shape."""
+"""Values into columns: the type and version of each, and its data as JSON text. Most are decoded by shape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kshell.spark.columns.framing import Framed
 from kshell.spark.columns.shapes import Secrets, Steps, Unshaped, steps
 from kshell.spark.columns.texts import Texts
 from kshell.spark.columns.walk import LEAST, Walk
-from kshell.spark.decoding.one_by_one import Wanted, json_text
+from kshell.spark.decoding.single_records import Wanted, json_text
 
 np: Any = importlib.import_module("numpy")
 
@@ -36,34 +36,36 @@ class Group(NamedTuple):
 class Values:
     """Decodes the values of framed records that have a common shape."""
 
-    def __init__(self, redaction: Redaction, *, whole: bool) -> None:
+    def __init__(self, redaction: Redaction, *, with_data: bool) -> None:
         self._redaction = redaction
-        self._whole = whole
+        self._with_data = with_data
         self._steps: dict[int, tuple[RecordType, int, Steps] | None] = {}
 
     def decode(self, framed: Framed) -> tuple[list[Group], Any]:
         """What was decoded, and the rows, in order, that are to be decoded one by one."""
-        found: list[Group] = []
+        groups: list[Group] = []
         buf = np.frombuffer(framed.data or bytes(1), np.uint8)
         walk = Walk(buf, framed.end)
         texts = Texts(framed.data, self._hides, REDACTED)
         for code, rows in _by_head(buf, framed):
-            known = self._known(code)
-            if known is None or len(rows) < LEAST:
+            head = self._head(code)
+            if head is None or len(rows) < LEAST:
                 walk.odd.append(rows)
                 continue
-            kind, version, made = known
-            if not self._whole:
-                found.append(Group(kind.name, version, rows, None))
+            kind, version, steps = head
+            if not self._with_data:
+                groups.append(Group(kind.name, version, rows, None))
                 continue
-            for shape in walk.shapes(made, rows, framed.start[rows] + _HEAD):
-                text, odd = texts.of(shape)
-                if odd is None:
-                    found.append(Group(kind.name, version, shape.rows, text))
+            for shape in walk.shapes(steps, rows, framed.start[rows] + _HEAD):
+                text, undecoded = texts.of(shape)
+                if undecoded is None:
+                    groups.append(Group(kind.name, version, shape.rows, text))
                 else:
-                    walk.odd.append(odd)
-                    found.append(Group(kind.name, version, np.setdiff1d(shape.rows, odd, assume_unique=True), text))
-        return found, np.sort(np.concatenate([np.zeros(0, np.int64), *walk.odd]))
+                    walk.odd.append(undecoded)
+                    groups.append(
+                        Group(kind.name, version, np.setdiff1d(shape.rows, undecoded, assume_unique=True), text)
+                    )
+        return groups, np.sort(np.concatenate([np.zeros(0, np.int64), *walk.odd]))
 
     def are_wanted(self, framed: Framed, wanted: Wanted) -> Any:
         """A mask of the records whose types are."""
@@ -75,7 +77,7 @@ class Values:
                 mask[rows] = [wanted(RawRecord(0, 0, None, framed.value(row)), False) for row in rows]
         return mask
 
-    def _known(self, code: int) -> tuple[RecordType, int, Steps] | None:
+    def _head(self, code: int) -> tuple[RecordType, int, Steps] | None:
         if code not in self._steps:
             self._steps[code] = _learn(code, self._redaction)
         return self._steps[code]
@@ -90,8 +92,8 @@ def _by_head(buf: Any, framed: Framed) -> Iterator[tuple[int, Any]]:
     frame, key, version = (buf.take(at + place, mode="clip").astype(np.int64) for place in range(_HEAD))
     good = (frame == FRAME_VERSION) & (key < _VERSIONS) & (version < _VERSIONS) & (framed.end - at >= _HEAD)
     code = np.where(good, key * _VERSIONS + version, -1)
-    for one in np.flatnonzero(np.bincount(code + 1)).tolist():
-        yield one - 1, np.flatnonzero(code == one - 1)
+    for shifted in np.flatnonzero(np.bincount(code + 1)).tolist():
+        yield shifted - 1, np.flatnonzero(code == shifted - 1)
 
 
 def _learn(code: int, redaction: Redaction) -> tuple[RecordType, int, Steps] | None:
@@ -111,5 +113,5 @@ def _secrets(kind: RecordType, version: int, redaction: Redaction) -> Secrets:
         return Secrets()
     follow = frozenset(name for name, secrecy in kind.schema.secrets.items() if secrecy == "secret:config")
     hidden = kind.schema.secrets.keys() - follow
-    shown = redaction.record(Decoded(kind.name, version, kind, dict.fromkeys(hidden), None))
-    return Secrets({name: json_text(shown[name]) for name in hidden}, follow)
+    redacted = redaction.record(Decoded(kind.name, version, kind, dict.fromkeys(hidden), None))
+    return Secrets({name: json_text(redacted[name]) for name in hidden}, follow)

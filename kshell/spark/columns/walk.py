@@ -17,7 +17,7 @@ _LONG = 0x80
 Todo = tuple[Step, "Todo"] | None
 
 
-class Place(NamedTuple):
+class FixedSlot(NamedTuple):
     """A value of fixed size: ``at`` bytes after a base."""
 
     field: Fixed
@@ -25,7 +25,7 @@ class Place(NamedTuple):
     at: int
 
 
-class Span(NamedTuple):
+class TextSlot(NamedTuple):
     """A text: from ``at`` bytes after a base, ``length`` bytes or, if that is ``None``, up to the base ``until``."""
 
     field: Chars
@@ -35,10 +35,10 @@ class Span(NamedTuple):
     until: int
 
 
-Item = str | Place | Span
+Item = str | FixedSlot | TextSlot
 
 
-class Shape:
+class ValueShape:
     """Values that had the same shape so far: which they are, and what they consist of, in the order in which it is
     printed. ``bases``: columns of positions; items are so many bytes after one of them."""
 
@@ -52,9 +52,9 @@ class Shape:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def only(self, mask: Any) -> Shape:
-        """Those that a mask names."""
-        return Shape(self.rows[mask], [base[mask] for base in self.bases], self.at, list(self.items), self.todo)
+    def only(self, mask: Any) -> ValueShape:
+        """Select the values that a mask names."""
+        return ValueShape(self.rows[mask], [base[mask] for base in self.bases], self.at, list(self.items), self.todo)
 
     def next(self, steps: Steps) -> None:
         """These steps come before all others."""
@@ -73,9 +73,9 @@ class Walk:
         self._ends = ends
         self.odd: list[Any] = []
 
-    def shapes(self, steps: Steps, rows: Any, starts: Any) -> Iterator[Shape]:
+    def shapes(self, steps: Steps, rows: Any, starts: Any) -> Iterator[ValueShape]:
         """The shapes that enough values have. ``rows``: indexes into the ends, ascending; ``starts``: of those rows."""
-        first = Shape(rows, [starts], 0, [], None)
+        first = ValueShape(rows, [starts], 0, [], None)
         first.next(steps)
         waiting = [first]
         longest = int((self._ends[rows] - starts).max()) if len(rows) else 0
@@ -84,14 +84,14 @@ class Walk:
             if len(shape) < LEAST or shape.at > longest:
                 self.odd.append(shape.rows)
             elif shape.todo is None:
-                whole = self._kept(shape, shape.bases[-1] + shape.at == self._ends[shape.rows])
-                if len(whole):
-                    yield whole
+                complete = self._select(shape, shape.bases[-1] + shape.at == self._ends[shape.rows])
+                if len(complete):
+                    yield complete
             else:
                 step, shape.todo = shape.todo
                 waiting += self._walked(shape, step)
 
-    def _walked(self, shape: Shape, step: Step) -> list[Shape]:
+    def _walked(self, shape: ValueShape, step: Step) -> list[ValueShape]:
         """The shapes that there are after a step."""
         match step:
             case str():
@@ -112,18 +112,18 @@ class Walk:
                 return [self._until(shape, step)]
         return [shape]
 
-    def _kept(self, shape: Shape, mask: Any) -> Shape:
-        """Those that a mask names; the others are odd."""
+    def _select(self, shape: ValueShape, mask: Any) -> ValueShape:
+        """Select the values that a mask names; the others are odd."""
         if mask.all():
             return shape
         self.odd.append(shape.rows[~mask])
         return shape.only(mask)
 
-    def _byte(self, shape: Shape) -> Any:
+    def _byte(self, shape: ValueShape) -> Any:
         """The next byte of each. A value that ends before it is found out at the end: positions only grow."""
         return self._buf.take(shape.bases[-1] + shape.at, mode="clip")
 
-    def _by_byte(self, shape: Shape) -> Iterator[tuple[int, Shape]]:
+    def _by_byte(self, shape: ValueShape) -> Iterator[tuple[int, ValueShape]]:
         """By the next byte, which is passed."""
         column = self._byte(shape)
         shape.at += 1
@@ -133,25 +133,25 @@ class Walk:
         for value in np.flatnonzero(np.bincount(column, minlength=256)).tolist():
             yield value, shape.only(column == value)
 
-    def _fixed(self, shape: Shape, step: Fixed) -> Shape:
+    def _fixed(self, shape: ValueShape, step: Fixed) -> ValueShape:
         if step.omitted is not None:
             column = gather(self._buf, FIXED[step.type], shape.bases[-1] + shape.at)
-            shape = self._kept(shape, ((column != 0) if step.type == "bool" else column) != step.omitted)
-        shape.items.append(Place(step, len(shape.bases) - 1, shape.at))
+            shape = self._select(shape, ((column != 0) if step.type == "bool" else column) != step.omitted)
+        shape.items.append(FixedSlot(step, len(shape.bases) - 1, shape.at))
         shape.at += np.dtype(FIXED[step.type]).itemsize
         return shape
 
-    def _chars(self, shape: Shape, step: Chars) -> list[Shape]:
+    def _chars(self, shape: ValueShape, step: Chars) -> list[ValueShape]:
         column = self._byte(shape)
         shape.at += 1
         is_text = (column > 0) & (column < _LONG)
         if step.lead is not None:
             is_text &= column != step.lead
-        found = []
+        shapes = []
         if step.nullable and step.lead != 0 and not column.all():
             null = shape.only(column == 0)
             null.items.append(step.hidden or "null")
-            found.append(null)
+            shapes.append(null)
             is_odd = ~is_text & (column != 0)
         else:
             is_odd = ~is_text
@@ -160,37 +160,37 @@ class Walk:
         if not is_text.all():
             shape, column = shape.only(is_text), column[is_text]
         if not len(shape):
-            return found
+            return shapes
         base, at = len(shape.bases) - 1, shape.at
         length = int(column[0]) - 1
         if (column == column[0]).all():
-            shape.items.append(step.hidden or Span(step, base, at, length, -1))
+            shape.items.append(step.hidden or TextSlot(step, base, at, length, -1))
             shape.at += length
         else:
             shape.bases.append(shape.bases[-1] + (column + np.int64(at - 1)))
             shape.at = 0
-            shape.items.append(step.hidden or Span(step, base, at, None, base + 1))
-        return [*found, shape]
+            shape.items.append(step.hidden or TextSlot(step, base, at, None, base + 1))
+        return [*shapes, shape]
 
-    def _array(self, shape: Shape, step: Array) -> list[Shape]:
-        found = []
+    def _array(self, shape: ValueShape, step: Array) -> list[ValueShape]:
+        shapes = []
         for lead, part in self._by_byte(shape):
             if lead == step.lead or lead >= _LONG or (lead == 0 and not step.nullable):
                 self.odd.append(part.rows)
                 continue
-            found.append(part)
+            shapes.append(part)
             if lead == 0:
                 part.items.append("null")
                 continue
             part.next(("]",))
-            for left in reversed(range(lead - 1)):
-                part.next(("," if left else "[", *step.element))
+            for remaining in reversed(range(lead - 1)):
+                part.next(("," if remaining else "[", *step.element))
             if lead == 1:
                 part.items.append("[")
-        return found
+        return shapes
 
-    def _maybe(self, shape: Shape, step: Maybe) -> list[Shape]:
-        found = []
+    def _maybe(self, shape: ValueShape, step: Maybe) -> list[ValueShape]:
+        shapes = []
         for flag, part in self._by_byte(shape):
             if flag < _LONG:
                 part.next(step.steps)
@@ -199,43 +199,43 @@ class Walk:
                 continue
             else:
                 part.items.append("null")
-            found.append(part)
-        return found
+            shapes.append(part)
+        return shapes
 
-    def _tags(self, shape: Shape, step: Tags) -> list[Shape]:
-        found = []
+    def _tags(self, shape: ValueShape, step: Tags) -> list[ValueShape]:
+        shapes = []
         for count, part in self._by_byte(shape):
-            if count > len(step.known):
+            if count > len(step.by_tag):
                 self.odd.append(part.rows)
                 continue
             if count:
                 part.next((Tag(step, frozenset(), count),))
-            found.append(part)
-        return found
+            shapes.append(part)
+        return shapes
 
-    def _tag(self, shape: Shape, step: Tag) -> list[Shape]:
-        found = []
+    def _tag(self, shape: ValueShape, step: Tag) -> list[ValueShape]:
+        shapes = []
         for tag, tagged in self._by_byte(shape):
-            if tag not in step.tags.known or tag in step.seen:
+            if tag not in step.tags.by_tag or tag in step.previous:
                 self.odd.append(tagged.rows)
                 continue
-            before, below = step.tags.known[tag]
-            seen = step.seen | {tag}
+            before, below = step.tags.by_tag[tag]
+            tags = step.previous | {tag}
             for size, part in self._by_byte(tagged):
                 if size >= _LONG:
                     self.odd.append(part.rows)
                     continue
-                part.items.append(before if step.tags.is_first and len(seen) == 1 else f",{before}")
-                if step.left > 1:
-                    part.next((Tag(step.tags, seen, step.left - 1),))
+                part.items.append(before if step.tags.is_first and len(tags) == 1 else f",{before}")
+                if step.remaining > 1:
+                    part.next((Tag(step.tags, tags, step.remaining - 1),))
                 part.next((*below, Until(len(part.bases) - 1, part.at + size)))
-                found.append(part)
-        return found
+                shapes.append(part)
+        return shapes
 
-    def _until(self, shape: Shape, step: Until) -> Shape:
+    def _until(self, shape: ValueShape, step: Until) -> ValueShape:
         if step.base == len(shape.bases) - 1:
-            return shape if step.at == shape.at else self._kept(shape, np.zeros(len(shape), bool))
-        return self._kept(shape, shape.bases[step.base] + step.at == shape.bases[-1] + shape.at)
+            return shape if step.at == shape.at else self._select(shape, np.zeros(len(shape), bool))
+        return self._select(shape, shape.bases[step.base] + step.at == shape.bases[-1] + shape.at)
 
 
 def gather(buf: Any, kind: str, at: Any) -> Any:

@@ -18,9 +18,9 @@ from kshell.metadata.redaction import Redaction
 from kshell.protocol.batches import Batch, RawRecord
 from kshell.protocol.primitives import DecodeError
 from kshell.spark.columns.framing import Framed, frame
-from kshell.spark.columns.rows import Line, Rows, repeated
+from kshell.spark.columns.rows import DecodedRecord, RecordColumns, repeated
 from kshell.spark.columns.values import Values
-from kshell.spark.decoding.one_by_one import json_text, raw_bytes, records
+from kshell.spark.decoding.single_records import json_text, raw_bytes, records
 from kshell.spark.options import Narrowing
 from kshell.tables.arrow import schema
 from kshell.tables.declaration import Field
@@ -36,7 +36,7 @@ Shared = tuple[str | None, int | None, str, bool, int, int]
 _SHARED = ("clusterId", "nodeId", "file", "isSnapshot", "position", "epoch")
 _SNAPSHOT = _SHARED.index("isSnapshot")
 _TEXTS = ("clusterId", "file", "type")
-_WHOLE = ("data", "reason", "raw")
+_DATA_COLUMNS = ("data", "reason", "raw")
 """Columns for which values must be decoded to their ends."""
 
 
@@ -65,8 +65,8 @@ class Records:
         self._redaction = redaction
         self._wanted = None if narrowing.types is None else only(narrowing.types)
         self._raises = is_whole
-        self._is_whole = not set(_WHOLE).isdisjoint(self._schema.names)
-        self._values = Values(redaction, whole=self._is_whole)
+        self._with_data = not set(_DATA_COLUMNS).isdisjoint(self._schema.names)
+        self._values = Values(redaction, with_data=self._with_data)
         self.broken = 0
         """Batches, of those that were taken, that could not be read to their ends."""
         self._start()
@@ -77,7 +77,7 @@ class Records:
         self._rows = self._size = 0
 
     def add(self, shared: Shared, batch: Batch) -> None:
-        """One more batch, whose CRC is good."""
+        """Add a batch whose CRC is good."""
         self._batches.append(batch)
         self._shared.append(shared)
         self._rows += batch.records
@@ -90,14 +90,14 @@ class Records:
 
     def take(self) -> Iterator[Any]:
         """The rows of all batches as a ``pyarrow.RecordBatch``, or nothing where there are none; no batch is left."""
-        framed, others = frame(self._batches)
+        framed, unframed = frame(self._batches)
         framed = self._narrowed(framed)
-        odd = {index: list(self._one_by_one(index)) for index in others}
+        lines_of = {index: list(self._one_by_one(index)) for index in unframed}
         added = np.zeros(len(self._batches), np.int64)
-        for index, lines in odd.items():
+        for index, lines in lines_of.items():
             added[index] = len(lines)
         counts = np.bincount(framed.batch, minlength=len(self._batches)) + added
-        rows = Rows(self._arrow, int(counts.sum()))
+        rows = RecordColumns(self._arrow, int(counts.sum()))
         places = np.arange(len(framed.offset)) + (np.cumsum(added) - added)[framed.batch]
         rows.put(places, framed)
         groups, alone = self._values.decode(framed)
@@ -107,7 +107,7 @@ class Records:
             raw = RawRecord(int(framed.offset[row]), int(framed.timestamp[row]), None, framed.value(row))
             rows.put_line(int(places[row]), self._line(raw, decode_record(raw, control=False)))
         first = np.cumsum(counts) - counts
-        for index, lines in odd.items():
+        for index, lines in lines_of.items():
             for place, line in enumerate(lines, int(first[index])):
                 rows.put_line(place, line)
         shared = dict(zip(_SHARED, zip(*self._shared, strict=True), strict=True)) if self._shared else {}
@@ -126,21 +126,21 @@ class Records:
     def _narrowed(self, framed: Framed) -> Framed:
         """The records that are wanted. Offsets and times of snapshots are not the log's."""
         since, until = self._narrowing.since, self._narrowing.until
-        kept = np.ones(len(framed.offset), bool)
+        mask = np.ones(len(framed.offset), bool)
         for column, least, most in (
             (framed.offset, since.offset, until.offset),
             (framed.timestamp, since.time_ms, until.time_ms),
         ):
             if least is not None:
-                kept &= column >= least
+                mask &= column >= least
             if most is not None:
-                kept &= column <= most
-        kept |= np.array([one[_SNAPSHOT] for one in self._shared], bool)[framed.batch]
+                mask &= column <= most
+        mask |= np.array([shared[_SNAPSHOT] for shared in self._shared], bool)[framed.batch]
         if self._wanted is not None:
-            kept &= self._values.are_wanted(framed, self._wanted)
-        return framed if kept.all() else framed.only(kept)
+            mask &= self._values.are_wanted(framed, self._wanted)
+        return framed if mask.all() else framed.only(mask)
 
-    def _one_by_one(self, index: int) -> Iterator[Line]:
+    def _one_by_one(self, index: int) -> Iterator[DecodedRecord]:
         """The records of a batch of another form, as far as it can be read: the view ``quarantine`` says why not."""
         log = not self._shared[index][_SNAPSHOT]
         try:
@@ -154,16 +154,18 @@ class Records:
         except DecodeError:
             self.broken += 1
 
-    def _line(self, raw: RawRecord, decoded: Decoded) -> Line:
+    def _line(self, raw: RawRecord, decoded: Decoded) -> DecodedRecord:
         name, version = decoded.name, decoded.version
-        if not self._is_whole:
-            return Line(raw.offset, raw.timestamp, name, version, "", None, None)
-        shown = self._redaction.record(decoded)
+        if not self._with_data:
+            return DecodedRecord(raw.offset, raw.timestamp, name, version, "", None, None)
+        redacted = self._redaction.record(decoded)
         reason = None if decoded.undecoded is None else decoded.undecoded.reason
-        return Line(raw.offset, raw.timestamp, name, version, json_text(shown), reason, raw_bytes(decoded, shown))
+        return DecodedRecord(
+            raw.offset, raw.timestamp, name, version, json_text(redacted), reason, raw_bytes(decoded, redacted)
+        )
 
 
-def _with_dictionaries(arrow: Any, made: Any) -> Any:
+def _with_dictionaries(arrow: Any, schema: Any) -> Any:
     """The schema, with a dictionary for each column of texts that records share."""
     kind = arrow.dictionary(arrow.int32(), arrow.string())
-    return arrow.schema([one.with_type(kind) if one.name in _TEXTS else one for one in made])
+    return arrow.schema([field.with_type(kind) if field.name in _TEXTS else field for field in schema])

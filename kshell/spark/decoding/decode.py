@@ -16,18 +16,18 @@ from kshell.metadata.records import Decoded
 from kshell.metadata.redaction import Redaction
 from kshell.protocol.batches import RawRecord
 from kshell.protocol.primitives import DecodeError
-from kshell.spark.decoding.one_by_one import INT16, INT64, raw_bytes, records
+from kshell.spark.decoding.single_records import INT16, INT64, raw_bytes, records
 from kshell.spark.files.pack import Slice
-from kshell.spark.files.plan import UNREAD, FilePlan, Finding
-from kshell.spark.files.read import Placed, read
-from kshell.spark.files.scan import Origin, spelled
+from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan
+from kshell.spark.files.read import PositionedBatch, read
+from kshell.spark.files.scan import CopyOrigin, spelled
 from kshell.spark.options import Narrowing
 from kshell.spark.schemas import FILES, QUARANTINE, RECORDS, column_name
 from kshell.tables import arrow as arrow_tables
 from kshell.tables.declaration import Field
 
 Columns = dict[str, Any]
-Event = tuple[Placed, RawRecord, Decoded] | Finding
+Event = tuple[PositionedBatch, RawRecord, Decoded] | FileFinding
 
 
 class View:
@@ -55,7 +55,7 @@ class View:
         self.show_secrets = show_secrets
         self.is_whole = is_whole
         self.dictionaries = dictionaries
-        self.found = 0
+        self.finding_count = 0
         """Findings for which the view ``records`` gave no row so far."""
 
     def batches(self, slices: Iterable[Slice]) -> Iterator[Any]:
@@ -65,15 +65,15 @@ class View:
             yield from self._records(pyarrow, slices)
             return
         rows = {FILES: self._files, QUARANTINE: self._quarantine}.get(self.name, self._typed)
-        made = (row for piece in slices for row in rows(piece))
-        yield from arrow_tables.batches(pyarrow, self.fields, made)
+        columns = (row for piece in slices for row in rows(piece))
+        yield from arrow_tables.batches(pyarrow, self.fields, columns)
 
     def _events(self, piece: Slice, types: frozenset[str] | None) -> Iterator[Event]:
         """The records that are wanted, decoded, and findings, in the order of the file."""
         log = not piece.file.is_snapshot
         wanted = None if types is None else only(types)
         for placed in read(piece.file):
-            if isinstance(placed, Finding):
+            if isinstance(placed, FileFinding):
                 yield placed
                 continue
             if placed.repeats:
@@ -82,9 +82,9 @@ class View:
                 for raw, decoded in records(placed.batch, self.narrowing, wanted, log=log):
                     yield placed, raw, decoded
             except DecodeError as error:
-                yield Finding(placed.position, "batch", error.reason)
+                yield FileFinding(placed.position, "batch", error.reason)
             except MissingCodecError as error:
-                yield Finding(placed.position, UNREAD, error.message)
+                yield FileFinding(placed.position, UNREAD, error.message)
 
     def _records(self, arrow: Any, slices: Iterable[Slice]) -> Iterator[Any]:
         from kshell.spark.decoding.bronze import Records  # late: it needs numpy
@@ -101,22 +101,22 @@ class View:
             source = _texts(piece)
             self._demand(piece.file, piece.file.findings)
             for placed in read(piece.file):
-                if isinstance(placed, Finding):
+                if isinstance(placed, FileFinding):
                     self._demand(piece.file, [placed])
-                    self.found += 1
+                    self.finding_count += 1
                 elif not placed.repeats:
                     collected.add((*source, placed.position, placed.batch.epoch), placed.batch)
                 if collected.is_full:
                     yield from collected.take()
         yield from collected.take()
-        self.found += collected.broken
+        self.finding_count += collected.broken
 
-    def _demand(self, file: FilePlan, findings: Iterable[Finding]) -> None:
+    def _demand(self, file: FilePlan, findings: Iterable[FileFinding]) -> None:
         """Raises UnreadError for one that says that something was not read, where all is to be."""
         for finding in findings:
             if self.is_whole and finding.kind == UNREAD:
-                said = finding.reason if file.path in finding.reason else f"{file.path}: {finding.reason}"
-                raise UnreadError(said, hint="read again; the view quarantine has what cannot be read as rows")
+                message = finding.reason if file.path in finding.reason else f"{file.path}: {finding.reason}"
+                raise UnreadError(message, hint="read again; the view quarantine has what cannot be read as rows")
 
     def _typed(self, piece: Slice) -> Iterator[Columns]:
         types = frozenset((self.name,))
@@ -125,7 +125,7 @@ class View:
         source, redaction = _source(piece.origin, piece.file), Redaction(show_secrets=self.show_secrets)
         self._demand(piece.file, piece.file.findings)
         for event in self._events(piece, types):
-            if isinstance(event, Finding):
+            if isinstance(event, FileFinding):
                 self._demand(piece.file, [event])
             elif event[2].data is not None:
                 placed, raw, decoded = event
@@ -135,10 +135,10 @@ class View:
     def _quarantine(self, piece: Slice) -> Iterator[Columns]:
         source, redaction = _source(piece.origin, piece.file), Redaction(show_secrets=self.show_secrets)
         for finding in piece.file.findings:
-            yield source | _found(finding)
+            yield source | _finding_columns(finding)
         for event in self._events(piece, self.narrowing.types):
-            if isinstance(event, Finding):
-                yield source | _found(event)
+            if isinstance(event, FileFinding):
+                yield source | _finding_columns(event)
             elif event[2].undecoded is not None:
                 placed, raw, decoded = event
                 row = source | _context(placed, raw, decoded)
@@ -156,7 +156,7 @@ def _texts(piece: Slice) -> tuple[str | None, int | None, str, bool]:
     return piece.origin.cluster_id, piece.origin.node_id, spelled(piece.file.path), piece.file.is_snapshot
 
 
-def _source(origin: Origin, file: FilePlan) -> Columns:
+def _source(origin: CopyOrigin, file: FilePlan) -> Columns:
     return {
         "clusterId": origin.cluster_id,
         "nodeId": origin.node_id,
@@ -165,7 +165,7 @@ def _source(origin: Origin, file: FilePlan) -> Columns:
     }
 
 
-def _context(placed: Placed, raw: RawRecord, decoded: Decoded) -> Columns:
+def _context(placed: PositionedBatch, raw: RawRecord, decoded: Decoded) -> Columns:
     """Where a record is and what it is. A number that its column cannot hold is left out: only damage has those."""
     return {
         "position": placed.position,
@@ -177,6 +177,6 @@ def _context(placed: Placed, raw: RawRecord, decoded: Decoded) -> Columns:
     }
 
 
-def _found(finding: Finding) -> Columns:
+def _finding_columns(finding: FileFinding) -> Columns:
     position = None if finding.position < 0 else finding.position
     return {"position": position, "kind": finding.kind, "reason": finding.reason}

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from kshell.errors import SourceError
 from kshell.sources.directory.files import SnapshotFile
-from kshell.spark.files.plan import UNREAD, Boundaries, FilePlan, Finding, Run, snapshot_plan
-from kshell.spark.files.scan import LogCopy, Origin, files_of, find, read_stable
+from kshell.spark.files.plan import UNREAD, Boundaries, FileFinding, FilePlan, Run, snapshot_plan
+from kshell.spark.files.scan import CopyOrigin, LogCopy, files_of, find, read_stable
 from kshell.spark.options import Options
 from kshell.spark.schemas import FILES
 
@@ -24,7 +24,7 @@ _LEAST = 1 << 20
 class Slice(NamedTuple):
     """What one executor reads of a file, and findings of the plan that it passes on."""
 
-    origin: Origin
+    origin: CopyOrigin
     file: FilePlan
 
     def cost(self) -> int:
@@ -38,13 +38,13 @@ class Slice(NamedTuple):
 
 def partitions(options: Options) -> list[tuple[Slice, ...]]:
     """The slices of each partition of a read. Raises UsageError, SourceError."""
-    found = [one for one in find(options.paths) if _is_wanted(one.origin, options.narrowing.clusters)]
-    total = sum(_PER_FILE + size for _, size in files_of(found, options.snapshots))
+    copies = [copy for copy in find(options.paths) if _is_wanted(copy.origin, options.narrowing.clusters)]
+    total = sum(_PER_FILE + size for _, size in files_of(copies, options.snapshots))
     target = aim(total, options.parallelism, options.slice_bytes)
-    return pack((piece for one in found for piece in slices(one, options, target)), target)
+    return pack((piece for copy in copies for piece in slices(copy, options, target)), target)
 
 
-def _is_wanted(origin: Origin, clusters: frozenset[str] | None) -> bool:
+def _is_wanted(origin: CopyOrigin, clusters: frozenset[str] | None) -> bool:
     return clusters is None or origin.cluster_id in clusters
 
 
@@ -69,13 +69,13 @@ def pack(pieces: Iterable[Slice], target: int) -> list[tuple[Slice, ...]]:
     return packed
 
 
-def slices(found: LogCopy, options: Options, target: int) -> Iterator[Slice]:
+def slices(copy: LogCopy, options: Options, target: int) -> Iterator[Slice]:
     """The slices of a directory: of each file one, or several of about ``target`` bytes."""
-    for file in plans(found, options.snapshots, target):
-        yield from file_slices(found.origin, file, options, target)
+    for file in plans(copy, options.snapshots, target):
+        yield from file_slices(copy.origin, file, options, target)
 
 
-def file_slices(origin: Origin, file: FilePlan, options: Options, target: int) -> Iterator[Slice]:
+def file_slices(origin: CopyOrigin, file: FilePlan, options: Options, target: int) -> Iterator[Slice]:
     """The slices of one file: its findings in the first."""
     runs = [run for run in file.runs if _may_hold(options, file, run)]
     if options.view == FILES:
@@ -124,7 +124,7 @@ def plans(copy: LogCopy, snapshots: str, cut: int) -> list[FilePlan]:
     try:
         return read_stable([copy], plan)
     except FileNotFoundError as error:
-        finding = Finding(-1, UNREAD, "the file vanishes again and again")
+        finding = FileFinding(-1, UNREAD, "the file vanishes again and again")
         return [FilePlan(str(error.filename), 0, False, (), (finding,))]
 
 
@@ -133,4 +133,4 @@ def snapshot_of(file: SnapshotFile, cut: int) -> FilePlan:
     try:
         return snapshot_plan(file, cut)
     except SourceError as error:
-        return FilePlan(file.path, file.size, True, (), (Finding(-1, UNREAD, error.message),))
+        return FilePlan(file.path, file.size, True, (), (FileFinding(-1, UNREAD, error.message),))

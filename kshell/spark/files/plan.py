@@ -37,7 +37,7 @@ class Run(NamedTuple):
     first: int
     after: int
     repeats: bool = False
-    """Its offsets were there before, in another file: checked, but not given again."""
+    """Its offsets were there before, in another file: checked, but not delivered again."""
     last_ms: int = ANY_TIME
     """No record of it was written later, by the headers. When the earliest one was they do not say: clocks step back.
     """
@@ -45,7 +45,7 @@ class Run(NamedTuple):
     """The first byte of its last batch, if that was seen: a hint, which whoever shortens a run need not keep right."""
 
 
-class Finding(NamedTuple):
+class FileFinding(NamedTuple):
     """What is wrong in a file: the byte, or -1 for no certain one; ``batch``, ``torn``, ``gap``, ``file``, ``unread``.
 
     ``unread``: not what the file holds is wrong, but nobody could read it: it is gone, or was changed or replaced since
@@ -57,9 +57,9 @@ class Finding(NamedTuple):
     reason: str
 
 
-def damaged(error: CorruptDataError) -> Finding:
+def damaged(error: CorruptDataError) -> FileFinding:
     """Damage as a finding."""
-    return Finding(error.position, "batch", error.reason)
+    return FileFinding(error.position, "batch", error.reason)
 
 
 class FilePlan(NamedTuple):
@@ -69,35 +69,35 @@ class FilePlan(NamedTuple):
     size: int
     is_snapshot: bool
     runs: tuple[Run, ...]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[FileFinding, ...] = ()
     is_proven: bool = True
     """Of a snapshot: whether the CRCs of its batches were checked."""
 
 
 class Runs:
-    """Collects batches into runs of about ``cut`` bytes; ``given``: the offset after the last batch so far."""
+    """Collect batches into runs of about ``cut`` bytes; ``delivered_end``: the offset after the last batch so far."""
 
-    def __init__(self, cut: int, given: int = 0) -> None:
+    def __init__(self, cut: int, delivered_end: int = 0) -> None:
         self._made: list[Run] = []
-        self.given = given
+        self.delivered_end = delivered_end
         self._cut = cut
         self._start = self._end = self._first = self._after = self._last_ms = self._last = -1
         self._repeats = False
 
     def add(self, start: int, end: int, first: int, after: int, last_ms: int = ANY_TIME) -> None:
-        """One more batch."""
-        repeats = after <= self.given
+        """Add one batch."""
+        repeats = after <= self.delivered_end
         if self._end != start or self._after != first or end - self._start > self._cut or repeats != self._repeats:
             self._flush()
             self._start, self._first, self._repeats, self._last_ms = start, first, repeats, last_ms
         elif last_ms > self._last_ms:
             self._last_ms = last_ms
         if not repeats:
-            self.given = after
+            self.delivered_end = after
         self._end, self._after, self._last = end, after, start
 
-    def done(self) -> tuple[Run, ...]:
-        """All of them, in the order in which they came."""
+    def finish(self) -> tuple[Run, ...]:
+        """Return all runs, in the order in which their batches were added."""
         self._flush()
         return tuple(self._made)
 
@@ -127,7 +127,7 @@ def plausible_header(window: bytes, at: int) -> Batch | None:
 
 
 def header_at(file: OpenFile, position: int) -> Batch | None:
-    """The same of an open file; the header is at position 0 of its bytes."""
+    """Read the header at a byte of an open file; it is at position 0 of the batch's bytes."""
     return plausible_header(file.pread(HEADER_SIZE, position), 0)
 
 
@@ -192,17 +192,23 @@ class HeaderWalk:
             offset, length, its_epoch, magic, attributes, delta, last_ms, count = unpack(window, at)
             end, after = position + length + LENGTH_END, offset + count
             if (
-                magic != MAGIC or length < MIN_LENGTH or end > size or count != delta + 1 or count < 1
-                or end - position > MAX_BATCH or offset < 0 or after - 1 > LAST_OFFSET
+                magic != MAGIC
+                or length < MIN_LENGTH
+                or end > size
+                or count != delta + 1
+                or count < 1
+                or end - position > MAX_BATCH
+                or offset < 0
+                or after - 1 > LAST_OFFSET
                 or (offset != expected and expected is not None)
-            ):  # fmt: skip
+            ):
                 return self._rewind(position, pending)
             before = None
             if its_epoch != epoch or attributes & CONTROL_BIT or offset >= line:
                 before = self._look(position, end, bool(attributes & CONTROL_BIT), pending)
                 if before is None:
                     return self._rewind(position, pending)
-                epoch, line = its_epoch, next((one for one in self._lines if one > offset), _NEVER)
+                epoch, line = its_epoch, next((start for start in self._lines if start > offset), _NEVER)
             if pending is not None:
                 add(pending[0], pending[1], pending[2], pending[3], pending[4])
             pending = position, end, offset, after, last_ms, expected, before
@@ -213,7 +219,7 @@ class HeaderWalk:
         """Holds a batch that is not like the one before it against the epochs: what was known before it, or ``None``
         if it does not fit.
         """
-        if not self._told(pending):
+        if not self._feed_epochs(pending):
             return None
         before = copy.copy(self.epochs)
         batch = self._headers.batch(start, end) if control else self._headers.header(start)
@@ -222,8 +228,8 @@ class HeaderWalk:
             return None
         return before
 
-    def _told(self, pending: _Pending | None) -> bool:
-        """Shows the epochs a batch that they have not seen. They do not change by it but for which is the last."""
+    def _feed_epochs(self, pending: _Pending | None) -> bool:
+        """Pass a batch to the epochs that they have not checked yet; only which of them is the last may change."""
         if pending is None or pending[-1] is not None:
             return True
         before = copy.copy(self.epochs)
@@ -246,7 +252,7 @@ class HeaderWalk:
         if pending is None:
             return None
         start, end, first, after, last_ms, _, _ = pending
-        if self._headers.batch(start, end) is None or not self._told(pending):
+        if self._headers.batch(start, end) is None or not self._feed_epochs(pending):
             return self._rewind(start, pending)
         runs.add(start, end, first, after, last_ms)
         self.expected = after
@@ -262,7 +268,7 @@ class Boundaries(LogReader):
     def __init__(self, listing: Listing, cut: int) -> None:
         super().__init__(listing, resume=True)
         self._cut = cut
-        self._given = 0
+        self._delivered_end = 0
         self._begin = 0
         """The byte of the first segment at which the batch ``self._next`` begins, for who goes on in its middle."""
         self._lines = sorted(start for _, start in leader_epochs(listing))
@@ -278,20 +284,20 @@ class Boundaries(LogReader):
             try:
                 self._add(segment, runs, is_last=index == len(self._segments) - 1)
             except SourceError as error:
-                findings.append(Finding(-1, UNREAD, error.message))
-            self._given = runs.given
+                findings.append(FileFinding(-1, UNREAD, error.message))
+            self._delivered_end = runs.delivered_end
             findings += [
-                Finding(-1, "gap", error.message.removeprefix(f"{segment.path}: "))
+                FileFinding(-1, "gap", error.message.removeprefix(f"{segment.path}: "))
                 for error in self.damage[before:gaps]
             ]
             findings += [damaged(error) for error in self.damage[gaps:] if isinstance(error, CorruptDataError)]
             if self.torn is not None and self.torn[0] == segment.path:
-                findings.append(Finding(self.torn[1].position, "torn", self.torn[1].reason))
-            yield FilePlan(segment.path, segment.size, False, runs.done(), tuple(findings))
+                findings.append(FileFinding(self.torn[1].position, "torn", self.torn[1].reason))
+            yield FilePlan(segment.path, segment.size, False, runs.finish(), tuple(findings))
 
     def _runs(self) -> Runs:
         """Where the batches of the next segment are put."""
-        return Runs(self._cut, self._given)
+        return Runs(self._cut, self._delivered_end)
 
     def _add(self, segment: Segment, runs: Runs, *, is_last: bool) -> None:
         start = self._by_headers(segment, runs)
@@ -327,7 +333,7 @@ def snapshot_plan(file: SnapshotFile, cut: int, *, control_only: bool = False) -
     """The plan of a snapshot, or of its control batches alone. Raises FileNotFoundError (list again), SourceError."""
     runs = Runs(max(cut, file.size // _PIECES))
     if not control_only and _fits(file, runs):
-        return FilePlan(file.path, file.size, True, runs.done(), is_proven=False)
+        return FilePlan(file.path, file.size, True, runs.finish(), is_proven=False)
     runs, reader = Runs(cut), SnapshotReader(file)
     try:
         for batch in reader:
@@ -335,8 +341,8 @@ def snapshot_plan(file: SnapshotFile, cut: int, *, control_only: bool = False) -
                 continue
             runs.add(batch.position, batch.end, batch.base_offset, batch.last_offset + 1)
     except CorruptDataError as error:
-        return FilePlan(file.path, file.size, True, runs.done(), (damaged(error),))
-    return FilePlan(file.path, file.size, True, runs.done())
+        return FilePlan(file.path, file.size, True, runs.finish(), (damaged(error),))
+    return FilePlan(file.path, file.size, True, runs.finish())
 
 
 def _fits(file: SnapshotFile, runs: Runs) -> bool:

@@ -14,7 +14,7 @@ from kshell.protocol.batches import HEADER_SIZE, MAX_BATCH, Batch, read_header
 from kshell.protocol.verify import MAGIC
 from kshell.sources.directory.files import named
 from kshell.sources.directory.ranges import OpenFile, open_file
-from kshell.spark.files.plan import UNREAD, FilePlan, Finding, Run
+from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan, Run
 
 _PIECE = 4 << 20
 CRC = "the batch's CRC does not match its bytes"
@@ -22,7 +22,7 @@ _LARGEST = (1 << 63) - 1
 _CHANGED = "the file is not what it was when it was listed"
 
 
-class Placed(NamedTuple):
+class PositionedBatch(NamedTuple):
     """A good batch, and its first byte in the file; in ``batch`` positions count within what was read at once.
 
     ``repeats``: its offsets were there before, in another file.
@@ -33,40 +33,44 @@ class Placed(NamedTuple):
     repeats: bool
 
 
-def read(plan: FilePlan) -> Iterator[Placed | Finding]:
+def read(plan: FilePlan) -> Iterator[PositionedBatch | FileFinding]:
     """The batches of a file's runs. Of a snapshot nothing is given after the first damage, as everywhere else."""
     if not plan.runs:
         return
     try:
         file = open_file(plan.path)
     except FileNotFoundError:
-        yield Finding(-1, UNREAD, "the file is gone since it was listed")
+        yield FileFinding(-1, UNREAD, "the file is gone since it was listed")
         return
     except SourceError as error:
-        yield Finding(-1, UNREAD, error.message)
+        yield FileFinding(-1, UNREAD, error.message)
         return
     try:
         if plan.is_snapshot and not plan.is_proven and not _is_good(file, plan.runs[0].start):
             return  # whoever reads what is before says so
         for run in plan.runs:
-            for found in _run(file, run):
-                yield found
-                if plan.is_snapshot and isinstance(found, Finding):
+            for item in _run(file, run):
+                yield item
+                if plan.is_snapshot and isinstance(item, FileFinding):
                     return
     except OSError as error:
-        yield Finding(-1, UNREAD, f"{plan.path}: {error.strerror or error}")
+        yield FileFinding(-1, UNREAD, f"{plan.path}: {error.strerror or error}")
     finally:
         file.close()
 
 
-def _run(file: OpenFile, run: Run) -> Iterator[Placed | Finding]:
+def _run(file: OpenFile, run: Run) -> Iterator[PositionedBatch | FileFinding]:
     expected = run.first
     for position, batch in _batches(file, run.start, run.end):
         if batch is None or batch.magic != MAGIC or batch.base_offset != expected:
-            yield Finding(position, UNREAD, _CHANGED)
+            yield FileFinding(position, UNREAD, _CHANGED)
             return
         expected = batch.last_offset + 1
-        yield Placed(position, batch, run.repeats) if batch.crc_is_good() else Finding(position, "batch", CRC)
+        yield (
+            PositionedBatch(position, batch, run.repeats)
+            if batch.crc_is_good()
+            else FileFinding(position, "batch", CRC)
+        )
 
 
 def _batches(file: OpenFile, start: int, end: int) -> Iterator[tuple[int, Batch | None]]:
@@ -115,14 +119,14 @@ def file_row(plan: FilePlan) -> dict[str, Any]:
     """The columns of ``files`` but for whose the file is. Reads all of the file, a piece at a time."""
     findings, batches = list(plan.findings), _Batches()
     for placed in read(plan):
-        if isinstance(placed, Finding):
+        if isinstance(placed, FileFinding):
             findings.append(placed)
         else:
             batches.add(placed.batch)
     return batches.row() | finding_columns(plan, sorted(findings))
 
 
-def finding_columns(plan: FilePlan, findings: Sequence[Finding]) -> dict[str, Any]:
+def finding_columns(plan: FilePlan, findings: Sequence[FileFinding]) -> dict[str, Any]:
     """What a row of ``files`` says of a file's name and size, and of what is wrong with it."""
     name = named(os.path.basename(plan.path))
     return {

@@ -21,7 +21,7 @@ _FILES = (".log", ".checkpoint")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
-class Origin(NamedTuple):
+class CopyOrigin(NamedTuple):
     """Whose copy a file is, by the ``meta.properties`` around it; ``None`` where that does not say."""
 
     cluster_id: str | None
@@ -33,20 +33,20 @@ class LogCopy(NamedTuple):
 
     path: str
     listing: Listing
-    origin: Origin
+    origin: CopyOrigin
 
-    def snapshots(self, which: str) -> tuple[SnapshotFile, ...]:
+    def snapshots(self, mode: str) -> tuple[SnapshotFile, ...]:
         """The snapshots to read. ``auto``: as ``dump``, the newest one where there is no log."""
-        if which == "none" or (which == "auto" and self.listing.segments):
+        if mode == "none" or (mode == "auto" and self.listing.segments):
             return ()
-        return self.listing.snapshots[-1:] if which == "auto" else self.listing.snapshots
+        return self.listing.snapshots[-1:] if mode == "auto" else self.listing.snapshots
 
 
 class Unread(NamedTuple):
-    """What a glob has found and nobody could list: ``origin`` is what lies beside it, if that can be read."""
+    """A match of a glob that could not be listed. ``origin``: by the ``meta.properties`` next to it."""
 
     path: str
-    origin: Origin
+    origin: CopyOrigin
     error: SourceError
 
 
@@ -59,11 +59,11 @@ def find(paths: Iterable[str], unread: list[Unread] | None = None) -> list[LogCo
     Raises SourceNotFoundError for a path that is not there or holds no metadata, and for a glob that finds none;
     SourceError for a path that cannot be listed; UsageError for a URI that is not understood.
     """
-    found: dict[str, LogCopy] = {}
+    copies: dict[str, LogCopy] = {}
     for path in map(plain, paths):
-        for one in _remote(path, unread) if is_remote(path) else _local(path, unread):
-            found.setdefault(identity(one.path), one)
-    return [one for place, one in found.items() if os.path.dirname(place) not in found]
+        for copy in _remote(path, unread) if is_remote(path) else _local(path, unread):
+            copies.setdefault(identity(copy.path), copy)
+    return [copy for place, copy in copies.items() if os.path.dirname(place) not in copies]
 
 
 def identity(path: str) -> str:
@@ -72,7 +72,7 @@ def identity(path: str) -> str:
 
 
 def spelled(path: str) -> str:
-    """As the tables have it: with a question mark for each byte of a name that is no UTF-8."""
+    """A path as the tables have it: with a question mark for each byte that is not UTF-8."""
     return path if path.isascii() else path.encode("utf-8", "replace").decode()
 
 
@@ -83,49 +83,49 @@ def is_glob(path: str) -> bool:
 
 def alternatives(pattern: str) -> list[str]:
     """The globs without braces that one with braces means, each once; braces without a comma stay."""
-    found = _BRACES.search(pattern)  # the innermost
-    if found is None:
+    braces = _BRACES.search(pattern)  # the innermost
+    if braces is None:
         return [pattern]
-    before, after = pattern[: found.start()], pattern[found.end() :]
-    made = (one for word in found[1].split(",") for one in alternatives(before + word + after))
-    return list(dict.fromkeys(made))
+    before, after = pattern[: braces.start()], pattern[braces.end() :]
+    expanded_globs = (expanded for choice in braces[1].split(",") for expanded in alternatives(before + choice + after))
+    return list(dict.fromkeys(expanded_globs))
 
 
 def _local(path: str, unread: list[Unread] | None) -> list[LogCopy]:
     path = os.path.abspath(path)  # executors are started in directories of their own
     if os.path.exists(path) or not is_glob(path):
-        return [_found(locate(path))]
-    every = ((one, pattern) for pattern in alternatives(path) for one in glob.iglob(pattern, recursive=True))
-    candidates = sorted({one for one, pattern in every if _counts(one, pattern)})
+        return [_list_copy(locate(path))]
+    every = ((match, pattern) for pattern in alternatives(path) for match in glob.iglob(pattern, recursive=True))
+    candidates = sorted({match for match, pattern in every if _counts(match, pattern)})
     failed: list[Unread] = []
-    found = [_tried(one, failed) for one in candidates]
-    return _some(path, found, failed, unread)
+    copies = [_tried(path, failed) for path in candidates]
+    return _some(path, copies, failed, unread)
 
 
 def _remote(path: str, unread: list[Unread] | None) -> list[LogCopy]:
-    """As :func:`_local`, with many requests at once."""
+    """List as :func:`_local` does, with many requests in parallel."""
     from kshell.sources.remote_globs import at_once, matches  # late: needs pyarrow
 
     if not is_glob(path):
-        return [_found(locate(path))]
-    every = ((one, pattern) for pattern in alternatives(path) for one in matches(pattern))
+        return [_list_copy(locate(path))]
+    every = ((entry, pattern) for pattern in alternatives(path) for entry in matches(pattern))
     candidates = sorted(
         {
-            one.path
-            for one, pattern in every
-            if one.is_directory or (one.path.endswith(_FILES) and pattern.endswith(_FILES))
+            entry.path
+            for entry, pattern in every
+            if entry.is_directory or (entry.path.endswith(_FILES) and pattern.endswith(_FILES))
         }
     )
     failed: list[Unread] = []
-    return _some(path, at_once(lambda one: _tried(one, failed, _is_metadata), candidates), failed, unread)
+    return _some(path, at_once(lambda path: _tried(path, failed, _is_metadata), candidates), failed, unread)
 
 
 def _is_metadata(path: str) -> bool:
     name = path.rpartition("/")[2]
-    return name == METADATA_DIRECTORY or name.endswith(_FILES) or not _has_metadata_beside(path)
+    return name == METADATA_DIRECTORY or name.endswith(_FILES) or not _has_metadata_sibling(path)
 
 
-def _has_metadata_beside(path: str) -> bool:
+def _has_metadata_sibling(path: str) -> bool:
     from kshell.sources.remote import infos
 
     return infos([f"{path.rpartition('/')[0]}/{METADATA_DIRECTORY}"])[0].is_directory
@@ -134,27 +134,27 @@ def _has_metadata_beside(path: str) -> bool:
 def _some(
     pattern: str, tried: Iterable[LogCopy | None], failed: list[Unread], unread: list[Unread] | None
 ) -> list[LogCopy]:
-    found = [one for one in tried if one is not None]
-    failed.sort(key=lambda one: one.path)  # several threads may have found them
+    copies = [copy for copy in tried if copy is not None]
+    failed.sort(key=lambda item: item.path)  # several threads may have found them
     if failed and unread is None:
         raise failed[0].error
     if unread is not None:
         unread += failed
-    if not found and not failed:
+    if not copies and not failed:
         raise SourceNotFoundError(
             f"{pattern}: finds no metadata log and no snapshot",
             hint=f"a glob names directories ({METADATA_DIRECTORY}, or log directories), or .log and .checkpoint files",
         )
-    return found
+    return copies
 
 
 def _tried(path: str, failed: list[Unread], counts: Callable[[str], bool] = bool) -> LogCopy | None:
-    place, whose = path, Origin(None, None)
+    place, whose = path, CopyOrigin(None, None)
     try:
         if not counts(path):
             return None
         place = locate(path)
-        return _found(place)
+        return _list_copy(place)
     except SourceNotFoundError:
         return None  # a directory of something else, or formatted and never used
     except SourceError as error:
@@ -166,7 +166,7 @@ def _tried(path: str, failed: list[Unread], counts: Callable[[str], bool] = bool
         return None
 
 
-def _found(place: str) -> LogCopy:
+def _list_copy(place: str) -> LogCopy:
     listing = scan(place)
     return LogCopy(place, listing, origin(listing))
 
@@ -180,10 +180,10 @@ def _counts(path: str, pattern: str) -> bool:
     return not os.path.isdir(os.path.join(path, os.pardir, METADATA_DIRECTORY))
 
 
-def origin(listing: Listing) -> Origin:
+def origin(listing: Listing) -> CopyOrigin:
     """Whose copy it is."""
     meta = meta_properties(listing)
-    return Origin(meta.get("cluster.id"), node_id(meta))
+    return CopyOrigin(meta.get("cluster.id"), node_id(meta))
 
 
 def list_again(copies: Sequence[LogCopy]) -> list[LogCopy]:
@@ -224,10 +224,10 @@ def read_stable(copies: Sequence[LogCopy], read: Callable[[Sequence[LogCopy]], t
     raise AssertionError("the last attempt returns or raises")
 
 
-def files_of(found: Iterable[LogCopy], snapshots: str) -> Iterator[tuple[str, int]]:
+def files_of(copies: Iterable[LogCopy], snapshots: str) -> Iterator[tuple[str, int]]:
     """(path, bytes) of every file that would be read."""
-    for one in found:
-        for snapshot in one.snapshots(snapshots):
+    for copy in copies:
+        for snapshot in copy.snapshots(snapshots):
             yield snapshot.path, snapshot.size
         if snapshots != "only":
-            yield from ((segment.path, segment.size) for segment in one.listing.segments)
+            yield from ((segment.path, segment.size) for segment in copy.listing.segments)

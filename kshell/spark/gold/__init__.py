@@ -23,22 +23,22 @@ import importlib
 from functools import cache
 
 from kshell.discovery import module_names
-from kshell.spark.gold.base.declared import GoldTable
+from kshell.spark.tables.gold_table import GoldTable
 
 
 @cache
 def tables() -> dict[str, GoldTable]:
     """Every gold table by name, sorted. Free of Spark."""
-    found = [importlib.import_module(f"{__name__}.{name}").GOLD for name in module_names(__path__)]
-    return {table.name: table for table in sorted(found, key=lambda table: table.name)}
+    declared = [importlib.import_module(f"{__name__}.{name}").GOLD for name in module_names(__path__)]
+    return {table.name: table for table in sorted(declared, key=lambda table: table.name)}
 
 
 def waves() -> list[list[GoldTable]]:
-    """All of them in the order to make them: a wave is made of waves before it, and of bronze and silver."""
-    waiting, made = tables(), []
+    """Return all tables in the order to compute them: a wave needs only waves before it, bronze and silver."""
+    waiting, waves = tables(), []
     while waiting:
         wave = [table for table in waiting.values() if not waiting.keys() & (set(table.needs) - {table.name})]
         assert wave, f"{', '.join(waiting)}: made of each other"
-        made.append(wave)
+        waves.append(wave)
         waiting = {name: table for name, table in waiting.items() if table not in wave}
-    return made
+    return waves

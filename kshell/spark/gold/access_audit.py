@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from kshell.metadata.authorizer import EVERYONE, WILDCARD
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.changes import changes, with_found
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.base.times import day_of
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.changes import changes, with_found
+from kshell.spark.gold.timelines.durations import day_of
 from kshell.spark.tables.expectations import at_least, not_null
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -18,21 +18,40 @@ FIELDS = (
     Field("ms", "int64", "its time"),
     Field("day", "string", "its day, in UTC"),
     Field("kind", "string", "acl, quota, user (SCRAM credentials) or token"),
-    Field("change", "string", "found (in the snapshot with which what is known begins), added, changed (of a user also"
-          " another password), removed"),
-    Field("id", "string", "of an ACL and a token its id, of a quota its entity and key, of a user the name and"
-          " mechanism, with a blank between"),
-    Field("principal", "string", "of an ACL whom it is about, of a token its owner, of a user User:NAME; of a quota"
-          " User:NAME where its entity has a user, User:<default> for the default one, else null"),
+    Field(
+        "change",
+        "string",
+        "found (in the snapshot with which what is known begins), added, changed (of a user also"
+        " another password), removed",
+    ),
+    Field(
+        "id",
+        "string",
+        "of an ACL and a token its id, of a quota its entity and key, of a user the name and"
+        " mechanism, with a blank between",
+    ),
+    Field(
+        "principal",
+        "string",
+        "of an ACL whom it is about, of a token its owner, of a user User:NAME; of a quota"
+        " User:NAME where its entity has a user, User:<default> for the default one, else null",
+    ),
     Field("said", "string", "what it says, in words: `ALLOW User:a READ on TOPIC:orders (LITERAL) from *`"),
-    Field("oldValue", "string", "a quota's limit, a user's iterations, a token's expiryTimestamp before; null if there"
-          " was none, and for ACLs"),
+    Field(
+        "oldValue",
+        "string",
+        "a quota's limit, a user's iterations, a token's expiryTimestamp before; null if there was none, and for ACLs",
+    ),
     Field("newValue", "string", "the same after"),
-    Field("isWideOpen", "boolean", "an ACL that lets everybody (User:*) do more than DESCRIBE and DESCRIBE_CONFIGS on"
-          " everything of a type (the name * or empty, or the cluster), or ALL on anything"),
+    Field(
+        "isWideOpen",
+        "boolean",
+        "an ACL that lets everybody (User:*) do more than DESCRIBE and DESCRIBE_CONFIGS on"
+        " everything of a type (the name * or empty, or the cluster), or ALL on anything",
+    ),
     Field("heldMs", "int64", "of what was changed or removed: how long it had held; else null"),
     Field("isCurrent", "boolean", "whether what it made still holds; false for removed"),
-)  # fmt: skip
+)
 
 
 _ACL = ("resourceType", "resourceName", "patternType", "principal", "host", "operation", "permissionType")
@@ -45,52 +64,64 @@ _WIDE_OPEN = (
 
 
 def access_audit(tables: Tables) -> Any:
-    """The rows."""
-    made = _acls(tables).unionByName(_quotas(tables)).unionByName(_users(tables)).unionByName(_tokens(tables))
-    told = with_found(made, tables["control_records"])
-    return rows.of(told.selectExpr("*", f"{day_of('ms')} as day"), FIELDS)
+    """List the changes of ACLs, quotas, users and tokens."""
+    changed = _acls(tables).unionByName(_quotas(tables)).unionByName(_users(tables)).unionByName(_tokens(tables))
+    with_origin = with_found(changed, tables["control_records"])
+    return aggregates.typed(with_origin.selectExpr("*", f"{day_of('ms')} as day"), FIELDS)
 
 
-def _row(kind: str, name: str, principal: str, said: str, value: str | None, wide: str = "false") -> list[str]:
+def _row(kind: str, name: str, principal: str, description: str, value: str | None, wide: str = "false") -> list[str]:
     """SQL: the columns of one kind; ``value``: what of it can change."""
     both = [f"cast({side}.{value} as string)" if value else "cast(null as string)" for side in ("old", "new")]
     return [
-        "clusterId", "offset", "ms", f"'{kind}' as kind", "change", f"{name} as id", f"{principal} as principal",
-        f"{said} as said", f"{both[0]} as oldValue", f"{both[1]} as newValue", f"{wide} as isWideOpen", "heldMs",
+        "clusterId",
+        "offset",
+        "ms",
+        f"'{kind}' as kind",
+        "change",
+        f"{name} as id",
+        f"{principal} as principal",
+        f"{description} as said",
+        f"{both[0]} as oldValue",
+        f"{both[1]} as newValue",
+        f"{wide} as isWideOpen",
+        "heldMs",
         "isCurrent",
-    ]  # fmt: skip
+    ]
 
 
 def _acls(tables: Tables) -> Any:
-    made = changes(tables["acls"], ("id",), _ACL, tables["clusters"]).selectExpr("*", "coalesce(new, old) as acl")
-    said = (
+    acls = changes(tables["acls"], ("id",), _ACL, tables["clusters"]).selectExpr("*", "coalesce(new, old) as acl")
+    description = (
         "concat(acl.permissionType, ' ', acl.principal, ' ', acl.operation, ' on ', acl.resourceType, ':',"
         " acl.resourceName, ' (', acl.patternType, ') from ', acl.host)"
     )
     wide = f"coalesce({_WIDE_OPEN}, false)"
-    return made.selectExpr(*_row("acl", "id", "acl.principal", said, None, wide))
+    return acls.selectExpr(*_row("acl", "id", "acl.principal", description, None, wide))
 
 
 def _quotas(tables: Tables) -> Any:
-    made = changes(tables["quotas"], ("name", "key"), ("user", "value"), tables["clusters"]).selectExpr(
+    quotas = changes(tables["quotas"], ("name", "key"), ("user", "value"), tables["clusters"]).selectExpr(
         "*", "coalesce(new, old).user as ofUser"
     )
-    said = "concat(key, if(new is null, '', concat(' = ', cast(new.value as string))), ' for ', name)"
-    return made.selectExpr(*_row("quota", "concat(name, ' ', key)", "concat('User:', ofUser)", said, "value"))
+    description = "concat(key, if(new is null, '', concat(' = ', cast(new.value as string))), ' for ', name)"
+    return quotas.selectExpr(*_row("quota", "concat(name, ' ', key)", "concat('User:', ofUser)", description, "value"))
 
 
 def _users(tables: Tables) -> Any:
-    made = changes(tables["users"], ("name", "mechanism"), ("iterations",), tables["clusters"])
-    said = "concat(mechanism, ' credentials of ', name)"
-    return made.selectExpr(*_row("user", "concat(name, ' ', mechanism)", "concat('User:', name)", said, "iterations"))
+    users = changes(tables["users"], ("name", "mechanism"), ("iterations",), tables["clusters"])
+    description = "concat(mechanism, ' credentials of ', name)"
+    return users.selectExpr(
+        *_row("user", "concat(name, ' ', mechanism)", "concat('User:', name)", description, "iterations")
+    )
 
 
 def _tokens(tables: Tables) -> Any:
-    made = changes(tables["tokens"], ("tokenId",), ("owner", "expiryTimestamp"), tables["clusters"]).selectExpr(
+    tokens = changes(tables["tokens"], ("tokenId",), ("owner", "expiryTimestamp"), tables["clusters"]).selectExpr(
         "*", "coalesce(new, old).owner as owner"
     )
-    said = "concat('delegation token of ', owner)"
-    return made.selectExpr(*_row("token", "tokenId", "owner", said, "expiryTimestamp"))
+    description = "concat('delegation token of ', owner)"
+    return tokens.selectExpr(*_row("token", "tokenId", "owner", description, "expiryTimestamp"))
 
 
 GOLD = GoldTable(

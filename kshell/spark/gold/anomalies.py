@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.base.times import HOUR_MS, covered, hour
 from kshell.spark.gold.hourly_churn import EVENTS
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.durations import HOUR_MS, covered, hour
 from kshell.spark.tables.expectations import at_least, key
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -17,14 +17,22 @@ FIELDS = (
     Field("hour", "string", "the hour, in UTC: 2026-01-31T13"),
     Field("hourMs", "int64", "its begin"),
     Field("value", "int64", "how many there were in that hour, in the whole cluster"),
-    Field("weeks", "int32", "hours that it is compared with: the same hour of the same weekday in all other weeks that"
-          " are covered as a whole, from the cluster's first version of a topic or broker to its last record. Only"
-          " where there are three or more"),
+    Field(
+        "weeks",
+        "int32",
+        "hours that it is compared with: the same hour of the same weekday in all other weeks that"
+        " are covered as a whole, from the cluster's first version of a topic or broker to its last record. Only"
+        " where there are three or more",
+    ),
     Field("median", "float64", "the median of their values"),
     Field("mad", "float64", "the median of their distances from that median"),
-    Field("score", "float64", "(value - median) / the larger one of 1.4826 mad and 1. Only scores of 3.5 and more, or"
-          " -3.5 and less, have a row"),
-)  # fmt: skip
+    Field(
+        "score",
+        "float64",
+        "(value - median) / the larger one of 1.4826 mad and 1. Only scores of 3.5 and more, or"
+        " -3.5 and less, have a row",
+    ),
+)
 
 
 _WEEK_HOURS = 168
@@ -36,12 +44,12 @@ _TO_DEVIATION = 1.4826
 
 
 def anomalies(tables: Tables) -> Any:
-    """The rows."""
+    """Find the hours whose changes are outliers among the same hour of other weeks."""
     names = ", ".join(f"'{name}', {name}" for name in EVENTS)
     hours = tables["hourly_churn"].selectExpr(
         "clusterId", f"hourMs div {HOUR_MS} as hourNumber", f"stack({len(EVENTS)}, {names}) as (measure, value)"
     )
-    slots = rows.grouped(
+    slots = aggregates.grouped(
         hours.where("value > 0").selectExpr("*", f"hourNumber % {_WEEK_HOURS} as slot"),
         ["clusterId", "measure", "slot"],
         counted="map_from_entries(collect_list(struct(hourNumber, value)))",
@@ -63,19 +71,19 @@ def anomalies(tables: Tables) -> Any:
     uneven = series.where(f"array_max(series.value) - array_min(series.value) >= {_LEAST_SCORE}").selectExpr(
         "clusterId", "measure", "series", "posexplode(series) as (place, one)"
     )
-    return rows.of(_scored(uneven), FIELDS)
+    return aggregates.typed(_scored(uneven), FIELDS)
 
 
 def _scored(uneven: Any) -> Any:
     """The outliers among hours that stand beside those of other weeks."""
-    others = uneven.selectExpr(
+    compared = uneven.selectExpr(
         "clusterId",
         "measure",
         "one.hourNumber as hourNumber",
         "one.value as value",
         "sort_array(transform(filter(series, (other, at) -> at <> place), other -> other.value)) as others",
     )
-    with_median = others.selectExpr("*", f"{_median('others')} as median")
+    with_median = compared.selectExpr("*", f"{_median('others')} as median")
     distances = with_median.selectExpr(
         "*", "sort_array(transform(others, other -> abs(other - median))) as distances"
     ).selectExpr("*", f"{_median('distances')} as mad")

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, MONTH, GoldTable, Tables
-from kshell.spark.gold.base.partitions import KEYS
 from kshell.spark.gold.partition_availability import HOLDS, MEASURES, MONTHS, SUMS, with_shares
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.partition_versions import KEYS
 from kshell.spark.tables.expectations import key, ordered
+from kshell.spark.tables.gold_table import CLUSTER, MONTH, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
     CLUSTER,
     Field("month", "string", "the month, in UTC"),
-    Field("scope", "string", "topic (all partitions of topics of that name), broker (all partitions while it was among"
-          " their replicas), cluster (all partitions)"),
+    Field(
+        "scope",
+        "string",
+        "topic (all partitions of topics of that name), broker (all partitions while it was among"
+        " their replicas), cluster (all partitions)",
+    ),
     Field("name", "string", "the topic's name, the broker's id; of a cluster its id"),
     Field("partitions", "int32", "how many partitions were there at any time of that month"),
     Field("partitionMs", "int64", "milliseconds of that month, summed over these partitions"),
     *MEASURES,
-)  # fmt: skip
+)
 
 
 _SCOPES = (
@@ -31,14 +35,14 @@ _SCOPES = (
 
 
 def availability(tables: Tables) -> Any:
-    """The rows."""
+    """Sum up the availability of partitions by topic, broker and cluster."""
     measures = ("partitionMs", *SUMS)
     scopes = tables[MONTHS.name].selectExpr("clusterId", "month", *KEYS, *measures, _SCOPES)
     sums = {name: f"sum({name})" for name in measures}
     # By partition first: distinct ones are then counted without keeping them.
-    second = rows.grouped(scopes, ["clusterId", "month", "scope", "name", *KEYS], **sums)
-    third = rows.grouped(second, ["clusterId", "month", "scope", "name"], partitions="count(*)", **sums)
-    return rows.settling(with_shares(third, "partitionMs"), FIELDS)
+    second = aggregates.grouped(scopes, ["clusterId", "month", "scope", "name", *KEYS], **sums)
+    third = aggregates.grouped(second, ["clusterId", "month", "scope", "name"], partitions="count(*)", **sums)
+    return aggregates.typed_settling(with_shares(third, "partitionMs"), FIELDS)
 
 
 GOLD = GoldTable(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.brokers import IS_FENCING, staged
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.broker_versions import IS_FENCING, staged
 from kshell.spark.tables.expectations import at_least, key, ordered
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -23,14 +23,18 @@ FIELDS = (
     Field("toOffset", "int64", "the record that ended it; null while it lasts"),
     Field("toMs", "int64", "its time; null while it lasts"),
     Field("outcome", "string", "reregistered (it started again), unregistered; null while it lasts"),
-    Field("isClean", "boolean", "whether it was in controlled shutdown before it ended, or was fenced for the last"
-          " time; null while it is unfenced"),
+    Field(
+        "isClean",
+        "boolean",
+        "whether it was in controlled shutdown before it ended, or was fenced for the last"
+        " time; null while it is unfenced",
+    ),
     Field("durationMs", "int64", "how long; up to the cluster's last record while it lasts"),
     Field("unfencedMs", "int64", "how long of it unfenced, controlled shutdown left out"),
     Field("shutdownMs", "int64", "how long of it in controlled shutdown and unfenced"),
     Field("fencedMs", "int64", "how long of it fenced, the time before it was first unfenced included"),
     Field("fencings", "int32", "how often it was fenced after it had been unfenced"),
-)  # fmt: skip
+)
 
 
 _SUMS = {
@@ -42,8 +46,8 @@ _SUMS = {
 
 
 def broker_sessions(tables: Tables) -> Any:
-    """The rows."""
-    made = rows.grouped(
+    """Aggregate versions of brokers into sessions, from one registration to the next."""
+    sessions = aggregates.grouped(
         staged(tables["brokers"], tables["clusters"]),
         ["clusterId", "broker", "session"],
         epoch="max(epoch)",
@@ -60,7 +64,7 @@ def broker_sessions(tables: Tables) -> Any:
     ended = (
         "case when last.validToOffset is null then null when last.goesOn then 'reregistered' else 'unregistered' end"
     )
-    told = made.selectExpr(
+    columns = sessions.selectExpr(
         "*",
         "last.incarnationId as incarnationId",
         "last.rack as rack",
@@ -70,7 +74,7 @@ def broker_sessions(tables: Tables) -> Any:
         f"{ended} as outcome",
         "if(last.validToOffset is null and last.state <> 'fenced', null, last.inControlledShutdown) as isClean",
     )
-    return rows.of(told, FIELDS)
+    return aggregates.typed(columns, FIELDS)
 
 
 GOLD = GoldTable(

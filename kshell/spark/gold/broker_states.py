@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.brokers import OF_A_BROKER, staged
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.base.times import last_of
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.broker_versions import OF_A_BROKER, staged
+from kshell.spark.gold.timelines.durations import last_of
 from kshell.spark.tables.expectations import at_least, key, ordered
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -32,13 +32,13 @@ FIELDS = (
 
 
 def broker_states(tables: Tables) -> Any:
-    """The rows."""
+    """List the states of brokers over time."""
     versions = staged(tables["brokers"], tables["clusters"])
     keys = ["clusterId", "broker"]
     marked = versions.selectExpr(
         "*", f"lag(struct(session, state)) over {OF_A_BROKER} <=> struct(session, state) as isSame"
     ).selectExpr("*", f"sum(if(isSame, 0, 1)) over {OF_A_BROKER} as run")
-    stretches = rows.grouped(
+    stretches = aggregates.grouped(
         marked,
         [*keys, "run"],
         epoch="max(epoch)",
@@ -48,17 +48,22 @@ def broker_states(tables: Tables) -> Any:
         last="max_by(struct(validToOffset as toOffset, validToMs as toMs), validFromOffset)",
         durationMs="max(endMs) - min(beginMs)",
     ).selectExpr(*keys, "epoch", "state", "fromOffset", "fromMs", "last.toOffset", "last.toMs", "durationMs")
-    gone = (
+    unregistered = (
         versions.where("validToOffset is not null and not (following.validFromOffset <=> validToOffset)")
         .join(last_of(tables["clusters"]), ["clusterId"], "left")
         .selectExpr(
-            *keys, "cast(null as bigint) as epoch", "'unregistered' as state", "validToOffset as fromOffset",
-            "validToMs as fromMs", "following.validFromOffset as toOffset", "following.validFromMs as toMs",
+            *keys,
+            "cast(null as bigint) as epoch",
+            "'unregistered' as state",
+            "validToOffset as fromOffset",
+            "validToMs as fromMs",
+            "following.validFromOffset as toOffset",
+            "following.validFromMs as toMs",
             "greatest(0L, least(coalesce(following.validFromMs, lastMs), lastMs) - endMs) as durationMs",
         )
-    )  # fmt: skip
+    )
     after = "lead(state) over (partition by broker, clusterId order by fromOffset) as next"
-    return rows.of(stretches.unionByName(gone).selectExpr("*", after), FIELDS)
+    return aggregates.typed(stretches.unionByName(unregistered).selectExpr("*", after), FIELDS)
 
 
 GOLD = GoldTable(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.changes import changes, with_found
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.base.times import day_of
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.changes import changes, with_found
+from kshell.spark.gold.timelines.durations import day_of
 from kshell.spark.tables.expectations import at_least, key
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -19,19 +19,23 @@ FIELDS = (
     Field("resourceType", "string", "TOPIC, BROKER, BROKER_LOGGER, GROUP, CLIENT_METRICS"),
     Field("resourceName", "string", "its name; empty for the default of all brokers"),
     Field("name", "string", "the config's name"),
-    Field("change", "string", "found (in the snapshot with which what is known begins), set (it was not set before),"
-          " changed, removed (also with its topic)"),
+    Field(
+        "change",
+        "string",
+        "found (in the snapshot with which what is known begins), set (it was not set before),"
+        " changed, removed (also with its topic)",
+    ),
     Field("oldValue", "string", "its value before; [redacted] if it is secret, null if it was not set"),
     Field("newValue", "string", "its value after, likewise"),
     Field("heldMs", "int64", "how long the value before had held; null if it was not set"),
-)  # fmt: skip
+)
 
 
 def config_changes(tables: Tables) -> Any:
-    """The rows."""
-    made = changes(tables["configs"], ("resourceType", "resourceName", "name"), ("value",), tables["clusters"])
-    told = (
-        with_found(made, tables["control_records"])
+    """List the changes of configs."""
+    changed = changes(tables["configs"], ("resourceType", "resourceName", "name"), ("value",), tables["clusters"])
+    with_values = (
+        with_found(changed, tables["control_records"])
         .withColumnRenamed("change", "plainChange")
         .selectExpr(
             "*",
@@ -41,7 +45,7 @@ def config_changes(tables: Tables) -> Any:
             "new.value as newValue",
         )
     )
-    return rows.of(told, FIELDS)
+    return aggregates.typed(with_values, FIELDS)
 
 
 GOLD = GoldTable(

@@ -4,36 +4,46 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base import compared, rows
-from kshell.spark.gold.base.compared import MEMBER, RESOURCE
-from kshell.spark.gold.base.declared import GoldTable, Tables
+from kshell.spark.gold.timelines import aggregates, config_comparison
+from kshell.spark.gold.timelines.config_comparison import MEMBER, RESOURCE
 from kshell.spark.tables.expectations import at_least, not_null, ordered
+from kshell.spark.tables.gold_table import GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
-    *compared.FIELDS,
-    Field("value", "string", "its value here; null where it is not set, [redacted] if it is secret (two of those"
-          " count as the same)"),
+    *config_comparison.FIELDS,
+    Field(
+        "value",
+        "string",
+        "its value here; null where it is not set, [redacted] if it is secret (two of those count as the same)",
+    ),
     Field("sinceMs", "int64", "since when; null where it is not set"),
-    Field("usualValue", "string", "the value that most have, null standing for not set; the smallest one, null last, if"
-          " several are as frequent"),
-    Field("members", "int32", "how many are compared: clusters that have the resource (the topic; a registered broker"
-          " for the default of all brokers; where the config or another is set at it, for others), or registered"
-          " brokers"),
+    Field(
+        "usualValue",
+        "string",
+        "the value that most have, null standing for not set; the smallest one, null last, if several are as frequent",
+    ),
+    Field(
+        "members",
+        "int32",
+        "how many are compared: clusters that have the resource (the topic; a registered broker"
+        " for the default of all brokers; where the config or another is set at it, for others), or registered"
+        " brokers",
+    ),
     Field("agreeing", "int32", "how many of them have the value that is here"),
     Field("values", "int32", "how many different values there are, not set counting as one"),
     Field("isUnusual", "boolean", "whether the value here is not the usual one"),
-)  # fmt: skip
+)
 
 
 def config_drift(tables: Tables) -> Any:
-    """The rows."""
-    current = {name: tables[name].where("isCurrent") for name in compared.NEEDS}
-    values = compared.values(current["configs"], ["validFromMs as sinceMs"])
-    members = compared.lives(current, []).distinct()
+    """List the current values of configs that are not set alike everywhere."""
+    current = {name: tables[name].where("isCurrent") for name in config_comparison.NEEDS}
+    values = config_comparison.values(current["configs"], ["validFromMs as sinceMs"])
+    members = config_comparison.lives(current, []).distinct()
     named = values.join(members, [*RESOURCE, *MEMBER], "left_semi")
-    asked = named.select(*RESOURCE, "name").distinct()
-    grid = members.join(asked, list(RESOURCE)).join(values, [*RESOURCE, *MEMBER, "name"], "left")
+    names = named.select(*RESOURCE, "name").distinct()
+    grid = members.join(names, list(RESOURCE)).join(values, [*RESOURCE, *MEMBER, "name"], "left")
     group = ", ".join((*RESOURCE, "name"))
     counted = grid.selectExpr(
         "*",
@@ -44,17 +54,17 @@ def config_drift(tables: Tables) -> Any:
         f"size(collect_set(struct(value)) over (partition by {group})) as values",
         f"first_value(struct(value)) over (partition by {group} order by agreeing desc, value asc nulls last) as usual",
     )
-    told = counted.where("values > 1").selectExpr(
+    unusual = counted.where("values > 1").selectExpr(
         "*", "usual.value as usualValue", "not (usual.value <=> value) as isUnusual"
     )
-    return rows.of(told, FIELDS)
+    return aggregates.typed(unusual, FIELDS)
 
 
 GOLD = GoldTable(
     "config_drift",
     "configs that now differ between clusters, or between the brokers of one",
     FIELDS,
-    compared.NEEDS,
+    config_comparison.NEEDS,
     config_drift,
     is_fleet=True,
     expect=(*not_null("members", "agreeing"), *at_least(1, "agreeing", "values"), ordered("agreeing", "members")),

@@ -9,22 +9,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.spark.gold.base import compared, rows
-from kshell.spark.gold.base.compared import MEMBER, RESOURCE
-from kshell.spark.gold.base.declared import GoldTable, Tables
+from kshell.spark.gold.timelines import aggregates, config_comparison
+from kshell.spark.gold.timelines.config_comparison import MEMBER, RESOURCE
 from kshell.spark.tables.expectations import at_least, not_null
+from kshell.spark.tables.gold_table import GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
-    *compared.FIELDS,
+    *config_comparison.FIELDS,
     Field("value", "string", "its value here; null: not set; [redacted] if it is secret (two of those are the same)"),
     Field("usualValue", "string", "the value that most had meanwhile, as in config_drift"),
     Field("fromMs", "int64", "since when both were so"),
     Field("toMs", "int64", "until when; null: they still are"),
     Field("durationMs", "int64", "how long; null: it still lasts"),
-    Field("outcome", "string", "changed (the value here), followed (another value is usual since), gone (the topic was"
-          " deleted, the broker unregistered, of others nothing is set any more); null: it still lasts"),
-)  # fmt: skip
+    Field(
+        "outcome",
+        "string",
+        "changed (the value here), followed (another value is usual since), gone (the topic was"
+        " deleted, the broker unregistered, of others nothing is set any more); null: it still lasts",
+    ),
+)
 _GROUP = ", ".join((*RESOURCE, "name"))
 _WHO = ", ".join((*RESOURCE, *MEMBER))
 _VALID = ("validFromOffset", "validFromMs", "validToOffset", "validToMs")
@@ -33,7 +37,7 @@ _NULL = "cast(null as boolean) as isThere"
 
 
 def config_drift_episodes(tables: Tables) -> Any:
-    """The rows."""
+    """List from when to when a config was set unlike elsewhere."""
     spans = _spans(tables)
     usual = (
         _usual(spans)
@@ -42,13 +46,22 @@ def config_drift_episodes(tables: Tables) -> Any:
     )
     meet = f"ms < coalesce(untilMs, {_NEVER}) and usualMs < coalesce(toMs, {_NEVER}) and not (value <=> usualValue)"
     met = spans.join(usual, [*RESOURCE, "name"]).where(meet)
-    told = met.selectExpr(
-        *RESOURCE, *MEMBER, "name", "value", "usualValue", "greatest(ms, usualMs) as fromMs",
-        "least(toMs, untilMs) as toMs", "toMs as changesMs", "isThereThen",
-    )  # fmt: skip
+    episodes = met.selectExpr(
+        *RESOURCE,
+        *MEMBER,
+        "name",
+        "value",
+        "usualValue",
+        "greatest(ms, usualMs) as fromMs",
+        "least(toMs, untilMs) as toMs",
+        "toMs as changesMs",
+        "isThereThen",
+    )
     outcome = "case when toMs is null then null when toMs <=> changesMs then if(isThereThen, 'changed', 'gone')"
-    return rows.of(
-        told.selectExpr("*", "try_subtract(toMs, fromMs) as durationMs", f"{outcome} else 'followed' end as outcome"),
+    return aggregates.typed(
+        episodes.selectExpr(
+            "*", "try_subtract(toMs, fromMs) as durationMs", f"{outcome} else 'followed' end as outcome"
+        ),
         FIELDS,
     )
 
@@ -57,23 +70,25 @@ def _spans(tables: Tables) -> Any:
     """From ``ms`` to before ``toMs`` (null: until now) the ``value`` of each config at each member; ``isThereThen``:
     whether it is a member after that. What came and went at one time has none.
     """
-    values = compared.values(tables["configs"], _VALID)
-    there = _comings(compared.lives(tables, _VALID))
+    values = config_comparison.values(tables["configs"], _VALID)
+    there = _comings(config_comparison.lives(tables, _VALID))
     there = there.join(values.select(*RESOURCE, "name").distinct(), list(RESOURCE))
     key = (*RESOURCE, *MEMBER, "name")
     none, nothing = "cast(null as struct<value: string>)", "named_struct('value', cast(null as string))"
     points = there.selectExpr(*key, "offset", "ms", "isThere", f"{none} as said", "false as ends").unionByName(
         _ends(values, key, f"struct(value) as said, false as ends, {_NULL}", f"{none} as said, true as ends, {_NULL}")
     )
-    at_offset = rows.grouped(
+    at_offset = aggregates.grouped(
         points, (*key, "offset"), ms="max(ms)", isThere="max(isThere)", said="max(said)", ends="max(ends)"
     )
     window = f"(partition by {_WHO}, name order by offset)"
     states = at_offset.selectExpr(
-        *key, "offset", f"max(ms) over {window} as ms",
+        *key,
+        "offset",
+        f"max(ms) over {window} as ms",
         f"coalesce(last(isThere, true) over {window}, false) as isThere",
         f"last(coalesce(said, if(ends, {nothing}, null)), true) over {window}.value as value",
-    )  # fmt: skip
+    )
     last = states.selectExpr("*", f"lead(ms) over {window} as nextMs").where("nextMs is null or nextMs > ms")
     was = f"lag(struct(isThere, value)) over {window} as was"
     changed = last.selectExpr("*", was).where("was is null or not (was <=> struct(isThere, value))")
@@ -81,9 +96,9 @@ def _spans(tables: Tables) -> Any:
     return ended.where("isThere").select(*key, "value", "ms", "toMs", "isThereThen")
 
 
-def _ends(versions: Any, key: Sequence[str], begun: str, ended: str) -> Any:
+def _ends(versions: Any, key: Sequence[str], started: str, ended: str) -> Any:
     """A row (``offset``, ``ms``) where a version begins, and one where it ends, if it does; with those columns."""
-    begins = f"struct(validFromOffset as offset, validFromMs as ms, {begun})"
+    begins = f"struct(validFromOffset as offset, validFromMs as ms, {started})"
     ends = f"struct(validToOffset as offset, validToMs as ms, {ended})"
     # Not a union: what the versions are made of would be computed twice.
     return versions.selectExpr(*key, f"inline(array({begins}, {ends}))").where("offset is not null")
@@ -93,7 +108,7 @@ def _comings(lives: Any) -> Any:
     """When members come (``isThere``) and go: versions that follow each other are one life."""
     key = (*RESOURCE, *MEMBER)
     points = _ends(lives, key, "1 as step", "-1 as step")
-    steps = rows.grouped(points, (*key, "offset"), ms="max(ms)", step="sum(step)").where("step <> 0")
+    steps = aggregates.grouped(points, (*key, "offset"), ms="max(ms)", step="sum(step)").where("step <> 0")
     window = f"(partition by {_WHO} order by offset)"
     counted = steps.selectExpr("*", f"sum(step) over {window} > 0 as isThere")
     return counted.selectExpr("*", f"lag(isThere) over {window} as was").where("not (was <=> isThere)")
@@ -107,17 +122,22 @@ def _usual(spans: Any) -> Any:
     """
     group = (*RESOURCE, "name")
     points = spans.selectExpr(*group, "value", "inline(array(struct(ms, 1 as step), struct(toMs as ms, -1 as step)))")
-    steps = rows.grouped(points.where("ms is not null"), (*group, "value", "ms"), step="sum(step)").where("step <> 0")
+    steps = aggregates.grouped(points.where("ms is not null"), (*group, "value", "ms"), step="sum(step)").where(
+        "step <> 0"
+    )
     of_value = f"(partition by {_GROUP}, value order by ms)"
     counted = steps.selectExpr(
-        *group, "value", "ms", f"sum(step) over {of_value} as count",
+        *group,
+        "value",
+        "ms",
+        f"sum(step) over {of_value} as count",
         f"dense_rank() over (partition by {_GROUP} order by ms) as number",
-    )  # fmt: skip
+    )
     last = f"max(number) over (partition by {_GROUP})"
     until = f"if(count > 0, coalesce(lead(number) over {of_value} - 1, {last}), number) as untilNumber"
-    held = counted.selectExpr("*", until).selectExpr("*", "explode(sequence(number, untilNumber)) as time")
-    most = rows.grouped(
-        held,
+    over_time = counted.selectExpr("*", until).selectExpr("*", "explode(sequence(number, untilNumber)) as time")
+    most = aggregates.grouped(
+        over_time,
         (*group, "time"),
         ms="max(if(time = number, ms, null))",
         usual="min_by(struct(value), struct(-count, value is null, value)) filter (where count > 0)",
@@ -131,7 +151,7 @@ GOLD = GoldTable(
     "config_drift_episodes",
     "from when to when a config was unlike in other clusters, or at other brokers, and how it ended",
     FIELDS,
-    compared.NEEDS,
+    config_comparison.NEEDS,
     config_drift_episodes,
     is_fleet=True,
     expect=(*not_null("fromMs"), *at_least(0, "durationMs")),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.brokers import IS_FENCING, staged
-from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
-from kshell.spark.gold.base.partitions import IS_NEW_LEADER, SHRUNK, SPANS
-from kshell.spark.gold.base.times import HOUR_MS, hour, within
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.broker_versions import IS_FENCING, staged
+from kshell.spark.gold.timelines.durations import HOUR_MS, hour, within
+from kshell.spark.gold.timelines.partition_versions import IS_NEW_LEADER, SHRUNK, SPANS
 from kshell.spark.tables.expectations import at_least, key
+from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -25,20 +25,20 @@ EVENTS = {"leaderChanges": f"count_if({IS_NEW_LEADER})", "isrShrinks": f"count_i
 
 
 def hourly_churn(tables: Tables) -> Any:
-    """The rows."""
+    """Count changes of leaders and of in-sync replicas, and fencings, by hour."""
     keys, number = ["clusterId", "hourNumber"], f"{within('validFromMs')} div {HOUR_MS} as hourNumber"
     versions = tables[SPANS.name].selectExpr("*", number)
-    of_partitions = rows.grouped(versions, keys, **EVENTS)
+    of_partitions = aggregates.grouped(versions, keys, **EVENTS)
     fenced = staged(tables["brokers"], tables["clusters"]).where(IS_FENCING).selectExpr("*", number)
-    of_brokers = rows.grouped(fenced, keys, leaderChanges="0L", isrShrinks="0L", fencings="count(*)")
-    sums = rows.grouped(of_partitions.unionByName(of_brokers), keys, **{name: f"sum({name})" for name in EVENTS})
-    told = sums.where(f"{' + '.join(EVENTS)} > 0").selectExpr(
+    of_brokers = aggregates.grouped(fenced, keys, leaderChanges="0L", isrShrinks="0L", fencings="count(*)")
+    sums = aggregates.grouped(of_partitions.unionByName(of_brokers), keys, **{name: f"sum({name})" for name in EVENTS})
+    hours = sums.where(f"{' + '.join(EVENTS)} > 0").selectExpr(
         "*",
         f"{hour('hourNumber')} as hour",
         f"hourNumber * {HOUR_MS} as hourMs",
         f"(hourNumber + 1) * {HOUR_MS} - 1 as untilMs",
     )
-    return rows.settling(told, FIELDS)
+    return aggregates.typed_settling(hours, FIELDS)
 
 
 GOLD = GoldTable(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
-from kshell.spark.gold.base.partitions import FACTOR, KEYS, SHRUNK, SPANS, episode
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.partition_versions import FACTOR, KEYS, SHRUNK, SPANS, episode
 from kshell.spark.tables.expectations import at_least, key, ordered
+from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -15,8 +15,12 @@ FIELDS = (
     Field("topic", "string", "the topic's name"),
     Field("topicId", "string", "its id"),
     Field("partition", "int32", "the partition's number"),
-    Field("fromOffset", "int64", "the record after which the ISR was smaller than the replication factor (replicas"
-          " without addingReplicas), which it was not before"),
+    Field(
+        "fromOffset",
+        "int64",
+        "the record after which the ISR was smaller than the replication factor (replicas"
+        " without addingReplicas), which it was not before",
+    ),
     Field("fromMs", "int64", "its time"),
     Field("toOffset", "int64", "the record after which it no longer was; null while it lasts"),
     Field("toMs", "int64", "its time; null while it lasts"),
@@ -25,11 +29,14 @@ FIELDS = (
     Field("replicationFactor", "int32", "the largest in that time"),
     Field("leastInSync", "int32", "the smallest size of the ISR in that time"),
     Field("shrinks", "int32", "records of it after which a broker was no longer in the ISR; the first one included"),
-    Field("expands", "int32", "records of it after which a broker was in the ISR that had not been; the one that ended"
-          " it included"),
+    Field(
+        "expands",
+        "int32",
+        "records of it after which a broker was in the ISR that had not been; the one that ended it included",
+    ),
     Field("missing", ["int32"], "brokers among the replicas, and not in the ISR, at any time of it; sorted"),
     Field("leaderlessMs", "int64", "how long of it the partition had no leader"),
-)  # fmt: skip
+)
 
 
 _LACKS = f"array_size(isr) < {FACTOR}"
@@ -38,10 +45,10 @@ _EXPANDS_NEXT = "if(array_size(array_except(following.isr, isr)) > 0, 1, 0)"
 
 
 def isr_episodes(tables: Tables) -> Any:
-    """The rows."""
+    """List the episodes in which partitions lacked in-sync replicas."""
     versions = tables[SPANS.name]
     lacking = versions.selectExpr("*", f"{episode(_LACKS)} as episode").where(_LACKS)
-    made = rows.grouped(
+    episodes = aggregates.grouped(
         lacking,
         ["clusterId", *KEYS, "episode"],
         topic="max(topic)",
@@ -59,14 +66,14 @@ def isr_episodes(tables: Tables) -> Any:
         untilMs="max_by(overMs, validFromOffset)",
     )
     ended = "case when last.toOffset is null then null when last.goesOn then 'full' else 'deleted' end"
-    told = made.selectExpr(
+    with_outcome = episodes.selectExpr(
         "*",
         "last.toOffset as toOffset",
         "last.toMs as toMs",
         f"{ended} as outcome",
         "expanded + if(last.goesOn, last.expands, 0) as expands",
     )
-    return rows.settling(told, FIELDS)
+    return aggregates.typed_settling(with_outcome, FIELDS)
 
 
 GOLD = GoldTable(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
-from kshell.spark.gold.base.partitions import IS_NEW_LEADER, SPANS
-from kshell.spark.gold.base.times import by_day, day, day_of, end_of_day
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.durations import by_day, day, day_of, end_of_day
+from kshell.spark.gold.timelines.partition_versions import IS_NEW_LEADER, SPANS
 from kshell.spark.tables.expectations import at_least, key, ordered
+from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -33,16 +33,14 @@ FIELDS = (
 
 
 def leadership(tables: Tables) -> Any:
-    """The rows."""
+    """Compute who led what for how long, by day."""
     versions = tables[SPANS.name]
     keys = ["clusterId", "topic", "topicId", "broker"]
     led = by_day(
         versions.where("leader >= 0").withColumnRenamed("leader", "broker"),
         keys,
         {"leader": "1", "preferred": "if(get(replicas, 0) = broker, 1, 0)"},
-    ).selectExpr(
-        *keys, f"{day('dayNumber')} as day", "leader as leaderMs", "preferred as preferredMs", *_NO_CHANGES
-    )  # fmt: skip
+    ).selectExpr(*keys, f"{day('dayNumber')} as day", "leader as leaderMs", "preferred as preferredMs", *_NO_CHANGES)
     change = (
         "inline(array("
         "named_struct('broker', leader, 'gained', 1, 'lost', 0,"
@@ -59,9 +57,9 @@ def leadership(tables: Tables) -> Any:
         change,
     )
     sums = {name: f"sum({name})" for name in ("leaderMs", "preferredMs", "gained", "lost", "preferredGained")}
-    both = rows.grouped(led.unionByName(changed), [*keys, "day"], **sums)
+    both = aggregates.grouped(led.unionByName(changed), [*keys, "day"], **sums)
     share = "if(leaderMs > 0, preferredMs / leaderMs, null) as preferredShare"
-    return rows.settling(both.selectExpr("*", share, f"{end_of_day('day')} as untilMs"), FIELDS)
+    return aggregates.typed_settling(both.selectExpr("*", share, f"{end_of_day('day')} as untilMs"), FIELDS)
 
 
 _NO_CHANGES = ("0 as gained", "0 as lost", "0 as preferredGained")

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
-from kshell.spark.gold.base.times import DAY_MS, LAST_MS, day, end_of_day
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.durations import DAY_MS, LAST_MS, day, end_of_day
 from kshell.spark.tables.expectations import at_least, not_null, ordered, unique
+from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
     CLUSTER,
-    Field("day", "string", "the day, in UTC, by the time of the record's batch; null where that is no day of the years"
-          " 1970 to 9999"),
+    Field(
+        "day",
+        "string",
+        "the day, in UTC, by the time of the record's batch; null where that is no day of the years 1970 to 9999",
+    ),
     Field("type", "string", "the record's type, control records included"),
     Field("records", "int64", "how many of the log; those of snapshots are not counted"),
     Field("undecoded", "int64", "those of them that stayed bytes"),
     Field("total", "int64", "how many there were of that type up to the end of the day"),
-)  # fmt: skip
+)
 
 
 def metadata_growth(tables: Tables) -> Any:
-    """The rows."""
+    """Count records of the log by type and day."""
     of_log = (
         tables["records"]
         .where("not isSnapshot")
@@ -33,16 +36,16 @@ def metadata_growth(tables: Tables) -> Any:
             "reason is not null as isUndecoded",
         )
     )
-    counted = rows.grouped(
+    counted = aggregates.grouped(
         of_log, ["clusterId", "dayNumber", "type"], records="count(*)", undecoded="count_if(isUndecoded)"
     )
-    before = rows.grouped(tables["metadata_growth"], ["clusterId", "type"], counted="max(total)")
-    told = counted.join(before, ["clusterId", "type"], "left").selectExpr(
+    before = aggregates.grouped(tables["metadata_growth"], ["clusterId", "type"], counted="max(total)")
+    totals = counted.join(before, ["clusterId", "type"], "left").selectExpr(
         "*",
         f"{day('dayNumber')} as day",
         "coalesce(counted, 0L) + sum(records) over (partition by clusterId, type order by dayNumber) as total",
     )
-    return rows.settling(told.selectExpr("*", f"coalesce({end_of_day('day')}, -1L) as untilMs"), FIELDS)
+    return aggregates.typed_settling(totals.selectExpr("*", f"coalesce({end_of_day('day')}, -1L) as untilMs"), FIELDS)
 
 
 GOLD = GoldTable(

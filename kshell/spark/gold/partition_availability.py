@@ -4,26 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, MONTH, GoldTable, Shared, Tables
-from kshell.spark.gold.base.min_isr import with_min_isr
-from kshell.spark.gold.base.partitions import KEYS
-from kshell.spark.gold.base.times import clipped, end_of_month, split_by_month, timed
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.durations import clipped, end_of_month, split_by_month, timed
+from kshell.spark.gold.timelines.min_isr import with_min_isr
+from kshell.spark.gold.timelines.partition_versions import KEYS
 from kshell.spark.tables.expectations import at_least, key, ordered
+from kshell.spark.tables.gold_table import CLUSTER, MONTH, GoldTable, Shared, Tables
 from kshell.tables.declaration import Field
 
 MEASURES = (
     Field("offlineMs", "int64", "those without a leader"),
     Field("underMinIsrMs", "int64", "those without a leader, or with fewer in-sync replicas than min.insync.replicas"),
     Field("atMinIsrMs", "int64", "those with exactly as many in-sync replicas as min.insync.replicas"),
-    Field("underReplicatedMs", "int64", "those with fewer in-sync replicas than the replication factor (replicas"
-          " without addingReplicas)"),
-    Field("assumedMs", "int64", "those in which the log had no min.insync.replicas for it (neither its topic's, nor its"
-          " leader's, nor that of all brokers), and 1, Kafka's default, was taken"),
+    Field(
+        "underReplicatedMs",
+        "int64",
+        "those with fewer in-sync replicas than the replication factor (replicas without addingReplicas)",
+    ),
+    Field(
+        "assumedMs",
+        "int64",
+        "those in which the log had no min.insync.replicas for it (neither its topic's, nor its"
+        " leader's, nor that of all brokers), and 1, Kafka's default, was taken",
+    ),
     Field("availability", "float64", "1 - offlineMs / its milliseconds; null where there were none"),
-    Field("writeAvailability", "float64", "1 - underMinIsrMs / its milliseconds: where acks=all was possible, if 1 is"
-          " right where it was assumed"),
-)  # fmt: skip
+    Field(
+        "writeAvailability",
+        "float64",
+        "1 - underMinIsrMs / its milliseconds: where acks=all was possible, if 1 is right where it was assumed",
+    ),
+)
 """What is measured of a partition, or of several together."""
 HOLDS = (
     *at_least(0, "offlineMs", "underMinIsrMs", "atMinIsrMs", "underReplicatedMs", "assumedMs", "availability"),
@@ -54,42 +64,58 @@ SUMS = {
 def _months(tables: Tables) -> Any:
     """Sums of a partition's months, one row for each of its replica lists: ``partitionMs`` and :data:`SUMS`."""
     keys = ["clusterId", "month", "topic", *KEYS, "replicas"]
-    return rows.grouped(_judged(tables), keys, partitionMs="sum(ms)", **SUMS)
+    return aggregates.grouped(_classified(tables), keys, partitionMs="sum(ms)", **SUMS)
 
 
 MONTHS = Shared("partition_months", ("partitions", "configs", "clusters"), _months, MONTH)
 
 
-def _judged(tables: Tables) -> Any:
+def _classified(tables: Tables) -> Any:
     """Pieces of partitions' time, none over the end of a month, with what is true of each: ``ms``, ``month``,
     ``isOffline``, ``inSync``, ``factor``, ``minIsr``, ``isAssumed``; and ``replicas``.
     """
     versions = tables["partitions"].selectExpr(
-        "clusterId", "topic", *KEYS, "leader", "coalesce(replicas, array()) as replicas",
-        "array_size(coalesce(isr, array())) as inSync", "array_size(coalesce(addingReplicas, array())) as adding",
-        "validFromOffset", "validFromMs", "validToMs",
-    )  # fmt: skip
+        "clusterId",
+        "topic",
+        *KEYS,
+        "leader",
+        "coalesce(replicas, array()) as replicas",
+        "array_size(coalesce(isr, array())) as inSync",
+        "array_size(coalesce(addingReplicas, array())) as adding",
+        "validFromOffset",
+        "validFromMs",
+        "validToMs",
+    )
     spans = timed(versions, KEYS, tables["clusters"])
     pieces = split_by_month(with_min_isr(clipped(spans), tables["configs"], tables["clusters"]))
     return pieces.selectExpr(
-        "clusterId", "month", "topic", *KEYS, "replicas", "endMs - beginMs as ms", "leader < 0 as isOffline", "inSync",
-        "array_size(replicas) - adding as factor", "coalesce(minIsr, 1) as minIsr", "minIsr is null as isAssumed",
-    )  # fmt: skip
+        "clusterId",
+        "month",
+        "topic",
+        *KEYS,
+        "replicas",
+        "endMs - beginMs as ms",
+        "leader < 0 as isOffline",
+        "inSync",
+        "array_size(replicas) - adding as factor",
+        "coalesce(minIsr, 1) as minIsr",
+        "minIsr is null as isAssumed",
+    )
 
 
-def with_shares(sums: Any, whole: str) -> Any:
-    """The sums of months with the availabilities that follow from them; ``whole``: the column with all milliseconds."""
+def with_shares(sums: Any, total: str) -> Any:
+    """The sums of months with the availabilities that follow from them; ``total``: the column with all milliseconds."""
     shares = {"availability": "offlineMs", "writeAvailability": "underMinIsrMs"}
-    made = (f"if({whole} > 0, 1 - {lost} / {whole}, null) as {name}" for name, lost in shares.items())
-    return sums.selectExpr("*", *made, f"{end_of_month('month')} as untilMs")
+    columns = (f"if({total} > 0, 1 - {lost} / {total}, null) as {name}" for name, lost in shares.items())
+    return sums.selectExpr("*", *columns, f"{end_of_month('month')} as untilMs")
 
 
 def partition_availability(tables: Tables) -> Any:
-    """The rows."""
+    """Compute each partition's time offline, under and at ``min.insync.replicas``, by month."""
     added = {name: f"sum({name})" for name in SUMS}
     keys = ["clusterId", "month", "topic", *KEYS]
-    sums = rows.grouped(tables[MONTHS.name], keys, existedMs="sum(partitionMs)", **added)
-    return rows.settling(with_shares(sums, "existedMs"), FIELDS)
+    sums = aggregates.grouped(tables[MONTHS.name], keys, existedMs="sum(partitionMs)", **added)
+    return aggregates.typed_settling(with_shares(sums, "existedMs"), FIELDS)
 
 
 GOLD = GoldTable(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
-from kshell.spark.gold.base.partitions import KEYS, SPANS, episode
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.partition_versions import KEYS, SPANS, episode
 from kshell.spark.tables.expectations import at_least, key, ordered
+from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -17,19 +17,26 @@ FIELDS = (
     Field("partition", "int32", "the partition's number"),
     Field("fromOffset", "int64", "the record that began it: replicas are being added or removed that were not"),
     Field("fromMs", "int64", "its time"),
-    Field("toOffset", "int64", "the record after which none are; the same as fromOffset for one at once; null while it"
-          " lasts"),
+    Field(
+        "toOffset",
+        "int64",
+        "the record after which none are; the same as fromOffset for one at once; null while it lasts",
+    ),
     Field("toMs", "int64", "its time; null while it lasts"),
     Field("durationMs", "int64", "how long; up to the cluster's last record while it lasts"),
-    Field("outcome", "string", "completed (all that were last being added are replicas, and none that were being"
-          " removed), cancelled (anything else), at-once (replicas changed without being added or removed first: a"
-          " smaller or reordered assignment), deleted (with its topic); null while it lasts"),
+    Field(
+        "outcome",
+        "string",
+        "completed (all that were last being added are replicas, and none that were being"
+        " removed), cancelled (anything else), at-once (replicas changed without being added or removed first: a"
+        " smaller or reordered assignment), deleted (with its topic); null while it lasts",
+    ),
     Field("replicasBefore", ["int32"], "the replicas before it, in their order; null where that is not known"),
     Field("replicasAfter", ["int32"], "the replicas after it; null while it lasts, and if deleted"),
     Field("adding", ["int32"], "brokers that were being added at any time of it, sorted; at once: those that were"),
     Field("removing", ["int32"], "brokers that were being removed at any time of it, likewise"),
     Field("changes", "int32", "records that changed what is being added or removed in it, the first and last left out"),
-)  # fmt: skip
+)
 
 
 _MOVES = "array_size(addingReplicas) + array_size(removingReplicas) > 0"
@@ -37,16 +44,16 @@ _MOVED = "array_size(previous.addingReplicas) + array_size(previous.removingRepl
 
 
 def reassignments(tables: Tables) -> Any:
-    """The rows."""
+    """List the reassignments of replicas."""
     versions = tables[SPANS.name]
-    return rows.settling(_long(versions).unionByName(_at_once(versions)), FIELDS)
+    return aggregates.typed_settling(_long(versions).unionByName(_at_once(versions)), FIELDS)
 
 
 def _long(versions: Any) -> Any:
-    """Those that took more than one record."""
+    """List the reassignments that took more than one record."""
     moving = versions.selectExpr("*", f"{episode(_MOVES)} as episode").where(_MOVES)
     state = "struct(sort_array({0}addingReplicas), sort_array({0}removingReplicas))"
-    made = rows.grouped(
+    episodes = aggregates.grouped(
         moving,
         ["clusterId", *KEYS, "episode"],
         topic="max(topic)",
@@ -65,27 +72,48 @@ def _long(versions: Any) -> Any:
         "array_size(array_except(last.addingReplicas, last.after)) = 0"
         " and array_size(array_intersect(last.removingReplicas, last.after)) = 0"
     )
-    return made.selectExpr(
-        "clusterId", "topic", *KEYS, "fromOffset", "fromMs", "last.validToOffset as toOffset", "last.validToMs as toMs",
+    return episodes.selectExpr(
+        "clusterId",
+        "topic",
+        *KEYS,
+        "fromOffset",
+        "fromMs",
+        "last.validToOffset as toOffset",
+        "last.validToMs as toMs",
         "durationMs",
         "case when last.validToOffset is null then null when last.after is null then 'deleted'"
         f" when {completed} then 'completed' else 'cancelled' end as outcome",
-        "replicasBefore", "last.after as replicasAfter", "adding", "removing", "changes", "untilMs",
-    )  # fmt: skip
+        "replicasBefore",
+        "last.after as replicasAfter",
+        "adding",
+        "removing",
+        "changes",
+        "untilMs",
+    )
 
 
 def _at_once(versions: Any) -> Any:
-    """Those of one record."""
+    """List the reassignments that one record made."""
     moved = versions.where(
         f"previous is not null and not ({_MOVES}) and not ({_MOVED}) and previous.replicas <> replicas"
     )
     return moved.selectExpr(
-        "clusterId", "topic", *KEYS, "validFromOffset as fromOffset", "validFromMs as fromMs",
-        "validFromOffset as toOffset", "validFromMs as toMs", "0L as durationMs", "'at-once' as outcome",
-        "previous.replicas as replicasBefore", "replicas as replicasAfter",
+        "clusterId",
+        "topic",
+        *KEYS,
+        "validFromOffset as fromOffset",
+        "validFromMs as fromMs",
+        "validFromOffset as toOffset",
+        "validFromMs as toMs",
+        "0L as durationMs",
+        "'at-once' as outcome",
+        "previous.replicas as replicasBefore",
+        "replicas as replicasAfter",
         "sort_array(array_except(replicas, previous.replicas)) as adding",
-        "sort_array(array_except(previous.replicas, replicas)) as removing", "0L as changes", "toldMs as untilMs",
-    )  # fmt: skip
+        "sort_array(array_except(previous.replicas, replicas)) as removing",
+        "0L as changes",
+        "toldMs as untilMs",
+    )
 
 
 GOLD = GoldTable(

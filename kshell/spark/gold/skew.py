@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
+from kshell.spark.gold.timelines import aggregates
 from kshell.spark.tables.expectations import at_least, key, ordered
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
     CLUSTER,
     Field("day", "string", "the day, in UTC"),
-    Field("level", "string", "broker (each broker of broker_load that day), rack (the sums over the brokers of a rack;"
-          " brokers without one left out)"),
+    Field(
+        "level",
+        "string",
+        "broker (each broker of broker_load that day), rack (the sums over the brokers of a rack;"
+        " brokers without one left out)",
+    ),
     Field("measure", "string", "leaders or replicas: that column of broker_load"),
     Field("members", "int32", "how many brokers or racks"),
     Field("mean", "float64", "the mean over them"),
@@ -23,7 +27,7 @@ FIELDS = (
     Field("deviation", "float64", "the standard deviation (population)"),
     Field("variation", "float64", "deviation / mean: 0 is even; null where the mean is 0"),
     Field("mostToMean", "float64", "most / mean: 1 is even, 2 is twice its part; null where the mean is 0"),
-)  # fmt: skip
+)
 
 
 _SORTED = "sort_array(collect_list({0}))"
@@ -33,13 +37,18 @@ _SUM_OF = f"if(count({{0}}) > 0, {_SUM.format(_SORTED)}, null)"
 
 
 def skew(tables: Tables) -> Any:
-    """The rows."""
+    """Compute how unevenly leaders and replicas lie on brokers and racks."""
     by_broker = tables["broker_load"]
     brokers = by_broker.selectExpr(
-        "clusterId", "day", "'broker' as level", "cast(broker as string) as member", "broker as number", "leaders",
+        "clusterId",
+        "day",
+        "'broker' as level",
+        "cast(broker as string) as member",
+        "broker as number",
+        "leaders",
         "replicas",
-    )  # fmt: skip
-    racks = rows.grouped(
+    )
+    racks = aggregates.grouped(
         by_broker.where("rack is not null").withColumnRenamed("rack", "member"),
         ["clusterId", "day", "member"],
         leaders=_SUM_OF.format("leaders"),
@@ -47,7 +56,7 @@ def skew(tables: Tables) -> Any:
     ).selectExpr("clusterId", "day", "'rack' as level", "member", "0 as number", "leaders", "replicas")
     measures = "stack(2, 'leaders', leaders, 'replicas', replicas) as (measure, value)"
     each = brokers.unionByName(racks).selectExpr("clusterId", "day", "level", "member", "number", measures)
-    made = rows.grouped(
+    measured = aggregates.grouped(
         each.where("value is not null"),
         ["clusterId", "day", "level", "measure"],
         members="count(*)",
@@ -57,12 +66,12 @@ def skew(tables: Tables) -> Any:
         busiest="min_by(member, struct(-value as order, number, member))",
     ).selectExpr("*", f"{_SUM.format('sorted')} / members as mean")
     squares = _SUM.format("transform(sorted, one -> (one - mean) * (one - mean))")
-    told = made.selectExpr("*", f"sqrt({squares} / members) as deviation").selectExpr(
+    with_deviation = measured.selectExpr("*", f"sqrt({squares} / members) as deviation").selectExpr(
         "*",
         "if(mean > 0, deviation / mean, null) as variation",
         "if(mean > 0, most / mean, null) as mostToMean",
     )
-    return rows.of(told, FIELDS)
+    return aggregates.typed(with_deviation, FIELDS)
 
 
 GOLD = GoldTable(

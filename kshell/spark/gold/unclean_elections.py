@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.declared import CLUSTER, DAY, GoldTable, Tables
-from kshell.spark.gold.base.partitions import KEYS, SPANS, rows_before
-from kshell.spark.gold.base.times import day_of, every_of, versions_of
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.durations import day_of, every_of, versions_of
+from kshell.spark.gold.timelines.partition_versions import KEYS, SPANS, rows_before
 from kshell.spark.tables.expectations import at_least, key
+from kshell.spark.tables.gold_table import CLUSTER, DAY, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -19,18 +19,25 @@ FIELDS = (
     Field("offset", "int64", "the record that elected a leader"),
     Field("ms", "int64", "its time"),
     Field("day", "string", "its day, in UTC"),
-    Field("evidence", "string", "recovery-state (the record made another broker, or one after none, leader, and left"
-          " leaderRecoveryState RECOVERING), isr (older metadata.version: it made one leader that was neither in the"
-          " ISR nor in the ELR before, is now alone in the ISR, and the replicas stayed the same)"),
+    Field(
+        "evidence",
+        "string",
+        "recovery-state (the record made another broker, or one after none, leader, and left"
+        " leaderRecoveryState RECOVERING), isr (older metadata.version: it made one leader that was neither in the"
+        " ISR nor in the ELR before, is now alone in the ISR, and the replicas stayed the same)",
+    ),
     Field("leader", "int32", "the broker that leads from then on"),
     Field("previousLeader", "int32", "the last broker that led before; null if none did"),
     Field("previousIsr", ["int32"], "the ISR before"),
     Field("previousElr", ["int32"], "the ELR before (KIP-966)"),
     Field("leaderlessMs", "int64", "how long there had been no leader before it"),
-    Field("recoveredMs", "int64", "when leaderRecoveryState was RECOVERED again; null if it is not, or never was"
-          " RECOVERING"),
+    Field(
+        "recoveredMs",
+        "int64",
+        "when leaderRecoveryState was RECOVERED again; null if it is not, or never was RECOVERING",
+    ),
     Field("recoveringMs", "int64", "how long it was RECOVERING from then on; null if never"),
-)  # fmt: skip
+)
 
 
 _IS_ELECTED = "leader >= 0 and previous is not null and previous.leader <> leader"
@@ -43,7 +50,7 @@ _HEALED_UNTIL = "if(healed is not null, healed.toldMs, if(last is null, overMs, 
 
 
 def unclean_elections(tables: Tables) -> Any:
-    """The rows."""
+    """List the elections whose leader may lack acknowledged records."""
     window = versions_of(KEYS)
     # Backwards: Spark goes through a frame that grows once, and through one that shrinks anew for every row.
     later = rows_before(f"{window[:-1]} desc)")
@@ -58,7 +65,7 @@ def unclean_elections(tables: Tables) -> Any:
         f"last(if(leader >= 0, endMs, null), true) over {rows_before(window)} as lostMs",
         f"first(beginMs) over {window} as madeMs",
     )
-    told = versions.where("isFound").selectExpr(
+    elections = versions.where("isFound").selectExpr(
         "*",
         "validFromOffset as offset",
         "validFromMs as ms",
@@ -73,7 +80,7 @@ def unclean_elections(tables: Tables) -> Any:
         " as recoveringMs",
         f"if(leaderRecoveryState = 'RECOVERING', {_HEALED_UNTIL}, toldMs) as untilMs",
     )
-    return rows.settling(told, FIELDS)
+    return aggregates.typed_settling(elections, FIELDS)
 
 
 GOLD = GoldTable(

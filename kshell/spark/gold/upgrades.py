@@ -6,11 +6,11 @@ from itertools import count, takewhile
 from typing import Any
 
 from kshell.metadata.metadata_version import FEATURE, KRAFT_FEATURE, version_name
-from kshell.spark.gold.base import rows
-from kshell.spark.gold.base.changes import bases, changes, with_found
-from kshell.spark.gold.base.declared import CLUSTER, GoldTable, Tables
-from kshell.spark.gold.base.times import day_of, versions_of
+from kshell.spark.gold.timelines import aggregates
+from kshell.spark.gold.timelines.changes import bases, changes, with_found
+from kshell.spark.gold.timelines.durations import day_of, versions_of
 from kshell.spark.tables.expectations import at_least, key
+from kshell.spark.tables.gold_table import CLUSTER, GoldTable, Tables
 from kshell.tables.declaration import Field
 
 FIELDS = (
@@ -19,34 +19,38 @@ FIELDS = (
     Field("ms", "int64", "its time; the time of the last record in that snapshot"),
     Field("day", "string", "its day, in UTC"),
     Field("feature", "string", "metadata.version, kraft.version (told by control records), …"),
-    Field("change", "string", "found (in the snapshot with which what is known begins), first (it was not finalized"
-          " before), upgrade, downgrade, removed"),
+    Field(
+        "change",
+        "string",
+        "found (in the snapshot with which what is known begins), first (it was not finalized"
+        " before), upgrade, downgrade, removed",
+    ),
     Field("oldLevel", "int32", "its level before; null for found and first"),
     Field("newLevel", "int32", "its level after; null for removed"),
     Field("oldName", "string", "that level's name (3.9-IV0); only of metadata.version"),
     Field("newName", "string", "the same of the level after"),
     Field("heldMs", "int64", "how long the level before had held; null if there was none"),
-)  # fmt: skip
+)
 
 
 def upgrades(tables: Tables) -> Any:
-    """The rows."""
+    """List the changes of finalized features, metadata.version and kraft.version."""
     levels = (
         tables["features"]
         .where(f"name <> '{KRAFT_FEATURE}'")
         .selectExpr(
             "clusterId", "name", "level", "validFromOffset", "validFromMs", "validToOffset", "validToMs", "isCurrent"
         )
-    )  # fmt: skip
-    made = changes(
+    )
+    changed = changes(
         levels.unionByName(_kraft_versions(tables["control_records"])), ("name",), ("level",), tables["clusters"]
     )
     change = (
         "case when plainChange = 'added' then 'first' when plainChange <> 'changed' then plainChange"
         " when new.level < old.level then 'downgrade' else 'upgrade' end as change"
     )
-    told = (
-        with_found(made, tables["control_records"])
+    with_levels = (
+        with_found(changed, tables["control_records"])
         .where("not (old.level <=> new.level)")
         .withColumnRenamed("change", "plainChange")
         .selectExpr(
@@ -60,20 +64,20 @@ def upgrades(tables: Tables) -> Any:
             f"{_name('new.level')} as newName",
         )
     )
-    return rows.of(told, FIELDS)
+    return aggregates.typed(with_levels, FIELDS)
 
 
 def _name(level: str) -> str:
     """SQL: the name of a level of metadata.version."""
-    known = ", ".join(f"'{name}'" for name in takewhile(lambda name: "-IV" in name, map(version_name, count(1))))
+    names = ", ".join(f"'{name}'" for name in takewhile(lambda name: "-IV" in name, map(version_name, count(1))))
     return (
-        f"if(name = '{FEATURE}', coalesce(get(array({known}), {level} - 1), concat('unknown level ', {level})), null)"
+        f"if(name = '{FEATURE}', coalesce(get(array({names}), {level} - 1), concat('unknown level ', {level})), null)"
     )
 
 
 def _kraft_versions(records: Any) -> Any:
     """Levels of kraft.version, which control records tell, as versions like those of other features."""
-    told = (
+    levels = (
         records.where("type = 'KRAFT_VERSION' and reason is null")
         .select("clusterId", "file", "isSnapshot", "offset", "timestampMs", "data")
         .join(bases(records).withColumnRenamed("offset", "baseOffset"), ["clusterId", "file"], "left")
@@ -88,7 +92,7 @@ def _kraft_versions(records: Any) -> Any:
         .distinct()
     )
     window = versions_of(("name",))
-    changed = told.selectExpr("*", f"lag(level) over {window} <=> level as isSame").where("not isSame").drop("isSame")
+    changed = levels.selectExpr("*", f"lag(level) over {window} <=> level as isSame").where("not isSame").drop("isSame")
     ended = changed.selectExpr(
         "*", f"lead(validFromOffset) over {window} as validToOffset", f"lead(validFromMs) over {window} as validToMs"
     )

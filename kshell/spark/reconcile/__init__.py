@@ -15,7 +15,7 @@ copy that has it, and which of them are committed; where states begin; and rows 
           |
     plan         the merged log, cut into slices; the snapshots that states begin with; whether to start from scratch
           |
-    report       rows of files, copies, clusters, quarantine
+    copy_report  rows of files, copies, clusters, quarantine
           |
           v
     ReconciledLog: slices to read, ranges to replay, rows, the next checkpoint
@@ -25,10 +25,10 @@ the driver or in a task; it reads files and gives plain values. Free of Spark.
 """
 
 from kshell.spark.reconcile.cluster import ReconciledLog, reconcile
+from kshell.spark.reconcile.copy_report import copy_row
 from kshell.spark.reconcile.inventory import Checkpoint, by_cluster, cluster_of
 from kshell.spark.reconcile.logs import BadBatches
 from kshell.spark.reconcile.plan import ReplayRange
-from kshell.spark.reconcile.report import copy_row
 
 __all__ = [
     "BadBatches",

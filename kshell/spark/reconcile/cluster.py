@@ -11,18 +11,26 @@ from kshell.spark.files.pack import Slice
 from kshell.spark.files.plan import FilePlan
 from kshell.spark.files.scan import LogCopy, read_stable
 from kshell.spark.reconcile.comparison import Comparison, compare
-from kshell.spark.reconcile.inventory import Checkpoint, Position, Row, StateRange, take_inventory
-from kshell.spark.reconcile.logs import BadBatches
-from kshell.spark.reconcile.plan import ReadPlan, ReplayRange, Request, Snapshot, Snapshots, make_plan, must_restart
-from kshell.spark.reconcile.plan import slices as slices_of
-from kshell.spark.reconcile.report import (
-    Report,
+from kshell.spark.reconcile.copy_report import (
+    CopyReport,
     cluster_row,
     make_report,
     newest_quorum_state,
     segment_head,
     segment_sums,
 )
+from kshell.spark.reconcile.inventory import Checkpoint, Position, Row, StateRange, take_inventory
+from kshell.spark.reconcile.logs import BadBatches
+from kshell.spark.reconcile.plan import (
+    ReadPlan,
+    ReplayRange,
+    Request,
+    Snapshot,
+    SnapshotCandidates,
+    make_plan,
+    must_restart,
+)
+from kshell.spark.reconcile.plan import slices as slices_of
 
 _NOW = Point()
 
@@ -117,16 +125,18 @@ def _reconcile(copies: Sequence[LogCopy], request: Request) -> tuple[ReconciledL
     return log, report.looks_damaged
 
 
-def _compare(copies: Sequence[LogCopy], request: Request) -> tuple[Comparison, Snapshots]:
+def _compare(copies: Sequence[LogCopy], request: Request) -> tuple[Comparison, SnapshotCandidates]:
     inventory = take_inventory(copies, request.checkpoint, request.cut, request.bad)
     comparison = compare(inventory, request.checkpoint, request.cut)
-    return comparison, Snapshots(comparison, request)
+    return comparison, SnapshotCandidates(comparison, request)
 
 
 # --- the next checkpoint ----------------------------------------------------------------------------------------------
 
 
-def _next_checkpoint(comparison: Comparison, plan: ReadPlan, report: Report, before: Checkpoint | None) -> Checkpoint:
+def _next_checkpoint(
+    comparison: Comparison, plan: ReadPlan, report: CopyReport, before: Checkpoint | None
+) -> Checkpoint:
     """How far the tables are once what is new is in them."""
     copies, parts, last = comparison.inventory.copies, plan.log.parts, before or Checkpoint()
     following = last._replace(
@@ -157,15 +167,15 @@ def _next_checkpoint(comparison: Comparison, plan: ReadPlan, report: Report, bef
 
 def _state_ranges(plan: ReadPlan, before: Sequence[StateRange]) -> tuple[StateRange, ...]:
     """What states are known of: the new replay ranges after what was known before."""
-    known = list(before)
+    ranges = list(before)
     for replayed in plan.ranges:
         base = next((snapshot for snapshot in plan.bases if snapshot.plan.path == replayed.base), None)
         first_ms, last_ms = _times(plan, replayed, base)
-        if replayed.base is None and known and known[-1].end == replayed.since:
-            known[-1] = known[-1]._replace(end=replayed.to, last_ms=last_ms)
+        if replayed.base is None and ranges and ranges[-1].end == replayed.since:
+            ranges[-1] = ranges[-1]._replace(end=replayed.to, last_ms=last_ms)
         else:
-            known.append(StateRange(replayed.since, replayed.to, first_ms, last_ms))
-    return tuple(known)
+            ranges.append(StateRange(replayed.since, replayed.to, first_ms, last_ms))
+    return tuple(ranges)
 
 
 def _times(plan: ReadPlan, replayed: ReplayRange, base: Snapshot | None) -> tuple[int, int]:
@@ -190,14 +200,14 @@ def _positions(
     for index, plans in comparison.plans.items():
         path = comparison.inventory.copies[index].path
         if path not in excluded:
-            known = before.positions.get(path)
+            position = before.positions.get(path)
             limit = min(limits.get(index, 0), offset)
-            positions[path] = _position_before(comparison, index, plans, limit, known) or known
+            positions[path] = _position_before(comparison, index, plans, limit, position) or position
     return positions
 
 
 def _position_before(
-    comparison: Comparison, index: int, plans: Sequence[FilePlan], limit: int, known: Position | None
+    comparison: Comparison, index: int, plans: Sequence[FilePlan], limit: int, previous: Position | None
 ) -> Position | None:
     for part in reversed(comparison.logs[index].parts):
         earlier = part.until(limit)
@@ -210,6 +220,6 @@ def _position_before(
                 runs[-1] = runs[-1]._replace(end=batch.position, after=end)
             findings = (finding for finding in file.findings if finding.position < batch.position)
             earlier_file = file._replace(runs=tuple(runs), findings=tuple(findings))
-            head = segment_sums(earlier_file, segment_head(file, known))
+            head = segment_sums(earlier_file, segment_head(file, previous))
             return Position(part.path, batch.position, batch.first, head, batch.crc)
     return None

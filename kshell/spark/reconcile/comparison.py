@@ -70,8 +70,8 @@ def compare(inventory: Inventory, checkpoint: Checkpoint | None, cut: int) -> Co
         _add_previous(copies, pairs)
         history = _History(copies, pairs)
         group = history.largest_group()
-        known = (inventory.start.committed if inventory.start is not None else None) or 0
-        result = agreement(copies, pairs, group, known)
+        committed = (inventory.start.committed if inventory.start is not None else None) or 0
+        result = agreement(copies, pairs, group, committed)
         reference = next(place for place, copy in enumerate(copies) if copy is result.reference)
         limits, same_until = {indexes[reference]: NO_LIMIT}, {}
         for place in sorted(group, key=lambda place: rank(copies[place]), reverse=True):
@@ -92,10 +92,10 @@ def compare(inventory: Inventory, checkpoint: Checkpoint | None, cut: int) -> Co
 def _add_previous(copies: Sequence[PlannedCopy], pairs: Pairs) -> None:
     """Copies that are the same as the tables are the same as each other."""
     for (first, second), pair in pairs.items():
-        one, other = copies[first].previous, copies[second].previous
-        if one is None or other is None or one.since is None or other.since is None:
+        earlier, later = copies[first].previous, copies[second].previous
+        if earlier is None or later is None or earlier.since is None or later.since is None:
             continue
-        since, to = max(one.since, other.since), min(one.to, other.to)
+        since, to = max(earlier.since, later.since), min(earlier.to, later.to)
         if since < to and (pair.parting is None or pair.parting.offset >= to):
             pair.since, pair.to = since, max(pair.to or 0, to)
 
@@ -169,12 +169,12 @@ class _History:
         return self._pairs[min(place, peer), max(place, peer)]
 
     def _share_records(self, place: int, peer: int) -> bool:
-        copy, other = self._copies[place], self._copies[peer]
-        if not copy.end or not other.end:
+        copy, peer_copy = self._copies[place], self._copies[peer]
+        if not copy.end or not peer_copy.end:
             return True  # an empty log is the beginning of every other
-        if self._pair(place, peer).since is not None or (copy.is_trusted and other.is_trusted):
+        if self._pair(place, peer).since is not None or (copy.is_trusted and peer_copy.is_trusted):
             return True
-        return _begins_at_end_of(copy, other) or _begins_at_end_of(other, copy)
+        return _begins_at_end_of(copy, peer_copy) or _begins_at_end_of(peer_copy, copy)
 
     def _share_ids(self, place: int, peer: int) -> bool:
         return not self._ids(place).isdisjoint(self._ids(peer))
@@ -201,11 +201,11 @@ class _History:
         """
         copy = self._copies[place]
         epoch_start = next((first for epoch, first in reversed(copy.epochs) if epoch == copy.last_epoch), offset)
-        needed = max(epoch_start, offset)
+        reach = max(epoch_start, offset)
         nodes = {
             peer.node_id
             for index, peer in enumerate(self._copies)
-            if index == place or (self._pair(place, index).to or 0) > needed
+            if index == place or (self._pair(place, index).to or 0) > reach
         }
         return bool(copy.voters) and len(nodes & copy.voters.keys()) > len(copy.voters) // 2
 

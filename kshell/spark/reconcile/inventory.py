@@ -18,9 +18,9 @@ from kshell.sources.copies.logs import Copy
 from kshell.sources.directory.files import Segment, SnapshotFile
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.sidecar_files import leader_epochs
-from kshell.spark.files.plan import FilePlan, Finding, Runs
+from kshell.spark.files.plan import FileFinding, FilePlan, Runs
 from kshell.spark.files.read import read
-from kshell.spark.files.scan import LogCopy, Origin, identity
+from kshell.spark.files.scan import CopyOrigin, LogCopy, identity
 from kshell.spark.reconcile.logs import (
     NO_LIMIT,
     BadBatches,
@@ -29,8 +29,8 @@ from kshell.spark.reconcile.logs import (
     log_of,
     without_batches,
 )
+from kshell.spark.stream.directory_walk import Onward
 from kshell.spark.stream.resume import Start
-from kshell.spark.stream.walk import Onward
 
 Row = dict[str, Any]
 
@@ -48,7 +48,7 @@ def by_cluster(copies: Iterable[LogCopy], default: str | None = None) -> dict[st
     return clusters
 
 
-def cluster_of(path: str, origin: Origin, default: str | None = None) -> str:
+def cluster_of(path: str, origin: CopyOrigin, default: str | None = None) -> str:
     """The cluster of a copy; see :func:`by_cluster`."""
     digest = hashlib.sha256(os.fsencode(identity(path))).hexdigest()
     return origin.cluster_id or default or f"unknown-{digest[:8]}"
@@ -64,7 +64,7 @@ class SegmentHead(NamedTuple):
     first_epoch: int | None = None
     records: int = 0
     good_bytes: int = 0
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[FileFinding, ...] = ()
 
 
 class Position(NamedTuple):
@@ -159,7 +159,7 @@ def _position(value: Sequence[Any] | None) -> Position | None:
     if value is None:
         return None
     path, byte, offset, head, crc = value
-    findings = tuple(Finding(*finding) for finding in head[-1])
+    findings = tuple(FileFinding(*finding) for finding in head[-1])
     return Position(path, byte, offset, SegmentHead(*head)._replace(findings=findings), crc)
 
 
@@ -311,9 +311,11 @@ def _widened(
     ahead = max(last, key=lambda index: (last[index].epoch, last[index].after))
     first = logs[ahead].parts[0].run.first
     news = [
-        known.to
-        for index, known in previous.items()
-        if index in last and known.to < last[index].after <= first and known.row.get("endOffset") != last[index].after
+        compared.to
+        for index, compared in previous.items()
+        if index in last
+        and compared.to < last[index].after <= first
+        and compared.row.get("endOffset") != last[index].after
     ]
     return {ahead: plan_segments(copies[ahead], None, min(news), cut)} if news else {}
 
@@ -408,14 +410,14 @@ class PlannedCopy(Copy):
         for index, plan in enumerate(self.plans):
             runs, findings = Runs(self._cut), list(plan.findings)
             for placed in read(plan):
-                if isinstance(placed, Finding):
+                if isinstance(placed, FileFinding):
                     findings.append(placed)
                 elif not placed.repeats and placed.batch.base_offset >= end:
                     batch, position = placed.batch, placed.position
                     end = batch.last_offset + 1
                     runs.add(position, position + batch.size, batch.base_offset, end)
                     yield batch
-            self.plans[index] = plan._replace(runs=runs.done(), findings=tuple(sorted(findings)))
+            self.plans[index] = plan._replace(runs=runs.finish(), findings=tuple(sorted(findings)))
 
     def epoch_end(self, epoch: int) -> int:
         """The offset before which its records of an epoch, and of earlier ones, end for certain."""
@@ -429,7 +431,7 @@ class PlannedCopy(Copy):
         return NO_LIMIT
 
 
-def finding_error(path: str, finding: Finding) -> DataError:
+def finding_error(path: str, finding: FileFinding) -> DataError:
     """A finding as an error, whose message names the file."""
     if finding.position >= 0:
         return CorruptDataError(path, finding.position, finding.reason)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kshell.errors import SourceError
 from kshell.protocol.batches import HEADER_SIZE, Batch, read_header
 from kshell.sources.directory.ranges import OpenFile, open_file
-from kshell.spark.files.plan import FilePlan, Finding, Run, header_at, plausible_header
+from kshell.spark.files.plan import FileFinding, FilePlan, Run, header_at, plausible_header
 
 NO_LIMIT = 1 << 63
 """More than any offset."""
@@ -39,7 +39,7 @@ class BatchHeader(NamedTuple):
     is_control: bool
 
 
-class Part(NamedTuple):
+class LogPart(NamedTuple):
     """Batches back to back in one file of ``size`` bytes; ``copy`` is the index of the copy among all.
 
     Methods that read headers raise FileNotFoundError where the file is not what it was when it was listed, and
@@ -83,7 +83,7 @@ class Part(NamedTuple):
         last = self._hinted_last() if self.run.start <= self.run.last <= position else None
         return last or self._find(lambda header: header.end > position)
 
-    def since(self, offset: int, *, inside: bool = False) -> Part | None:
+    def since(self, offset: int, *, inside: bool = False) -> LogPart | None:
         """The batches that begin at or after an offset; with ``inside`` also the one around it."""
         run = self.run
         if run.first >= offset:
@@ -95,7 +95,7 @@ class Part(NamedTuple):
             return self._replace(run=run._replace(start=header.position, first=header.first))
         return self._replace(run=run._replace(start=header.end, first=header.after)) if header.end < run.end else None
 
-    def until(self, offset: int) -> Part | None:
+    def until(self, offset: int) -> LogPart | None:
         """The batches that end at or before an offset (exclusive)."""
         if self.run.after <= offset:
             return self
@@ -125,9 +125,9 @@ class Part(NamedTuple):
         return FileNotFoundError(2, "the file is not what it was when it was listed", self.path)
 
 
-def parts_of(file: FilePlan, copy: int = -1) -> list[Part]:
+def parts_of(file: FilePlan, copy: int = -1) -> list[LogPart]:
     """The runs of a file, except those whose offsets were in an earlier file."""
-    return [Part(copy, file.path, file.size, run) for run in file.runs if not run.repeats]
+    return [LogPart(copy, file.path, file.size, run) for run in file.runs if not run.repeats]
 
 
 def good_batch_at(path: str, size: int, position: int) -> BatchHeader | None:
@@ -174,7 +174,7 @@ class Log(NamedTuple):
     ``breaks``: offsets before which damage lies, though no offset is missing: what follows is not known to go on there.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[LogPart, ...]
     breaks: frozenset[int] = frozenset()
 
     @property
@@ -182,7 +182,7 @@ class Log(NamedTuple):
         """The offset after the last batch."""
         return self.parts[-1].run.after if self.parts else None
 
-    def part_with(self, offset: int) -> Part | None:
+    def part_with(self, offset: int) -> LogPart | None:
         """The part that holds an offset."""
         return next((part for part in self.parts if part.run.first <= offset < part.run.after), None)
 
@@ -210,7 +210,7 @@ class Log(NamedTuple):
 
 def log_of(copy: int, plans: Iterable[FilePlan]) -> Log:
     """The log in the segments of a copy."""
-    parts: list[Part] = []
+    parts: list[LogPart] = []
     breaks: set[int] = set()
     end = -1
     for file in plans:
@@ -243,7 +243,7 @@ def merge(logs: Sequence[Log]) -> Log:
     return merged._replace(breaks=frozenset(_open_breaks(merged, logs)))
 
 
-def _holes(parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
+def _holes(parts: Sequence[LogPart]) -> Iterator[tuple[int, int]]:
     before = 0
     for part in parts:
         if part.run.first > before:
@@ -255,14 +255,14 @@ def _holes(parts: Sequence[Part]) -> Iterator[tuple[int, int]]:
 def _open_breaks(merged: Log, logs: Sequence[Log]) -> Iterator[int]:
     """The breaks that no other copy disproves: both sides come from the copy that has the break."""
     for log in logs:
-        rest = [other for other in logs if other is not log]
+        rest = [peer for peer in logs if peer is not log]
         for offset in log.breaks:
             sides = merged.part_with(offset - 1), merged.part_with(offset)
             is_own = all(side is not None and log.part_with(side.run.first) is not None for side in sides)
             copies = {side.copy for side in sides if side is not None}
             if not is_own or copies != {log.parts[0].copy}:
                 continue
-            if not any(first < offset < end for other in rest for first, end in other.ranges()):
+            if not any(first < offset < end for peer in rest for first, end in peer.ranges()):
                 yield offset
 
 
@@ -271,8 +271,8 @@ def _open_breaks(merged: Log, logs: Sequence[Log]) -> Iterator[int]:
 
 def without_batches(file: FilePlan, bad: BadBatches) -> FilePlan:
     """The plan without batches that a reader found to be damaged: each is a finding instead."""
-    known = {finding.position for finding in file.findings}
-    more = [Finding(at, "batch", why) for path, at, why in bad if path == file.path and at not in known]
+    positions = {finding.position for finding in file.findings}
+    more = [FileFinding(at, "batch", why) for path, at, why in bad if path == file.path and at not in positions]
     if not more:
         return file
     runs: list[Run] = []
@@ -280,7 +280,7 @@ def without_batches(file: FilePlan, bad: BadBatches) -> FilePlan:
         rest: Run | None = run
         for position in sorted(finding.position for finding in more):
             if rest is not None and rest.start <= position < rest.end:
-                header = Part(-1, file.path, file.size, rest).batch_at_byte(position)
+                header = LogPart(-1, file.path, file.size, rest).batch_at_byte(position)
                 if header.position > rest.start:
                     runs.append(rest._replace(end=header.position, after=header.first))
                 rest = rest._replace(start=header.end, first=header.after) if header.end < rest.end else None
@@ -302,7 +302,7 @@ def in_every_copy(plans: Iterable[FilePlan], bad: BadBatches) -> BadBatches:
         for file in files.values():
             for run in file.runs:
                 if run.first <= batch.first < run.after:
-                    match = Part(-1, file.path, file.size, run).batch_with_offset(batch.first)
+                    match = LogPart(-1, file.path, file.size, run).batch_with_offset(batch.first)
                     if (match.first, match.crc) == (batch.first, batch.crc):
                         batches[file.path, match.position] = (file.path, match.position, why)
     return list(batches.values())

@@ -13,10 +13,10 @@ from kshell.sources.directory.snapshot import SnapshotReader
 from kshell.sources.points import Point
 from kshell.spark.files.pack import Slice
 from kshell.spark.files.pack import parts as runs_of_about
-from kshell.spark.files.plan import UNREAD, FilePlan, Finding, damaged, snapshot_plan
+from kshell.spark.files.plan import UNREAD, FileFinding, FilePlan, damaged, snapshot_plan
 from kshell.spark.reconcile.comparison import Comparison
 from kshell.spark.reconcile.inventory import Checkpoint
-from kshell.spark.reconcile.logs import BadBatches, Log, OffsetRange, Part
+from kshell.spark.reconcile.logs import BadBatches, Log, LogPart, OffsetRange
 
 _NOW = Point()
 
@@ -44,7 +44,7 @@ class Request(NamedTuple):
     bad: BadBatches
 
     def from_scratch(self) -> Request:
-        """The same without a checkpoint. ``until`` may come from one copy: no less is read than the tables had."""
+        """The request without a checkpoint. ``until`` may come from one copy: no less is read than tables had."""
         assert self.checkpoint is not None, "there are no tables to begin again"
         before = self.checkpoint
         until = None if self.until is None else max(self.until, before.offset, before.state_end or 0)
@@ -72,7 +72,7 @@ class _Candidate(NamedTuple):
     end: int
 
 
-class Snapshots:
+class SnapshotCandidates:
     """The snapshots of the copies that count, each read when it is asked for.
 
     ``findings``: (index of the copy, plan) of those that turned out not to be whole.
@@ -88,8 +88,12 @@ class Snapshots:
             for index in sorted(comparison.limits)
             for file in comparison.inventory.copies[index].listing.snapshots
         ]
-        wanted = [one for one in candidates if request.until is None or one.end <= request.until]
-        self._candidates = sorted(wanted, key=lambda one: (one.end, -(one.file.epoch or 0), one.copy))
+        candidates_in_range = [
+            candidate for candidate in candidates if request.until is None or candidate.end <= request.until
+        ]
+        self._candidates = sorted(
+            candidates_in_range, key=lambda candidate: (candidate.end, -(candidate.file.epoch or 0), candidate.copy)
+        )
 
     @property
     def ends(self) -> list[int]:
@@ -134,9 +138,9 @@ class Snapshots:
         except CorruptDataError as error:
             finding = damaged(error)
         except DecodeError as error:
-            finding = Finding(-1, "file", f"the snapshot is malformed: {error.reason}")
+            finding = FileFinding(-1, "file", f"the snapshot is malformed: {error.reason}")
         except (MissingCodecError, SourceError) as error:
-            finding = Finding(-1, UNREAD, error.message)
+            finding = FileFinding(-1, UNREAD, error.message)
         else:
             end = reader.records if candidate.end < 0 else candidate.end
             epoch = epoch if file.epoch is None else file.epoch
@@ -154,7 +158,9 @@ def is_lone_file(comparison: Comparison) -> bool:
 # --- whether the tables must begin again ------------------------------------------------------------------------------
 
 
-def must_restart(comparison: Comparison, snapshots: Snapshots, checkpoint: Checkpoint, until: int | None) -> bool:
+def must_restart(
+    comparison: Comparison, snapshots: SnapshotCandidates, checkpoint: Checkpoint, until: int | None
+) -> bool:
     """Whether what the tables have of a cluster must go, because the log is not the one that they were made from."""
     log, offset, state_end = comparison.log, checkpoint.offset, checkpoint.state_end or 0
     if not _log_has_checkpoint(log, checkpoint):
@@ -203,7 +209,7 @@ class ReadPlan(NamedTuple):
     expected: int | None
 
 
-def make_plan(comparison: Comparison, snapshots: Snapshots, request: Request) -> ReadPlan:
+def make_plan(comparison: Comparison, snapshots: SnapshotCandidates, request: Request) -> ReadPlan:
     """Plan what comes after the checkpoint or, without one, everything from ``request.since`` on."""
     checkpoint, whole_log = request.checkpoint, comparison.log
     if checkpoint is not None:
@@ -225,19 +231,24 @@ def make_plan(comparison: Comparison, snapshots: Snapshots, request: Request) ->
     return ReadPlan(log, ranges, bases, None if base is None else base.end)
 
 
-def _snapshot_before(point: Point, log: Log, snapshots: Snapshots) -> Snapshot | None:
+def _snapshot_before(point: Point, log: Log, snapshots: SnapshotCandidates) -> Snapshot | None:
     """The newest snapshot at or before a point from which the log goes on."""
-    whole = log.ranges()
+    ranges = log.ranges()
 
     def fits(end: int) -> bool:
-        is_last = not any(after > end for _, after in whole)
-        return end > 0 and (is_last or any(first <= end <= after for first, after in whole))
+        is_last = not any(after > end for _, after in ranges)
+        return end > 0 and (is_last or any(first <= end <= after for first, after in ranges))
 
     return snapshots.newest(point, fits)
 
 
 def _replay_ranges(
-    whole: Sequence[OffsetRange], snapshots: Snapshots, low: int, state_end: int | None, *, is_lone_file: bool = False
+    ranges: Sequence[OffsetRange],
+    snapshots: SnapshotCandidates,
+    low: int,
+    state_end: int | None,
+    *,
+    is_lone_file: bool = False,
 ) -> tuple[tuple[ReplayRange, ...], tuple[Snapshot, ...]]:
     """The replay ranges of a log, and their snapshots.
 
@@ -249,7 +260,7 @@ def _replay_ranges(
         is_lone_file: the first range needs no snapshot wherever it begins.
     """
     pairs: list[tuple[ReplayRange, Snapshot | None]] = []
-    for index, (first, end) in enumerate(whole):
+    for index, (first, end) in enumerate(ranges):
         if state_end is not None and first <= state_end <= end:
             if state_end < end:
                 pairs.append((ReplayRange(None, state_end, end), None))
@@ -259,30 +270,30 @@ def _replay_ranges(
         elif (base := snapshots.oldest(max(first, low), end)) is not None:
             pairs.append((ReplayRange(base.plan.path, base.end, end), base))
     # The one state of each snapshot that no part of the log reaches or goes on from.
-    apart = [end for end in snapshots.ends if end >= low and not any(first <= end <= after for first, after in whole)]
+    apart = [end for end in snapshots.ends if end >= low and not any(first <= end <= after for first, after in ranges)]
     bases = [snapshots.oldest(end, end) for end in [*(end for end in snapshots.ends if end < 0), *apart]]
     lone = [base for base in bases if base is not None]
-    if len(lone) > 1 or whole:
+    if len(lone) > 1 or ranges:
         lone = [base for base in lone if base.end > 0]  # the one at offset 0 is what a cluster was bootstrapped with
     pairs += [(ReplayRange(base.plan.path, base.end, base.end), base) for base in lone]
     pairs.sort(key=lambda pair: (pair[0].since, pair[0].to))
-    kept = []
+    unique = []
     for (replayed, base), later in zip(pairs, [*pairs[1:], None], strict=False):
         begins_later = later is not None and later[1] == base and later[0].since == replayed.since == replayed.to
         if base is None or not begins_later:  # else the next range begins with the same snapshot, and goes on
-            kept.append((replayed, base))
-    return tuple(replayed for replayed, _ in kept), tuple(base for _, base in kept if base is not None)
+            unique.append((replayed, base))
+    return tuple(replayed for replayed, _ in unique), tuple(base for _, base in unique if base is not None)
 
 
 def slices(comparison: Comparison, plan: ReadPlan, cluster_id: str, cut: int) -> Iterator[Slice]:
     """Slices of about ``cut`` bytes: each offset once, a snapshot before the log that goes on from it."""
     waiting = list(plan.bases)
-    group: list[Part] = []
+    group: list[LogPart] = []
 
     def piece(index: int, file: FilePlan) -> Slice:
         return Slice(comparison.inventory.copies[index].origin._replace(cluster_id=cluster_id), file)
 
-    def log_slice(parts: Sequence[Part]) -> Slice:
+    def log_slice(parts: Sequence[LogPart]) -> Slice:
         first = parts[0]
         return piece(first.copy, FilePlan(first.path, first.size, False, tuple(part.run for part in parts)))
 

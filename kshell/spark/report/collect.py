@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse
 
 _THREADS = 4
-"""Questions at once: each is a few short jobs, between which a core waits for the driver."""
+"""Queries in parallel: each is a few short jobs, between which a core waits for the driver."""
 
 
 def collect(
-    spark: SparkSession, read: Callable[[str], DataFrame], scope: Scope, told: Progress | None = None
+    spark: SparkSession, read: Callable[[str], DataFrame], scope: Scope, progress: Progress | None = None
 ) -> dict[str, Answers]:
     """Section -> the answers to what it asks. ``read`` gives a table by name, narrowed to what the report is about."""
-    asked = [(section.name, name, sql) for section in sections() for name, sql in section.queries(scope).items()]
-    frames = {table: read(table) for table in sorted({table for _, _, sql in asked for table in tables_of(sql)})}
-    found: dict[str, dict[str, Sequence[Row]]] = {section.name: {} for section in sections()}
+    questions = [(section.name, name, sql) for section in sections() for name, sql in section.queries(scope).items()]
+    frames = {table: read(table) for table in sorted({table for _, _, sql in questions for table in tables_of(sql)})}
+    answers: dict[str, dict[str, Sequence[Row]]] = {section.name: {} for section in sections()}
 
-    def ask(one: tuple[str, str, str]) -> tuple[str, str, list[Row]]:
-        section, name, sql = one
+    def ask(question: tuple[str, str, str]) -> tuple[str, str, list[Row]]:
+        section, name, sql = question
         named: dict[str, Any] = {table: frames[table] for table in tables_of(sql)}
         answer = spark.sql(sql, **named)
         return section, name, [row.asDict(recursive=True) for row in answer.collect()]
 
     with ThreadPoolExecutor(_THREADS) as pool:
-        for done, (section, name, rows) in enumerate(pool.map(ask, asked), 1):
-            found[section][name] = rows
-            if told is not None:
-                told(0, 0, f"report: {done} of {len(asked)} questions")
-    return dict(found)
+        for count, (section, name, rows) in enumerate(pool.map(ask, questions), 1):
+            answers[section][name] = rows
+            if progress is not None:
+                progress(0, 0, f"report: {count} of {len(questions)} questions")
+    return dict(answers)
 
 
 def tables_of(sql: str) -> frozenset[str]:
@@ -63,40 +63,40 @@ _SHORTEST = 8
 """Characters of an id that are shown at the least: as few as git shows of its own."""
 
 
-def cluster_names(known: Collection[str], given: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
+def cluster_names(clusters: Collection[str], chosen: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
     """Cluster id -> what it is called. Ids are cut where no two of them begin alike.
 
     Raises UsageError for a name of no cluster, and for one that two have.
     """
-    names = dict(given)
+    names = dict(chosen)
     for cluster in names:
-        if cluster not in known:
+        if cluster not in clusters:
             raise UsageError(
-                f"--name {cluster}=…: no such cluster", hint=f"there are {', '.join(sorted(known)[:3])}, …"
+                f"--name {cluster}=…: no such cluster", hint=f"there are {', '.join(sorted(clusters)[:3])}, …"
             )
-    rest = [cluster for cluster in known if cluster not in names]
+    rest = [cluster for cluster in clusters if cluster not in names]
     size = _SHORTEST
     while len({cluster[:size] for cluster in rest}) < len(rest):
         size += 1
-    made = names | {cluster: cluster[:size] for cluster in rest}
-    if len(set(made.values())) < len(made):
-        twice = sorted(name for name in names.values() if list(made.values()).count(name) > 1)
+    all_names = names | {cluster: cluster[:size] for cluster in rest}
+    if len(set(all_names.values())) < len(all_names):
+        twice = sorted(name for name in names.values() if list(all_names.values()).count(name) > 1)
         raise UsageError(f"--name: {twice[0]} would be the name of two clusters")
-    return made
+    return all_names
 
 
 def renamed(answers: Mapping[str, Answers], names: Mapping[str, str]) -> dict[str, Answers]:
     """The answers, section by section, with those names in the place of cluster ids."""
 
     def row_of(row: Mapping[str, object]) -> dict[str, object]:
-        made = dict(row)
-        if "clusterId" in made:
-            made["clusterId"] = names.get(str(made["clusterId"]), made["clusterId"])
-        if made.get("scope") == "cluster" and "name" in made:
-            made["name"] = names.get(str(made["name"]), made["name"])
-        return made
+        renamed_row = dict(row)
+        if "clusterId" in renamed_row:
+            renamed_row["clusterId"] = names.get(str(renamed_row["clusterId"]), renamed_row["clusterId"])
+        if renamed_row.get("scope") == "cluster" and "name" in renamed_row:
+            renamed_row["name"] = names.get(str(renamed_row["name"]), renamed_row["name"])
+        return renamed_row
 
     return {
-        section: {name: [row_of(row) for row in rows] for name, rows in asked.items()}
-        for section, asked in answers.items()
+        section: {name: [row_of(row) for row in rows] for name, rows in section_answers.items()}
+        for section, section_answers in answers.items()
     }

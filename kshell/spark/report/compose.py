@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from kshell.errors import UsageError
-from kshell.spark.report.section import LEVELS, Answers, Attention, Content, Scope, Section, text_of
+from kshell.spark.report.section import LEVELS, Answers, Attention, ReportSection, Scope, SectionContent, text_of
 from kshell.spark.report.sections import sections
 
 NO_PICTURES = "Without pictures: they need the package matplotlib (pip install 'kraft-shell[spark]')."
 
 
-class Picture(NamedTuple):
+class RenderedPicture(NamedTuple):
     """A picture: its bytes, what it shows in words, its size in CSS pixels, and a note below it."""
 
     name: str
@@ -27,9 +27,9 @@ class Picture(NamedTuple):
 class ComposedSection(NamedTuple):
     """A section with its content and pictures."""
 
-    section: Section
-    content: Content
-    pictures: tuple[Picture, ...]
+    section: ReportSection
+    content: SectionContent
+    pictures: tuple[RenderedPicture, ...]
 
 
 class Document(NamedTuple):
@@ -37,7 +37,7 @@ class Document(NamedTuple):
 
     title: str
     facts: tuple[str, ...]
-    attention: tuple[tuple[Attention, Section], ...]
+    attention: tuple[tuple[Attention, ReportSection], ...]
     parts: tuple[ComposedSection, ...]
     notes: tuple[str, ...]
 
@@ -49,15 +49,15 @@ def compose(scope: Scope, answers: Mapping[str, Answers], facts: tuple[str, ...]
     for section in sections():
         content = section.describe(scope, answers[section.name])
         parts.append(ComposedSection(section, content, tuple(_pictures(section, content)) if can_draw else ()))
-    found = [(one, part.section) for part in parts for one in part.content.attention]
-    found.sort(key=lambda one: LEVELS.index(one[0].level))  # else they stay in the order of the sections
+    attention = [(item, part.section) for part in parts for item in part.content.attention]
+    attention.sort(key=lambda pair: LEVELS.index(pair[0].level))  # else they stay in the order of the sections
     title = "Fleet report" if scope.is_fleet else f"Cluster {scope.cluster}"
     last = max((row["lastTimestampMs"] or 0 for row in answers["overview"]["clusters"]), default=0)
     facts = (*facts, f"records up to {text_of('time', last)} UTC") if last else facts
-    return Document(title, facts, tuple(found), tuple(parts), () if can_draw else (NO_PICTURES,))
+    return Document(title, facts, tuple(attention), tuple(parts), () if can_draw else (NO_PICTURES,))
 
 
-def _pictures(section: Section, content: Content) -> Iterator[Picture]:
+def _pictures(section: ReportSection, content: SectionContent) -> Iterator[RenderedPicture]:
     """The pictures of a section; of what there is nothing to draw there is none, and the section's lead says so."""
     from kshell.plots import draw_rows
 
@@ -65,4 +65,4 @@ def _pictures(section: Section, content: Content) -> Iterator[Picture]:
         name = section.name + (f"-{number}" if number else "")
         with contextlib.suppress(UsageError):
             plot = draw_rows(drawing.rows)
-            yield Picture(name, plot.png(), plot.alt, plot.size, drawing.note)
+            yield RenderedPicture(name, plot.png(), plot.alt, plot.size, drawing.note)

@@ -1,4 +1,4 @@
-"""A report as Markdown: pictures are files beside it."""
+"""A report as Markdown, with pictures in files of their own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from kshell.escape import markdown as plain
 from kshell.spark.report.compose import ComposedSection, Document
-from kshell.spark.report.section import NUMBERS, Attention, Section, Table, text_of
+from kshell.spark.report.section import NUMBERS, Attention, ReportSection, SectionTable, text_of
 
 
 def markdown(document: Document, folder: str) -> str:
@@ -26,19 +26,19 @@ def _blocks(document: Document, folder: str) -> Iterator[str]:
     yield "Times and days are UTC. Made by `kshell-pipeline report`."
 
 
-def _attention(found: Iterable[tuple[Attention, Section]]) -> Iterator[str]:
-    for one, section in found:
-        where = f" ({plain(one.where)})" if one.where else ""
-        yield f"- {one.level}: **{plain(one.figure)}** {plain(one.words)}{where}. See {plain(section.title)}."
+def _attention(attention: Iterable[tuple[Attention, ReportSection]]) -> Iterator[str]:
+    for item, section in attention:
+        where = f" ({plain(item.where)})" if item.where else ""
+        yield f"- {item.level}: **{plain(item.figure)}** {plain(item.message)}{where}. See {plain(section.title)}."
 
 
 def _part(part: ComposedSection, folder: str) -> Iterator[str]:
     yield f"## {plain(part.section.title)}"
     yield plain(part.content.lead, line_start=True)
-    for shown in part.pictures:
-        yield f"![{plain(shown.alt)}]({quote(folder)}/{quote(shown.name)}.png)"
-        if shown.note:
-            yield plain(shown.note, line_start=True)
+    for picture in part.pictures:
+        yield f"![{plain(picture.alt)}]({quote(folder)}/{quote(picture.name)}.png)"
+        if picture.note:
+            yield plain(picture.note, line_start=True)
     for table in part.content.tables:
         yield f"**{plain(table.caption)}**"
         yield "\n".join(_table(table))
@@ -48,7 +48,7 @@ def _part(part: ComposedSection, folder: str) -> Iterator[str]:
     yield f"{plain(part.section.about)} More in {tables}."
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: SectionTable) -> Iterator[str]:
     yield _line(plain(column.title) for column in table.columns)
     yield _line("---:" if column.kind in NUMBERS else "---" for column in table.columns)
     for row in table.rows:

@@ -6,8 +6,8 @@ import base64
 from collections.abc import Iterator
 
 from kshell.escape import html
-from kshell.spark.report.compose import ComposedSection, Document, Picture
-from kshell.spark.report.section import NUMBERS, Attention, Column, Section, Table, text_of
+from kshell.spark.report.compose import ComposedSection, Document, RenderedPicture
+from kshell.spark.report.section import NUMBERS, Attention, ReportSection, SectionTable, TableColumn, text_of
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _LONG = 40
@@ -38,18 +38,18 @@ def _lines(document: Document) -> Iterator[str]:
     yield "</main>\n<footer>Times and days are UTC. Made by kshell-pipeline report.</footer>\n</body>\n</html>"
 
 
-def _attention(found: tuple[tuple[Attention, Section], ...]) -> Iterator[str]:
+def _attention(attention: tuple[tuple[Attention, ReportSection], ...]) -> Iterator[str]:
     yield '<section id="attention" aria-labelledby="attention-title">'
     yield '<h2 id="attention-title">Needs attention</h2>'
-    if not found:
+    if not attention:
         yield '<p class="lead">Nothing: no section has anything to point out.</p>\n</section>'
         return
     yield '<ul class="attention">'
-    for one, section in found:
-        where = f"{html(one.where)} · " if one.where else ""
+    for item, section in attention:
+        where = f"{html(item.where)} · " if item.where else ""
         yield (
-            f'<li class="{one.level}"><span class="figure">{html(one.figure)}</span>'
-            f'<span><span class="level">{one.level}</span>{html(one.words)}</span>'
+            f'<li class="{item.level}"><span class="figure">{html(item.figure)}</span>'
+            f'<span><span class="level">{item.level}</span>{html(item.message)}</span>'
             f'<span class="where">{where}<a href="#{section.name}">{html(section.title)}</a></span></li>'
         )
     yield "</ul>\n</section>"
@@ -59,27 +59,27 @@ def _part(part: ComposedSection) -> Iterator[str]:
     name = part.section.name
     yield f'<section id="{name}" aria-labelledby="{name}-title">\n<h2 id="{name}-title">{html(part.section.title)}</h2>'
     yield f'<p class="lead">{html(part.content.lead)}</p>'
-    for shown in part.pictures:
-        yield _picture(shown)
+    for picture in part.pictures:
+        yield _picture(picture)
     for table in part.content.tables:
         yield from _table(table)
     tables = ", ".join(f"<code>{html(source)}</code>" for source in part.section.sources)
     yield f'<p class="about">{html(part.section.about)} More in {tables}.</p>\n</section>'
 
 
-def _picture(shown: Picture) -> str:
-    width, height = shown.size
-    data = base64.b64encode(shown.png).decode("ascii")
-    caption = f"<figcaption>{html(shown.note)}</figcaption>" if shown.note else ""
+def _picture(picture: RenderedPicture) -> str:
+    width, height = picture.size
+    data = base64.b64encode(picture.png).decode("ascii")
+    caption = f"<figcaption>{html(picture.note)}</figcaption>" if picture.note else ""
     # Who cannot use a mouse scrolls what has the focus.
     return (
         f'<figure><div class="scroll" tabindex="0" role="group" aria-label="Picture">'
-        f'<img src="data:image/png;base64,{data}" alt="{html(shown.alt)}"'
+        f'<img src="data:image/png;base64,{data}" alt="{html(picture.alt)}"'
         f' width="{width}" height="{height}"></div>{caption}</figure>'
     )
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: SectionTable) -> Iterator[str]:
     left_out = table.of - len(table.rows)
     yield f'<div class="scroll" tabindex="0" role="group" aria-label="{html(table.caption)}">\n<table>'
     yield f"<caption>{html(table.caption)}</caption>"
@@ -88,21 +88,21 @@ def _table(table: Table) -> Iterator[str]:
     for row in table.rows:
         cells = []
         for place, column in enumerate(table.columns):
-            words = text_of(column.kind, row[column.name])
+            text = text_of(column.kind, row[column.name])
             tag, scope = ("th", ' scope="row"') if place == 0 else ("td", "")
-            cells.append(f"<{tag}{scope}{_class(column, words)}>{html(words)}</{tag}>")
+            cells.append(f"<{tag}{scope}{_class(column, text)}>{html(text)}</{tag}>")
         yield f"<tr>{''.join(cells)}</tr>"
     yield "</tbody></table></div>"
     if left_out > 0:
         yield f'<p class="note">{len(table.rows):,} of {table.of:,}.</p>'
 
 
-def _class(column: Column, words: str) -> str:
+def _class(column: TableColumn, text: str) -> str:
     if column.kind in NUMBERS:
         return ' class="n"'
     if column.kind == "time":
         return ' class="t"'
-    return ' class="w"' if len(words) > _LONG else ""
+    return ' class="w"' if len(text) > _LONG else ""
 
 
 _STYLE = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kshell.engine.result import Row
-from kshell.spark.report.section import Column, Scope
+from kshell.spark.report.section import Scope, TableColumn
 
 DAYS = 366
 """Days back from the last one that has something, of what is shown by day."""
@@ -32,10 +32,10 @@ def daily(table: str, who: str, value: str, column: str, where: str = "true") ->
     """
 
 
-def daily_note(rows: Sequence[Row], who: str, things: str) -> str:
+def daily_note(rows: Sequence[Row], who: str, noun: str) -> str:
     """What :func:`daily` has left out."""
-    shown, all_of = len({row[who] for row in rows}), of(rows)
-    return f"{shown} of {all_of:,} {things}: those with the most" if shown < all_of else ""
+    count, all_of = len({row[who] for row in rows}), of(rows)
+    return f"{count} of {all_of:,} {noun}: those with the most" if count < all_of else ""
 
 
 def some(columns: str, rest: str, order: str, limit: int) -> str:
@@ -48,6 +48,6 @@ def of(rows: Sequence[Row]) -> int:
     return int(rows[0][_OF]) if rows else 0
 
 
-def in_cluster(scope: Scope, *columns: Column) -> tuple[Column, ...]:
+def in_cluster(scope: Scope, *columns: TableColumn) -> tuple[TableColumn, ...]:
     """Columns of a table, with the cluster in front where there are several."""
-    return (Column("clusterId", "cluster"), *columns) if scope.is_fleet else columns
+    return (TableColumn("clusterId", "cluster"), *columns) if scope.is_fleet else columns

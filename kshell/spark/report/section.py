@@ -37,7 +37,7 @@ class Scope(NamedTuple):
         return "clusterId" if self.is_fleet else "broker"
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column of a table: its key in the rows, its heading, and how its values read (:func:`text_of`)."""
 
     name: str
@@ -45,16 +45,16 @@ class Column(NamedTuple):
     kind: str = "text"
 
 
-class Table(NamedTuple):
+class SectionTable(NamedTuple):
     """``of``: how many rows there are in all, of which ``rows`` are some."""
 
     caption: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     rows: Sequence[Row]
     of: int = 0
 
 
-class Drawing(NamedTuple):
+class SectionDrawing(NamedTuple):
     """Rows that have a picture (:mod:`kshell.plots`), and a note below it."""
 
     rows: Sequence[Row]
@@ -69,26 +69,26 @@ class Attention(NamedTuple):
 
     level: str
     figure: str
-    words: str
+    message: str
     where: str = ""
     fact: str | None = None
 
     @classmethod
-    def of(cls, fact: str, figure: str, words: str, where: str = "") -> Attention:
+    def of(cls, fact: str, figure: str, message: str, where: str = "") -> Attention:
         """One that is as bad as ``health`` says."""
-        return cls(health.level_of(fact), figure, words, where, fact)
+        return cls(health.level_of(fact), figure, message, where, fact)
 
 
-class Content(NamedTuple):
+class SectionContent(NamedTuple):
     """What a section says. ``lead``: its most important sentence, also where there is nothing to show."""
 
     lead: str
-    drawings: tuple[Drawing, ...] = ()
-    tables: tuple[Table, ...] = ()
+    drawings: tuple[SectionDrawing, ...] = ()
+    tables: tuple[SectionTable, ...] = ()
     attention: tuple[Attention, ...] = ()
 
 
-class Section(NamedTuple):
+class ReportSection(NamedTuple):
     """``queries``: SQL by name; ``{topics}`` in it is the table of that name. Answers have few rows, whatever there is.
 
     ``about`` says what is counted, and ``sources`` the tables where the rest can be found.
@@ -100,7 +100,7 @@ class Section(NamedTuple):
     about: str
     sources: tuple[str, ...]
     queries: Callable[[Scope], Mapping[str, str]]
-    describe: Callable[[Scope, Answers], Content]
+    describe: Callable[[Scope, Answers], SectionContent]
 
 
 # --- how values read --------------------------------------------------------------------------------------------------

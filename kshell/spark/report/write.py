@@ -16,7 +16,7 @@ _ENDINGS = {".html": HTML, ".htm": HTML, ".md": MARKDOWN, ".markdown": MARKDOWN}
 _NAME = "report"
 
 
-class Target(NamedTuple):
+class ReportTarget(NamedTuple):
     """Files to write: format -> path."""
 
     files: Mapping[str, str]
@@ -27,21 +27,23 @@ class Target(NamedTuple):
         return os.path.splitext(self.files[MARKDOWN])[0] + "-pictures"
 
 
-def target_of(place: str, formats: Iterable[str] = ()) -> Target:
+def target_of(place: str, formats: Iterable[str] = ()) -> ReportTarget:
     """A directory, in which the files are ``report.html`` and ``report.md``; or a file, whose ending says its format.
 
     ``formats``: only those. Raises UsageError where the file's ending says another one.
     """
-    wanted, known = set(formats), _ENDINGS.get(os.path.splitext(place)[1].lower())
-    if known is None or os.path.isdir(place):
+    wanted, ending_format = set(formats), _ENDINGS.get(os.path.splitext(place)[1].lower())
+    if ending_format is None or os.path.isdir(place):
         names = {HTML: f"{_NAME}.html", MARKDOWN: f"{_NAME}.md"}
-        return Target({one: os.path.join(place, name) for one, name in names.items() if not wanted or one in wanted})
-    if wanted - {known}:
-        raise UsageError(f"{place}: its ending says {known}", hint="--to DIR takes both formats")
-    return Target({known: place})
+        return ReportTarget(
+            {format_: os.path.join(place, name) for format_, name in names.items() if not wanted or format_ in wanted}
+        )
+    if wanted - {ending_format}:
+        raise UsageError(f"{place}: its ending says {ending_format}", hint="--to DIR takes both formats")
+    return ReportTarget({ending_format: place})
 
 
-def write(document: Document, target: Target) -> list[tuple[str, int]]:
+def write(document: Document, target: ReportTarget) -> list[tuple[str, int]]:
     """Path and bytes of every file that was written, pictures included. Raises CommandError."""
     files: list[tuple[str, bytes]] = []
     if HTML in target.files:
@@ -49,8 +51,8 @@ def write(document: Document, target: Target) -> list[tuple[str, int]]:
     if MARKDOWN in target.files:
         folder = target.pictures
         files.append((target.files[MARKDOWN], markdown(document, os.path.basename(folder)).encode()))
-        shown = (one for part in document.parts for one in part.pictures)
-        files += [(os.path.join(folder, f"{one.name}.png"), one.png) for one in shown]
+        pictures = (picture for part in document.parts for picture in part.pictures)
+        files += [(os.path.join(folder, f"{picture.name}.png"), picture.png) for picture in pictures]
     try:
         for path, data in files:
             os.makedirs(os.path.dirname(path) or os.curdir, exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kshell.spark.silver.declaration import SilverTable, of_the_shell, silver
 from kshell.spark.silver.expressions import features, listeners, opened, quoted
-from kshell.spark.silver.versions import BASES, current, last_of, stated, until_base, versions
+from kshell.spark.silver.versions import BASES, current, last_of, state_columns, until_base, versions
 
 _SET, _REMOVED = "REGISTER_BROKER_RECORD", "UNREGISTER_BROKER_RECORD"
 _FENCED, _UNFENCED, _CHANGED = "FENCE_BROKER_RECORD", "UNFENCE_BROKER_RECORD", "BROKER_REGISTRATION_CHANGE_RECORD"
@@ -16,7 +16,7 @@ _NOBODY = "cast(-9223372036854775808 AS bigint)"
 
 def _brokers(table: SilverTable) -> str:
     """One row per broker and how it was registered."""
-    said = {
+    expressions = {
         "id": "coalesce(registered.brokerId, change.brokerId, fence.id, removed.brokerId)",
         "epoch": "coalesce(registered.brokerEpoch, change.brokerEpoch, fence.epoch)",
         "fenced": f"CASE WHEN type = '{_SET}' THEN registered.fenced"
@@ -35,7 +35,7 @@ def _brokers(table: SilverTable) -> str:
         "isMigratingZkBroker": f"CASE WHEN type = '{_SET}' THEN coalesce(registered.isMigratingZkBroker, false) END",
     }
     registered = [field.name for field in table.values if field.name not in _MAY_CHANGE]
-    whole = f"CASE WHEN type = '{_SET}' THEN struct({', '.join(registered)}) END"
+    registration = f"CASE WHEN type = '{_SET}' THEN struct({', '.join(registered)}) END"
     changed = ", ".join(
         last_of(f"CASE WHEN type = '{_SET}' OR {name} IS NOT NULL THEN struct({name}) END", table)
         + f".{name} AS {name}"
@@ -54,7 +54,7 @@ opened AS (
 ),
 said AS (
   -- each record with what it names; the rest is null
-  SELECT {stated(table, said, gone=f"type = '{_REMOVED}'")}, type,
+  SELECT {state_columns(table, expressions, is_removed=f"type = '{_REMOVED}'")}, type,
     (change.fenced IS NULL OR change.fenced IN (-1, 0, 1))
       AND (change.inControlledShutdown IS NULL OR change.inControlledShutdown IN (0, 1)) AS isKnown
   FROM opened
@@ -70,7 +70,7 @@ fitting AS (
 states AS (
   SELECT * EXCEPT (registration), registration.* FROM (
     SELECT clusterId, id, atOffset, atMs, sequence, isGone, isNew, endsOffset, endsMs,
-      {last_of(whole, table)} AS registration, {changed}
+      {last_of(registration, table)} AS registration, {changed}
     FROM fitting
   )
 ) {versions("states", table)}"""

@@ -20,14 +20,16 @@ _UNSAFE = r"[\x00-\x1f\x7f-\x9f/%()]"
 def _configs(table: SilverTable) -> str:
     """One row per key and its value, secrets hidden: a hidden value that is set again is a version. A topic's configs
     last no longer than the topic."""
-    said = {
+    expressions = {
         "resourceType": named(RESOURCE_TYPES, "said.resourceType"),
         "resourceName": "said.resourceName",
         "name": "said.name",
         "value": "said.value",
     }
     is_config, is_hidden = f"type = '{_CONFIG}'", f"coalesce(said.value = '{REDACTED}', false)"
-    parts = whole_states(table, opened(_CONFIG), said, gone="said.value IS NULL", new=is_hidden, where=is_config)
+    parts = whole_states(
+        table, opened(_CONFIG), expressions, is_removed="said.value IS NULL", new=is_hidden, where=is_config
+    )
     return f"""
 WITH {parts},
 {LIVES},
@@ -50,16 +52,17 @@ states AS (
 def _features(table: SilverTable) -> str:
     """One row per feature and its level. Level 0 takes one back, but for the metadata.version; kraft.version is told by
     the voters' records."""
-    said = {"name": "said.name", "level": "said.featureLevel"}
-    gone, where = f"said.featureLevel = 0 AND said.name <> '{FEATURE}'", f"said.name <> '{KRAFT_FEATURE}'"
-    return f"WITH {whole_states(table, opened(_LEVEL), said, gone, where=where)} {versions('bounded', table)}"
+    expressions = {"name": "said.name", "level": "said.featureLevel"}
+    is_removed, where = f"said.featureLevel = 0 AND said.name <> '{FEATURE}'", f"said.name <> '{KRAFT_FEATURE}'"
+    parts = whole_states(table, opened(_LEVEL), expressions, is_removed, where=where)
+    return f"WITH {parts} {versions('bounded', table)}"
 
 
 def _quotas(table: SilverTable) -> str:
     """One row per limit and its value."""
     entries = f"transform({by_name('said.entity', 'entityType')}, e -> struct(e.entityType, e.entityName))"
     entity = f"map_from_entries({entries})"
-    said = {
+    expressions = {
         "user": _entity_name(entity, "user"),
         "clientId": _entity_name(entity, "client-id"),
         "ip": _entity_name(entity, "ip"),
@@ -68,7 +71,8 @@ def _quotas(table: SilverTable) -> str:
         "entity": entity,
         "name": _segment("said.entity"),
     }
-    return f"WITH {whole_states(table, opened(_QUOTA), said, gone='said.remove')} {versions('bounded', table)}"
+    parts = whole_states(table, opened(_QUOTA), expressions, is_removed="said.remove")
+    return f"WITH {parts} {versions('bounded', table)}"
 
 
 def _entity_name(entity: str, kind: str) -> str:

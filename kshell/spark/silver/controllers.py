@@ -38,7 +38,7 @@ def _controllers(table: SilverTable) -> str:
         "voterListeners": "voter.points",
     }
     is_there = "isRegistered OR votes OR leads"
-    shown = ", ".join(f"CASE WHEN {is_there} THEN {value} END AS {name}" for name, value in values.items())
+    columns = ", ".join(f"CASE WHEN {is_there} THEN {value} END AS {name}" for name, value in values.items())
     return f"""
 WITH {BASES},
 opened AS (
@@ -101,7 +101,7 @@ judged AS (
 states AS (
   SELECT clusterId, id, atOffset, atMs, sequence, isNew, endsOffset, endsMs,
     NOT ({is_there}) AS isGone,
-    {shown}
+    {columns}
   FROM judged
 ) {versions("states", table)}"""
 

@@ -24,13 +24,13 @@ EVENT_FIELDS = (
     Field("version", "int16", "of the record's type"),
     Field("data", "json", "the record's fields"),
 )
-ERA_FIELDS = (
+RANGE_FIELDS = (
     Field("clusterId", "string", "the cluster"),
     Field("base", "string", "the snapshot that the state begins with; null: it goes on"),
     Field("sinceOffset", "int64", "the first offset of the log that is applied on it"),
     Field("toOffset", "int64", "the offset after the last one"),
 )
-"""An era is a range of the log that is applied to one state: the one before it, or that of a snapshot."""
+"""A replay range is a part of the log that is applied to one state: the one before it, or that of a snapshot."""
 
 _BEGIN, _END, _ABORT = "BEGIN_TRANSACTION_RECORD", "END_TRANSACTION_RECORD", "ABORT_TRANSACTION_RECORD"
 _MARKERS = quoted((_BEGIN, _END, _ABORT))
@@ -40,14 +40,14 @@ _IN_BASE = f"{1 << 62}L"
 
 _TRANSACTIONS = f"""
 WITH bounded AS (
-  -- what is given again of a transaction lies before the first era of a cluster that goes on
+  -- what is given again of a transaction lies before the first replay range of a cluster that goes on
   SELECT *,
     if(base IS NULL AND sinceOffset = min(sinceOffset) OVER (PARTITION BY clusterId), 0, sinceOffset) AS fromOffset,
     sinceOffset = max(sinceOffset) OVER (PARTITION BY clusterId) AS isNewest
-  FROM {{eras}}
+  FROM {{ranges}}
 ),
 placed AS (
-  -- records with the era that they belong to
+  -- records with the replay range that they belong to
   SELECT /*+ BROADCAST(bounded) */ r.clusterId, file, isSnapshot, offset, timestampMs, type, version, data, reason,
     sinceOffset, isNewest
   FROM {{records}} r JOIN bounded ON r.clusterId = bounded.clusterId
@@ -63,9 +63,9 @@ transactions AS (
   -- is passed over; one that did not decode still marks
   SELECT * FROM (
     SELECT clusterId, sinceOffset, isNewest, type, offset AS begun,
-      lead(offset) OVER era AS ender, lead(timestampMs) OVER era AS endMs, lead(type) OVER era = '{_ABORT}' AS isDropped
+      lead(offset) OVER run AS ender, lead(timestampMs) OVER run AS endMs, lead(type) OVER run = '{_ABORT}' AS isDropped
     FROM markers WHERE (type = '{_BEGIN}') <> wasOpen
-    WINDOW era AS (PARTITION BY clusterId, sinceOffset ORDER BY offset)
+    WINDOW run AS (PARTITION BY clusterId, sinceOffset ORDER BY offset)
   ) WHERE type = '{_BEGIN}'
 )"""
 
@@ -103,25 +103,25 @@ FROM placed s JOIN headers ON s.clusterId = headers.clusterId AND s.file = heade
 WHERE isSnapshot AND reason IS NULL"""
 
 
-def effective(records: DataFrame, eras: DataFrame) -> DataFrame:
+def effective(records: DataFrame, ranges: DataFrame) -> DataFrame:
     """The records that take effect, each once.
 
     Args:
         records: rows of the view ``records``, each (cluster, offset) of the log once; those of a transaction that was
-            open before from :func:`held_from` on. A record that did not decode takes no effect.
-        eras: :data:`ERA_FIELDS`.
+            open before from :func:`open_transactions_of` on. A record that did not decode takes no effect.
+        ranges: :data:`RANGE_FIELDS`.
 
     Returns:
         Columns :data:`EVENT_FIELDS`, in no certain order.
     """
-    return records.sparkSession.sql(_EFFECTIVE, records=records, eras=eras)
+    return records.sparkSession.sql(_EFFECTIVE, records=records, ranges=ranges)
 
 
-def held_from(records: DataFrame, eras: DataFrame) -> DataFrame:
+def open_transactions_of(records: DataFrame, ranges: DataFrame) -> DataFrame:
     """Where a transaction begins that is open at the end: its records take no effect yet, and are to be given again.
 
     Returns:
         (``clusterId``, ``offset``) of the BeginTransaction, of clusters that have such a one.
     """
     query = f"{_TRANSACTIONS} SELECT clusterId, begun AS offset FROM transactions WHERE isNewest AND ender IS NULL"
-    return records.sparkSession.sql(query, records=records, eras=eras)
+    return records.sparkSession.sql(query, records=records, ranges=ranges)

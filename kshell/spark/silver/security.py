@@ -23,23 +23,27 @@ _TOKEN_FIELDS = {"tokenRequester": "requester", "expiryTimestamp": "expirationTi
 
 def _acls(table: SilverTable) -> str:
     """One row per entry and the time that it was there: entries are added and removed by id, never changed."""
-    said = {field.name: f"said.{field.name}" for field in of_the_shell("acls")}
-    said |= {name: named(codes, said[name]) for name, codes in _CODES.items()}
-    return set_and_removed(table, _ACL, said, _REMOVED_ACL)
+    expressions = {field.name: f"said.{field.name}" for field in of_the_shell("acls")}
+    expressions |= {name: named(codes, expressions[name]) for name, codes in _CODES.items()}
+    return set_and_removed(table, _ACL, expressions, _REMOVED_ACL)
 
 
 def _users(table: SilverTable) -> str:
     """One row per credential. All but the iterations is secret: a credential that was set again is a new version."""
-    said = {"name": "said.name", "mechanism": named(MECHANISMS, "said.mechanism"), "iterations": "said.iterations"}
+    expressions = {
+        "name": "said.name",
+        "mechanism": named(MECHANISMS, "said.mechanism"),
+        "iterations": "said.iterations",
+    }
     payload = opened(_CREDENTIAL, "name", "mechanism", "iterations")
-    parts = whole_states(table, payload, said, gone=f"type = '{_REMOVED_CREDENTIAL}'", new="true")
+    parts = whole_states(table, payload, expressions, is_removed=f"type = '{_REMOVED_CREDENTIAL}'", new="true")
     return f"WITH {parts} {versions('bounded', table)}"
 
 
 def _tokens(table: SilverTable) -> str:
     """One row per token and its times. A renewal is a new version."""
-    said = {field.name: f"said.{_TOKEN_FIELDS.get(field.name, field.name)}" for field in of_the_shell("tokens")}
-    return set_and_removed(table, _TOKEN, said, _REMOVED_TOKEN)
+    expressions = {field.name: f"said.{_TOKEN_FIELDS.get(field.name, field.name)}" for field in of_the_shell("tokens")}
+    return set_and_removed(table, _TOKEN, expressions, _REMOVED_TOKEN)
 
 
 TABLES = (

@@ -17,8 +17,8 @@ from kshell.spark.silver.versions import (
     ENDLESS,
     MOMENT,
     current,
-    era,
     last_of,
+    replay_window,
     set_and_removed,
     until_base,
     versions,
@@ -67,26 +67,27 @@ def _partitions(table: SilverTable) -> str:
     columns = [field.name for field in table.values if field.name != "topic"]
     fields = {name: f"said.{_RECORD_FIELDS.get(name, name)}" for name in columns}
     code = "said.leaderRecoveryState"
-    stated = named(RECOVERY_STATES, f"CASE WHEN isSet THEN coalesce({code}, 0) ELSE {code} END")
-    said = fields | {"leaderRecoveryState": f"CASE WHEN isSet OR {code} IS NOT NULL THEN {stated} END"}
+    recovery_state = named(RECOVERY_STATES, f"CASE WHEN isSet THEN coalesce({code}, 0) ELSE {code} END")
+    expressions = fields | {"leaderRecoveryState": f"CASE WHEN isSet OR {code} IS NOT NULL THEN {recovery_state} END"}
     for name, nothing in {"elr": _INTS, "lastKnownElr": _INTS, "directories": _TEXTS}.items():
-        said[name] = f"CASE WHEN isSet AND {fields[name]} IS NULL THEN {nothing} ELSE {fields[name]} END"
+        expressions[name] = f"CASE WHEN isSet AND {fields[name]} IS NULL THEN {nothing} ELSE {fields[name]} END"
     payload = opened(_SET, "partitionId", "topicId", *(field.removeprefix("said.") for field in fields.values()))
     emptied = {"elr": _INTS, "lastKnownElr": _INTS}
-    cleared = ", ".join(f"CASE WHEN clear IS NULL THEN {name} ELSE {emptied.get(name, 'NULL')} END AS {name}"
-                        for name in columns)  # fmt: skip
+    cleared = ", ".join(
+        f"CASE WHEN clear IS NULL THEN {name} ELSE {emptied.get(name, 'NULL')} END AS {name}" for name in columns
+    )
     epochs = ("partitionEpoch", "leaderEpoch")
     merged = ", ".join(f"{last_of(name, table)} AS {name}" for name in columns if name not in epochs)
     unassigned = f"size(array_except(directories, array('{ZERO_UUID}'))) = 0"
-    past = f"OVER ({era(table)} {_PAST})"
-    running = f"OVER ({era(table)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    past = f"OVER ({replay_window(table)} {_PAST})"
+    running = f"OVER ({replay_window(table)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     return f"""
 WITH {BASES},
 {LIVES},
 said AS (
   -- what each record names; a set names everything
   SELECT clusterId, said.topicId, said.partitionId AS partition, atOffset, atMs, sequence, isSet,
-    {", ".join(f"{value} AS {name}" for name, value in said.items())}
+    {", ".join(f"{value} AS {name}" for name, value in expressions.items())}
   FROM (
     SELECT *, type = '{_SET}' AS isSet, {payload} AS said FROM {{events}} WHERE type IN ('{_SET}', '{_CHANGED}')
   ) WHERE {code} IS NULL OR {code} IN ({", ".join(map(str, RECOVERY_STATES))})

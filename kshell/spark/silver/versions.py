@@ -23,14 +23,14 @@ BASES = f"""bases AS (
 )"""
 
 
-def era(table: SilverTable) -> str:
+def replay_window(table: SilverTable) -> str:
     """The window over states that can build on each other, in order: nothing goes on behind its end."""
     return f"PARTITION BY {', '.join(table.keys)}, clusterId, endsOffset ORDER BY atOffset, sequence"
 
 
 def last_of(value: str, table: SilverTable) -> str:
     """The last value that is not null, up to the present state."""
-    return f"last({value}, true) OVER ({era(table)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    return f"last({value}, true) OVER ({replay_window(table)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
 
 
 def after(moment: str) -> str:
@@ -58,28 +58,37 @@ def current(table: SilverTable, columns: str = "") -> str:
   FROM {{{table.name}}}"""
 
 
-def stated(table: SilverTable, said: Mapping[str, str], gone: str, new: str = "false") -> str:
-    """The columns of a state, in the order of :func:`current`: ``said`` names the key, and the values, which are null
-    where the key is gone."""
-    keys = ", ".join(f"{said[name]} AS {name}" for name in table.keys)
-    values = ", ".join(f"CASE WHEN NOT ({gone}) THEN {said[field.name]} END AS {field.name}" for field in table.values)
-    return f"clusterId, {keys}, atOffset, atMs, sequence, {gone} AS isGone, {new} AND NOT isBase AS isNew, {values}"
+def state_columns(table: SilverTable, expressions: Mapping[str, str], is_removed: str, new: str = "false") -> str:
+    """The columns of a state, in the order of :func:`current`: ``expressions`` has the key, and the
+    values, which are null where the key is gone."""
+    keys = ", ".join(f"{expressions[name]} AS {name}" for name in table.keys)
+    values = ", ".join(
+        f"CASE WHEN NOT ({is_removed}) THEN {expressions[field.name]} END AS {field.name}" for field in table.values
+    )
+    return (
+        f"clusterId, {keys}, atOffset, atMs, sequence, {is_removed} AS isGone, {new} AND NOT isBase AS isNew, {values}"
+    )
 
 
 def whole_states(
-    table: SilverTable, payload: str, said: Mapping[str, str], gone: str, new: str = "false", where: str = "true"
+    table: SilverTable,
+    payload: str,
+    expressions: Mapping[str, str],
+    is_removed: str,
+    new: str = "false",
+    where: str = "true",
 ) -> str:
     """The parts of a query that end with ``bounded``: states of what is only ever set as a whole and removed.
 
     Args:
-        payload: the record's fields, which ``said``, ``gone``, ``new`` and ``where`` know as ``said``.
+        payload: the record's fields, which ``expressions``, ``is_removed``, ``new`` and ``where`` name ``said``.
     """
     return f"""
 said AS (
   SELECT *, {payload} AS said FROM {{events}} WHERE type IN ({quoted(table.record_types)})
 ),
 stated AS (
-  SELECT {stated(table, said, gone, new)} FROM said WHERE {where}
+  SELECT {state_columns(table, expressions, is_removed, new)} FROM said WHERE {where}
   UNION ALL {current(table)}
 ),
 {BASES},
@@ -87,9 +96,9 @@ bounded AS ({until_base("stated")}
 )"""
 
 
-def set_and_removed(table: SilverTable, record_type: str, said: Mapping[str, str], removed: str) -> str:
+def set_and_removed(table: SilverTable, record_type: str, expressions: Mapping[str, str], removed: str) -> str:
     """The query of a table whose records of one type set a key as a whole, and of another remove it."""
-    parts = whole_states(table, opened(record_type), said, gone=f"type = '{removed}'")
+    parts = whole_states(table, opened(record_type), expressions, is_removed=f"type = '{removed}'")
     return f"WITH {parts} {versions('bounded', table)}"
 
 
@@ -98,14 +107,14 @@ def versions(states: str, table: SilverTable) -> str:
     one before begins nothing."""
     key = f"PARTITION BY {', '.join(table.keys)}, clusterId"
     order = f"{key} ORDER BY endsOffset, atOffset, sequence"
-    seen = f"struct({', '.join(_comparable(field) for field in table.values)})"
+    compared_values = f"struct({', '.join(_comparable(field) for field in table.values)})"
     return f""",
 settled AS (
   SELECT * FROM (SELECT *, lead(atOffset) OVER ({order}) AS followingOffset FROM {states})
   WHERE followingOffset IS NULL OR followingOffset <> atOffset
 ),
 linked AS (
-  SELECT *, lag(struct({seen} AS seen, isGone, endsOffset, endsMs)) OVER ({order}) AS previous,
+  SELECT *, lag(struct({compared_values} AS seen, isGone, endsOffset, endsMs)) OVER ({order}) AS previous,
     max(struct(endsOffset, endsMs)) OVER ({key}) AS lastEnd
   FROM settled
 ),
@@ -113,7 +122,7 @@ compared AS (
   SELECT *,
     coalesce(previous.endsOffset < atOffset, false) AS isCutOff,
     previous IS NOT NULL AND NOT previous.isGone AND NOT isGone AND NOT previous.endsOffset < atOffset
-      AND {seen} <=> previous.seen AND NOT isNew AS goesOn
+      AND {compared_values} <=> previous.seen AND NOT isNew AS goesOn
   FROM linked
 ),
 begun AS (

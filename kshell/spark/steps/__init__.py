@@ -1,1 +1,1 @@
-"""One step of the pipeline: what is new, planned, decoded, and written layer by layer."""
+"""One step of the pipeline: what is new is planned, decoded, and written layer by layer."""

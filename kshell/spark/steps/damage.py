@@ -21,30 +21,32 @@ _IN_LOG = "kind = 'batch' and not isSnapshot"
 _PLACE = ["file", "position", "kind"]
 
 
-def check(found: DataFrame) -> None:
+def check(findings: DataFrame) -> None:
     """Raises UnreadError, with all clusters of which something could not be read."""
     rows = (
-        found.where(fn.col("kind") == UNREAD).groupBy("clusterId").agg(fn.min_by(fn.struct("file", "reason"), "file"))
+        findings.where(fn.col("kind") == UNREAD)
+        .groupBy("clusterId")
+        .agg(fn.min_by(fn.struct("file", "reason"), "file"))
     )
-    clusters = {name: f"{one.file}: {one.reason}" for name, one in rows.collect()}
+    clusters = {name: f"{example.file}: {example.reason}" for name, example in rows.collect()}
     if clusters:
         raise UnreadError(next(iter(clusters.values())), hint=HINT, clusters=clusters)
 
 
-def bad_of(found: DataFrame) -> dict[str, BadBatches]:
-    """Cluster -> the damaged batches of its logs."""
+def bad_of(findings: DataFrame) -> dict[str, BadBatches]:
+    """Return the damaged batches of logs, by cluster."""
     bad: dict[str, list[tuple[str, int, str]]] = {}
-    rows = found.where(_IN_LOG).select("clusterId", "file", "position", "reason")
+    rows = findings.where(_IN_LOG).select("clusterId", "file", "position", "reason")
     for row in rows.collect():
         bad.setdefault(row["clusterId"], []).append((row["file"], row["position"], row["reason"]))
     return {**bad}
 
 
-def without_logs(found: DataFrame) -> DataFrame:
-    """What else was found: damage of logs is told by planning, once it knows."""
-    return found.where(f"not ({_IN_LOG})")
+def without_logs(findings: DataFrame) -> DataFrame:
+    """Return the findings outside logs: planning reports the damage of logs itself, once it knows of it."""
+    return findings.where(f"not ({_IN_LOG})")
 
 
-def of_all(passes: Sequence[DataFrame]) -> DataFrame | None:
-    """What several passes over the same files found, each once."""
-    return reduce(lambda one, other: one.unionByName(other), passes).dropDuplicates(_PLACE) if passes else None
+def of_all(frames: Sequence[DataFrame]) -> DataFrame | None:
+    """Return the findings of several passes over the same files, each once."""
+    return reduce(lambda merged, frame: merged.unionByName(frame), frames).dropDuplicates(_PLACE) if frames else None

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql import functions as fn
 
-from kshell.spark.gold.base.carried import carried, is_late
-from kshell.spark.gold.base.declared import CARRIED, DAY, MONTH, GoldTable, Shared
-from kshell.spark.gold.base.times import LAST_MS
-from kshell.spark.steps.settling import Horizon, begin_of, together
+from kshell.spark.gold.timelines.durations import LAST_MS
+from kshell.spark.gold.timelines.retained_versions import is_late, retained_versions
+from kshell.spark.steps.finalization import Horizon, begin_of, together
 from kshell.spark.tables.catalog import CLOSED, CLUSTERS, CURRENT, IS_FINAL, RECORDS
+from kshell.spark.tables.gold_table import DAY, MONTH, PARTITIONS_RETAINED, GoldTable, Shared
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -35,8 +35,8 @@ class GoldLayer:
         self._warehouse = warehouse
         self._tomorrow = tomorrow
         self._horizons = horizons
-        self._anew = [name for name, one in horizons.items() if one.since is None]
-        self._on = [name for name, one in horizons.items() if one.since is not None]
+        self._recomputed = [name for name, span in horizons.items() if span.since is None]
+        self._on = [name for name, span in horizons.items() if span.since is not None]
         self._shared: dict[str, DataFrame] = {}
         self._sharing: dict[str, threading.Lock] = {}
         self._versions = {DAY: self._by_day(), MONTH: self._late(MONTH)}
@@ -48,39 +48,44 @@ class GoldLayer:
         """
         if not table.settles:
             of = None if table.is_fleet else clusters
-            made = table.make({need: self._dated(need, self._warehouse.read(need, of)) for need in table.needs})
-            return self._warehouse.replace(table.name, made, clusters)
-        made = table.make(
+            frame = table.make({need: self._dated(need, self._warehouse.read(need, of)) for need in table.needs})
+            return self._warehouse.replace(table.name, frame, clusters)
+        frame = table.make(
             {need: self._input(table.settles, need, table.name) for need in table.needs}
             | {shared.name: self._share(shared) for shared in table.shares}
         )
         assert set(clusters) == set(self._horizons), table.name
         until = fn.col("untilMs")
-        mine = made.where(until.isNull() | (until >= self._since(DAY, _ALWAYS)))
+        mine = frame.where(until.isNull() | (until >= self._since(DAY, _ALWAYS)))
         rows = mine.withColumn(IS_FINAL, until.isNotNull() & (until < self._until()))
-        return self._warehouse.extend(table.name, rows, clusters, self._anew)
+        return self._warehouse.extend(table.name, rows, clusters, self._recomputed)
 
-    def carry(self) -> int:
+    def retain(self) -> int:
         """What the next step is handed of versions that are over. Gives how many rows that are."""
-        moved = [name for name, one in self._horizons.items() if one.since != one.until]
+        moved = [name for name, span in self._horizons.items() if span.since != span.until]
         mine = self._versions[DAY].where(fn.col("clusterId").isin(moved))
-        return self._warehouse.replace(CARRIED, carried(mine, self._until()), moved) if moved else 0
+        return (
+            self._warehouse.replace(PARTITIONS_RETAINED, retained_versions(mine, self._until()), moved) if moved else 0
+        )
 
     def _since(self, period: str, always: int) -> Column:
-        """The begin of the day or month since when rows of a cluster are not final; of one made anew, always."""
+        """The begin of the day or month since when rows of a cluster are not final; of one recomputed, always."""
         return _of_cluster(
-            {name: always if one.since is None else begin_of(period, one.since) for name, one in self._horizons.items()}
+            {
+                name: always if span.since is None else begin_of(period, span.since)
+                for name, span in self._horizons.items()
+            }
         )
 
     def _until(self) -> Column:
-        return _of_cluster({name: one.until for name, one in self._horizons.items()})
+        return _of_cluster({name: span.until for name, span in self._horizons.items()})
 
     def _share(self, shared: Shared) -> DataFrame:
         """Made once, by the first table that is made of it; the others wait for it."""
         with self._sharing.setdefault(shared.name, threading.Lock()):
             if shared.name not in self._shared:
-                made = shared.make({need: self._input(shared.settles, need) for need in shared.needs})
-                self._shared[shared.name] = self._warehouse.materialized(made)
+                frame = shared.make({need: self._input(shared.settles, need) for need in shared.needs})
+                self._shared[shared.name] = self._warehouse.materialized(frame)
         return self._shared[shared.name]
 
     def _input(self, period: str, need: str, itself: str | None = None) -> DataFrame:
@@ -100,11 +105,11 @@ class GoldLayer:
         return frame.withColumn("tomorrowMs", fn.lit(self._tomorrow).cast("bigint")) if need == CLUSTERS else frame
 
     def _by_day(self) -> DataFrame:
-        carried = [self._warehouse.read(CARRIED, self._on)] if self._on else []
-        return _union([self._late(DAY), *carried])
+        frames = [self._warehouse.read(PARTITIONS_RETAINED, self._on)] if self._on else []
+        return _union([self._late(DAY), *frames])
 
     def _late(self, period: str) -> DataFrame:
-        """Versions of partitions: all of clusters that are made anew; of others those that are late, by the day or
+        """Versions of partitions: all of clusters that are recomputed; of others those that are late, by the day or
         month since when rows are not final."""
 
         def closed(begin: int, names: list[str]) -> DataFrame:
@@ -120,14 +125,14 @@ class GoldLayer:
         return _union(self._each(RECORDS, DAY, late))
 
     def _each(self, name: str, period: str, late: Callable[[int, list[str]], DataFrame]) -> list[DataFrame]:
-        """A table: all rows of the clusters that are made anew, and what is asked of those that go on."""
+        """A table: all rows of the clusters that are recomputed, and what is asked of those that go on."""
         # Few frames: an empty one has tasks as well.
-        anew = [self._warehouse.read(name, self._anew)] if self._anew or not self._on else []
+        anew = [self._warehouse.read(name, self._recomputed)] if self._recomputed or not self._on else []
         return [*anew, *(late(begin, names) for begin, names in together(self._horizons, period).items())]
 
 
 def _union(frames: Iterable[DataFrame]) -> DataFrame:
-    return reduce(lambda one, other: one.unionByName(other), frames)
+    return reduce(lambda merged, frame: merged.unionByName(frame), frames)
 
 
 def _of_cluster(values: Mapping[str, int]) -> Column:
@@ -135,10 +140,10 @@ def _of_cluster(values: Mapping[str, int]) -> Column:
     alike: dict[int, list[str]] = {}
     for name, value in values.items():
         alike.setdefault(value, []).append(name)
-    (most, _), *others = sorted(alike.items(), key=lambda one: -len(one[1])) or [(0, [])]
-    if not others:
+    (most, _), *rest = sorted(alike.items(), key=lambda group: -len(group[1])) or [(0, [])]
+    if not rest:
         return fn.lit(most).cast("bigint")
-    found: Any = fn
-    for value, names in others:  # one CASE, not one in the other: of hundreds no plan can be made
-        found = found.when(fn.col("clusterId").isin(names), fn.lit(value))
-    return cast("Column", found.otherwise(fn.lit(most)).cast("bigint"))
+    expression: Any = fn
+    for value, names in rest:  # one CASE, not one in the other: of hundreds no plan can be made
+        expression = expression.when(fn.col("clusterId").isin(names), fn.lit(value))
+    return cast("Column", expression.otherwise(fn.lit(most)).cast("bigint"))

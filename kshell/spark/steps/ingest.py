@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.spark.files.pack import Slice
 from kshell.spark.schemas import QUARANTINE_FIELDS, RECORDS, spark_schema
-from kshell.spark.steps.few_rows import frame_of_batches
-from kshell.spark.steps.spread import gathered, spread
+from kshell.spark.steps.executor_work import gathered, spread
+from kshell.spark.steps.local_frames import frame_of_batches
 from kshell.spark.steps.tasks import Writing, quarantined
 from kshell.tables.declaration import Field
 
@@ -49,24 +49,24 @@ def packed(slices: Sequence[Slice], parallelism: int) -> list[bytes]:
 
 def joined(slices: Sequence[Slice]) -> tuple[Slice, ...]:
     """The same with neighbours of one file, of which nothing was found, as one: each file is opened once."""
-    made: list[Slice] = []
+    merged: list[Slice] = []
     for piece in slices:
-        last = made[-1] if made else piece
-        if made and not piece.file.findings and last._replace(file=last.file._replace(runs=piece.file.runs)) == piece:
-            made[-1] = last._replace(file=last.file._replace(runs=last.file.runs + piece.file.runs))
+        last = merged[-1] if merged else piece
+        if merged and not piece.file.findings and last._replace(file=last.file._replace(runs=piece.file.runs)) == piece:
+            merged[-1] = last._replace(file=last.file._replace(runs=last.file.runs + piece.file.runs))
         else:
-            made.append(piece)
-    return tuple(made)
+            merged.append(piece)
+    return tuple(merged)
 
 
-class Taken(NamedTuple):
+class AppendedRecords(NamedTuple):
     """What became of slices: rows that were written, and how many things were found to be wrong meanwhile."""
 
     rows: int
-    found: int
+    finding_count: int
 
 
-def append(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) -> Taken:
+def append(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) -> AppendedRecords:
     """The rows of the view ``records`` into the table, in a step that was begun. Raises CommandError.
 
     Tasks write them as they decode them.
@@ -74,7 +74,7 @@ def append(warehouse: Warehouse, slices: Sequence[Slice], parallelism: int) -> T
     pieces, work = packed(slices, parallelism), Writing(warehouse.writer(RECORDS))
     written = list(map(work, pieces)) if _is_little(slices) else gathered(warehouse.spark, pieces, work)
     rows = warehouse.append_files(RECORDS, [file for task in written for file in task.files])
-    return Taken(rows, sum(task.found for task in written))
+    return AppendedRecords(rows, sum(task.finding_count for task in written))
 
 
 def findings(spark: SparkSession, slices: Sequence[Slice], parallelism: int) -> DataFrame:

@@ -1,4 +1,4 @@
-"""The tables of one step, layer by layer, and what of them is executed at once."""
+"""The tables of one step, layer by layer, and which of them are written in parallel."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pyspark.sql import functions as fn
 from kshell.errors import UnreadError
 from kshell.protocol.control import CONTROL_TYPES
 from kshell.spark import gold, silver
-from kshell.spark.gold.base.declared import CARRIED
-from kshell.spark.gold.base.times import LAST_MS
+from kshell.spark.gold.timelines.durations import LAST_MS
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 from kshell.spark.silver.declaration import SilverTable
-from kshell.spark.silver.events import ERA_FIELDS, effective, held_from
+from kshell.spark.silver.events import RANGE_FIELDS, effective, open_transactions_of
 from kshell.spark.steps import ingest
-from kshell.spark.steps.at_once import Work, at_once
+from kshell.spark.steps.cluster_changes import ClusterChange, RecordCounts, TimeRange
 from kshell.spark.steps.damage import HINT, bad_of, check, of_all, without_logs
-from kshell.spark.steps.few_rows import frame_of
+from kshell.spark.steps.finalization import Horizon, horizon, tomorrow_ms
 from kshell.spark.steps.gold_layer import GoldLayer
-from kshell.spark.steps.novelty import Counted, Fresh, Times
-from kshell.spark.steps.settling import Horizon, horizon, tomorrow_ms
+from kshell.spark.steps.local_frames import frame_of
+from kshell.spark.steps.parallel_writes import Work, write_in_parallel
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import CLUSTERS, CONTROL_RECORDS, COPIES, CURRENT, FILES, QUARANTINE, RECORDS
+from kshell.spark.tables.gold_table import PARTITIONS_RETAINED
 from kshell.spark.tables.steps import ClusterState
 
 if TYPE_CHECKING:
@@ -32,50 +32,55 @@ if TYPE_CHECKING:
 
     from kshell.sources.directory.log import Progress
     from kshell.spark.reconcile import BadBatches, ReconciledLog
-    from kshell.spark.steps.step import Again
+    from kshell.spark.steps.step import Replan
     from kshell.spark.tables.warehouse import Warehouse
 
 _FILE = ["clusterId", "file"]
 _BEGIN = "BEGIN_TRANSACTION_RECORD"
 _CONTROL = [kind.name for kind in CONTROL_TYPES.values()]
-_OTHERS = "each time that it is read, other batches are damaged"
+_CHANGING_DAMAGE = "each time that it is read, other batches are damaged"
 _READS = 4
 """How often a step reads, without batches that turned out to be damaged."""
 _OFTEN = 50
 """Reasons of quarantine that a summary tells apart."""
 
 
-class Step:
+class StepWriter:
     """Writes the tables of a step that was begun. ``rows`` and ``quarantined`` say afterwards what there was."""
 
-    def __init__(self, warehouse: Warehouse, fresh: Sequence[Fresh], told: Progress, again: Again | None) -> None:
+    def __init__(
+        self, warehouse: Warehouse, fresh: Sequence[ClusterChange], progress: Progress, replan: Replan | None
+    ) -> None:
         self.rows: dict[str, int] = {}
         self.quarantined: dict[tuple[str, str], int] = {}
         self._warehouse = warehouse
         self._spark = warehouse.spark
-        self._fresh = {one.cluster_id: one for one in fresh}
-        self._told = told
-        self._again = again
+        self._fresh = {change.cluster_id: change for change in fresh}
+        self._progress = progress
+        self._replan_cluster = replan
         self._damage: list[DataFrame] = []
         self._changed: dict[str, set[str]] = {}
         """Table -> the clusters whose rows in it are not what they were."""
 
     def run(self) -> dict[str, ClusterState]:
         """All layers; gives the new states of the clusters. Raises UnreadError."""
-        restarted = [name for name, one in self._fresh.items() if one.before is None]
+        restarted = [name for name, change in self._fresh.items() if change.before is None]
         self._reset([name for name in restarted if name in self._warehouse.state.clusters])
         counted = self._records()
         self._control_records(counted)
         self._quarantine(counted)
         self._listings()
-        held = self._silver(counted)
+        open_transactions = self._silver(counted)
         horizons = self._gold(counted)
-        return {name: self._state(one, held.get(name), horizons.get(name)) for name, one in self._fresh.items()}
+        return {
+            name: self._state(change, open_transactions.get(name), horizons.get(name))
+            for name, change in self._fresh.items()
+        }
 
     @property
-    def truths(self) -> dict[str, ReconciledLog]:
+    def logs(self) -> dict[str, ReconciledLog]:
         """What was taken in, by cluster: without batches that reading showed to be damaged."""
-        return {name: one.truth for name, one in self._fresh.items()}
+        return {name: change.log for name, change in self._fresh.items()}
 
     def _reset(self, clusters: Collection[str]) -> None:
         if clusters:
@@ -83,55 +88,61 @@ class Step:
             for name in catalog.tables():
                 self._change(name, clusters)
 
-    def _state(self, one: Fresh, held: int | None, horizon: Horizon | None) -> ClusterState:
-        before = one.before
+    def _state(self, change: ClusterChange, open_transaction: int | None, horizon: Horizon | None) -> ClusterState:
+        before = change.before
         settled = before.settled_ms if horizon is None and before is not None else horizon and horizon.until
-        return ClusterState(one.truth.checkpoint._asdict(), held, settled)
+        return ClusterState(change.log.checkpoint._asdict(), open_transaction, settled)
 
     # --- bronze ---
 
-    def _records(self) -> dict[str, Counted]:
-        bad: dict[str, list[tuple[str, int, str]]] = {}
+    def _records(self) -> dict[str, RecordCounts]:
+        bad_batches: dict[str, list[tuple[str, int, str]]] = {}
         for _ in range(_READS):
-            found = self._written()
-            more = bad_of(found) if found is not None and self._again is not None else {}
-            if found is not None:
-                self._damage.append(without_logs(found) if more else found)
+            findings = self._written()
+            more = bad_of(findings) if findings is not None and self._replan_cluster is not None else {}
+            if findings is not None:
+                self._damage.append(without_logs(findings) if more else findings)
             if not more:
                 return self._count() if RECORDS in self.rows else {}
-            bad.update({name: [*bad.get(name, ()), *batches] for name, batches in more.items()})
-            self._replan({name: bad[name] for name in more})
-        raise UnreadError(_OTHERS, hint=HINT, clusters={name: f"{bad[name][-1][0]}: {_OTHERS}" for name in more})
+            bad_batches.update({name: [*bad_batches.get(name, ()), *batches] for name, batches in more.items()})
+            self._replan({name: bad_batches[name] for name in more})
+        raise UnreadError(
+            _CHANGING_DAMAGE,
+            hint=HINT,
+            clusters={name: f"{bad_batches[name][-1][0]}: {_CHANGING_DAMAGE}" for name in more},
+        )
 
     def _written(self) -> DataFrame | None:
         """Writes the records; gives what was found to be wrong while they were read."""
-        slices = [piece for one in self._fresh.values() for piece in one.truth.slices]
+        slices = [piece for change in self._fresh.values() for piece in change.log.slices]
         if not slices:
             return None
-        self._told(0, 0, f"{RECORDS}: {sum(one.truth.size for one in self._fresh.values()) / 1e6:,.1f} MB")
+        self._progress(0, 0, f"{RECORDS}: {sum(change.log.size for change in self._fresh.values()) / 1e6:,.1f} MB")
         cores = self._parallelism()
         taken = ingest.append(self._warehouse, slices, cores)
         self.rows[RECORDS] = taken.rows
-        if not taken.found:
+        if not taken.finding_count:
             return None
-        found = ingest.findings(self._spark, slices, cores).localCheckpoint()  # the files may change meanwhile
-        if found.count() != taken.found:
+        findings = ingest.findings(self._spark, slices, cores).localCheckpoint()  # the files may change meanwhile
+        if findings.count() != taken.finding_count:
             raise UnreadError("the sources changed while they were read", hint=HINT)
-        check(found)
-        return found
+        check(findings)
+        return findings
 
     def _replan(self, bad: Mapping[str, BadBatches]) -> None:
         """Headers alone have not shown that batches are damaged: what they held is missing, for states as well."""
-        assert self._again is not None
+        assert self._replan_cluster is not None
         self._warehouse.retract(RECORDS)
         self.rows.pop(RECORDS)
-        # Tables that were begun anew are: batches that made them so may be those that are damaged.
-        made = {name: self._again(name, batches, self._fresh[name].truth.restart) for name, batches in bad.items()}
-        begun = [name for name, one in made.items() if one.restart and self._fresh[name].before is not None]
-        self._reset(begun)
-        for name, one in made.items():
-            before = None if name in begun else self._fresh[name].before
-            self._fresh[name] = Fresh(one, before)
+        # Tables that were begun from scratch are: batches that made them so may be those that are damaged.
+        logs = {
+            name: self._replan_cluster(name, batches, self._fresh[name].log.restart) for name, batches in bad.items()
+        }
+        restarted = [name for name, log in logs.items() if log.restart and self._fresh[name].before is not None]
+        self._reset(restarted)
+        for name, log in logs.items():
+            before = None if name in restarted else self._fresh[name].before
+            self._fresh[name] = ClusterChange(log, before)
 
     def _parallelism(self) -> int:
         return int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1)
@@ -139,43 +150,43 @@ class Step:
     def _new_records(self) -> DataFrame:
         return self._warehouse.read_appended(RECORDS)
 
-    def _count(self) -> dict[str, Counted]:
+    def _count(self) -> dict[str, RecordCounts]:
         ms = fn.coalesce("timestampMs", fn.lit(LAST_MS + 1))
         counts = fn.count(fn.lit(1)).alias("records"), fn.count("reason").alias("undecoded")
         times = fn.min(ms).alias("earliest"), fn.max(ms).alias("latest")
-        found: dict[str, list[Any]] = {}
+        rows_of: dict[str, list[Any]] = {}
         for row in self._new_records().groupBy("clusterId", "type").agg(*counts, *times).collect():
-            found.setdefault(row["clusterId"], []).append(row)
-        self._change(RECORDS, found)
+            rows_of.setdefault(row["clusterId"], []).append(row)
+        self._change(RECORDS, rows_of)
         return {
-            name: Counted(
+            name: RecordCounts(
                 {row["type"]: row["records"] for row in rows},
                 sum(row["undecoded"] for row in rows),
-                Times(min(row["earliest"] for row in rows), max(row["latest"] for row in rows)),
+                TimeRange(min(row["earliest"] for row in rows), max(row["latest"] for row in rows)),
             )
-            for name, rows in found.items()
+            for name, rows in rows_of.items()
         }
 
-    def _control_records(self, counted: Mapping[str, Counted]) -> None:
-        clusters = [name for name, one in counted.items() if not one.types.keys().isdisjoint(_CONTROL)]
+    def _control_records(self, counted: Mapping[str, RecordCounts]) -> None:
+        clusters = [name for name, records in counted.items() if not records.types.keys().isdisjoint(_CONTROL)]
         if clusters:
             frame = self._new_records().where(fn.col("type").isin(_CONTROL))
             self.rows[CONTROL_RECORDS] = self._warehouse.append(CONTROL_RECORDS, frame)
             self._change(CONTROL_RECORDS, clusters)
 
-    def _quarantine(self, counted: Mapping[str, Counted]) -> None:
+    def _quarantine(self, counted: Mapping[str, RecordCounts]) -> None:
         names = [field.name for field in QUARANTINE_FIELDS]
         frames = []
-        if planned := [row for one in self._fresh.values() for row in one.truth.findings]:
+        if planned := [row for change in self._fresh.values() for row in change.log.findings]:
             frames.append(frame_of(self._spark, QUARANTINE_FIELDS, planned))
-        if any(one.undecoded for one in counted.values()):
+        if any(records.undecoded for records in counted.values()):
             undecoded = self._new_records().where(fn.col("reason").isNotNull())
             frames.append(undecoded.withColumn("kind", fn.lit("record")).select(*names))
         if (damage := of_all(self._damage)) is not None:
             frames.append(damage)
         if not frames:
             return
-        frame = reduce(lambda one, other: one.unionByName(other), frames)
+        frame = reduce(lambda merged, next_frame: merged.unionByName(next_frame), frames)
         self.rows[QUARANTINE] = self._warehouse.append(QUARANTINE, frame)
         self._change(QUARANTINE, self._fresh)
         written = self._warehouse.read_appended(QUARANTINE)
@@ -184,65 +195,80 @@ class Step:
 
     def _listings(self) -> None:
         """The tables whose rows planning has made."""
-        truths = [one.truth for one in self._fresh.values()]
-        files = frame_of(self._spark, FILE_FIELDS, [row for truth in truths for row in truth.files])
-        known = self._warehouse.read(FILES, self._fresh).join(files.select("clusterId", "file"), _FILE, "left_anti")
-        copies = frame_of(self._spark, COPY_FIELDS, [row for truth in truths for row in truth.copies])
-        clusters = frame_of(self._spark, CLUSTER_FIELDS, [truth.cluster for truth in truths])
-        frames = {FILES: known.unionByName(files), COPIES: copies, CLUSTERS: clusters}
-        at_once([self._replacing(name, frames[name]) for name in frames], self._told)
+        logs = [change.log for change in self._fresh.values()]
+        files = frame_of(self._spark, FILE_FIELDS, [row for log in logs for row in log.files])
+        unchanged = self._warehouse.read(FILES, self._fresh).join(files.select("clusterId", "file"), _FILE, "left_anti")
+        copies = frame_of(self._spark, COPY_FIELDS, [row for log in logs for row in log.copies])
+        clusters = frame_of(self._spark, CLUSTER_FIELDS, [log.cluster for log in logs])
+        frames = {FILES: unchanged.unionByName(files), COPIES: copies, CLUSTERS: clusters}
+        write_in_parallel([self._replacing(name, frames[name]) for name in frames], self._progress)
         # Of a cluster without new records nothing has changed that other tables are made of.
-        self._change(CLUSTERS, [name for name, one in self._fresh.items() if one.truth.slices])
+        self._change(CLUSTERS, [name for name, change in self._fresh.items() if change.log.slices])
 
     # --- silver ---
 
-    def _silver(self, counted: Mapping[str, Counted]) -> dict[str, int]:
+    def _silver(self, counted: Mapping[str, RecordCounts]) -> dict[str, int]:
         """Gives the offsets at which transactions begin that are still open."""
-        eras = [
-            {"clusterId": name, "base": era.base, "sinceOffset": era.since, "toOffset": era.to}
-            for name, one in self._fresh.items()
-            for era in one.truth.ranges
+        replay_ranges = [
+            {
+                "clusterId": name,
+                "base": replay_range.base,
+                "sinceOffset": replay_range.since,
+                "toOffset": replay_range.to,
+            }
+            for name, change in self._fresh.items()
+            for replay_range in change.log.ranges
         ]
-        if not eras:
-            return {name: held for name, one in self._fresh.items() if (held := one.held) is not None}
-        frame = frame_of(self._spark, ERA_FIELDS, eras)
-        records = self._with_held()
-        # Not cached: a cached frame brings its whole plan into the ten that stand on it, and each is planned anew.
+        if not replay_ranges:
+            return {
+                name: open_transaction
+                for name, change in self._fresh.items()
+                if (open_transaction := change.open_transaction) is not None
+            }
+        frame = frame_of(self._spark, RANGE_FIELDS, replay_ranges)
+        records = self._with_open_transactions()
+        # Not cached: a cached frame brings its whole plan into the ten that stand on it, and each is planned again.
         events = self._warehouse.materialized(effective(records, frame))
-        at_once(
+        write_in_parallel(
             [
                 self._extending(table, events, clusters)
                 for table in silver.tables().values()
                 if (clusters := self._touched(table.types, counted))
             ],
-            self._told,
+            self._progress,
         )
-        was_open = any(one.held is not None for one in self._fresh.values())
-        if not was_open and not any(_BEGIN in one.types for one in counted.values()):
+        was_open = any(change.open_transaction is not None for change in self._fresh.values())
+        if not was_open and not any(_BEGIN in records.types for records in counted.values()):
             return {}
-        return {row["clusterId"]: row["offset"] for row in held_from(records, frame).collect()}
+        return {row["clusterId"]: row["offset"] for row in open_transactions_of(records, frame).collect()}
 
-    def _with_held(self) -> DataFrame:
+    def _with_open_transactions(self) -> DataFrame:
         """The new records, and again those of transactions that were open until now."""
         frames = [self._new_records()] if RECORDS in self.rows else []
-        held = {name: one.held for name, one in self._fresh.items() if one.held is not None}
-        if held:
-            least = min(held.values())
+        open_transactions = {
+            name: change.open_transaction for name, change in self._fresh.items() if change.open_transaction is not None
+        }
+        if open_transactions:
+            least = min(open_transactions.values())
             since = reduce(
-                lambda one, other: one | other,
-                [(fn.col("clusterId") == name) & (fn.col("offset") >= fn.lit(at)) for name, at in held.items()],
+                lambda condition, cluster_condition: condition | cluster_condition,
+                [
+                    (fn.col("clusterId") == name) & (fn.col("offset") >= fn.lit(at))
+                    for name, at in open_transactions.items()
+                ],
             )
-            before = self._warehouse.read_before(RECORDS, held, "offset", least)
+            before = self._warehouse.read_before(RECORDS, open_transactions, "offset", least)
             frames.append(before.where(since & ~fn.col("isSnapshot")))
         frames = frames or [self._warehouse.read(RECORDS, ())]
-        return reduce(lambda one, other: one.unionByName(other), frames)
+        return reduce(lambda merged, frame: merged.unionByName(frame), frames)
 
-    def _touched(self, types: Collection[str], counted: Mapping[str, Counted]) -> list[str]:
+    def _touched(self, types: Collection[str], counted: Mapping[str, RecordCounts]) -> list[str]:
         """The clusters in which records of those types may take effect now."""
         return [
             name
-            for name, one in self._fresh.items()
-            if one.held is not None or (name in counted and not counted[name].types.keys().isdisjoint(types))
+            for name, change in self._fresh.items()
+            if change.open_transaction is not None
+            or (name in counted and not counted[name].types.keys().isdisjoint(types))
         ]
 
     def _extending(self, table: SilverTable, events: DataFrame, clusters: Collection[str]) -> Work:
@@ -258,21 +284,21 @@ class Step:
 
     # --- gold ---
 
-    def _gold(self, counted: Mapping[str, Counted]) -> dict[str, Horizon]:
+    def _gold(self, counted: Mapping[str, RecordCounts]) -> dict[str, Horizon]:
         """Gives what is final then, by cluster, of those in which any of what settles may have changed."""
         settling = self._changed_of(need for table in gold.tables().values() if table.settles for need in table.needs)
-        new = {name: one.times for name, one in counted.items()}
+        new = {name: records.times for name, records in counted.items()}
         tomorrow = tomorrow_ms()
         horizons = {name: horizon(self._fresh[name], new.get(name), tomorrow) for name in settling}
         layer = GoldLayer(self._warehouse, horizons, tomorrow)
-        work = [(CARRIED, partial(self._counting, CARRIED, layer.carry))] if settling else []
+        work = [(PARTITIONS_RETAINED, partial(self._counting, PARTITIONS_RETAINED, layer.retain))] if settling else []
         for wave in gold.waves():
             for table in wave:
                 if clusters := settling if table.settles else self._changed_of(table.needs):
                     write = partial(layer.write, table, clusters)
                     work.append((table.name, partial(self._counting, table.name, write)))
                     self._change(table.name, clusters)
-            at_once(work, self._told)
+            write_in_parallel(work, self._progress)
             work = []
         return horizons
 

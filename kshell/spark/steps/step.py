@@ -15,18 +15,18 @@ from kshell.errors import EXIT_OK
 from kshell.sources.copies.agreement import OTHER_CLUSTER
 from kshell.spark.schemas import COPY_FIELDS
 from kshell.spark.steps import unread
-from kshell.spark.steps.novelty import Fresh, fresh_of
+from kshell.spark.steps.cluster_changes import ClusterChange, change_of
 from kshell.spark.steps.unread import Failures
 from kshell.spark.tables.catalog import COPIES
 
 if TYPE_CHECKING:
     from kshell.sources.directory.log import Progress
     from kshell.spark.reconcile import BadBatches, ReconciledLog
-    from kshell.spark.tables.steps import State
+    from kshell.spark.tables.steps import WarehouseState
     from kshell.spark.tables.warehouse import Warehouse
 
-Again = Callable[[str, "BadBatches", bool], "ReconciledLog"]
-"""The truth of a cluster once more, as if damaged batches were not there; if so said, of tables that are begun anew."""
+Replan = Callable[[str, "BadBatches", bool], "ReconciledLog"]
+"""(cluster, damaged batches, from scratch) -> the cluster, reconciled without those batches."""
 
 
 class Summary(NamedTuple):
@@ -43,7 +43,7 @@ class Summary(NamedTuple):
     copies: tuple[Row, ...]
     """Rows of ``copies`` of all clusters that were looked at whose copy is not as the others."""
     restarted: tuple[str, ...]
-    """Clusters whose tables were begun anew."""
+    """Clusters whose tables were begun from scratch."""
     seconds: float
     unread_code: int = EXIT_OK
     """The exit code of what could not be read, and was passed over."""
@@ -70,95 +70,112 @@ def is_damage(kind: str, reason: str) -> bool:
 
 def advance(
     warehouse: Warehouse,
-    truths: Iterable[ReconciledLog],
+    logs: Iterable[ReconciledLog],
     *,
-    told: Progress | None = None,
-    again: Again | None = None,
+    progress: Progress | None = None,
+    replan: Replan | None = None,
     failed: Failures | None = None,
 ) -> Summary:
-    """Takes the truths into the warehouse, whose only writer the caller is (:meth:`Warehouse.writing`).
-
-    ``again`` makes a cluster's truth once more, when reading shows batches to be damaged that planning by headers took
-    for good. ``failed``: copies, and clusters without a truth, that could not be read: they become rows of ``copies``.
+    """Write what is new in reconciled logs into a warehouse, whose only writer the caller is.
 
     Where nothing is new, no session is needed. A step that fails or is killed does not count, and the next one begins
-    where this one did. Raises UnreadError for files that are not what they were when the truths were made, CommandError
-    when somebody else has written meanwhile.
+    where this one did.
+
+    Args:
+        warehouse: opened with :meth:`Warehouse.writing`.
+        logs: one per cluster.
+        progress: is called with a line per stage.
+        replan: reconciles a cluster again, when reading shows batches to be damaged that planning by headers accepted.
+        failed: copies, and clusters without a reconciled log, that could not be read: they become rows of ``copies``.
+
+    Raises:
+        UnreadError: files are not what they were when the logs were reconciled.
+        CommandError: another writer has committed meanwhile.
     """
-    begun, words = time.monotonic(), unread.words(failed or {})
-    every = {one.cluster_id: unread.with_unread(one, words) for one in truths}
-    fresh = [one for one in (fresh_of(truth, warehouse.state) for truth in every.values()) if one is not None]
-    foreign = tuple(path for truth in every.values() for path in _foreign(truth, warehouse.state))
-    left = unread.after(warehouse.state, {*every, *words}, words)
-    known = warehouse.state.clusters
-    is_new = bool(fresh) or left != warehouse.state.failed
-    done = _step(warehouse, fresh, left, told or quiet, _once_more(again, words)) if is_new else _Done()
-    every |= done.truths
-    lost = [row for name in words if name not in every for row in unread.rows(name, words)]
+    started, reasons = time.monotonic(), unread.reasons_of(failed or {})
+    every = {log.cluster_id: unread.with_unread(log, reasons) for log in logs}
+    fresh = [change for change in (change_of(log, warehouse.state) for log in every.values()) if change is not None]
+    foreign = tuple(path for log in every.values() for path in _foreign(log, warehouse.state))
+    unread_after = unread.after(warehouse.state, {*every, *reasons}, reasons)
+    clusters_before = warehouse.state.clusters
+    is_new = bool(fresh) or unread_after != warehouse.state.failed
+    outcome = (
+        _step(warehouse, fresh, unread_after, progress or quiet, _with_unread_copies(replan, reasons))
+        if is_new
+        else _Outcome()
+    )
+    every |= outcome.logs
+    lost = [row for name in reasons if name not in every for row in unread.rows(name, reasons)]
     return Summary(
         warehouse.state.step if is_new else 0,
-        tuple(done.truths),
-        done.rows,
-        sum(one.size for one in done.truths.values()),
-        done.quarantined,
-        (*(row for truth in every.values() for row in truth.copies if is_odd(row)), *lost),
-        tuple(name for name, one in done.truths.items() if one.restart and name in known),
-        time.monotonic() - begun,
+        tuple(outcome.logs),
+        outcome.rows,
+        sum(log.size for log in outcome.logs.values()),
+        outcome.quarantined,
+        (*(row for log in every.values() for row in log.copies if is_odd(row)), *lost),
+        tuple(name for name, log in outcome.logs.items() if log.restart and name in clusters_before),
+        time.monotonic() - started,
         unread.exit_code(failed or {}),
         foreign,
         tuple(warehouse.breaches) if is_new else (),
     )
 
 
-def _foreign(truth: ReconciledLog, state: State) -> list[str]:
+def _foreign(log: ReconciledLog, state: WarehouseState) -> list[str]:
     """The copies of a cluster that turn out to be of another one; as damage, each is reported by one step."""
-    before = state.clusters.get(truth.cluster_id)
+    before = state.clusters.get(log.cluster_id)
     excluded = before.reached["excluded"] if before is not None else {}
-    known = {path for path, one in excluded.items() if one["row"]["state"] == OTHER_CLUSTER}
-    return [row["copy"] for row in truth.copies if row["state"] == OTHER_CLUSTER and row["copy"] not in known]
+    reported = {path for path, copy in excluded.items() if copy["row"]["state"] == OTHER_CLUSTER}
+    return [row["copy"] for row in log.copies if row["state"] == OTHER_CLUSTER and row["copy"] not in reported]
 
 
-class _Done(NamedTuple):
-    """``truths``: what was taken in, by cluster."""
+class _Outcome(NamedTuple):
+    """``logs``: what was written, by cluster."""
 
-    truths: Mapping[str, ReconciledLog] = {}
+    logs: Mapping[str, ReconciledLog] = {}
     rows: Mapping[str, int] = {}
     quarantined: Mapping[tuple[str, str], int] = {}
 
 
 def _step(
-    warehouse: Warehouse, fresh: Sequence[Fresh], left: unread.Told, told: Progress, again: Again | None
-) -> _Done:
-    """A step, committed. ``left``: what could not be read, of all clusters."""
-    from kshell.spark.steps.layers import Step  # late: it imports pyspark
+    warehouse: Warehouse,
+    fresh: Sequence[ClusterChange],
+    unread_after: unread.UnreadReasons,
+    progress: Progress,
+    replan: Replan | None,
+) -> _Outcome:
+    """Write one step and commit it. ``unread_after``: of all clusters, what the next commit lists as unreadable."""
+    from kshell.spark.steps.layers import StepWriter  # late: it imports pyspark
 
-    step = Step(warehouse, fresh, told, again) if fresh else None
+    step = StepWriter(warehouse, fresh, progress, replan) if fresh else None
     ends = {name: cluster.reached["offset"] for name, cluster in warehouse.state.clusters.items()}
-    ends |= {one.cluster_id: one.truth.checkpoint.offset for one in fresh}
-    warehouse.begin({*ends, *left}, few=sum(ends.values()) < _FEW_OFFSETS)
+    ends |= {change.cluster_id: change.log.checkpoint.offset for change in fresh}
+    warehouse.begin({*ends, *unread_after}, few=sum(ends.values()) < _FEW_OFFSETS)
     states = step.run() if step is not None else {}
-    done = _Done(step.truths, dict(step.rows), step.quarantined) if step is not None else _Done()
+    outcome = _Outcome(step.logs, dict(step.rows), step.quarantined) if step is not None else _Outcome()
     was = warehouse.state.failed
-    others = [name for name in {**was, **left} if name not in states and left.get(name) != was.get(name)]
-    if others:
-        written = _copies(warehouse, left, others)
-        done = done._replace(rows={**done.rows, COPIES: done.rows.get(COPIES, 0) + written})
-    warehouse.commit(states, left)
-    return done
+    changed = [
+        name for name in {**was, **unread_after} if name not in states and unread_after.get(name) != was.get(name)
+    ]
+    if changed:
+        written = _copies(warehouse, unread_after, changed)
+        outcome = outcome._replace(rows={**outcome.rows, COPIES: outcome.rows.get(COPIES, 0) + written})
+    warehouse.commit(states, unread_after)
+    return outcome
 
 
-def _copies(warehouse: Warehouse, left: unread.Told, clusters: Sequence[str]) -> int:
+def _copies(warehouse: Warehouse, unread_reasons: unread.UnreadReasons, clusters: Sequence[str]) -> int:
     """The rows of clusters of which nothing is new but which copies can be read. Gives how many there are."""
-    from kshell.spark.steps.few_rows import frame_of  # late: few steps need it
+    from kshell.spark.steps.local_frames import frame_of  # late: few steps need it
 
-    rows = [row for name in clusters for row in unread.rows_again(warehouse.state, name, left)]
+    rows = [row for name in clusters for row in unread.rows_again(warehouse.state, name, unread_reasons)]
     return warehouse.replace(COPIES, frame_of(warehouse.spark, COPY_FIELDS, rows), clusters)
 
 
-def _once_more(again: Again | None, words: unread.Told) -> Again | None:
-    if again is None:
+def _with_unread_copies(replan: Replan | None, reasons: unread.UnreadReasons) -> Replan | None:
+    if replan is None:
         return None
-    return lambda name, bad, anew: unread.with_unread(again(name, bad, anew), words)
+    return lambda name, bad, from_scratch: unread.with_unread(replan(name, bad, from_scratch), reasons)
 
 
 def is_odd(copy: Row) -> bool:
@@ -171,5 +188,5 @@ _FEW_OFFSETS = 200_000
 """Records of all clusters together up to which the driver writes the tables itself: rows follow the records."""
 
 
-def quiet(done: int, total: int, what: str) -> None:
-    """Progress that nobody is told."""
+def quiet(count: int, total: int, message: str) -> None:
+    """Progress that is shown to nobody."""

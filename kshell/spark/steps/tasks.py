@@ -12,11 +12,11 @@ from kshell.spark.schemas import QUARANTINE, QUARANTINE_FIELDS, RECORD_FIELDS, R
 from kshell.spark.tables.data_files import DataFile, DataFileWriter
 
 
-class Written(NamedTuple):
+class WrittenFiles(NamedTuple):
     """The files that were written of the slices, and how many things were found to be wrong in them."""
 
     files: list[DataFile]
-    found: int
+    finding_count: int
 
 
 class Writing:
@@ -25,11 +25,11 @@ class Writing:
     def __init__(self, writer: DataFileWriter) -> None:
         self._writer = writer
 
-    def __call__(self, piece: bytes) -> Written:
+    def __call__(self, piece: bytes) -> WrittenFiles:
         """Reads and decodes them. Raises CommandError."""
         view = View(RECORDS, RECORD_FIELDS, Narrowing(), dictionaries=True)
         files = self._writer.write(view.batches(pickle.loads(piece)))
-        return Written(files, view.found)
+        return WrittenFiles(files, view.finding_count)
 
 
 def quarantined(piece: bytes) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from kshell.errors import EXIT_OK, KshellError
 from kshell.spark.files.scan import LogCopy, Unread
 from kshell.spark.reconcile import cluster_of, copy_row
 from kshell.spark.reconcile.inventory import Row
-from kshell.spark.tables.steps import State
+from kshell.spark.tables.steps import WarehouseState
 
 if TYPE_CHECKING:
     from kshell.spark.reconcile import ReconciledLog
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 UNREADABLE = "unreadable"
 Failures = dict[str, dict[str, KshellError]]
 """Cluster -> path of a copy -> why it could not be read."""
-Told = Mapping[str, Mapping[str, str]]
+UnreadReasons = Mapping[str, Mapping[str, str]]
 """The same in words."""
 
 
-def add_unread(failed: Failures, unread: Iterable[Unread], given: str | None) -> None:
-    """What was found and could not be listed. ``given``: the cluster of what does not say it."""
-    for one in unread:
-        failed.setdefault(cluster_of(one.path, one.origin, given), {})[one.path] = one.error
+def add_unread(failed: Failures, unread: Iterable[Unread], default: str | None) -> None:
+    """Add copies that could not be listed. ``default``: the cluster of copies without ``meta.properties``."""
+    for copy in unread:
+        failed.setdefault(cluster_of(copy.path, copy.origin, default), {})[copy.path] = copy.error
 
 
 def add_unplanned(failed: Failures, cluster: str, copies: Sequence[LogCopy], error: KshellError) -> None:
-    """A cluster of which there is no truth: by the copy that the error is about, else by all of them."""
-    blamed = [one.path for one in copies if is_blamed((one.path,), error.message)] or [one.path for one in copies]
+    """Add a cluster that could not be reconciled: by the copy that the error is about, else by all of them."""
+    blamed = [copy.path for copy in copies if is_blamed((copy.path,), error.message)] or [copy.path for copy in copies]
     failed.setdefault(cluster, {}).update(dict.fromkeys(blamed, error))
 
 
@@ -48,29 +48,29 @@ def first(failed: Failures) -> KshellError:
 
 
 def exit_code(failed: Failures) -> int:
-    """The highest of theirs."""
+    """Return the highest exit code of the errors."""
     return max((error.exit_code for copies in failed.values() for error in copies.values()), default=EXIT_OK)
 
 
-def words(failed: Failures) -> Told:
-    """As a commit has them, sorted."""
+def reasons_of(failed: Failures) -> UnreadReasons:
+    """Return the messages as a commit has them, by cluster and path, sorted."""
     return {name: {path: error.message for path, error in sorted(failed[name].items())} for name in sorted(failed)}
 
 
-def with_unread(truth: ReconciledLog, told: Told) -> ReconciledLog:
-    """With the copies that its cluster has besides."""
-    return truth._replace(copies=truth.copies + tuple(rows(truth.cluster_id, told)))
+def with_unread(log: ReconciledLog, reasons: UnreadReasons) -> ReconciledLog:
+    """Add the unreadable copies of its cluster to a reconciled log."""
+    return log._replace(copies=log.copies + tuple(rows(log.cluster_id, reasons)))
 
 
-def after(state: State, looked: Collection[str], told: Told) -> Told:
-    """What the next commit has: of clusters that nobody looked at, what the last one had."""
-    made = {name: copies for name, copies in state.failed.items() if name not in looked} | {**told}
-    return {name: made[name] for name in sorted(made)}
+def after(state: WarehouseState, inspected: Collection[str], reasons: UnreadReasons) -> UnreadReasons:
+    """Return what the next commit lists: of clusters that were not inspected, what the last one listed."""
+    merged = {name: copies for name, copies in state.failed.items() if name not in inspected} | {**reasons}
+    return {name: merged[name] for name in sorted(merged)}
 
 
-def rows(cluster: str, told: Told) -> list[Row]:
-    """Rows of the table ``copies``."""
-    copies = told.get(cluster, {})
+def rows(cluster: str, reasons: UnreadReasons) -> list[Row]:
+    """Return the unreadable copies of a cluster as rows of the table ``copies``."""
+    copies = reasons.get(cluster, {})
     return [copy_row(cluster, path, state=UNREADABLE, reason=reason, damage=[]) for path, reason in copies.items()]
 
 
@@ -79,9 +79,12 @@ def is_unread(copy: Mapping[str, Any]) -> bool:
     return bool(copy.get("state") == UNREADABLE)
 
 
-def rows_again(state: State, cluster: str, told: Told) -> list[Row]:
+def rows_again(state: WarehouseState, cluster: str, reasons: UnreadReasons) -> list[Row]:
     """All rows that the table has of a cluster of which nothing else is new: the other copies are as they were."""
-    reached = state.clusters[cluster].reached if cluster in state.clusters else {}
-    known = {**reached.get("copy_rows", {}), **{path: one["row"] for path, one in reached.get("excluded", {}).items()}}
-    others = [row for path, row in sorted(known.items()) if path not in told.get(cluster, {})]
-    return [*others, *rows(cluster, told)]
+    checkpoint = state.clusters[cluster].reached if cluster in state.clusters else {}
+    rows_before = {
+        **checkpoint.get("copy_rows", {}),
+        **{path: excluded["row"] for path, excluded in checkpoint.get("excluded", {}).items()},
+    }
+    rest = [row for path, row in sorted(rows_before.items()) if path not in reasons.get(cluster, {})]
+    return [*rest, *rows(cluster, reasons)]

@@ -14,8 +14,8 @@ from typing import Any
 
 from kshell.spark.options import Options, parse
 from kshell.spark.schemas import spark_schema
-from kshell.spark.stream.place import Place, Places, behind
 from kshell.spark.stream.plan import present
+from kshell.spark.stream.positions import Places, StreamPosition, behind
 from kshell.spark.stream.source import Offset, Offsets
 from kshell.tables import arrow as arrow_tables
 from kshell.tables.declaration import Field
@@ -65,7 +65,7 @@ class GrowthReader(Offsets):
         return [GrowthPartition(tuple(grown(self._options, *self._between(start, end))))]
 
     def read(self, partition: Any) -> Iterator[Any]:
-        """Its rows."""
+        """Return the rows of a partition."""
         pyarrow = importlib.import_module("pyarrow")
         names = [field.name for field in FIELDS]
         rows = (dict(zip(names, (json.dumps(path), *more), strict=True)) for path, *more in partition.rows)
@@ -73,17 +73,17 @@ class GrowthReader(Offsets):
 
 
 def grown(options: Options, before: Places, after: Places) -> Iterator[Grown]:
-    """The rows, in the order of the paths."""
-    found = present(options)
+    """Compute the growth of each directory, in the order of their paths."""
+    copies = present(options)
     for path in sorted(after):
-        was, place = before.get(path, Place()), after[path]
-        one = found.get(path)
-        left = behind(one.listing, place) if one else 0
-        taken = max(behind(one.listing, was) - left, 0) if one and place != was else 0
-        yield path, _offset(place), taken, left, place != was
+        was, place = before.get(path, StreamPosition()), after[path]
+        copy = copies.get(path)
+        remaining = behind(copy.listing, place) if copy else 0
+        taken = max(behind(copy.listing, was) - remaining, 0) if copy and place != was else 0
+        yield path, _offset(place), taken, remaining, place != was
 
 
-def _offset(place: Place) -> int:
+def _offset(place: StreamPosition) -> int:
     """The offset to come; of a directory without a log, where its snapshot ends."""
     digits = place.snapshot.partition("-")[0]
     return max(place.offset, int(digits) if digits.isascii() and digits.isdigit() else 0)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from kshell.protocol.batches import Batch
 from kshell.sources.directory.files import Listing, Segment
 from kshell.sources.directory.ranges import open_file
-from kshell.spark.files.plan import Finding, header_at
-from kshell.spark.stream.place import Place, base_of
+from kshell.spark.files.plan import FileFinding, header_at
+from kshell.spark.stream.positions import StreamPosition, base_of
 
 TRUNCATED = "truncated"
 
@@ -27,9 +27,9 @@ class Start(NamedTuple):
     """The first byte of the batch before it, if there is one in this segment."""
     offset: int | None = None
     """The offset to come; ``None`` where any may."""
-    given: int = 0
-    """Offsets below it are not given again."""
-    finding: Finding | None = None
+    delivered_end: int = 0
+    """Offsets below it were delivered already, and are not delivered again."""
+    finding: FileFinding | None = None
     is_damaged: bool = False
     """What comes there at once was found to be damaged: more than its headers is to be looked at again."""
     is_proven: bool = False
@@ -44,7 +44,7 @@ class Start(NamedTuple):
         return self.offset, first
 
 
-def resume(listing: Listing, place: Place) -> Start:
+def resume(listing: Listing, place: StreamPosition) -> Start:
     """Where to go on. Raises FileNotFoundError (list again), SourceError."""
     segments = listing.segments
     if place.is_new or not segments:
@@ -57,10 +57,10 @@ def resume(listing: Listing, place: Place) -> Start:
             )
     if base_of(segments[0]) >= place.offset:
         return Start(segments, 0, -1, place.offset, place.offset)
-    return _again(segments, place)
+    return _relocate(segments, place)
 
 
-def _is_there(segment: Segment, place: Place) -> bool:
+def _is_there(segment: Segment, place: StreamPosition) -> bool:
     """Whether the last batch is where it was."""
     if segment.size < place.position:
         return False
@@ -74,12 +74,12 @@ def _is_there(segment: Segment, place: Place) -> bool:
     return batch is not None and batch.size == place.position - place.at and _is_last(batch, place)
 
 
-def _is_last(batch: Batch, place: Place) -> bool:
+def _is_last(batch: Batch, place: StreamPosition) -> bool:
     return batch.last_offset + 1 == place.offset and batch.epoch == place.epoch and batch.crc == place.crc
 
 
-def _again(segments: Sequence[Segment], place: Place) -> Start:
-    """Finds the last batch in other files, or the first batch after those that are as they were.
+def _relocate(segments: Sequence[Segment], place: StreamPosition) -> Start:
+    """Find the last batch in other files, or the first batch after those that are as they were.
 
     A leader's epoch is higher than that of what it replaces.
     """
@@ -95,12 +95,12 @@ def _again(segments: Sequence[Segment], place: Place) -> Start:
                 return Start(tuple(segments[index:]), end, position, place.offset, place.offset)
             if offset >= place.offset:
                 reason = f"the batch before offset {place.offset} is another one: the whole log is read again"
-                return Start(tuple(segments), 0, -1, None, 0, Finding(0, TRUNCATED, reason))
+                return Start(tuple(segments), 0, -1, None, 0, FileFinding(0, TRUNCATED, reason))
         if at < 0 and index:
             continue  # all of it is of a later epoch, or empty: they part before
         last = place.offset - 1
         taken = f"offset {last} was" if offset >= last else f"offsets {offset} to {last} were"
-        finding = Finding(end, TRUNCATED, f"{taken} taken back after being read")
+        finding = FileFinding(end, TRUNCATED, f"{taken} taken back after being read")
         return Start(tuple(segments[index:]), end, at, offset, offset, finding)
     raise AssertionError("the first segment begins before the place")
 

@@ -22,8 +22,8 @@ from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import Slice
 from kshell.spark.options import STARTS, UNLIMITED, Options
 from kshell.spark.schemas import FILES
-from kshell.spark.stream.place import Places, offset_of, places_of
 from kshell.spark.stream.plan import Bounds, bounds, latest, slices
+from kshell.spark.stream.positions import Places, offset_of, places_of
 from kshell.spark.variants import with_variants
 
 _spark: Any = importlib.import_module("pyspark.sql.datasource")
@@ -103,8 +103,8 @@ class KraftStreamReader(Offsets):
 
     def partitions(self, start: Offset, end: Offset) -> list[Any]:
         """At least one, which may have nothing to read. Raises SourceError."""
-        made = slices(self._options, *self._between(start, end))
-        return [KraftStreamPartition(part) for part in made] or [KraftStreamPartition(())]
+        parts = slices(self._options, *self._between(start, end))
+        return [KraftStreamPartition(part) for part in parts] or [KraftStreamPartition(())]
 
     def read(self, partition: Any) -> Iterator[Any]:
         """Arrow record batches of the columns that were asked for. Raises UnreadError for a file that is gone: a

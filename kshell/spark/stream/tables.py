@@ -22,7 +22,7 @@ from kshell.spark.files.scan import LogCopy, Unread
 from kshell.spark.options import parse
 from kshell.spark.reconcile import by_cluster
 from kshell.spark.steps.step import NOTHING, Summary, is_damage
-from kshell.spark.steps.taking import take
+from kshell.spark.steps.step_run import run_step
 from kshell.spark.steps.unread import Failures, add_unread, first, is_unread
 from kshell.spark.stream.growth import FIELDS, FORMAT, Grown, GrowthSource
 from kshell.spark.stream.plan import present
@@ -79,7 +79,7 @@ class TableStream:
         sources: Sources,
         *,
         say: Callable[[str], None],
-        told: Progress | None = None,
+        progress: Progress | None = None,
         retained_hours: int = RETAINED_HOURS,
     ) -> None:
         self._warehouse = warehouse
@@ -88,7 +88,7 @@ class TableStream:
         self._sources = sources
         self._options = parse(sources.options)._replace(passes_over=True)
         self._say = say
-        self._told = told
+        self._progress = progress
         self._busy = threading.Lock()
         self._stop = 0
         self._failure: BaseException | None = None
@@ -100,7 +100,7 @@ class TableStream:
 
     def size(self) -> int:
         """Bytes of the logs that are there now."""
-        return sum(segment.size for one in present(self._options).values() for segment in one.listing.segments)
+        return sum(segment.size for copy in present(self._options).values() for segment in copy.listing.segments)
 
     def run(self, checkpoint: str, trigger: Trigger) -> int:
         """Follows until all is read, or until a signal comes: then the micro-batch that runs is finished.
@@ -205,15 +205,18 @@ class TableStream:
         ends = {json.loads(path): offset for path, offset, *_ in rows}
         moved = {json.loads(path) for path, *_, is_new in rows if is_new}
         unread: list[Unread] = []
-        found = present(self._options, unread=unread)
-        at = {one.path: path for path, one in found.items()}
+        copies_by_path = present(self._options, unread=unread)
+        at = {copy.path: path for path, copy in copies_by_path.items()}
         copies: dict[str, list[LogCopy]] = {}
         until: dict[str, int | None] = {}
-        for name, held in by_cluster(found.values(), self._sources.cluster).items():
-            there = {at[one.path] for one in held}
+        for name, cluster_copies in by_cluster(copies_by_path.values(), self._sources.cluster).items():
+            there = {at[copy.path] for copy in cluster_copies}
             # Of what could not be read the tables lack what the checkpoint has: also where nothing has moved since.
             if there & moved or name in self._warehouse.state.failed:
-                copies[name], until[name] = held, max((ends[path] for path in there & ends.keys()), default=None)
+                copies[name], until[name] = (
+                    cluster_copies,
+                    max((ends[path] for path in there & ends.keys()), default=None),
+                )
         summary = self._step(copies, until, unread)
         behind = sum(row[3] for row in rows)
         self._say(
@@ -234,14 +237,16 @@ class TableStream:
         """``until``: of each cluster; ``None``: all there is. Raises KshellError where nothing at all can be read."""
         warehouse, failed = self._warehouse, Failures()
         add_unread(failed, unread, self._sources.cluster)
-        known = warehouse.state.clusters.keys()
+        clusters_before = warehouse.state.clusters.keys()
 
-        def planned(made: Sequence[ReconciledLog], failed: Failures) -> None:
-            if failed and not made and known <= failed.keys():
+        def planned(logs: Sequence[ReconciledLog], failed: Failures) -> None:
+            if failed and not logs and clusters_before <= failed.keys():
                 raise first(failed)
 
         since = self._sources.since
-        summary = take(warehouse, copies, since=since, until=until, told=self._told, failed=failed, planned=planned)
+        summary = run_step(
+            warehouse, copies, since=since, until=until, progress=self._progress, failed=failed, planned=planned
+        )
         self.summary = folded(self.summary, summary)
         self.clusters.update(copies)
         return summary
@@ -253,7 +258,11 @@ class TableStream:
         unread: list[Unread] = []
         every = by_cluster(present(self._options, unread=unread).values(), self._sources.cluster)
         state = self._warehouse.state
-        missing = {name: held for name, held in every.items() if name not in state.clusters or name in state.failed}
+        missing = {
+            name: cluster_copies
+            for name, cluster_copies in every.items()
+            if name not in state.clusters or name in state.failed
+        }
         if missing:
             summary = self._step(missing, None, unread)
             if summary.step:
@@ -270,18 +279,18 @@ def folded(before: Summary, later: Summary) -> Summary:
     """Two steps as one: sums, and of each cluster's copies what was said last. It does not grow with every step."""
     counts = Counter(before.quarantine)
     counts.update(later.quarantine)
-    kept = sorted(counts.items(), key=lambda one: (not is_damage(*one[0]), -one[1]))[:_REASONS]
+    most_frequent = sorted(counts.items(), key=lambda entry: (not is_damage(*entry[0]), -entry[1]))[:_REASONS]
     rows = Counter(before.rows)
     rows.update(later.rows)
-    told = [row for row in before.copies if row.get("clusterId") not in later.clusters and not is_unread(row)]
-    told += [row for row in later.copies if row.get("clusterId") in later.clusters or is_unread(row)]
+    copies = [row for row in before.copies if row.get("clusterId") not in later.clusters and not is_unread(row)]
+    copies += [row for row in later.copies if row.get("clusterId") in later.clusters or is_unread(row)]
     return Summary(
         max(before.step, later.step),
         tuple(dict.fromkeys((*before.clusters, *later.clusters))),
         dict(rows),
         before.bytes_read + later.bytes_read,
-        dict(kept),
-        tuple(told),
+        dict(most_frequent),
+        tuple(copies),
         tuple(dict.fromkeys((*before.restarted, *later.restarted))),
         before.seconds + later.seconds,
         later.unread_code,

@@ -67,17 +67,17 @@ class TableSpec(NamedTuple):
 @cache
 def tables() -> dict[str, TableSpec]:
     """Every table by name: layer by layer, sorted in each."""
-    made = [*_bronze(), *_silver(), *_gold(), *_quality()]
-    return {spec.name: spec for spec in sorted(made, key=lambda spec: (LAYERS.index(spec.layer), spec.name))}
+    specs = [*_bronze(), *_silver(), *_gold(), *_quality()]
+    return {spec.name: spec for spec in sorted(specs, key=lambda spec: (LAYERS.index(spec.layer), spec.name))}
 
 
 def table(name: str) -> TableSpec:
     """The table of that name. Raises UsageError, which proposes names that exist."""
-    found = tables().get(name)
-    if found is None:
+    spec = tables().get(name)
+    if spec is None:
         hint = did_you_mean(name, tables(), f"there are {', '.join(tables())}")
         raise UsageError(f"{name}: no such table", hint=hint)
-    return found
+    return spec
 
 
 def current_names() -> dict[str, str]:
@@ -131,9 +131,14 @@ def _silver() -> list[TableSpec]:
     declared: Any = importlib.import_module("kshell.spark.silver").tables()
     return [
         TableSpec(
-            one.name, SILVER, one.summary, tuple(one.fields), has_versions=True, expect=_of_versions(tuple(one.keys))
+            silver_table.name,
+            SILVER,
+            silver_table.summary,
+            tuple(silver_table.fields),
+            has_versions=True,
+            expect=_of_versions(tuple(silver_table.keys)),
         )
-        for one in declared.values()
+        for silver_table in declared.values()
     ]
 
 
@@ -153,25 +158,30 @@ def _quality() -> list[TableSpec]:
 
 
 def _gold() -> list[TableSpec]:
-    declared: Any = importlib.import_module("kshell.spark.gold.base.declared")
-    made: Any = importlib.import_module("kshell.spark.gold").tables()
+    declared: Any = importlib.import_module("kshell.spark.tables.gold_table")
+    gold: Any = importlib.import_module("kshell.spark.gold").tables()
     partitions: Any = importlib.import_module("kshell.spark.silver").tables()["partitions"]
-    carried = TableSpec(declared.CARRIED, GOLD, "kshell's own, not for queries: the versions of partitions that"
-                        " ended, and that the next step needs", tuple(partitions.fields))  # fmt: skip
-    return [
-        carried,
-        *(
+    summary = "kshell's own, not for queries: the versions of partitions that ended, and that the next step needs"
+    specs = [TableSpec(declared.PARTITIONS_RETAINED, GOLD, summary, tuple(partitions.fields))]
+    for gold_table in gold.values():
+        settles = bool(gold_table.settles)
+        fields = (*gold_table.fields, *([declared.IS_FINAL] if settles else []))
+        specs.append(
             TableSpec(
-                one.name, GOLD, one.summary, (*one.fields, *([declared.IS_FINAL] if one.settles else [])),
-                settles=bool(one.settles), is_fleet=one.is_fleet, expect=one.expect,
+                gold_table.name,
+                GOLD,
+                gold_table.summary,
+                fields,
+                settles=settles,
+                is_fleet=gold_table.is_fleet,
+                expect=gold_table.expect,
             )
-            for one in made.values()
-        ),
-    ]  # fmt: skip
+        )
+    return specs
 
 
 def check_types(spec: TableSpec, frame: DataFrame) -> None:
     """Holds a frame against the table's columns. A type that is not the declared one is a fault of whoever made it."""
-    found = {field.name: field.dataType.simpleString() for field in frame.schema.fields}  # says nothing of nulls
+    types = {field.name: field.dataType.simpleString() for field in frame.schema.fields}  # says nothing of nulls
     for name, wanted in schemas.spark_columns(spec.fields):
-        assert found[name] == wanted, f"{spec.name}.{name} is {found[name]}, not {wanted}"
+        assert types[name] == wanted, f"{spec.name}.{name} is {types[name]}, not {wanted}"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from kshell.errors import CommandError, DataError
 from kshell.sources import remote
-from kshell.spark.tables.expectations import Breach, Expectations, FileCheck
+from kshell.spark.tables.expectations import Breach, ExpectationCheck, Expectations
 from kshell.tables.arrow import schema
 from kshell.tables.declaration import Field
 
@@ -63,11 +63,11 @@ class DataFile(NamedTuple):
     """Of the table's expectations, by the rows that were new when the file was written."""
 
     def statistics(self) -> str:
-        """As the Delta protocol spells them (Per-file Statistics)."""
-        made: dict[str, Any] = {"numRecords": self.rows}
+        """Return the statistics as JSON, as the Delta protocol has them (Per-file Statistics)."""
+        values: dict[str, Any] = {"numRecords": self.rows}
         if self.nulls:
-            made |= {"minValues": dict(self.least), "maxValues": dict(self.greatest), "nullCount": dict(self.nulls)}
-        return json.dumps(made, separators=(",", ":"))
+            values |= {"minValues": dict(self.least), "maxValues": dict(self.greatest), "nullCount": dict(self.nulls)}
+        return json.dumps(values, separators=(",", ":"))
 
     def may_hold(self, clusters: Collection[str]) -> bool:
         """Whether rows of one of those clusters may be in it."""
@@ -92,7 +92,7 @@ class DataFileWriter(NamedTuple):
 
         Raises CommandError where the place cannot be written to; whatever is raised, no file is left.
         """
-        arrow, files, done = importlib.import_module("pyarrow"), dict[str | None, _OpenFile](), list[DataFile]()
+        arrow, files, written = importlib.import_module("pyarrow"), dict[str | None, _OpenFile](), list[DataFile]()
         try:
             for rows in _groups(arrow, batches):
                 for partition, part in self._partitions(rows):
@@ -100,22 +100,22 @@ class DataFileWriter(NamedTuple):
                         files[partition] = _OpenFile(self, partition, part.schema)
                     files[partition].append(part)
                     if files[partition].size() >= FILE_BYTES:
-                        done.append(files[partition].close())
+                        written.append(files[partition].close())
                         del files[partition]
             for partition in [*files]:
-                done.append(files[partition].close())
+                written.append(files[partition].close())
                 del files[partition]
         except BaseException as error:
             for file in files.values():
                 file.discard()
-            self.remove(done)
+            self.remove(written)
             if isinstance(error, OSError):
                 raise CommandError(f"{self.table}: {remote.reason(error)}", hint=SHARED) from None
             raise
-        return done
+        return written
 
     def write_frame(self, batches: Iterable[Any]) -> list[DataFile]:
-        """The same of batches as Spark has them, whose nested types have other names inside."""
+        """Write batches as Spark has them, whose nested types have other field names; see :meth:`write`."""
         arrow = importlib.import_module("pyarrow")
         declared = schema(arrow, self.fields)
         return self.write(
@@ -134,12 +134,12 @@ class DataFileWriter(NamedTuple):
             if not compute.any(compute.is_in(there, value_set=unwanted)).as_py():
                 return None
 
-            def kept() -> Iterator[Any]:
+            def remaining_rows() -> Iterator[Any]:
                 for rows in self._read(parquet, file):
                     is_unwanted = compute.is_in(rows.column(CLUSTER), value_set=unwanted)
                     yield from rows.filter(compute.invert(is_unwanted)).to_batches()
 
-            return self._replace(expect=()).write(kept())
+            return self._replace(expect=()).write(remaining_rows())
 
     def merge(self, files: Sequence[DataFile]) -> list[DataFile]:
         """All rows of some files in as few as there can be. Raises DataError, CommandError."""
@@ -184,8 +184,8 @@ class DataFileWriter(NamedTuple):
         system, root = file_system(self.table)
         path = f"{self.table}/{file.path}"
         try:
-            with system.open_input_file(f"{root}/{file.path}") as opened, parquet.ParquetFile(opened) as found:
-                yield found
+            with system.open_input_file(f"{root}/{file.path}") as opened, parquet.ParquetFile(opened) as parquet_file:
+                yield parquet_file
         except FileNotFoundError:
             raise lost_file(path) from None
         except (OSError, importlib.import_module("pyarrow").ArrowException) as error:
@@ -229,7 +229,7 @@ class _OpenFile:
         folder = "" if partition is None else f"{writer.partition_by}={partition}/"
         self._path = f"{folder}part-{secrets.token_hex(12)}.{CODEC}.parquet"
         self._partition = partition
-        self._check = FileCheck(writer.expect, partition)
+        self._check = ExpectationCheck(writer.expect, partition)
         self._system, root = file_system(writer.table)
         self._whole = f"{root}/{self._path}"
         if not remote.is_remote(writer.table):
@@ -242,9 +242,13 @@ class _OpenFile:
         coded = [field.name for field in writer.fields if field.type not in _PLAIN]
         try:
             self._writer = parquet.ParquetWriter(
-                self._sink, arrow_schema, compression=CODEC, use_dictionary=nested or coded, store_schema=False,
+                self._sink,
+                arrow_schema,
+                compression=CODEC,
+                use_dictionary=nested or coded,
+                store_schema=False,
                 metadata_collector=self._footers,
-            )  # fmt: skip
+            )
         except BaseException:
             self.discard()
             raise
@@ -292,18 +296,18 @@ def _bounds(footer: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, int]
     }
     for group in (footer.row_group(number) for number in range(footer.num_row_groups)):
         for column in (group.column(number) for number in range(group.num_columns)):
-            name, found = column.path_in_schema, column.statistics
+            name, statistics = column.path_in_schema, column.statistics
             if "." in name or name in binary:
                 continue
-            if found is None or not found.has_null_count:
+            if statistics is None or not statistics.has_null_count:
                 return None
-            nulls[name] = nulls.get(name, 0) + found.null_count
-            if found.null_count == group.num_rows:
+            nulls[name] = nulls.get(name, 0) + statistics.null_count
+            if statistics.null_count == group.num_rows:
                 continue
-            if not found.has_min_max or not (_is_bound(found.min) and _is_bound(found.max)):
+            if not statistics.has_min_max or not (_is_bound(statistics.min) and _is_bound(statistics.max)):
                 return None
-            least[name] = min(least.get(name, found.min), found.min)
-            greatest[name] = max(greatest.get(name, found.max), found.max)
+            least[name] = min(least.get(name, statistics.min), statistics.min)
+            greatest[name] = max(greatest.get(name, statistics.max), statistics.max)
     least = {name: value[:_LONGEST] if isinstance(value, str) else value for name, value in least.items()}
     greatest = {name: _at_least(value) if isinstance(value, str) else value for name, value in greatest.items()}
     return None if None in greatest.values() else (least, greatest, nulls)

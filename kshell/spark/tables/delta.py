@@ -56,7 +56,7 @@ class Commit(NamedTuple):
     details: Mapping[str, Any]
 
 
-class Table:
+class DeltaTable:
     """A Delta table, of which one version is open. ``files`` are those that the next commit is to leave.
 
     Args:
@@ -134,9 +134,9 @@ class Table:
 
     def files_at(self, version: int) -> dict[str, DataFile]:
         """The files of another version. Raises DataError where the log does not reach back so far."""
-        other = Table(self.place, self.name, self.summary, self.fields, self.partition_by)
-        other.open(version)
-        return other.files
+        earlier = DeltaTable(self.place, self.name, self.summary, self.fields, self.partition_by)
+        earlier.open(version)
+        return earlier.files
 
     def commit(self, step: int, *, same_rows_as: int | None = None) -> int:
         """Makes ``files`` the next version, in one transaction; gives its number. ``same_rows_as``: an earlier version
@@ -156,7 +156,7 @@ class Table:
             if path not in self.files
         ]
         metadata = {STEP: str(step)} | ({} if same_rows_as is None else {SAME_ROWS: str(same_rows_as)})
-        made = lake.CommitProperties(custom_metadata=metadata, max_commit_retries=0)
+        properties = lake.CommitProperties(custom_metadata=metadata, max_commit_retries=0)
         columns = [self.partition_by] if self.partition_by else []
         declared = lake.Schema.from_json(schema_json(self.fields))
         try:
@@ -165,18 +165,25 @@ class Table:
                 if not remote.is_remote(self.place):
                     os.makedirs(self.place, exist_ok=True)
                 transaction.create_table_with_add_actions(
-                    self._uri, declared, added, mode="error", partition_by=columns, name=self.name,
-                    description=self.summary, configuration=_PROPERTIES, storage_options=storage_options(self.place),
-                    commit_properties=made,
-                )  # fmt: skip
+                    self._uri,
+                    declared,
+                    added,
+                    mode="error",
+                    partition_by=columns,
+                    name=self.name,
+                    description=self.summary,
+                    configuration=_PROPERTIES,
+                    storage_options=storage_options(self.place),
+                    commit_properties=properties,
+                )
                 self._delta = self._load(None)
             else:
                 if self._added_columns:
                     more = lake.Schema.from_json(schema_json(self._added_columns))
-                    self._delta.alter.add_columns(more.fields, commit_properties=made)
+                    self._delta.alter.add_columns(more.fields, commit_properties=properties)
                     self.version, self._added_columns = self._delta.version(), []
                 self._delta.create_write_transaction(
-                    [*added, *removed], "append", declared, partition_by=columns, commit_properties=made
+                    [*added, *removed], "append", declared, partition_by=columns, commit_properties=properties
                 )
                 self._delta.update_incremental()
         except (lake.exceptions.DeltaError, OSError) as error:
@@ -238,15 +245,15 @@ class Table:
             return paths
 
         try:
-            gone = run(dry_run=True)
-            size = self._bytes(gone)
-            if gone and not dry_run:
+            removed = run(dry_run=True)
+            size = self._bytes(removed)
+            if removed and not dry_run:
                 run(dry_run=False)
         except (lake.exceptions.DeltaError, OSError) as error:
             raise self._commit_failure(error) from error
         if not dry_run:
             self.open()
-        return len(gone), size
+        return len(removed), size
 
     def _bytes(self, paths: Sequence[str]) -> int:
         system, root = file_system(self.place)
@@ -280,13 +287,13 @@ class Table:
                     hint=undo if step else "remove that directory, and run again",
                 )
         self.files = self.files_at(pinned) if pinned != NO_TABLE else {}
-        if (gone := self.writer.missing(self._added())) is not None:
-            raise lost_file(f"{self.place}/{gone.path}")
+        if (missing := self.writer.missing(self._added())) is not None:
+            raise lost_file(f"{self.place}/{missing.path}")
         if self.has_changed:
             self.commit(step, same_rows_as=pinned)
 
     def _commits_after(self, pinned: int) -> list[Commit]:
-        """Those up to the open version, the newest first."""
+        """Return the commits after a version up to the open one, the newest first."""
         return [commit for commit in self.commits() if pinned < commit.version <= self.version]
 
     def _load(self, version: int | None) -> Any:
@@ -313,9 +320,9 @@ class Table:
                 for kind in ("min.", "max.", "null_count.")
             )
             partition = row.get(f"partition.{self.partition_by}")
-            said = None if partition is None else str(partition).lower()
+            partition_value = None if partition is None else str(partition).lower()
             path = urllib.parse.unquote(row["path"])
-            yield DataFile(path, row["size_bytes"], row["num_records"], said, least, greatest, nulls)
+            yield DataFile(path, row["size_bytes"], row["num_records"], partition_value, least, greatest, nulls)
 
     def _columns_to_add(self) -> list[Field]:
         """The declared columns that the table does not have yet. Raises UsageError where its others differ."""
@@ -367,14 +374,14 @@ def _keep_rows_of(pinned: int, later: Iterable[Commit]) -> bool:
     return True
 
 
-def _commit(found: Mapping[str, Any]) -> Commit:
-    step = found.get(STEP)
+def _commit(entry: Mapping[str, Any]) -> Commit:
+    step = entry.get(STEP)
     return Commit(
-        int(found["version"]),
-        int(found.get("timestamp", 0)),
-        str(found.get("operation", "")),
+        int(entry["version"]),
+        int(entry.get("timestamp", 0)),
+        str(entry.get("operation", "")),
         int(step) if step is not None else None,
-        found,
+        entry,
     )
 
 
@@ -382,15 +389,15 @@ def storage_options(place: str) -> dict[str, str] | None:
     """What delta-rs does not take from the environment by itself, as :mod:`kshell.sources.remote` understands it."""
     if not remote.is_remote(place):
         return None
-    made = dict(_REQUESTS)
+    options = dict(_REQUESTS)
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
     if _uri(place).startswith("s3://"):
         if endpoint.startswith("http://"):
-            made["aws_allow_http"] = "true"
+            options["aws_allow_http"] = "true"
         if endpoint:
-            made["aws_endpoint_url"] = endpoint
-            made["aws_region"] = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
-    return made
+            options["aws_endpoint_url"] = endpoint
+            options["aws_region"] = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+    return options
 
 
 def _uri(place: str) -> str:

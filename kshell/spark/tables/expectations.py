@@ -52,14 +52,14 @@ def breach_rows(
     step: int, breaches: Mapping[str, Iterable[Breach]], expectations: Mapping[str, Expectations]
 ) -> list[dict[str, Any]]:
     """Rows of ``breaches`` for what a step has written, by table: one per expectation and cluster."""
-    found: dict[tuple[str, str, str | None], Breach] = {}
+    merged: dict[tuple[str, str, str | None], Breach] = {}
     for table, listed in breaches.items():
         for breach in listed:
             place = table, breach.expectation, breach.cluster_id
-            before = found.get(place)
-            found[place] = breach if before is None else before._replace(rows=before.rows + breach.rows)
+            before = merged.get(place)
+            merged[place] = breach if before is None else before._replace(rows=before.rows + breach.rows)
     rows = []
-    for (table, *_), breach in found.items():
+    for (table, *_), breach in merged.items():
         key = key_of(expectations[table])
         text = json.dumps(breach.example, default=str, ensure_ascii=False)
         rows.append(
@@ -150,16 +150,20 @@ Expectations = tuple[Condition | Unique, ...]
 
 def key_of(expectations: Expectations) -> tuple[str, ...]:
     """The columns that name a row, or what has versions; none where no key is declared."""
-    return next((one.columns for one in expectations if isinstance(one, Unique)), ())
+    return next((expectation.columns for expectation in expectations if isinstance(expectation, Unique)), ())
 
 
-class FileCheck:
+class ExpectationCheck:
     """Checks the rows of one file while they are written."""
 
     def __init__(self, expectations: Expectations, partition: str | None) -> None:
-        self._conditions = [one for one in expectations if isinstance(one, Condition)]
+        self._conditions = [expectation for expectation in expectations if isinstance(expectation, Condition)]
         is_current = partition == "true"
-        self._keys = {one: list[Any]() for one in expectations if isinstance(one, Unique) and one.current <= is_current}
+        self._keys = {
+            expectation: list[Any]()
+            for expectation in expectations
+            if isinstance(expectation, Unique) and expectation.current <= is_current
+        }
         self._breaches: dict[tuple[str, str | None], Breach] = {}
 
     def add(self, rows: Any) -> None:
@@ -182,8 +186,8 @@ class FileCheck:
         for cluster_id, count, example in by_cluster(rows):
             before = self._breaches.get((name, cluster_id))
             breach = Breach(name, cluster_id, count, example)
-            known = breach if before is None else before._replace(rows=before.rows + count)
-            self._breaches[name, cluster_id] = known
+            merged = breach if before is None else before._replace(rows=before.rows + count)
+            self._breaches[name, cluster_id] = merged
 
 
 def repeated(keys: Any) -> Any:

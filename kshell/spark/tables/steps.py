@@ -26,13 +26,13 @@ from typing import Any, NamedTuple
 from kshell.errors import CommandError, UsageError
 from kshell.sources import remote
 from kshell.spark.tables.data_files import file_system
-from kshell.spark.tables.delta import NO_TABLE, Table
+from kshell.spark.tables.delta import NO_TABLE, DeltaTable
 from kshell.tables.arrow import batches
 from kshell.tables.declaration import OTHERS, Field
 
 FOLDER = "_kshell"
 """Below the warehouse; Spark, DuckDB and others pass over names that begin so."""
-BEGIN, DONE = "begin", "done"
+BEGIN_PHASE, DONE_PHASE = "begin", "done"
 OPTIMIZE, VACUUM = "optimize", "vacuum"
 UPKEEP = (OPTIMIZE, VACUUM)
 """What makes new versions of tables without changing a row."""
@@ -68,7 +68,7 @@ class ClusterState(NamedTuple):
     """The begin of a day: rows of gold that no record of that day or later can change are final; ``None``: none are."""
 
 
-class State(NamedTuple):
+class WarehouseState(NamedTuple):
     """A step that counts. ``step`` 0: nothing was ever written."""
 
     step: int = 0
@@ -89,8 +89,10 @@ class StepLog:
 
     def __init__(self, place: str) -> None:
         self.place = place
-        self._steps = Table(f"{place}/{FOLDER}/steps", "steps", "the steps of kshell-pipeline", STEP_FIELDS)
-        self._progress = Table(f"{place}/{FOLDER}/progress", "progress", "how far each cluster is", _PROGRESS_FIELDS)
+        self._steps = DeltaTable(f"{place}/{FOLDER}/steps", "steps", "the steps of kshell-pipeline", STEP_FIELDS)
+        self._progress = DeltaTable(
+            f"{place}/{FOLDER}/progress", "progress", "how far each cluster is", _PROGRESS_FIELDS
+        )
         self._writer = f"{platform.node()}:{os.getpid()}:{secrets.token_hex(6)}"
         self._rows: list[Row] = []
 
@@ -98,7 +100,7 @@ class StepLog:
         """All rows of ``steps``, in their order, as of the last :meth:`load`."""
         return list(self._rows)
 
-    def load(self, step: int | None = None) -> State:
+    def load(self, step: int | None = None) -> WarehouseState:
         """The last step that counts, or a certain one.
 
         Raises UsageError for a step that there is none of and for a place of an older kshell; DataError for what cannot
@@ -109,16 +111,16 @@ class StepLog:
             row | {name: None if row[name] is None else dict(row[name]) for name in ("versions", "rows")}
             for row in self._read(self._steps)
         ]
-        done = [row for row in self._rows if row["phase"] == DONE and step in (None, row["step"])]
-        if not done and step is not None:
-            known = [str(row["step"]) for row in self._rows if row["phase"] == DONE]
+        completed = [row for row in self._rows if row["phase"] == DONE_PHASE and step in (None, row["step"])]
+        if not completed and step is not None:
+            numbers = [str(row["step"]) for row in self._rows if row["phase"] == DONE_PHASE]
             raise UsageError(
-                f"{self.place}: there is no step {step}", hint=f"there are {', '.join(known[-20:]) or 'none'}"
+                f"{self.place}: there is no step {step}", hint=f"there are {', '.join(numbers[-20:]) or 'none'}"
             )
-        if not done:
+        if not completed:
             self._check_place()
-            return State()
-        last = done[-1]
+            return WarehouseState()
+        last = completed[-1]
         self._progress.open(last["versions"]["progress"])
         clusters: dict[str, ClusterState] = {}
         failed: dict[str, Mapping[str, str]] = {}
@@ -127,16 +129,16 @@ class StepLog:
                 clusters[row["clusterId"]] = ClusterState(**json.loads(row["state"]))
             if row["unreadable"] is not None:
                 failed[row["clusterId"]] = json.loads(row["unreadable"])
-        return State(last["step"], clusters, failed, last["versions"], last["rows"] or {})
+        return WarehouseState(last["step"], clusters, failed, last["versions"], last["rows"] or {})
 
     def last_change(self, table: str) -> int | None:
         """The step that last changed rows of a table, among those that are known."""
-        found, before = None, None
+        step, before = None, None
         for row in self._rows:
-            if row["phase"] == DONE and row["versions"].get(table) != before:
+            if row["phase"] == DONE_PHASE and row["versions"].get(table) != before:
                 before = row["versions"].get(table)
-                found = found if row["action"] in UPKEEP else row["step"]
-        return found
+                step = step if row["action"] in UPKEEP else row["step"]
+        return step
 
     @property
     def next_step(self) -> int:
@@ -146,7 +148,7 @@ class StepLog:
     @property
     def interrupted(self) -> Row | None:
         """The row of a step that was begun after the last one that counts, if any."""
-        return self._rows[-1] if self._rows and self._rows[-1]["phase"] == BEGIN else None
+        return self._rows[-1] if self._rows and self._rows[-1]["phase"] == BEGIN_PHASE else None
 
     def check_alone(self, *, is_alone: bool) -> None:
         """Raises CommandError where another writer is committing. ``is_alone``: the caller knows that none lives."""
@@ -163,14 +165,14 @@ class StepLog:
 
     def begin(self, step: int, action: str) -> None:
         """From now on tables may have versions that do not count. Raises CommandError where somebody else has begun."""
-        self._log(step, BEGIN, action, None, None)
+        self._log(step, BEGIN_PHASE, action, None, None)
 
-    def done(self, step: int, action: str, state: State) -> State:
+    def complete(self, step: int, action: str, state: WarehouseState) -> WarehouseState:
         """Makes the step count: from ``state``, whose versions are those of the tables. Gives it with its number."""
         progress = self._progress
         progress.adopt(state.versions.get("progress", NO_TABLE), step)
         named = sorted({*state.clusters, *state.failed})
-        made = [
+        rows = [
             {
                 "clusterId": name,
                 "state": state.clusters[name]._asdict() if name in state.clusters else None,
@@ -178,9 +180,9 @@ class StepLog:
             }
             for name in named
         ]
-        self._overwrite(progress, made, step)
+        self._overwrite(progress, rows, step)
         versions = {**state.versions, "progress": progress.version}
-        self._log(step, DONE, action, versions, state.rows)
+        self._log(step, DONE_PHASE, action, versions, state.rows)
         return state._replace(step=step, versions=versions)
 
     def vacuum(self, hours: int, *, dry_run: bool) -> dict[str, tuple[int, int]]:
@@ -192,20 +194,25 @@ class StepLog:
         self, step: int, phase: str, action: str, versions: Mapping[str, int] | None, rows: Mapping[str, int] | None
     ) -> None:
         row = {
-            "step": step, "phase": phase, "action": action, "timeMs": int(time.time() * 1000), "writer": self._writer,
-            "versions": versions, "rows": rows,
-        }  # fmt: skip
-        made = [*self._rows, row][-_MOST_ROWS:]
-        self._overwrite(self._steps, made, step)
-        self._rows = made
+            "step": step,
+            "phase": phase,
+            "action": action,
+            "timeMs": int(time.time() * 1000),
+            "writer": self._writer,
+            "versions": versions,
+            "rows": rows,
+        }
+        log_rows = [*self._rows, row][-_MOST_ROWS:]
+        self._overwrite(self._steps, log_rows, step)
+        self._rows = log_rows
 
-    def _overwrite(self, table: Table, rows: list[Row], step: int) -> None:
+    def _overwrite(self, table: DeltaTable, rows: list[Row], step: int) -> None:
         arrow = importlib.import_module("pyarrow")
         table.drop(list(table.files.values()))
         table.add(table.writer.write(batches(arrow, table.fields, rows)))
         table.commit(step)
 
-    def _read(self, table: Table) -> list[Row]:
+    def _read(self, table: DeltaTable) -> list[Row]:
         return [row for part in table.writer.read(table.files.values()) for row in part.to_pylist()]
 
     def _check_place(self) -> None:

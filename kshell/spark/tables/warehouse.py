@@ -27,13 +27,13 @@ from kshell.errors import CommandError, DataError, UsageError
 from kshell.sources import remote
 from kshell.spark.failures import of_task
 from kshell.spark.schemas import spark_columns, spark_schema
-from kshell.spark.steps.spread import PICKLED, collected, pickled, spread
+from kshell.spark.steps.executor_work import PICKLED, collected, pickled, spread
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import BREACHES, CLOSED, CURRENT, TableSpec
 from kshell.spark.tables.data_files import CLUSTER, SHARED, DataFile, DataFileWriter, lost_file
-from kshell.spark.tables.delta import NO_TABLE, RETAINED_HOURS, Table
+from kshell.spark.tables.delta import NO_TABLE, RETAINED_HOURS, DeltaTable
 from kshell.spark.tables.expectations import Breach, Unique, breach_rows, by_cluster, identity, repeated
-from kshell.spark.tables.steps import OPTIMIZE, VACUUM, ClusterState, State, StepLog, writer_lock
+from kshell.spark.tables.steps import OPTIMIZE, VACUUM, ClusterState, StepLog, WarehouseState, writer_lock
 from kshell.tables.arrow import batches
 from kshell.tables.declaration import Field
 
@@ -75,7 +75,7 @@ class Warehouse:
         self.action = "run"
         """What its steps are called in the log of steps."""
         self._session = spark
-        self._tables: dict[str, Table] = {}
+        self._tables: dict[str, DeltaTable] = {}
         self._rows: dict[str, int] = {}
         self._breaches: dict[str, list[Breach]] = {}
         self.breaches: list[dict[str, Any]] = []
@@ -108,12 +108,12 @@ class Warehouse:
         return self._frame(catalog.table(name), self.files(name, part), clusters)
 
     def read_appended(self, name: str) -> DataFrame:
-        """The rows that the step has appended."""
+        """Read the rows that the step has appended."""
         table = self.table(name)
         return self._frame(catalog.table(name), [table.files[path] for path in sorted(table.appended)], None)
 
     def read_before(self, name: str, clusters: Collection[str], column: str, least: int) -> DataFrame:
-        """The rows of some clusters from the steps before, whose ``column`` is at least that number."""
+        """Read the rows of some clusters from the steps before, whose ``column`` is at least ``least``."""
         table = self.table(name)
         files = [file for path, file in table.files.items() if path not in table.appended]
         files = [file for file in files if file.greatest.get(column, least) >= least]
@@ -130,18 +130,18 @@ class Warehouse:
         """The names of the tables that there are, in the order of the catalog."""
         return [name for name in catalog.tables() if name in self.state.versions]
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> DeltaTable:
         """A table, opened at the version that counts; by the only writer, so that it can commit."""
-        found = self._tables.get(name)
-        if found is None:
-            found = self._new_table(catalog.table(name))
+        table = self._tables.get(name)
+        if table is None:
+            table = self._new_table(catalog.table(name))
             version = self.state.versions.get(name, NO_TABLE)
             if self._is_writer:
-                found.adopt(version, self.state.step)
+                table.adopt(version, self.state.step)
             else:
-                found.follow(version)
-            self._tables[name] = found
-        return found
+                table.follow(version)
+            self._tables[name] = table
+        return table
 
     def renew(self) -> bool:
         """Reads the state again, between steps; whether another step counts now."""
@@ -150,8 +150,8 @@ class Warehouse:
         self.abandon()
         return self.state.step != before
 
-    def _new_table(self, spec: TableSpec) -> Table:
-        return Table(f"{self.place}/{spec.path}", spec.name, spec.summary, spec.fields, spec.closes, spec.expect)
+    def _new_table(self, spec: TableSpec) -> DeltaTable:
+        return DeltaTable(f"{self.place}/{spec.path}", spec.name, spec.summary, spec.fields, spec.closes, spec.expect)
 
     def _frame(self, spec: TableSpec, files: Sequence[DataFile], clusters: Collection[str] | None) -> DataFrame:
         if clusters is not None:
@@ -170,16 +170,16 @@ class Warehouse:
             try:
                 frame = self.spark.read.load(paths, "parquet", schema, basePath=base, __globPaths__="false")
             except Exception as error:
-                gone = self._new_table(spec).writer.missing(files)
-                if gone is None:
+                missing = self._new_table(spec).writer.missing(files)
+                if missing is None:
                     raise
-                raise lost_file(f"{root}/{gone.path}") from error
+                raise lost_file(f"{root}/{missing.path}") from error
             if frame.columns != schema.names:  # the column of directories comes last
                 frame = frame.select(*schema.names)
         return frame if clusters is None else frame.where(frame[CLUSTER].isin(clusters))
 
     def _local_frame(self, spec: TableSpec, files: Sequence[DataFile], clusters: Sequence[str] | None) -> DataFrame:
-        """The rows of files that have few, read here."""
+        """Read the rows of a few small files on the driver."""
         key = (spec.name, *(file.path for file in files), "of", *(clusters or ()))
         if key not in self._local:
             rows = self._new_table(spec).writer.rows_of(files, clusters)
@@ -250,9 +250,9 @@ class Warehouse:
     def append_files(self, name: str, files: Iterable[DataFile]) -> int:
         """The same of files that were written with :meth:`writer`. Raises CommandError where one is not here."""
         table, files = self._own(name), list(files)
-        gone = table.writer.missing(files)
-        if gone is not None:
-            raise CommandError(f"{table.place}/{gone.path}: a task wrote it, and it is not here", hint=SHARED)
+        missing = table.writer.missing(files)
+        if missing is not None:
+            raise CommandError(f"{table.place}/{missing.path}: a task wrote it, and it is not here", hint=SHARED)
         table.add(files, appended=True)
         self._breaches[name] = self._breaches_in(name, files)
         self._rows[name] = self._rows.get(name, 0) + sum(file.rows for file in files)
@@ -300,7 +300,7 @@ class Warehouse:
         self,
         clusters: Mapping[str, ClusterState],
         failed: Mapping[str, Mapping[str, str]] | None = None,
-    ) -> State:
+    ) -> WarehouseState:
         """Makes the step count, with the new states of the clusters that it was about.
 
         ``failed``: as in a state, of all clusters; ``None``: as it was. Raises CommandError where another writer has
@@ -308,12 +308,12 @@ class Warehouse:
         """
         before = self.state
         breaches = self._append_breaches()
-        made = before._replace(
+        new_state = before._replace(
             clusters={**before.clusters, **clusters},
             failed=before.failed if failed is None else failed,
             rows={**before.rows, **self._rows},
         )
-        state = self._committed(made, self.action)
+        state = self._committed(new_state, self.action)
         self.breaches = breaches
         return state
 
@@ -349,12 +349,12 @@ class Warehouse:
         arrow, table = importlib.import_module("pyarrow"), self._own(BREACHES)
         rows = breach_rows(self.step, self._breaches, {name: spec.expect for name, spec in catalog.tables().items()})
         there = [row for part in table.writer.read(table.files.values()) for row in part.to_pylist()]
-        known = {identity(row) for row in there}
-        new = [row for row in rows if identity(row) not in known]
+        reported = {identity(row) for row in there}
+        new = [row for row in rows if identity(row) not in reported]
         self.append_files(BREACHES, table.writer.write(batches(arrow, table.fields, new)))
         return new
 
-    def _committed(self, state: State, action: str) -> State:
+    def _committed(self, state: WarehouseState, action: str) -> WarehouseState:
         for table in self._tables.values():
             if table.has_changed:
                 _tidy(table)
@@ -363,7 +363,7 @@ class Warehouse:
         try:
             self.log.begin(self.step, action)
             self._in_parallel(lambda name: self.table(name).commit(self.step), names)
-            self.state = self.log.done(self.step, action, self._with_versions(state))
+            self.state = self.log.complete(self.step, action, self._with_versions(state))
         except BaseException:
             # Nobody knows what of it came about, so none of its files are removed here; whoever writes next looks.
             self._tables = {}
@@ -371,7 +371,7 @@ class Warehouse:
         self.abandon()
         return self.state
 
-    def _with_versions(self, state: State) -> State:
+    def _with_versions(self, state: WarehouseState) -> WarehouseState:
         """The state, at the versions of the tables that are open."""
         return state._replace(
             versions={**state.versions, **{name: table.version for name, table in self._tables.items()}}
@@ -389,11 +389,11 @@ class Warehouse:
         names = [field.name for field in spec.fields]
         if self._writes_here:
             return writer.write_frame(_computed(frame).select(names).to_batches())
-        made = frame if frame.columns == names else frame.select(*names)
-        written = collected(made.mapInArrow(_Writing(writer), PICKLED))
+        selected = frame if frame.columns == names else frame.select(*names)
+        written = collected(selected.mapInArrow(_Writing(writer), PICKLED))
         return [file for files in written for file in files]
 
-    def _remove(self, table: Table, files: Iterable[DataFile], clusters: Collection[str]) -> None:
+    def _remove(self, table: DeltaTable, files: Iterable[DataFile], clusters: Collection[str]) -> None:
         """Rows of some clusters are not in some files any more."""
         for file in files:
             if file.may_hold(clusters) and (rest := table.writer.without(file, clusters)) is not None:
@@ -401,13 +401,13 @@ class Warehouse:
                 table.drop([file])
                 table.add(rest, appended=is_appended)
 
-    def _own(self, name: str) -> Table:
+    def _own(self, name: str) -> DeltaTable:
         assert self.step, "rows are written within a step"
         return self.table(name)
 
     # --- upkeep ---
 
-    def restore(self, step: int) -> State:
+    def restore(self, step: int) -> WarehouseState:
         """Makes the tables what a step left, as a new step. Raises UsageError for a step that there is none of,
         CommandError where files of it were removed by :meth:`vacuum`."""
         hint = "`vacuum` removes what no step of the time that it retains has; `history` lists the steps"
@@ -418,9 +418,9 @@ class Warehouse:
                 table = self._tables[spec.name] = self._new_table(spec)
                 table.open()  # whoever wrote it last: others' rows go, too
                 files = table.files_at(wanted.versions[spec.name]) if spec.name in wanted.versions else {}
-                gone = table.writer.missing([file for path, file in files.items() if path not in table.files])
-                if gone is not None:
-                    raise lost_file(f"{table.place}/{gone.path}")
+                missing = table.writer.missing([file for path, file in files.items() if path not in table.files])
+                if missing is not None:
+                    raise lost_file(f"{table.place}/{missing.path}")
                 table.files = files
         except DataError as error:
             raise CommandError(f"step {step} cannot be restored: {error.message}", hint=hint) from error
@@ -451,8 +451,8 @@ class Warehouse:
         """
 
         def vacuumed(*, dry_run: bool) -> dict[str, tuple[int, int]]:
-            found = self._in_parallel(lambda name: self.table(name).vacuum(hours, dry_run=dry_run), self.tables())
-            return found | self.log.vacuum(hours, dry_run=dry_run)
+            removed = self._in_parallel(lambda name: self.table(name).vacuum(hours, dry_run=dry_run), self.tables())
+            return removed | self.log.vacuum(hours, dry_run=dry_run)
 
         if not self.state.step:
             raise self.no_tables()
@@ -467,7 +467,7 @@ class Warehouse:
 
     def _kept_up(self, action: str) -> None:
         """Makes a step of versions that upkeep has made."""
-        self.state = self.log.done(self.step, action, self._with_versions(self.state))
+        self.state = self.log.complete(self.step, action, self._with_versions(self.state))
         self.abandon()
 
 
@@ -483,8 +483,8 @@ def _computed(frame: DataFrame) -> Any:
     try:
         return (frame if columns == frame.columns else frame.selectExpr(*columns)).toArrow()
     except Exception as error:
-        if (known := of_task(error)) is not None:
-            raise known from error
+        if (cause := of_task(error)) is not None:
+            raise cause from error
         raise
 
 
@@ -498,8 +498,10 @@ def location(place: str) -> str:
     """A place as all paths below it begin: absolute, without a slash at its end. Raises UsageError."""
     place = remote.plain(place)
     place = place.rstrip("/") if remote.is_remote(place) else os.path.abspath(place)
-    if (odd := _UNSUITABLE.search(place)) is not None:
-        raise UsageError(f"{place!r}: {odd[0]!r} cannot be part of the path of a Delta table", hint="another --out")
+    if (unsuitable := _UNSUITABLE.search(place)) is not None:
+        raise UsageError(
+            f"{place!r}: {unsuitable[0]!r} cannot be part of the path of a Delta table", hint="another --out"
+        )
     return place
 
 
@@ -511,7 +513,7 @@ def for_spark(place: str) -> str:
     return f"{_FOR_SPARK.get(scheme, scheme)}://{rest}"
 
 
-def _tidy(table: Table) -> None:
+def _tidy(table: DeltaTable) -> None:
     """Makes one file of small ones, where there are many."""
     parts: dict[str | None, list[DataFile]] = {}
     for file in table.files.values():
@@ -539,7 +541,7 @@ class _Writing:
 
 
 class _Reading:
-    """The rows of one file, in a task."""
+    """Reads the rows of one file in a task."""
 
     def __init__(self, writer: DataFileWriter) -> None:
         self._writer = writer

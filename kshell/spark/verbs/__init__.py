@@ -46,7 +46,7 @@ class Verb(NamedTuple):
     description: str = ""
 
     def declared(self) -> Command:
-        """The same as the shell's commands are declared, for its parser and its help."""
+        """The declaration of this verb as a command of the shell, for its parser and help."""
         return Command(
             self.name,
             self.summary,
@@ -58,9 +58,9 @@ class Verb(NamedTuple):
             needs_source=False,
         )
 
-    def parsed(self, words: list[str]) -> SimpleNamespace:
-        """The typed arguments in ``words``. Raises UsageError, also for options that only the shell's commands have."""
-        args = parse(self.declared(), words)
+    def parsed(self, arguments: list[str]) -> SimpleNamespace:
+        """Parse the arguments of a line. Raises UsageError, also for options that only the shell's commands have."""
+        args = parse(self.declared(), arguments)
         own = {flag.dest for flag in self.flags}
         for flag in SHAPING:
             if flag.dest not in own and flag.dest not in _ANSWERS and getattr(args, flag.dest):

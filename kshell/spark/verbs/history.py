@@ -10,9 +10,9 @@ from kshell.engine.result import Row, Rows, typed
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.tables import catalog
-from kshell.spark.tables.steps import BEGIN, DONE, VACUUM
+from kshell.spark.tables.steps import BEGIN_PHASE, DONE_PHASE, VACUUM
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT, time_of
+from kshell.spark.verbs.warehouse.flags import OUT, time_of
 
 _STEPS = typed("step:int64 time:string action:string state:string changedTables:int64", "timeMs:int64 tables:[string]")
 _VERSIONS = typed("version:int64 time:string step:int64 operation:string counts:boolean", "timeMs:int64")
@@ -21,7 +21,7 @@ _VERSIONS = typed("version:int64 time:string step:int64 operation:string counts:
 def run(args: Any) -> Rows:
     """One row per step, or per version of a table; the newest first. Raises CommandError where there are no tables."""
     from kshell.spark.tables.warehouse import Warehouse
-    from kshell.spark.verbs.base.warehouse_flags import out_of
+    from kshell.spark.verbs.warehouse.flags import out_of
 
     warehouse = Warehouse(None, out_of(args))
     if not warehouse.state.step:
@@ -34,7 +34,7 @@ def run(args: Any) -> Rows:
     counting = {
         row["versions"][args.table]
         for row in warehouse.log.rows()
-        if row["phase"] == DONE and args.table in row["versions"]
+        if row["phase"] == DONE_PHASE and args.table in row["versions"]
     }
     rows = [
         {
@@ -53,9 +53,9 @@ def run(args: Any) -> Rows:
 def _steps(rows: Sequence[Row]) -> Iterator[Row]:
     before: dict[str, int] = {}
     for number, row in enumerate(rows):
-        if row["phase"] == BEGIN:
+        if row["phase"] == BEGIN_PHASE:
             following = rows[number + 1] if number + 1 < len(rows) else None
-            if following is not None and following["phase"] == DONE and following["step"] == row["step"]:
+            if following is not None and following["phase"] == DONE_PHASE and following["step"] == row["step"]:
                 continue
             yield _step(row, "running or killed" if following is None else "killed", [])
             continue
@@ -67,9 +67,14 @@ def _steps(rows: Sequence[Row]) -> Iterator[Row]:
 
 def _step(row: Row, state: str, tables: list[str]) -> Row:
     return {
-        "step": row["step"], "time": time_of(row["timeMs"]), "timeMs": row["timeMs"], "action": row["action"],
-        "state": state, "changedTables": len(tables), "tables": tables,
-    }  # fmt: skip
+        "step": row["step"],
+        "time": time_of(row["timeMs"]),
+        "timeMs": row["timeMs"],
+        "action": row["action"],
+        "state": state,
+        "changedTables": len(tables),
+        "tables": tables,
+    }
 
 
 VERB = Verb(

@@ -8,7 +8,7 @@ from kshell.engine.declaration import Example, Flag
 from kshell.engine.result import Rows, typed
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT
+from kshell.spark.verbs.warehouse.flags import OUT
 
 _COLUMNS = typed("table:string filesBefore:int64 filesAfter:int64 bytesBefore:int64 bytesAfter:int64")
 _TARGET_MB = 128
@@ -16,7 +16,7 @@ _TARGET_MB = 128
 
 def run(args: Any) -> Rows:
     """One row per table that was rewritten. Raises CommandError where there are no tables: nothing is made there."""
-    from kshell.spark.verbs.base.opened import maintained
+    from kshell.spark.verbs.warehouse.opening import maintained
 
     with maintained(args) as warehouse:
         before = {name: warehouse.files(name) for name in warehouse.tables()}
@@ -24,13 +24,15 @@ def run(args: Any) -> Rows:
         rows = []
         for name in changed:
             after = warehouse.files(name)
-            rows.append({
-                "table": name,
-                "filesBefore": len(before[name]),
-                "filesAfter": len(after),
-                "bytesBefore": sum(file.size for file in before[name]),
-                "bytesAfter": sum(file.size for file in after),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "table": name,
+                    "filesBefore": len(before[name]),
+                    "filesAfter": len(after),
+                    "bytesBefore": sum(file.size for file in before[name]),
+                    "bytesAfter": sum(file.size for file in after),
+                }
+            )
         return Rows(_COLUMNS, rows)
 
 

@@ -14,13 +14,13 @@ from kshell.escape import terminal
 from kshell.sources.points import Point
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT, point
+from kshell.spark.verbs.warehouse.flags import OUT, point
 from kshell.tables.query import plain, unique
 
 if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse
 
-_WORD = re.compile(r"\w+")
+_IDENTIFIER = re.compile(r"\w+")
 _READS = ("select", "with", "values", "from", "table", "explain", "describe", "desc", "show")
 _APART = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
 """Strings, quoted names and comments of SQL."""
@@ -32,34 +32,34 @@ _MOST = 100_000
 
 
 def run(args: Any) -> Rows:
-    """The rows of one query. Raises UsageError with Spark's words, CommandError where it fails."""
-    from kshell.spark.verbs.base.opened import opened
+    """Run one query. Raises UsageError with Spark's message, CommandError where the query fails."""
+    from kshell.spark.verbs.warehouse.opening import open_warehouse
     from kshell.spark.views.named import register
 
-    words = _WORD.findall(_APART.sub(" ", args.sql.lower())) or [""]
-    if words[0] not in _READS or "insert" in words:  # after WITH and FROM there may be one
+    keywords = _IDENTIFIER.findall(_APART.sub(" ", args.sql.lower())) or [""]
+    if keywords[0] not in _READS or "insert" in keywords:  # after WITH and FROM there may be one
         raise UsageError("query: only SELECT is for here", hint=f'{NAME} query --out DIR "SELECT … FROM partitions"')
-    with opened(args) as place:
+    with open_warehouse(args) as place:
         if not place.warehouse.state.step:
             raise place.warehouse.no_tables()
         place.starts_reading()
         moment = register(place.warehouse, _named_in(args.sql), args.as_of or Point())
         place.progress(0, 0, "query")
-        gone, found = moment.unknown, _answer(place.warehouse, args.sql)
+        unknown, answer = moment.unknown, _answer(place.warehouse, args.sql)
         place.progress.stop()
-        if gone:
-            more = f" and {len(gone) - _NAMED:,} more" if len(gone) > _NAMED else ""
-            said = f"nothing is known then of {', '.join(gone[:_NAMED])}{more}: the views leave them out"
-            sys.stderr.write(f"{NAME}: note: {terminal(said)}\n")
-        return found
+        if unknown:
+            more = f" and {len(unknown) - _NAMED:,} more" if len(unknown) > _NAMED else ""
+            note = f"nothing is known then of {', '.join(unknown[:_NAMED])}{more}: the views leave them out"
+            sys.stderr.write(f"{NAME}: note: {terminal(note)}\n")
+        return answer
 
 
 def _named_in(sql: str) -> list[str]:
     """The tables and views that a query may ask for."""
     from kshell.spark.views.named import names
 
-    words = {word.lower() for word in _WORD.findall(sql)}
-    return names() if words & {"show", "describe", "desc"} else [name for name in names() if name in words]
+    identifiers = {identifier.lower() for identifier in _IDENTIFIER.findall(sql)}
+    return names() if identifiers & {"show", "describe", "desc"} else [name for name in names() if name in identifiers]
 
 
 def _answer(warehouse: Warehouse, sql: str) -> Rows:
@@ -70,24 +70,26 @@ def _answer(warehouse: Warehouse, sql: str) -> Rows:
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel("CRITICAL")
     try:
         frame = warehouse.spark.sql(sql)
-        found = frame.limit(_MOST + 1).toArrow()
+        table = frame.limit(_MOST + 1).toArrow()
     except (ParseException, AnalysisException) as error:
-        raise UsageError(f"query: {_said(error)}", hint=f"`{NAME} tables --schema` lists tables and columns") from None
+        raise UsageError(
+            f"query: {_spark_message(error)}", hint=f"`{NAME} tables --schema` lists tables and columns"
+        ) from None
     except PySparkException as error:
-        raise CommandError(f"query: {_said(error)}") from None
-    if found.num_rows > _MOST:
+        raise CommandError(f"query: {_spark_message(error)}") from None
+    if table.num_rows > _MOST:
         raise CommandError(f"query: more than {_MOST:,} rows", hint="LIMIT, or read the files themselves")
     names = unique(frame.columns)
-    return Rows(tuple(Column(name) for name in names), list(_rows(names, found)))
+    return Rows(tuple(Column(name) for name in names), list(_rows(names, table)))
 
 
-def _rows(names: Sequence[str], found: Any) -> Iterator[Row]:
-    for batch in found.to_batches():
+def _rows(names: Sequence[str], table: Any) -> Iterator[Row]:
+    for batch in table.to_batches():
         for values in zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True):
             yield dict(zip(names, map(plain, values), strict=True))
 
 
-def _said(error: Exception) -> str:
+def _spark_message(error: Exception) -> str:
     """Spark's first line, without the name of its condition."""
     first = str(error).strip().partition("\n")[0]
     return _CONDITION.sub("", first).partition(" SQLSTATE: ")[0]

@@ -10,7 +10,7 @@ from kshell.engine.result import Report, Rows, Section, typed
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT, utf8
+from kshell.spark.verbs.warehouse.flags import OUT, utf8
 
 if TYPE_CHECKING:
     from kshell.spark.report.section import Scope
@@ -26,10 +26,10 @@ def run(args: Any) -> Report:
     from kshell.spark.report.collect import cluster_names, collect, reader, renamed
     from kshell.spark.report.compose import compose
     from kshell.spark.report.write import target_of, write
-    from kshell.spark.verbs.base.opened import opened
+    from kshell.spark.verbs.warehouse.opening import open_warehouse
 
     target = target_of(args.to or "report", args.format or ())
-    with opened(args) as place:
+    with open_warehouse(args) as place:
         warehouse = place.warehouse
         scope = scope_of(warehouse, args.cluster)
         names = cluster_names(warehouse.state.clusters, args.name or ())
@@ -45,15 +45,17 @@ def scope_of(warehouse: Warehouse, cluster: str | None) -> Scope:
     """Of one cluster, or of all. Raises UsageError for one that is not there, CommandError where there is none."""
     from kshell.spark.report.section import Scope
 
-    known = sorted(warehouse.state.clusters)
-    if not known:
+    clusters = sorted(warehouse.state.clusters)
+    if not clusters:
         raise warehouse.no_tables()
-    if cluster is not None and cluster not in known:
+    if cluster is not None and cluster not in clusters:
         import difflib  # late: only mistakes need it
 
-        close = difflib.get_close_matches(cluster, known, n=3, cutoff=0.3) or known[:3]
-        raise UsageError(f"{cluster}: no such cluster", hint=f"there are {len(known):,}, {', '.join(close)} among them")
-    return Scope(known[0] if cluster is None and len(known) == 1 else cluster)
+        close = difflib.get_close_matches(cluster, clusters, n=3, cutoff=0.3) or clusters[:3]
+        raise UsageError(
+            f"{cluster}: no such cluster", hint=f"there are {len(clusters):,}, {', '.join(close)} among them"
+        )
+    return Scope(clusters[0] if cluster is None and len(clusters) == 1 else cluster)
 
 
 def _named(text: str) -> tuple[str, str]:
@@ -64,14 +66,14 @@ def _named(text: str) -> tuple[str, str]:
 
 
 def _answer(document: Any, files: list[tuple[str, int]]) -> Report:
-    found = [
-        {"level": one.level, "figure": one.figure, "what": one.words, "where": one.where, "section": section.name}
-        for one, section in document.attention
+    attention = [
+        {"level": item.level, "figure": item.figure, "what": item.message, "where": item.where, "section": section.name}
+        for item, section in document.attention
     ]
     pages = [{"file": path, "bytes": size} for path, size in files if not path.endswith(".png")]
     drawn = [(path, size) for path, size in files if path.endswith(".png")]
     sections = [
-        Section("attention", "Needs attention" if found else "Nothing needs attention", Rows(_ATTENTION, found))
+        Section("attention", "Needs attention" if attention else "Nothing needs attention", Rows(_ATTENTION, attention))
     ]
     sections.append(Section("files", "Written", Rows(_FILES, pages)))
     if drawn:

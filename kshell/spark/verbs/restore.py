@@ -9,7 +9,7 @@ from kshell.engine.result import Rows, typed
 from kshell.errors import UsageError
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT
+from kshell.spark.verbs.warehouse.flags import OUT
 
 _COLUMNS = typed("step:int64 restored:int64 clusters:int64 changedTables:int64")
 
@@ -17,7 +17,7 @@ _COLUMNS = typed("step:int64 restored:int64 clusters:int64 changedTables:int64")
 def run(args: Any) -> Rows:
     """The step that was made of it. Raises UsageError for a step that there is none of, CommandError where files of it
     are gone."""
-    from kshell.spark.verbs.base.opened import maintained
+    from kshell.spark.verbs.warehouse.opening import maintained
 
     if not (args.step.isascii() and args.step.isdigit()):
         raise UsageError(f"{args.step}: no number of a step", hint=f"`{NAME} history` lists them")

@@ -10,7 +10,7 @@ from kshell.engine.declaration import Arg, Example
 from kshell.engine.result import Report
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT, SINCE, SOURCE_FLAGS, sources_of
+from kshell.spark.verbs.warehouse.flags import OUT, SINCE, SOURCE_FLAGS, sources_of
 
 if TYPE_CHECKING:
     from kshell.spark.reconcile import ReconciledLog
@@ -22,14 +22,14 @@ _FEW_OFFSETS, _FEW_BYTES = 200_000, 32 << 20
 def run(args: Any) -> Report:
     """One step; exit code 4 when something was damaged or malformed, else 3 when something could not be read."""
     from kshell.spark.steps.planning import NOW, clusters
-    from kshell.spark.steps.taking import take
+    from kshell.spark.steps.step_run import run_step
     from kshell.spark.steps.unread import Failures, first
-    from kshell.spark.verbs.base.opened import opened
-    from kshell.spark.verbs.base.summary import report
+    from kshell.spark.verbs.warehouse.opening import open_warehouse
+    from kshell.spark.verbs.warehouse.step_summary import report
 
     sources = sources_of(args)
     with contextlib.ExitStack() as stack:
-        place = stack.enter_context(opened(args))
+        place = stack.enter_context(open_warehouse(args))
         warehouse, progress = place.warehouse, place.progress
         progress(0, 0, "looking for metadata directories")
         failed: Failures = {}
@@ -37,13 +37,13 @@ def run(args: Any) -> Report:
         stack.enter_context(warehouse.writing())  # nothing is written where nothing is found
         since = args.since or NOW
 
-        def planned(found: Sequence[ReconciledLog], failed: Failures) -> None:
-            if not found:
+        def planned(logs: Sequence[ReconciledLog], failed: Failures) -> None:
+            if not logs:
                 raise first(failed)
-            place.is_brief = sum(one.checkpoint.offset for one in found) < _FEW_OFFSETS
-            place.is_brief &= sum(one.size for one in found) < _FEW_BYTES
+            place.is_brief = sum(log.checkpoint.offset for log in logs) < _FEW_OFFSETS
+            place.is_brief &= sum(log.size for log in logs) < _FEW_BYTES
 
-        summary = take(warehouse, copies, since=since, told=progress, failed=failed, planned=planned)
+        summary = run_step(warehouse, copies, since=since, progress=progress, failed=failed, planned=planned)
         return report(warehouse.place, len({*copies, *failed}), summary)
 
 

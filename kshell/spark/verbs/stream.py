@@ -14,7 +14,7 @@ from kshell.errors import EXIT_INTERRUPTED, UsageError
 from kshell.sources.points import Point
 from kshell.spark.session import NAME
 from kshell.spark.verbs import SPARK_FLAGS, Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT, RETAIN, SINCE, SOURCE_FLAGS, sources_of
+from kshell.spark.verbs.warehouse.flags import OUT, RETAIN, SINCE, SOURCE_FLAGS, sources_of
 
 _FEW = 8 << 20
 """Bytes of logs that are not worth what makes Spark quick on much."""
@@ -25,29 +25,29 @@ _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 def run(args: Any) -> Report:
     """Follows until a signal, or with ``--available-now`` until all is read. Exit code as of ``run``; 130 on Ctrl-C."""
     from kshell.spark.stream.tables import EVERY, Sources, TableStream, Trigger
-    from kshell.spark.verbs.base.opened import opened
-    from kshell.spark.verbs.base.summary import report
+    from kshell.spark.verbs.warehouse.opening import open_warehouse
+    from kshell.spark.verbs.warehouse.step_summary import report
 
     sources = Sources(_options(sources_of(args), args.max_bytes), args.cluster, args.since or Point())
     if not args.checkpoint:
         raise UsageError("no --checkpoint", hint="--checkpoint DIR is where the stream notes how far it is")
     if args.available_now and args.every:
         raise UsageError("--available-now and --every exclude each other")
-    with opened(args) as place:
+    with open_warehouse(args) as place:
 
-        def say(words: str) -> None:
+        def say(message: str) -> None:
             place.progress.clear()
-            sys.stderr.write(f"{NAME}: {words}\n")
+            sys.stderr.write(f"{NAME}: {message}\n")
             sys.stderr.flush()
 
-        stream = TableStream(place.warehouse, sources, say=say, told=place.progress, retained_hours=args.retain)
+        stream = TableStream(place.warehouse, sources, say=say, progress=place.progress, retained_hours=args.retain)
         place.is_brief = args.available_now and stream.size() < _FEW
         with place.warehouse.writing():
             stopped = stream.run(args.checkpoint, Trigger(args.available_now, args.every or EVERY))
-        made = report(place.warehouse.place, len(stream.clusters), stream.summary)
+        step_report = report(place.warehouse.place, len(stream.clusters), stream.summary)
     if stopped == signal.SIGINT:
-        made.exit_code = EXIT_INTERRUPTED
-    return made
+        step_report.exit_code = EXIT_INTERRUPTED
+    return step_report
 
 
 def _options(paths: list[str], most: int | None) -> dict[str, str]:
@@ -56,17 +56,17 @@ def _options(paths: list[str], most: int | None) -> dict[str, str]:
 
 
 def _duration(text: str) -> float:
-    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h)", text, re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h)", text, re.ASCII)
+    if match is None:
         raise ValueError("a duration: 500ms, 30s, 5m, 1h")
-    return float(found[1]) * _SECONDS[found[2]]
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 def _size(text: str) -> int:
-    found = re.fullmatch(r"([1-9][0-9]{0,11})([kmg]?)", text.lower(), re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"([1-9][0-9]{0,11})([kmg]?)", text.lower(), re.ASCII)
+    if match is None:
         raise ValueError("bytes: 1000000, 512k, 64m, 1g")
-    return int(found[1]) * _BYTES[found[2]]
+    return int(match[1]) * _BYTES[match[2]]
 
 
 VERB = Verb(

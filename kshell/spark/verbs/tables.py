@@ -12,7 +12,7 @@ from kshell.spark.session import NAME
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import TableSpec
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT
+from kshell.spark.verbs.warehouse.flags import OUT
 
 if TYPE_CHECKING:
     from kshell.spark.tables.warehouse import Warehouse

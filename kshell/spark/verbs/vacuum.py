@@ -8,7 +8,7 @@ from kshell.engine.declaration import Example, Flag
 from kshell.engine.result import Rows, typed
 from kshell.spark.session import NAME
 from kshell.spark.verbs import Verb
-from kshell.spark.verbs.base.warehouse_flags import OUT, RETAIN
+from kshell.spark.verbs.warehouse.flags import OUT, RETAIN
 
 _COLUMNS = typed("table:string files:int64 bytes:int64")
 
@@ -16,7 +16,7 @@ _COLUMNS = typed("table:string files:int64 bytes:int64")
 def run(args: Any) -> Rows:
     """One row per table of which files were removed, or with ``--dry-run`` would be. Raises CommandError where there
     are no tables."""
-    from kshell.spark.verbs.base.opened import maintained
+    from kshell.spark.verbs.warehouse.opening import maintained
 
     with maintained(args) as warehouse:
         removed = warehouse.vacuum(args.retain, dry_run=args.dry_run)

@@ -17,7 +17,7 @@ from kshell.metadata.partition_state import NUMBER
 from kshell.spark import silver
 from kshell.spark.schemas import spark_schema
 from kshell.spark.silver.declaration import CLUSTER
-from kshell.spark.steps.few_rows import frame_of
+from kshell.spark.steps.local_frames import frame_of
 from kshell.spark.views.config_facts import with_facts
 from kshell.tables.declaration import Field, tables
 
@@ -47,9 +47,9 @@ def shell_table(name: str, versions: Mapping[str, DataFrame]) -> DataFrame:
     the log say of the leader is not in it, and has no past. Raises UsageError for a table that silver does not have.
     """
     fields = view_fields(name)
-    made = {"topics": _topics, "partitions": _partitions, "configs": _configs, "controllers": _controllers}.get(name)
-    rows = made(versions) if made else versions[name]
-    types = {one.name: one.dataType for one in spark_schema(fields)}
+    derive = {"topics": _topics, "partitions": _partitions, "configs": _configs, "controllers": _controllers}.get(name)
+    rows = derive(versions) if derive else versions[name]
+    types = {field.name: field.dataType for field in spark_schema(fields)}
     return rows.select(*(fn.col(field.name).cast(types[field.name]).alias(field.name) for field in fields))
 
 
@@ -72,15 +72,15 @@ def valid_at(versions: DataFrame, offsets: Mapping[str, int] | None = None) -> D
     return versions.join(then, CLUSTER.name).where((since <= at) & (to.isNull() | (to > at))).drop(_AT)
 
 
-def _judged(versions: Mapping[str, DataFrame]) -> DataFrame:
+def _with_states(versions: Mapping[str, DataFrame]) -> DataFrame:
     """Partitions with ``minIsr``, ``problems`` and ``state``."""
     configs = versions["configs"].where((fn.col("name") == MIN_ISR) & fn.col("resourceType").isin("TOPIC", "BROKER"))
     numbers = configs.select("clusterId", "resourceType", "resourceName", _number(fn.col("value")).alias("_value"))
-    known = numbers.where("_value IS NOT NULL")
-    topics = known.where("resourceType = 'TOPIC'").select(
+    min_isr = numbers.where("_value IS NOT NULL")
+    topics = min_isr.where("resourceType = 'TOPIC'").select(
         "clusterId", fn.col("resourceName").alias("topic"), fn.col("_value").alias("_own")
     )
-    of_brokers = known.where("resourceType = 'BROKER'").groupBy("clusterId")
+    of_brokers = min_isr.where("resourceType = 'BROKER'").groupBy("clusterId")
     brokers = of_brokers.agg(
         fn.map_from_entries(fn.collect_list(fn.struct("resourceName", "_value"))).alias("_brokers")
     )
@@ -90,12 +90,12 @@ def _judged(versions: Mapping[str, DataFrame]) -> DataFrame:
         fn.element_at("_brokers", fn.col("leader").cast("string")),
         fn.element_at("_brokers", fn.lit("")),
     )
-    judged = rows.withColumn("minIsr", fn.coalesce("_own", leaders, everyone))
-    return judged.withColumn("problems", _problems()).withColumn("state", _state()).drop("_own", "_brokers")
+    with_min_isr = rows.withColumn("minIsr", fn.coalesce("_own", leaders, everyone))
+    return with_min_isr.withColumn("problems", _problems()).withColumn("state", _state()).drop("_own", "_brokers")
 
 
 def _number(value: Column) -> Column:
-    """As a broker reads it; null for what is no number in range."""
+    """A config value as a number, as a broker reads it; null where it is no number in range."""
     digits = fn.regexp_extract(value, NUMBER, 1)
     return fn.when(digits != "", digits.cast("int"))
 
@@ -121,7 +121,7 @@ def _problems() -> Column:
         partition_state.REASSIGNING: _is_reassigning(),
         partition_state.NON_PREFERRED: ~leaderless & (fn.col("leader") != preferred),
     }
-    return fn.array_compact(fn.array(*(fn.when(found, fn.lit(problem)) for problem, found in has.items())))
+    return fn.array_compact(fn.array(*(fn.when(condition, fn.lit(problem)) for problem, condition in has.items())))
 
 
 def _state() -> Column:
@@ -136,13 +136,13 @@ def _has(problem: str) -> Column:
 
 
 def _partitions(versions: Mapping[str, DataFrame]) -> DataFrame:
-    return _judged(versions)
+    return _with_states(versions)
 
 
 def _topics(versions: Mapping[str, DataFrame]) -> DataFrame:
     key = ["clusterId", "topicId"]
     counts = (
-        _judged(versions)
+        _with_states(versions)
         .groupBy(*key)
         .agg(
             fn.count(fn.lit(1)).alias("partitions"),
@@ -194,15 +194,15 @@ def _controllers(versions: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def _with_stated(rows: DataFrame, clusters: DataFrame) -> DataFrame:
-    """With the leader that is stated, and with the voters that are where the log names none."""
-    known = rows.groupBy("clusterId").agg(fn.bool_or("isVoter").alias("_named"))
-    stated = clusters.select("clusterId", fn.col("leaderId").alias("_leader"), fn.col("voters").alias("_voters"))
-    stated = stated.join(known, "clusterId", "left")
+    """Add the leader that ``clusters`` states, and its voters where the log names none."""
+    has_voters = rows.groupBy("clusterId").agg(fn.bool_or("isVoter").alias("_named"))
+    leaders = clusters.select("clusterId", fn.col("leaderId").alias("_leader"), fn.col("voters").alias("_voters"))
+    leaders = leaders.join(has_voters, "clusterId", "left")
     named = fn.when(~fn.coalesce("_named", fn.lit(False)), fn.col("_voters"))
     ids = fn.array_distinct(fn.concat(fn.coalesce(named, fn.array().cast("array<int>")), fn.array("_leader")))
-    ids = fn.filter(ids, lambda one: one >= 0)
-    more = stated.select("clusterId", fn.explode(ids).alias("id"), fn.lit(True).alias("_isStated"))
-    both = rows.join(more, ["clusterId", "id"], "full").join(fn.broadcast(stated), "clusterId", "left")
+    ids = fn.filter(ids, lambda node: node >= 0)
+    more = leaders.select("clusterId", fn.explode(ids).alias("id"), fn.lit(True).alias("_isStated"))
+    both = rows.join(more, ["clusterId", "id"], "full").join(fn.broadcast(leaders), "clusterId", "left")
     leads = fn.coalesce(fn.col("_leader") == fn.col("id"), fn.col("isLeader"), fn.lit(False))
     stays = fn.col("incarnationId").isNotNull() | fn.col("isVoter") | fn.col("_isStated") | leads
     return both.withColumn("isLeader", leads).where(fn.coalesce(stays, fn.lit(False)))

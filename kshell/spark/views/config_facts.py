@@ -8,7 +8,7 @@ from pyspark.sql import functions as fn
 
 from kshell.metadata.config_keys import PER_MECHANISM
 from kshell.metadata.config_types import TABLE, known_types
-from kshell.spark.steps.few_rows import frame_of
+from kshell.spark.steps.local_frames import frame_of
 from kshell.tables.declaration import Field
 
 if TYPE_CHECKING:
@@ -28,14 +28,16 @@ def with_facts(rows: DataFrame) -> DataFrame:
     release knows it: as :func:`kshell.tables.configs.known_key` finds it.
     """
     listed = (
-        {"_kind": kind, "_key": name, "type": known.type} for kind in TABLE for name, known in known_types(kind).items()
+        {"_kind": kind, "_key": name, "type": key_type.type}
+        for kind in TABLE
+        for name, key_type in known_types(kind).items()
     )
     facts = frame_of(rows.sparkSession, _FACTS, listed)
     exact = rows.join(fn.broadcast(facts), _is(fn.col("name")), "left").drop("_kind", "_key")
     listeners = facts.where("_kind = 'BROKER'").withColumnRenamed("type", "_type")
-    found = exact.join(fn.broadcast(listeners), fn.col("type").isNull() & _is(_base(fn.col("name"))), "left")
+    joined = exact.join(fn.broadcast(listeners), fn.col("type").isNull() & _is(_base(fn.col("name"))), "left")
     kind = fn.coalesce("type", "_type")
-    return found.withColumns({"type": kind, "isSensitive": kind == _SECRET}).drop("_kind", "_key", "_type")
+    return joined.withColumns({"type": kind, "isSensitive": kind == _SECRET}).drop("_kind", "_key", "_type")
 
 
 def _is(name: Column) -> Column:

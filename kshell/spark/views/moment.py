@@ -34,13 +34,13 @@ def moment_of(warehouse: Warehouse, point: Point) -> Moment:
     clusters = warehouse.state.clusters
     if point.time_ms is None:
         assert point.offset is not None
-        found = {name: known_at(one.reached, point.offset) for name, one in clusters.items()}
+        states = {name: known_at(cluster.reached, point.offset) for name, cluster in clusters.items()}
     else:
         later = first_after(warehouse.read(catalog.RECORDS), point.time_ms)
-        found = {name: known_by(one.reached, point.time_ms, later.get(name)) for name, one in clusters.items()}
+        states = {name: known_by(cluster.reached, point.time_ms, later.get(name)) for name, cluster in clusters.items()}
     return Moment(
-        {name: then.offset for name, then in found.items() if then.is_known},
-        tuple(sorted(name for name, then in found.items() if not then.is_known)),
+        {name: then.offset for name, then in states.items() if then.is_known},
+        tuple(sorted(name for name, then in states.items() if not then.is_known)),
     )
 
 

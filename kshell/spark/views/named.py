@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def names() -> list[str]:
-    """All of them."""
+    """Return the names of all tables and views, sorted by layer."""
     return [*catalog.tables(), *catalog.current_names()]
 
 
@@ -32,8 +32,8 @@ def named(warehouse: Warehouse, name: str, moment: Moment = NOW, clusters: Colle
     if table is None:
         return warehouse.read(name, clusters)
     if moment.unknown:
-        kept = warehouse.state.clusters if clusters is None else clusters
-        clusters = [cluster for cluster in kept if cluster not in moment.unknown]
+        candidates = warehouse.state.clusters if clusters is None else clusters
+        clusters = [cluster for cluster in candidates if cluster not in moment.unknown]
     versions = {}
     for need in {table, *views.NEEDS.get(table, ())}:
         rows = warehouse.read(need, clusters, CURRENT if moment.offsets is None else None)
@@ -47,9 +47,9 @@ def register(warehouse: Warehouse, wanted: Iterable[str], point: Point) -> Momen
     """Makes them temporary views of the session, which SQL finds by their names; gives what the point means, which is
     now where there is no ``current_…`` among them.
     """
-    made = list(wanted)
-    asks = not catalog.current_names().keys().isdisjoint(made)
+    table_names = list(wanted)
+    asks = not catalog.current_names().keys().isdisjoint(table_names)
     moment = moment_of(warehouse, point) if asks else NOW
-    for name in made:
+    for name in table_names:
         named(warehouse, name, moment).createOrReplaceTempView(name)
     return moment

@@ -78,7 +78,7 @@ def test_what_clusters_write_is_decoded_together(key: int, version: int) -> None
     raw = batch([encode_value(made, version, plain_message(made.schema.fields, version, rng)) for _ in range(60)])
     same(raw)
     framed, odd = frame([parsed(raw)])
-    groups, alone = Values(Redaction(), whole=True).decode(framed)
+    groups, alone = Values(Redaction(), with_data=True).decode(framed)
     assert not odd
     assert not len(alone)
     assert sum(len(group.rows) for group in groups) == 60

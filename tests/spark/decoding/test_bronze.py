@@ -81,7 +81,7 @@ def test_what_could_not_be_read_is_counted(tmp_path: Path) -> None:
     (slices,) = partitions(asked)
     view = View("records", RECORD_FIELDS, asked.narrowing)
     assert sum(one.num_rows for one in view.batches(slices)) == 4
-    assert view.found == 2
+    assert view.finding_count == 2
     assert [row["kind"] for row in rows(tmp_path, view="quarantine")] == ["batch", "batch"]
 
 

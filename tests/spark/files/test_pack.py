@@ -12,7 +12,7 @@ import pytest
 from kshell.spark.files import pack, read, scan
 from kshell.spark.files.pack import Slice, partitions
 from kshell.spark.files.plan import Boundaries, FilePlan, Run
-from kshell.spark.files.scan import Origin
+from kshell.spark.files.scan import CopyOrigin
 from kshell.spark.options import parse
 from tests.builders import (
     FIXTURES,
@@ -199,7 +199,7 @@ def iso(timestamp: int) -> str:
 
 def plan(size: int) -> Slice:
     """A slice of so many bytes."""
-    return Slice(Origin(None, None), FilePlan("x", size, False, (Run(0, size, 0, 1),)))
+    return Slice(CopyOrigin(None, None), FilePlan("x", size, False, (Run(0, size, 0, 1),)))
 
 
 def test_small_files_are_packed_in_order() -> None:

@@ -11,7 +11,7 @@ import pytest
 from kshell.errors import SourceNotFoundError, SourcePermissionError
 from kshell.sources.directory.files import METADATA_DIRECTORY, Listing
 from kshell.sources.directory.files import scan as scan_of_files
-from kshell.spark.files.scan import Origin, Unread, find
+from kshell.spark.files.scan import CopyOrigin, Unread, find
 from tests.builders import FIXTURES, batch, node_name, recorded, value, write_log, write_snapshot
 
 NODE = FIXTURES / "4.3.1/broker-0"
@@ -77,16 +77,16 @@ def test_a_copy_under_another_name(tmp_path: Path) -> None:
 
 def test_whose_it_is(tmp_path: Path) -> None:
     meta = dict(line.split("=") for line in (NODE / "meta.properties").read_text().split() if "=" in line)
-    assert find([str(NODE)])[0].origin == Origin(meta["cluster.id"], 0)
+    assert find([str(NODE)])[0].origin == CopyOrigin(meta["cluster.id"], 0)
     shutil.copytree(LOG, tmp_path / "copy", copy_function=shutil.copyfile)
-    assert find([str(tmp_path / "copy")])[0].origin == Origin(None, None)
+    assert find([str(tmp_path / "copy")])[0].origin == CopyOrigin(None, None)
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "99999999999", "٣"])
 def test_a_node_id_that_is_none(tmp_path: Path, text: str) -> None:
     write_log(tmp_path, batch([value("NO_OP")]))
     (tmp_path / "meta.properties").write_text(f"cluster.id=c\nnode.id={text}\n")
-    assert find([str(tmp_path)])[0].origin == Origin("c", None)
+    assert find([str(tmp_path)])[0].origin == CopyOrigin("c", None)
 
 
 def test_nothing_there(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_what_a_glob_finds_and_nobody_can_list(tmp_path: Path, monkeypatch: pyte
     unread: list[Unread] = []
     assert [Path(one.path).parent.name for one in find([f"{tmp_path}/*"], unread)] == ["b"]
     assert [(one.path, one.origin) for one in unread] == [
-        (str(tmp_path / name / METADATA_DIRECTORY), Origin(name, 1)) for name in "ac"
+        (str(tmp_path / name / METADATA_DIRECTORY), CopyOrigin(name, 1)) for name in "ac"
     ]
     assert find([f"{tmp_path}/[ac]"], unread) == []
     for given in (f"{tmp_path}/*", str(tmp_path / "a")):
@@ -143,7 +143,7 @@ def test_a_directory_that_nobody_may_enter_is_of_the_cluster_beside_it(
     monkeypatch.setattr("builtins.open", opened)
     unread: list[Unread] = []
     find([f"{tmp_path}/*"], unread)
-    assert [one.origin for one in unread] == [Origin("x", 1)]
+    assert [one.origin for one in unread] == [CopyOrigin("x", 1)]
 
 
 def test_which_snapshots(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from kshell.spark.gold.base.declared import GoldTable
 from kshell.spark.tables import catalog
+from kshell.spark.tables.gold_table import GoldTable
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from kshell.sources.directory.files import SnapshotFile
 from kshell.sources.directory.snapshot import SnapshotReader
 from kshell.sources.points import Point
 from kshell.spark.decoding.decode import View
-from kshell.spark.files.plan import Finding
+from kshell.spark.files.plan import FileFinding
 from kshell.spark.files.read import read
 from kshell.spark.files.scan import LogCopy, find
 from kshell.spark.options import Narrowing
@@ -83,7 +83,7 @@ class Tables:
                 self._snapshots[piece.file.path] = SnapshotFile(piece.file.path, end, epoch, len(raw), 0, raw)
                 continue
             for placed in read(piece.file):
-                assert not isinstance(placed, Finding)
+                assert not isinstance(placed, FileFinding)
                 batch = placed.batch
                 self._batches.append(read_header(bytes(batch.buf[batch.position : batch.end]), 0))
 

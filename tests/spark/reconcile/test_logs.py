@@ -9,13 +9,13 @@ import pytest
 from kshell.protocol.batches import read_header
 from kshell.spark.files.scan import find
 from kshell.spark.reconcile.inventory import plan_segments
-from kshell.spark.reconcile.logs import BatchHeader, Part, parts_of
+from kshell.spark.reconcile.logs import BatchHeader, LogPart, parts_of
 from tests.builders import FIXTURES
 
 NODE = FIXTURES / "4.2.1-rolled/controller-3002"
 
 
-def planned() -> Part:
+def planned() -> LogPart:
     """The longest run of a recorded log."""
     [copy] = find([str(NODE)])
     parts = [part for file in plan_segments(copy, None, None, 1 << 20) for part in parts_of(file)]
@@ -33,7 +33,7 @@ def test_that_is_all_that_is_read_to_find_it(monkeypatch: pytest.MonkeyPatch) ->
     part = planned()
     run = part.run
     expected = part._replace(run=run._replace(last=-1)).last_batch()
-    monkeypatch.delattr(Part, "batches")
+    monkeypatch.delattr(LogPart, "batches")
     assert part.last_batch() == part.batch_at_byte(run.last) == part.batch_at_byte(run.end - 1) == expected
 
 
@@ -48,7 +48,7 @@ def test_a_hint_that_is_wrong_is_none() -> None:
                 check(part._replace(run=cut._replace(last=hint)))
 
 
-def check(part: Part) -> None:
+def check(part: LogPart) -> None:
     """Its batches are found as if nobody had given a hint."""
     every, run = [*part.batches()], part.run
     assert part.last_batch() == every[-1]

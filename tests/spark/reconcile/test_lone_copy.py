@@ -21,7 +21,7 @@ from kshell.spark.files.read import CRC
 from kshell.spark.files.scan import find
 from kshell.spark.reconcile import Checkpoint, ReplayRange, by_cluster, reconcile
 from kshell.spark.schemas import CLUSTER_FIELDS, COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
-from kshell.spark.stream.walk import Onward
+from kshell.spark.stream.directory_walk import Onward
 from tests.builders import (
     FIXTURES,
     LOG,

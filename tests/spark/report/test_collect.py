@@ -123,6 +123,6 @@ def test_a_fenced_broker_that_has_replicas_is_told_from_one_that_has_none(spark:
         ] + [{"clusterId": "other", "partition": 0, "replicas": [3], "isr": [3]}],
     }  # fmt: skip
     answers = collect(spark, reader(spark, tables), ONE)
-    found = [(one.level, one.figure, one.words, one.where) for one, _ in compose(ONE, answers, ()).attention]
+    found = [(one.level, one.figure, one.message, one.where) for one, _ in compose(ONE, answers, ()).attention]
     assert ("error", "1", "broker is fenced now", "broker 2") in found
     assert ("info", "1", "broker is fenced now, without replicas", "broker 3") in found

@@ -64,7 +64,7 @@ def document(scope: Scope, topic: str = "orders", of: int = 3) -> Document:
 
 
 def told(found: Document) -> list[tuple[str, str, str]]:
-    return [(one.level, one.figure, one.words) for one, _ in found.attention]
+    return [(one.level, one.figure, one.message) for one, _ in found.attention]
 
 
 @EVERY

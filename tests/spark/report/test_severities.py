@@ -11,7 +11,7 @@ import pytest
 
 from kshell.metadata.health.check import checks, level_of
 from kshell.spark.report.compose import compose
-from kshell.spark.report.section import Attention, Scope, Section
+from kshell.spark.report.section import Attention, ReportSection, Scope
 from kshell.spark.report.sections import sections
 from kshell.spark.report.sections.copies import STATES
 from kshell.spark.schemas import COPY_FIELDS
@@ -59,7 +59,7 @@ def test_every_fact_that_both_report_has_the_level_of_the_check(scope: Scope) ->
 
 
 @pytest.mark.parametrize("section", sections(), ids=lambda section: section.name)
-def test_a_level_of_its_own_is_for_what_no_check_finds(section: Section) -> None:
+def test_a_level_of_its_own_is_for_what_no_check_finds(section: ReportSection) -> None:
     source = Path(inspect.getfile(section.describe)).read_text("utf-8")
     has_own = re.search(r"\bAttention\(", source) is not None
     assert has_own is (section.name in WITHOUT_CHECK)

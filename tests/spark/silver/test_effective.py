@@ -33,10 +33,10 @@ def record(offset: int, kind: str, cluster: str = "c", **more: Any) -> tuple[Any
 
 def frames(spark: Any, records: list[Any], *eras: tuple[str, str | None, int, int]) -> tuple[Any, Any]:
     """Records and eras as Spark has them."""
-    from kshell.spark.silver.events import ERA_FIELDS
+    from kshell.spark.silver.events import RANGE_FIELDS
 
     return spark.createDataFrame(records, spark_schema(RECORD_FIELDS)), spark.createDataFrame(
-        list(eras), spark_schema(ERA_FIELDS)
+        list(eras), spark_schema(RANGE_FIELDS)
     )
 
 
@@ -51,7 +51,7 @@ _LOG = [
 def test_transactions_take_effect_at_their_end_or_not_at_all(spark: Any) -> None:
     from pyspark.testing import assertDataFrameEqual
 
-    from kshell.spark.silver.events import effective, held_from
+    from kshell.spark.silver.events import effective, open_transactions_of
 
     other = [record(0, "A", "d"), record(1, "B", "d")]
     rows, eras = frames(spark, _LOG + other, ("c", None, 0, 3005), ("d", None, 0, 1))
@@ -61,22 +61,22 @@ def test_transactions_take_effect_at_their_end_or_not_at_all(spark: Any) -> None
     ]  # fmt: skip
     found = effective(rows, eras).select("clusterId", "type", "atOffset", "atMs")
     assertDataFrameEqual(found, spark.createDataFrame(expected, found.schema))
-    assert [tuple(row) for row in held_from(rows, eras).collect()] == [("c", 3002)]
+    assert [tuple(row) for row in open_transactions_of(rows, eras).collect()] == [("c", 3002)]
 
 
 def test_what_is_given_again_takes_effect_once(spark: Any) -> None:
-    from kshell.spark.silver.events import effective, held_from
+    from kshell.spark.silver.events import effective, open_transactions_of
 
     rows, eras = frames(spark, [row for row in _LOG if row[5] >= 13], ("c", None, 15, 3004))
     found = {(row.type, row.atOffset) for row in effective(rows, eras).collect()}
     assert found == {("F", 3000), ("G", 3001)}
     rows, eras = frames(spark, [row for row in _LOG if 2 <= row[5] < 6], ("c", None, 5, 6))
     assert [(row.type, row.atOffset) for row in effective(rows, eras).collect()] == [("LEADER_CHANGE", 5)]
-    assert [row.offset for row in held_from(rows, eras).collect()] == [2]
+    assert [row.offset for row in open_transactions_of(rows, eras).collect()] == [2]
 
 
 def test_a_base_is_a_state_at_the_offset_before_its_end(spark: Any) -> None:
-    from kshell.spark.silver.events import effective, held_from
+    from kshell.spark.silver.events import effective, open_transactions_of
 
     header = '{"version":0,"lastContainedLogTimestamp":77}'
     base = [
@@ -92,4 +92,4 @@ def test_a_base_is_a_state_at_the_offset_before_its_end(spark: Any) -> None:
         ("A", 9, 77, _IN_BASE + 1, True),
         ("E", 10, 1010, 10, False),
     }
-    assert held_from(rows, eras).count() == 0
+    assert open_transactions_of(rows, eras).count() == 0

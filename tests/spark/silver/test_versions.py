@@ -110,13 +110,13 @@ def _advance(
     spark: Any, rows: Any, eras: list[ReplayRange], before: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """(versions by table, cluster -> where a transaction is open at the end)."""
-    from kshell.spark.silver.events import ERA_FIELDS, effective, held_from
+    from kshell.spark.silver.events import RANGE_FIELDS, effective, open_transactions_of
 
-    frame = _frame(spark, ERA_FIELDS, eras)
+    frame = _frame(spark, RANGE_FIELDS, eras)
     events = effective(rows, frame).localCheckpoint()  # a plan of its own for each table: it is looked at often
     known = before or {name: _frame(spark, table.fields, []) for name, table in silver.tables().items()}
     made = {name: table.versions(events, known).localCheckpoint() for name, table in silver.tables().items()}
-    return made, {row.clusterId: row.offset for row in held_from(rows, frame).collect()}
+    return made, {row.clusterId: row.offset for row in open_transactions_of(rows, frame).collect()}
 
 
 def _in_portions(spark: Any, rows: Any, clusters: list[Cluster]) -> dict[str, Rows]:

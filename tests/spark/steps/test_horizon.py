@@ -6,28 +6,28 @@ import time
 
 import pytest
 
-from kshell.spark.gold.base.declared import DAY as BY_DAY
-from kshell.spark.gold.base.declared import MONTH
 from kshell.spark.reconcile import Checkpoint, ReconciledLog, ReplayRange
-from kshell.spark.steps.novelty import Fresh, Times
-from kshell.spark.steps.settling import Horizon, begin_of, together, tomorrow_ms
-from kshell.spark.steps.settling import horizon as horizon_before
+from kshell.spark.steps.cluster_changes import ClusterChange, TimeRange
+from kshell.spark.steps.finalization import Horizon, begin_of, together, tomorrow_ms
+from kshell.spark.steps.finalization import horizon as horizon_before
+from kshell.spark.tables.gold_table import DAY as BY_DAY
+from kshell.spark.tables.gold_table import MONTH
 from kshell.spark.tables.steps import ClusterState
 from tests.spark.gold.busy import DAY, HOUR
 
 ON = ReplayRange(None, 10, 20)
 
 
-def horizon(one: Fresh, new: Times | None) -> Horizon:
+def horizon(one: ClusterChange, new: TimeRange | None) -> Horizon:
     """As of now."""
     return horizon_before(one, new, tomorrow_ms())
 
 
-def fresh(last: int | None, settled: int | None, *eras: ReplayRange) -> Fresh:
+def fresh(last: int | None, settled: int | None, *eras: ReplayRange) -> ClusterChange:
     """A cluster whose last record is of that time."""
     cluster = {"lastTimestampMs": last}
     truth = ReconciledLog("c", (), eras, Checkpoint(), False, (), (), (), 0, cluster)
-    return Fresh(truth, ClusterState({}, settled_ms=settled))
+    return ClusterChange(truth, ClusterState({}, settled_ms=settled))
 
 
 def test_a_day_is_final_an_hour_after_it() -> None:
@@ -45,26 +45,26 @@ def test_no_day_is_final_that_is_to_come() -> None:
 @pytest.mark.parametrize(
     ("last", "new", "until"),
     [
-        (5 * DAY + HOUR, Times(3 * DAY, 5 * DAY + HOUR), 5 * DAY),
-        (4 * DAY, Times(3 * DAY, 9 * DAY), 3 * DAY),
-        (3 * DAY, Times(3 * DAY, 3 * DAY), 3 * DAY),  # by the hour it would be the day before
+        (5 * DAY + HOUR, TimeRange(3 * DAY, 5 * DAY + HOUR), 5 * DAY),
+        (4 * DAY, TimeRange(3 * DAY, 9 * DAY), 3 * DAY),
+        (3 * DAY, TimeRange(3 * DAY, 3 * DAY), 3 * DAY),  # by the hour it would be the day before
         (6 * DAY, None, 5 * DAY),
     ],
 )
-def test_it_goes_on_with_what_is_new(last: int, new: Times | None, until: int) -> None:
+def test_it_goes_on_with_what_is_new(last: int, new: TimeRange | None, until: int) -> None:
     assert horizon(fresh(last, 3 * DAY, ON), new) == Horizon(3 * DAY, until)
 
 
 @pytest.mark.parametrize(
     ("last", "new", "era"),
     [
-        (6 * DAY, Times(3 * DAY - 1, 6 * DAY), ON),  # a record is of a time that was held to be over
+        (6 * DAY, TimeRange(3 * DAY - 1, 6 * DAY), ON),  # a record is of a time that was held to be over
         (3 * DAY - 1, None, ON),
-        (6 * DAY, Times(6 * DAY, 1 << 60), ON),  # a time that is of no day
-        (6 * DAY, Times(6 * DAY, 6 * DAY), ReplayRange("a snapshot", 10, 20)),
+        (6 * DAY, TimeRange(6 * DAY, 1 << 60), ON),  # a time that is of no day
+        (6 * DAY, TimeRange(6 * DAY, 6 * DAY), ReplayRange("a snapshot", 10, 20)),
     ],
 )
-def test_it_begins_anew(last: int, new: Times | None, era: ReplayRange) -> None:
+def test_it_begins_anew(last: int, new: TimeRange | None, era: ReplayRange) -> None:
     assert horizon(fresh(last, 3 * DAY, era), new) == horizon(fresh(last, None, era), new)
 
 

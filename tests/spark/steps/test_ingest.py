@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kshell.sources.directory.files import scan
 from kshell.spark.files.pack import Slice
-from kshell.spark.files.plan import FilePlan, Finding, Run
-from kshell.spark.files.scan import LogCopy, Origin
+from kshell.spark.files.plan import FileFinding, FilePlan, Run
+from kshell.spark.files.scan import CopyOrigin, LogCopy
 from kshell.spark.steps import ingest, planning
 
 MB = 1 << 20
@@ -26,10 +26,10 @@ def slices(
     made, at, offset = [], 0, 0
     for number, (size, count) in enumerate(zip(sizes, records or [1] * len(sizes), strict=True)):
         at = 0 if number % per_file == 0 else at
-        findings = (Finding(at, "gap", "a reason"),) if found else ()
+        findings = (FileFinding(at, "gap", "a reason"),) if found else ()
         path, run = f"file{number // per_file}", Run(at, at + size, offset, offset + count)
         offset += count
-        made.append(Slice(Origin("a", 1), FilePlan(path, 99, False, (run,), findings)))
+        made.append(Slice(CopyOrigin("a", 1), FilePlan(path, 99, False, (run,), findings)))
         at += size
     return made
 
@@ -113,4 +113,4 @@ def test_a_log_is_cut_finely_and_a_huge_one_into_some_thousand_slices(size: int,
     with open(tmp_path / f"{0:020}.log", "wb") as file:
         file.truncate(size)  # no room is taken
     listing = scan(str(tmp_path))
-    assert planning.cut_of([LogCopy(str(tmp_path), listing, Origin("a", 1))]) == expected
+    assert planning.cut_of([LogCopy(str(tmp_path), listing, CopyOrigin("a", 1))]) == expected

@@ -12,9 +12,9 @@ from kshell.errors import DataError, DeadlineError, KshellError, SourceError, Un
 from kshell.spark.files.scan import LogCopy
 from kshell.spark.reconcile import ReconciledLog
 from kshell.spark.steps import planning
-from kshell.spark.steps.planning import clusters, truths
-from kshell.spark.steps.unread import Failures, after, exit_code, words
-from kshell.spark.tables.steps import ClusterState, State
+from kshell.spark.steps.planning import clusters, reconcile_all
+from kshell.spark.steps.unread import Failures, after, exit_code, reasons_of
+from kshell.spark.tables.steps import ClusterState, WarehouseState
 from tests.builders import batch, value, write_log
 
 HUGE = 1 << 40
@@ -28,10 +28,10 @@ def node(place: Path, cluster: str, name: str, batches: int = 3) -> Path:
     return directory
 
 
-def state_of(place: Path) -> State:
+def state_of(place: Path) -> WarehouseState:
     """How far tables of all that is there would be."""
-    found = truths(clusters([f"{place}/*/*"]), State())
-    return State(1, {one.cluster_id: ClusterState(one.checkpoint._asdict()) for one in found})
+    found = reconcile_all(clusters([f"{place}/*/*"]), WarehouseState())
+    return WarehouseState(1, {one.cluster_id: ClusterState(one.checkpoint._asdict()) for one in found})
 
 
 def grown(copies: dict[str, list[LogCopy]], *clusters: str) -> dict[str, list[LogCopy]]:
@@ -54,19 +54,19 @@ def spread(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return {task[0]: task[0] for task in tasks}
 
     monkeypatch.setattr(planning, "_spread", spread)
-    monkeypatch.setattr(planning, "_truth", lambda name, *more: name)
+    monkeypatch.setattr(planning, "_reconcile", lambda name, *more: name)
     yield seen
 
 
-def plan(copies: dict[str, list[LogCopy]], state: State) -> None:
+def plan(copies: dict[str, list[LogCopy]], state: WarehouseState) -> None:
     """All of them."""
-    assert truths(copies, state, spark=lambda: None) == list(copies)  # type: ignore[arg-type, return-value, comparison-overlap]
+    assert reconcile_all(copies, state, spark=lambda: None) == list(copies)  # type: ignore[arg-type, return-value, comparison-overlap]
 
 
 def test_lone_copies_of_which_much_is_to_be_walked(tmp_path: Path, spread: list[str]) -> None:
     for name in "abc":
         node(tmp_path, name, "1")
-    plan(grown(clusters([f"{tmp_path}/*/*"]), "a", "c"), State())
+    plan(grown(clusters([f"{tmp_path}/*/*"]), "a", "c"), WarehouseState())
     assert spread == ["a", "c"], "each by its own task, and what is little here"
 
 
@@ -79,12 +79,12 @@ def test_what_is_new_of_known_clusters_counts_and_nothing_else(tmp_path: Path, m
     monkeypatch.setattr(planning, "_LITTLE", 5_000)
     copies = clusters([f"{tmp_path}/*/*"])
 
-    def much(copies: dict[str, list[LogCopy]], state: State = state) -> set[str]:
+    def much(copies: dict[str, list[LogCopy]], state: WarehouseState = state) -> set[str]:
         tasks = [planning._task(name, held, state, planning.NOW, None) for name, held in copies.items()]
         return planning._much(tasks)
 
     assert much(copies) == set(), "nothing is new, in however many clusters"
-    assert much(copies, State()) == set(copies), "all of all copies is compared where no tables are"
+    assert much(copies, WarehouseState()) == set(copies), "all of all copies is compared where no tables are"
     assert much(grown(copies, "c7")) == {"c7"}
     node(tmp_path, "c9", "3", 50)
     assert much(grown(clusters([f"{tmp_path}/c9/*"]), "c9")) == {"c9"}
@@ -100,8 +100,8 @@ def failing(patch: pytest.MonkeyPatch, error: KshellError, *names: str) -> None:
             raise error
         return real(name, *more)
 
-    real = planning._truth
-    patch.setattr(planning, "_truth", plan)
+    real = planning._reconcile
+    patch.setattr(planning, "_reconcile", plan)
 
 
 def test_clusters_that_cannot_be_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,51 +113,51 @@ def test_clusters_that_cannot_be_planned(tmp_path: Path, monkeypatch: pytest.Mon
         with monkeypatch.context() as patch:
             failing(patch, error, "a")
             failed: Failures = {}
-            assert [one.cluster_id for one in truths(copies, State(), failed=failed)] == ["b", "c"]
+            assert [one.cluster_id for one in reconcile_all(copies, WarehouseState(), failed=failed)] == ["b", "c"]
             assert failed == {"a": dict.fromkeys(blamed, error)}
             assert exit_code(failed) == error.exit_code
             with pytest.raises(type(error)):
-                truths(copies, State())
+                reconcile_all(copies, WarehouseState())
     failing(monkeypatch, DeadlineError("gave up"), "b")
     with pytest.raises(DeadlineError):  # is not about that cluster
-        truths(copies, State(), failed={})
+        reconcile_all(copies, WarehouseState(), failed={})
 
 
 def test_one_that_cannot_be_planned_once_more_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def plan(*given: Any) -> ReconciledLog:
         raise SourceError("a.log: vanishes")
 
-    monkeypatch.setattr(planning, "_truth", plan)
+    monkeypatch.setattr(planning, "_reconcile", plan)
     with pytest.raises(UnreadError, match="vanishes") as raised:
-        planning.again({"x": []}, State())("x", (), False)
+        planning.replanner({"x": []}, WarehouseState())("x", (), False)
     assert raised.value.clusters == {"x": "a.log: vanishes"}
 
 
 def test_the_words_of_clusters_that_nobody_looked_at_stay() -> None:
     error = SourceError("no")
-    state = State(failed={"a": {"1": "was"}, "b": {"2": "was"}, "c": {"3": "was"}})
-    assert after(state, {"b", "c"}, words({"c": {"4": error}})) == {"a": {"1": "was"}, "c": {"4": "no"}}
+    state = WarehouseState(failed={"a": {"1": "was"}, "b": {"2": "was"}, "c": {"3": "was"}})
+    assert after(state, {"b", "c"}, reasons_of({"c": {"4": error}})) == {"a": {"1": "was"}, "c": {"4": "no"}}
 
 
 def test_a_lone_copy_is_walked_quicker_than_two_are_compared(tmp_path: Path) -> None:
-    from kshell.spark.steps.weighing import weight
+    from kshell.spark.steps.sizing import bytes_to_plan
 
     for name in "12":
         node(tmp_path, "a", name, 100)
     (copies,) = clusters([f"{tmp_path}/*/*"]).values()
     size = copies[0].listing.segments[0].size
-    assert (weight(copies[:1], None), weight(copies, None)) == (size // 4, 2 * size)
+    assert (bytes_to_plan(copies[:1], None), bytes_to_plan(copies, None)) == (size // 4, 2 * size)
 
 
 def test_a_copy_whose_last_batch_is_gone_is_read_from_its_offset_on(tmp_path: Path) -> None:
     from kshell.spark.reconcile import Checkpoint
     from kshell.spark.reconcile.inventory import Position, SegmentHead
-    from kshell.spark.steps.weighing import weight
+    from kshell.spark.steps.sizing import bytes_to_plan
 
     for base in (0, 100, 200):
         write_log(tmp_path, *(batch([value("NO_OP")] * 10, base + at) for at in range(0, 100, 10)), base_offset=base)
     (copies,) = clusters([str(tmp_path)]).values()
     reached = Checkpoint(150, positions={copies[0].path: Position("/elsewhere/0.log", 5, 140, SegmentHead(), 1)})
     sizes = [segment.size for segment in copies[0].listing.segments]
-    assert weight(copies, reached) == sum(sizes[1:]) // 4
-    assert weight(copies, reached._replace(offset=0)) == sum(sizes) // 4
+    assert bytes_to_plan(copies, reached) == sum(sizes[1:]) // 4
+    assert bytes_to_plan(copies, reached._replace(offset=0)) == sum(sizes) // 4

@@ -13,11 +13,11 @@ import pytest
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark import gold
 from kshell.spark.files.scan import find
-from kshell.spark.gold.base.declared import GoldTable
 from kshell.spark.options import SLICE_BYTES
 from kshell.spark.reconcile import Checkpoint, ReconciledLog, reconcile
 from kshell.spark.steps.step import advance
 from kshell.spark.tables.catalog import CLOSED
+from kshell.spark.tables.gold_table import GoldTable
 from kshell.spark.tables.warehouse import Warehouse
 from tests.builders import sealed, value, write_log
 from tests.spark.gold import churn

@@ -23,15 +23,15 @@ from kshell.spark.files.scan import find, spelled
 from kshell.spark.options import SLICE_BYTES
 from kshell.spark.reconcile import Checkpoint, ReconciledLog, reconcile
 from kshell.spark.steps import ingest, planning, tasks
-from kshell.spark.steps.planning import NOW, again, clusters, truths
+from kshell.spark.steps.planning import NOW, clusters, reconcile_all, replanner
 from kshell.spark.steps.step import Summary, advance
 from kshell.spark.steps.unread import Failures
 from kshell.spark.tables import catalog
 from kshell.spark.tables.catalog import CURRENT
 from kshell.spark.tables.data_files import SHARED
-from kshell.spark.tables.steps import State
+from kshell.spark.tables.steps import WarehouseState
 from kshell.spark.tables.warehouse import Warehouse
-from kshell.spark.verbs.base.summary import report
+from kshell.spark.verbs.warehouse.step_summary import report
 from kshell.spark.views.known_at import known_at
 from kshell.spark.views.moment import Moment, moment_of
 from kshell.spark.views.named import named
@@ -60,8 +60,8 @@ def _config(said: int) -> bytes:
 def step(warehouse: Warehouse, *sources: Path) -> Summary:
     """What the verb ``run`` does."""
     copies = clusters(map(str, sources))
-    found = truths(copies, warehouse.state)
-    return advance(warehouse, found, again=again(copies, warehouse.state, since=NOW))
+    found = reconcile_all(copies, warehouse.state)
+    return advance(warehouse, found, replan=replanner(copies, warehouse.state, since=NOW))
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_what_keeps_a_task_from_writing_is_said(spark: Any, tmp_path: Path, monk
         with warehouse.writing(), pytest.raises(CommandError, match=r"file/gone: .*[Nn]ot a directory") as raised:
             step(warehouse, node)
     assert raised.value.hint == SHARED
-    assert not list(out.rglob("*.parquet")) and Warehouse(None, str(out)).state == State()
+    assert not list(out.rglob("*.parquet")) and Warehouse(None, str(out)).state == WarehouseState()
     with warehouse.writing():
         assert step(warehouse, node).rows["records"] > 0
 
@@ -201,7 +201,7 @@ def test_files_that_tasks_wrote_on_another_machine_are_no_step(
     with warehouse.writing(), pytest.raises(CommandError, match=r"a task wrote it, and it is not here") as raised:
         step(warehouse, EVERY["4.3.1-controller-3000"])
     assert raised.value.hint == SHARED
-    assert Warehouse(None, str(out)).state == State() and not list(out.rglob("*.parquet"))
+    assert Warehouse(None, str(out)).state == WarehouseState() and not list(out.rglob("*.parquet"))
 
 
 def test_as_of_a_time_is_what_the_shell_says_though_clocks_step_back(spark: Any, tmp_path: Path) -> None:
@@ -227,11 +227,13 @@ def test_as_of_a_time_is_what_the_shell_says_though_clocks_step_back(spark: Any,
 
 def test_executors_plan_as_the_driver_does(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     copies = clusters([str(FIXTURES / "4.*" / "*")])
-    here = truths(copies, State())
+    here = reconcile_all(copies, WarehouseState())
     monkeypatch.setattr("kshell.spark.steps.planning._FEW", 0)
     monkeypatch.setattr("kshell.spark.steps.planning._LITTLE", 100_000)
     words: list[str] = []
-    there = truths(copies, State(), spark=lambda: spark, told=lambda done, total, what: words.append(what))
+    there = reconcile_all(
+        copies, WarehouseState(), spark=lambda: spark, progress=lambda done, total, what: words.append(what)
+    )
     assert there == here
     assert 1 < int(words[0].split()[1]) < len(copies) == len(words) - 1 + int(words[0].split()[1])
 
@@ -249,9 +251,9 @@ def broken(patch: pytest.MonkeyPatch, unlisted: set[str], unplanned: set[str]) -
             raise SourceError(f"{name}: no")
         return real_plan(name, *more)
 
-    real_plan = planning._truth
+    real_plan = planning._reconcile
     patch.setattr("kshell.spark.files.scan.scan", scan)
-    patch.setattr(planning, "_truth", plan)
+    patch.setattr(planning, "_reconcile", plan)
 
 
 @pytest.mark.parametrize("is_all", [False, pytest.param(True, marks=pytest.mark.soak)])
@@ -269,9 +271,9 @@ def test_what_cannot_be_read_is_a_row_and_the_others_go_on(
         failed: Failures = {}
         copies = clusters([str(tmp_path / "in" / "*")], None, failed)
         with warehouse.writing():
-            found = truths(copies, warehouse.state, failed=failed)
-            once_more = again(copies, warehouse.state)
-            summary = advance(warehouse, found, again=once_more, failed=failed)
+            found = reconcile_all(copies, warehouse.state, failed=failed)
+            once_more = replanner(copies, warehouse.state)
+            summary = advance(warehouse, found, replan=once_more, failed=failed)
         rows = warehouse.read("copies").collect()
         return summary, {(row.clusterId, Path(row.copy).parent.name, row.state) for row in rows}
 

@@ -16,12 +16,12 @@ from kshell.spark.decoding.decode import View
 from kshell.spark.files.pack import partitions
 from kshell.spark.options import parse
 from kshell.spark.reconcile import ReconciledLog
-from kshell.spark.steps import layers, taking
+from kshell.spark.steps import layers, step_run
 from kshell.spark.steps.planning import clusters
 from kshell.spark.steps.step import Summary
 from kshell.spark.steps.unread import Failures, first
 from kshell.spark.tables import catalog
-from kshell.spark.tables.steps import State
+from kshell.spark.tables.steps import WarehouseState
 from kshell.spark.tables.warehouse import Warehouse
 from tests.builders import FIXTURES, batch, copy_of, value, write_log
 from tests.spark.damaging import spoil, undecodable
@@ -79,7 +79,7 @@ def test_quarantine_has_it_as_a_row(harm: Harm, tmp_path: Path) -> None:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next attempt does not wait."""
-    monkeypatch.setattr(taking, "_PAUSE", 0)
+    monkeypatch.setattr(step_run, "_PAUSE", 0)
 
 
 def content(warehouse: Warehouse) -> dict[str, list[str]]:
@@ -101,7 +101,7 @@ def run(
             waiting.pop()()
 
     with warehouse.writing():
-        return taking.take(warehouse, clusters(map(str, directories)), planned=planned, failed=failed)
+        return step_run.run_step(warehouse, clusters(map(str, directories)), planned=planned, failed=failed)
 
 
 @pytest.mark.spark
@@ -160,13 +160,13 @@ def test_a_segment_that_goes_while_damage_of_another_cluster_is_planned_anew(
 ) -> None:
     spoil(segments(two[0])[0])
     log = segments(two[1])[1]
-    real = layers.Step._replan
+    real = layers.StepWriter._replan
 
-    def replan(self: layers.Step, bad: Any) -> None:
+    def replan(self: layers.StepWriter, bad: Any) -> None:
         real(self, bad)
         log.unlink(missing_ok=True)
 
-    monkeypatch.setattr(layers.Step, "_replan", replan)
+    monkeypatch.setattr(layers.StepWriter, "_replan", replan)
     made, plain = (Warehouse(spark, str(tmp_path / name)) for name in ("made", "plain"))
     assert run(made, *two).clusters == ("one", "other")
     assert not log.exists() and run(plain, *two).is_damaged
@@ -207,21 +207,21 @@ def test_a_stream_whose_only_news_is_refused_goes_on(
     warehouse, reads = Warehouse(spark, str(tmp_path / "out")), []
     run(warehouse, two[0])
     other = clusters([str(two[1])])
-    real = layers.Step._written
+    real = layers.StepWriter._written
 
-    def written(self: layers.Step) -> Any:
+    def written(self: layers.StepWriter) -> Any:
         reads.append(1)
         return real(self)
 
-    monkeypatch.setattr(layers.Step, "_written", written)
+    monkeypatch.setattr(layers.StepWriter, "_written", written)
     with monkeypatch.context() as patch, warehouse.writing():
         patch.setattr("kshell.spark.files.read.open_file", Refusing)
-        assert taking.take(warehouse, other).unread_code == 3
+        assert step_run.run_step(warehouse, other).unread_code == 3
         assert list(warehouse.state.failed) == ["other"] and len(reads) == 4
-        assert taking.take(warehouse, other).unread_code == 3
+        assert step_run.run_step(warehouse, other).unread_code == 3
         assert len(reads) == 5, "what is known to be refused is tried once"
     with warehouse.writing():
-        assert taking.take(warehouse, other).clusters == ("other",)
+        assert step_run.run_step(warehouse, other).clusters == ("other",)
     assert not warehouse.state.failed
 
 
@@ -233,13 +233,13 @@ def test_what_nobody_can_decode_is_so_in_all_copies(
 ) -> None:
     parts = batch([value("NO_OP")] * 3), undecodable(batch([value("NO_OP")] * 3, 3)), batch([value("NO_OP")] * 3, 6)
     copies, reads = [], list[int]()
-    real = layers.Step._replan
+    real = layers.StepWriter._replan
 
-    def replan(self: layers.Step, *given: Any) -> Any:
+    def replan(self: layers.StepWriter, *given: Any) -> Any:
         reads.append(1)
         return real(self, *given)
 
-    monkeypatch.setattr(layers.Step, "_replan", replan)
+    monkeypatch.setattr(layers.StepWriter, "_replan", replan)
     for number in range(6):
         directory = tmp_path / str(number) / METADATA_DIRECTORY
         write_log(directory, *parts)
@@ -265,7 +265,7 @@ def test_another_file_of_a_cluster_that_was_refused_is_tried_again(
     copies = clusters([f"{tmp_path}/?"])
     ((cluster, held),) = copies.items()
     refused, other = (one.path for one in held)
-    state = State(failed={cluster: {refused: f"{refused}: permission denied"}})
+    state = WarehouseState(failed={cluster: {refused: f"{refused}: permission denied"}})
     blamed: list[str] = []
 
     def advance(warehouse: Any, made: Sequence[ReconciledLog], *, failed: Failures, **more: Any) -> Any:
@@ -273,13 +273,13 @@ def test_another_file_of_a_cluster_that_was_refused_is_tried_again(
             raise UnreadError("gone", clusters={cluster: blamed.pop()})
         return sorted(failed.get(cluster, ()))
 
-    monkeypatch.setattr(taking, "advance", advance)
+    monkeypatch.setattr(step_run, "advance", advance)
     warehouse: Any = type("Warehouse", (), {"state": state})()
     blamed[:] = [f"{other}/00000000000000000000.log: no such file"] * 3
-    found: Any = taking.take(warehouse, copies)
+    found: Any = step_run.run_step(warehouse, copies)
     assert found == [], "retention deletes files while others are refused"
     blamed[:] = [f"{refused}/00000000000000000000.log: permission denied"] * 2
-    found = taking.take(warehouse, copies)
+    found = step_run.run_step(warehouse, copies)
     assert found == [refused] and len(blamed) == 1
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from kshell.spark.decoding.decode import View
 from kshell.spark.options import UNLIMITED, parse
-from kshell.spark.stream.place import Places, offset_of, places_of
 from kshell.spark.stream.plan import Bounds, latest, slices
+from kshell.spark.stream.positions import Places, offset_of, places_of
 from tests.spark.reading import COLUMNS
 
 Row = dict[str, Any]

@@ -15,8 +15,8 @@ from kshell.errors import SourceNotFoundError
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.spark.files.plan import Headers
 from kshell.spark.options import UNLIMITED
+from kshell.spark.stream import directory_walk as stream_walk
 from kshell.spark.stream import resume as stream_resume
-from kshell.spark.stream import walk as stream_walk
 from kshell.spark.stream.growth import grown
 from kshell.spark.stream.plan import bounds
 from tests.builders import (

@@ -19,10 +19,10 @@ from kshell.spark.failures import WORKER_STARTS
 from kshell.spark.interrupts import quiet
 from kshell.spark.options import parse
 from kshell.spark.steps.step import NOTHING, Summary
-from kshell.spark.steps.unread import words
+from kshell.spark.steps.unread import reasons_of
 from kshell.spark.stream import tables as stream_tables
 from kshell.spark.stream.tables import Sources, Stopping, TableStream, Trigger, folded
-from kshell.spark.tables.steps import ClusterState, State
+from kshell.spark.tables.steps import ClusterState, WarehouseState
 from tests.builders import batch, value, write_log
 from tests.spark.files.test_scan import refusing
 
@@ -35,7 +35,7 @@ class Warehouse:
     def __init__(self, place: Path, spark: Any = None, clusters: Any = None) -> None:
         self.place = str(place)
         self.spark = spark
-        self.state = State(clusters=clusters or {})
+        self.state = WarehouseState(clusters=clusters or {})
 
 
 class Frame:
@@ -63,7 +63,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         taken.append(({name: [Path(one.path).name for one in held] for name, held in copies.items()}, until))
         return DONE
 
-    monkeypatch.setattr(stream_tables, "take", take)
+    monkeypatch.setattr(stream_tables, "run_step", take)
     return taken
 
 
@@ -143,7 +143,7 @@ def test_what_a_step_raises_ends_the_query_as_itself(tmp_path: Path, monkeypatch
     def failing(*given: Any, **more: Any) -> Any:
         raise SourceError("no")
 
-    monkeypatch.setattr(stream_tables, "take", failing)
+    monkeypatch.setattr(stream_tables, "run_step", failing)
 
     class Query:
         stopped = False
@@ -224,7 +224,7 @@ def test_a_signal_lets_the_micro_batch_end_and_no_other_begin(tmp_path: Path, mo
         events.append("step ends")
         return DONE
 
-    monkeypatch.setattr(stream_tables, "take", slow)
+    monkeypatch.setattr(stream_tables, "run_step", slow)
 
     class Query:
         def awaitTermination(self, seconds: float) -> bool:  # noqa: N802
@@ -286,7 +286,7 @@ def test_a_second_signal_is_told_as_that_whatever_the_jvm_says(tmp_path: Path) -
 
 def test_clusters_that_other_tables_lack_come_first(tmp_path: Path, steps: list[Any]) -> None:
     stream = stream_of(tmp_path, [])
-    stream._warehouse.state = State(clusters={"x": ClusterState({})})
+    stream._warehouse.state = WarehouseState(clusters={"x": ClusterState({})})
     stream._catch_up()
     assert steps == [({"y": ["__cluster_metadata-0"]}, None)]
 
@@ -295,15 +295,15 @@ def test_what_could_not_be_read_comes_again_until_it_can(
     tmp_path: Path, steps: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failures: list[Any] = []
-    without: Callable[..., Summary] = vars(stream_tables)["take"]
+    without: Callable[..., Summary] = vars(stream_tables)["run_step"]
 
     def take(*given: Any, failed: Any, **more: Any) -> Summary:
-        failures.append(words(failed))
+        failures.append(reasons_of(failed))
         return without(*given, **more)
 
-    monkeypatch.setattr(stream_tables, "take", take)
+    monkeypatch.setattr(stream_tables, "run_step", take)
     stream = stream_of(tmp_path, [])
-    stream._warehouse.state = State(
+    stream._warehouse.state = WarehouseState(
         clusters=dict.fromkeys("xyz", ClusterState({})), failed={"y": {"c": "no"}, "z": {"d": "no"}}
     )
     refusing(monkeypatch, "a")

@@ -13,8 +13,8 @@ import pytest
 from kshell.spark.steps.step import NOTHING
 from kshell.spark.tables import catalog
 from kshell.spark.tables.expectations import (
+    ExpectationCheck,
     Expectations,
-    FileCheck,
     at_least,
     key,
     key_of,
@@ -25,7 +25,7 @@ from kshell.spark.tables.expectations import (
 )
 from kshell.spark.tables.steps import ClusterState
 from kshell.spark.tables.warehouse import Warehouse
-from kshell.spark.verbs.base.summary import report
+from kshell.spark.verbs.warehouse.step_summary import report
 from kshell.tables import arrow as arrow_tables
 from tests.notebooks import sparks
 from tests.spark.reading import needs_arrow
@@ -44,7 +44,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def broken(expectations: Expectations, *rows: tuple[Any, ...], partition: str | None = None) -> dict[str, Any]:
     """(expectation, cluster) -> rows that break it; rows are (cluster, offset, end, name), each a batch of its own."""
     arrow = importlib.import_module("pyarrow")
-    check, kinds = FileCheck(expectations, partition), [arrow.string(), arrow.int64(), arrow.int64(), arrow.string()]
+    check, kinds = (
+        ExpectationCheck(expectations, partition),
+        [arrow.string(), arrow.int64(), arrow.int64(), arrow.string()],
+    )
     for row in rows:
         columns = [arrow.array([value], kind) for value, kind in zip(row, kinds, strict=True)]
         check.add(arrow.table(columns, names=["clusterId", "offset", "end", "name"]))
@@ -203,7 +206,7 @@ def test_a_key_in_several_files_and_twice_in_one_is_counted_once_for_each_repeti
 def test_a_key_that_two_tasks_have_written(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, few_rows: int
 ) -> None:
-    from kshell.spark.steps.few_rows import frame_of
+    from kshell.spark.steps.local_frames import frame_of
     from kshell.spark.tables import warehouse as warehouses
 
     monkeypatch.setattr(warehouses, "_FEW_ROWS", few_rows)
@@ -228,7 +231,7 @@ def test_a_run_whose_rows_break_a_declaration(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Real rows, and a declaration that they cannot keep; without it the same run breaks nothing."""
-    from kshell.spark.steps.planning import clusters, truths
+    from kshell.spark.steps.planning import clusters, reconcile_all
     from kshell.spark.steps.step import advance
     from tests.builders import FIXTURES
 
@@ -239,7 +242,7 @@ def test_a_run_whose_rows_break_a_declaration(
             monkeypatch.setitem(catalog.tables(), "topics", spec._replace(expect=at_least(1 << 40, "validFromOffset")))
         warehouse = Warehouse(spark, str(tmp_path / str(wrong)))
         with warehouse.writing():
-            summary = advance(warehouse, truths(copies, warehouse.state))
+            summary = advance(warehouse, reconcile_all(copies, warehouse.state))
         assert (summary.step, len(summary.breaches)) == (1, int(wrong))
         found = breaches(tmp_path / str(wrong))
         assert len(found) == len(summary.breaches)

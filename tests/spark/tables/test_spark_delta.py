@@ -18,7 +18,7 @@ from kshell.errors import CommandError
 from kshell.spark.schemas import schema_json
 from kshell.spark.tables import catalog
 from kshell.spark.tables.data_files import DataFile
-from kshell.spark.tables.delta import Table
+from kshell.spark.tables.delta import DeltaTable
 from kshell.spark.tables.steps import FOLDER, ClusterState
 from kshell.spark.tables.warehouse import Warehouse
 from kshell.tables.arrow import batches
@@ -82,7 +82,7 @@ def rows_of(fields: Iterable[Field], clusters: Iterable[str], closes: str | None
         yield {**row, "clusterId": cluster, **({closes: number % 2 == 0} if closes else {})}
 
 
-def write(table: Table, rows: Iterable[dict[str, Any]]) -> list[DataFile]:
+def write(table: DeltaTable, rows: Iterable[dict[str, Any]]) -> list[DataFile]:
     """The rows as files of a table, which do not count yet."""
     return table.writer.write(batches(importlib.import_module("pyarrow"), table.fields, rows))
 
@@ -102,14 +102,14 @@ def step(path: Path, names: Iterable[str], clusters: Iterable[str], removed: Seq
     return dict(warehouse.state.versions)
 
 
-def rows_in(table: Table, files: Iterable[DataFile] | None = None) -> list[str]:
+def rows_in(table: DeltaTable, files: Iterable[DataFile] | None = None) -> list[str]:
     """A table's rows as kshell reads them, as :class:`Answer` has them."""
     parts = table.writer.read(table.files.values() if files is None else files)
     rows = [row for part in parts for row in part.to_pylist(maps_as_pydicts="strict")]
     return sorted(json.dumps(row, sort_keys=True, default=bytes.hex) for row in rows)
 
 
-def opened(path: Path, name: str) -> Table:
+def opened(path: Path, name: str) -> DeltaTable:
     """A table at the version that the last step names."""
     return Warehouse(None, str(path)).table(name)
 
@@ -182,7 +182,7 @@ def test_statistics_leave_out_no_file_that_has_a_value(
     other: OtherSpark, tmp_path: Path, name: str, searched: list[str]
 ) -> None:
     spec = catalog.table(name)
-    table = Table(f"{tmp_path}/{name}", name, spec.summary, spec.fields, spec.closes)
+    table = DeltaTable(f"{tmp_path}/{name}", name, spec.summary, spec.fields, spec.closes)
     rows = list(rows_of(spec.fields, CLUSTERS[:2], spec.closes))
     table.open()
     for row in rows:  # a file each, so that its statistics are the row's values
@@ -234,7 +234,7 @@ def test_steps_go_on_from_the_upkeep_of_spark(other: OtherSpark, tmp_path: Path)
         other.sql(f"OPTIMIZE {known}")
         other.sql(f"VACUUM {known}")
         assert list(Path(before.place, "_delta_log").glob("*.checkpoint*.parquet")), "of Spark"
-        now = Table(before.place, name, "", before.fields, before.partition_by)
+        now = DeltaTable(before.place, name, "", before.fields, before.partition_by)
         now.open()
         assert now.version > before.version
         assert len(now.files) < len(before.files)
@@ -264,11 +264,11 @@ def test_a_column_that_came_later_and_a_checkpoint(other: OtherSpark, tmp_path: 
     rows = list(rows_of(spec.fields, KEPT[:1], spec.closes))
     # All but the last column that is not the partitions' one, as an older release may have had them.
     later = [field.name for field in spec.fields if field.name != spec.closes][-1]
-    older = Table(f"{tmp_path}/t", spec.name, "", [f for f in spec.fields if f.name != later], spec.closes)
+    older = DeltaTable(f"{tmp_path}/t", spec.name, "", [f for f in spec.fields if f.name != later], spec.closes)
     older.open()
     older.add(write(older, rows))
     older.commit(1)
-    table = Table(older.place, spec.name, spec.summary, spec.fields, spec.closes)
+    table = DeltaTable(older.place, spec.name, spec.summary, spec.fields, spec.closes)
     table.open()
     for number in range(2, 24):
         table.add(write(table, rows), appended=True)

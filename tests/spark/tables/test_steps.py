@@ -18,8 +18,8 @@ import pytest
 
 from kshell.errors import CommandError, DataError, UsageError
 from kshell.spark.tables import delta, steps
-from kshell.spark.tables.delta import Table
-from kshell.spark.tables.steps import ClusterState, State, StepLog
+from kshell.spark.tables.delta import DeltaTable
+from kshell.spark.tables.steps import ClusterState, StepLog, WarehouseState
 from kshell.spark.tables.warehouse import Warehouse
 from tests.rights import locked
 from tests.spark.here import ROOT
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_catalog")]
 
 
 def test_an_empty_place_is_step_0(tmp_path: Path) -> None:
-    assert StepLog(str(tmp_path / "out")).load() == State()
+    assert StepLog(str(tmp_path / "out")).load() == WarehouseState()
     assert not (tmp_path / "out").exists()
 
 
@@ -174,9 +174,9 @@ def test_a_step_that_is_killed_anywhere_does_not_count_or_counts_as_a_whole(
 
 def dies_at(patch: pytest.MonkeyPatch, calls: int) -> None:
     """The writer dies before a commit of a table (of even numbers), or right after it (odd ones)."""
-    left, real = [calls // 2], Table.commit
+    left, real = [calls // 2], DeltaTable.commit
 
-    def commit(table: Table, number: int) -> int:
+    def commit(table: DeltaTable, number: int) -> int:
         if left[0] == 0:
             if calls % 2:
                 real(table, number)
@@ -184,7 +184,7 @@ def dies_at(patch: pytest.MonkeyPatch, calls: int) -> None:
         left[0] -= 1
         return real(table, number)
 
-    patch.setattr(Table, "commit", commit)
+    patch.setattr(DeltaTable, "commit", commit)
     patch.setattr("kshell.spark.tables.data_files.DataFileWriter.remove", lambda *_: None)
 
 
@@ -478,7 +478,7 @@ def test_rows_of_a_commit_that_failed_do_not_come_with_the_next_step(
     with warehouse.writing():
         step(warehouse, [(A, 1)])
         with monkeypatch.context() as patch:
-            patch.setattr(StepLog, "done", fails(CommandError("no room")))
+            patch.setattr(StepLog, "complete", fails(CommandError("no room")))
             with pytest.raises(CommandError, match="no room"):
                 step(warehouse, [(A, 2)])
         assert pairs(warehouse) == [(A, 1)]
@@ -509,7 +509,7 @@ def test_what_was_undone_and_then_tidied_up_by_others_is_read(tmp_path: Path, mo
         warehouse.begin([A])
         warehouse.append_files("log", write(warehouse, "log", [log_row(A, 9)]))
         with monkeypatch.context() as patch:
-            patch.setattr(StepLog, "done", fails(Killed()))
+            patch.setattr(StepLog, "complete", fails(Killed()))
             with pytest.raises(Killed):
                 warehouse.commit({})
     with warehouse.writing():

@@ -9,10 +9,10 @@ import pytest
 
 from kshell.errors import SourceError
 from kshell.spark import cli
-from kshell.spark.steps.novelty import fresh_of
-from kshell.spark.steps.planning import clusters, truths
+from kshell.spark.steps.cluster_changes import change_of
+from kshell.spark.steps.planning import clusters, reconcile_all
 from kshell.spark.tables import catalog
-from kshell.spark.tables.steps import ClusterState, State
+from kshell.spark.tables.steps import ClusterState, WarehouseState
 from tests.builders import FIXTURES, batch, value, write_log
 from tests.spark.files.test_scan import refusing
 from tests.spark.warehouses import committed
@@ -119,7 +119,7 @@ def test_where_nothing_can_be_read_that_is_the_error(
     def plan(*given: object) -> object:
         raise SourceError("cannot be planned")
 
-    monkeypatch.setattr("kshell.spark.steps.planning._truth", plan)
+    monkeypatch.setattr("kshell.spark.steps.planning._reconcile", plan)
     assert call(capsys, *words) == (3, "", "kshell-pipeline: cannot be planned\n")
 
 
@@ -127,8 +127,8 @@ def test_a_second_run_with_nothing_new_starts_no_session(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, without_spark: None
 ) -> None:
     source = str(FIXTURES / "*" / "*")  # several copies of most clusters
-    found = truths(clusters([source]), State())
-    assert all(fresh_of(one, State()) for one in found)
+    found = reconcile_all(clusters([source]), WarehouseState())
+    assert all(change_of(one, WarehouseState()) for one in found)
     states = {one.cluster_id: ClusterState(one.checkpoint._asdict()) for one in found}
     committed(tmp_path, states)
     code, out, err = call(capsys, "run", "--source", source, "--out", str(tmp_path), "-o", "json")

@@ -6,11 +6,13 @@ import importlib
 from functools import cache
 
 from kshell.discovery import module_names
-from kshell.spark.report.section import Section
+from kshell.spark.report.section import ReportSection
 
 
 @cache
-def sections() -> tuple[Section, ...]:
+def sections() -> tuple[ReportSection, ...]:
     """Every section, in the report's order."""
-    found: list[Section] = [importlib.import_module(f"{__name__}.{name}").SECTION for name in module_names(__path__)]
-    return tuple(sorted(found, key=lambda section: section.place))
+    declared: list[ReportSection] = [
+        importlib.import_module(f"{__name__}.{name}").SECTION for name in module_names(__path__)
+    ]
+    return tuple(sorted(declared, key=lambda section: section.place))

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 
 from kshell.plots.theme import counted
 from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
-from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    Attention,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionDrawing,
+    SectionTable,
+    TableColumn,
+)
 
 _BOTH = """(
     SELECT clusterId, offset, ms, day, kind, change, said, oldValue, newValue FROM {access_audit}
@@ -22,38 +31,51 @@ def queries(scope: Scope) -> Mapping[str, str]:
     """Changes a day, ACLs that are wide open now, the last changes."""
     return {
         "days": daily(_BOTH, "clusterId" if scope.is_fleet else "kind", "1", "changes", "change <> 'found'"),
-        "open": some("clusterId, said, ms, change", "FROM {access_audit} WHERE isWideOpen AND isCurrent",
-                     "clusterId, said", 12),
-        "last": some("clusterId, ms, kind, change, said, oldValue, newValue", f"FROM {_BOTH} WHERE change <> 'found'",
-                     "ms DESC, clusterId, offset DESC, said", 15),
-    }  # fmt: skip
+        "open": some(
+            "clusterId, said, ms, change", "FROM {access_audit} WHERE isWideOpen AND isCurrent", "clusterId, said", 12
+        ),
+        "last": some(
+            "clusterId, ms, kind, change, said, oldValue, newValue",
+            f"FROM {_BOTH} WHERE change <> 'found'",
+            "ms DESC, clusterId, offset DESC, said",
+            15,
+        ),
+    }
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """What is wide open; what was changed."""
     wide, last, days = answers["open"], answers["last"], answers["days"]
     lead = f"{counted(of(last), 'change')} in the log." if last else "Nothing was changed."
     lead += f" {counted(of(wide), 'ACL')} that {'is' if of(wide) == 1 else 'are'} wide open." if wide else ""
-    tables, found = [], []
+    tables, attention = [], []
     if wide:
-        columns = in_cluster(scope, Column("said", "ACL"), Column("ms", "since (UTC)", "time"))
-        tables.append(Table("ACLs that are wide open now", columns, wide, of(wide)))
-        words = "ACL is wide open" if of(wide) == 1 else "ACLs are wide open"
-        found.append(Attention.of("wideOpenAcl", f"{of(wide):,}", f"{words}: everybody may", wide[0]["said"]))
+        columns = in_cluster(scope, TableColumn("said", "ACL"), TableColumn("ms", "since (UTC)", "time"))
+        tables.append(SectionTable("ACLs that are wide open now", columns, wide, of(wide)))
+        message = "ACL is wide open" if of(wide) == 1 else "ACLs are wide open"
+        attention.append(Attention.of("wideOpenAcl", f"{of(wide):,}", f"{message}: everybody may", wide[0]["said"]))
     if last:
         columns = in_cluster(
-            scope, Column("ms", "at (UTC)", "time"), Column("kind", "kind"), Column("change", "change"),
-            Column("said", "what"), Column("oldValue", "before"), Column("newValue", "after"),
-        )  # fmt: skip
-        tables.append(Table("The last changes", columns, last, of(last)))
+            scope,
+            TableColumn("ms", "at (UTC)", "time"),
+            TableColumn("kind", "kind"),
+            TableColumn("change", "change"),
+            TableColumn("said", "what"),
+            TableColumn("oldValue", "before"),
+            TableColumn("newValue", "after"),
+        )
+        tables.append(SectionTable("The last changes", columns, last, of(last)))
     note = daily_note(days, "clusterId" if scope.is_fleet else "kind", "clusters" if scope.is_fleet else "kinds")
-    return Content(lead, (Drawing(days, note),) if days else (), tuple(tables), tuple(found))
+    return SectionContent(lead, (SectionDrawing(days, note),) if days else (), tuple(tables), tuple(attention))
 
 
-SECTION = Section(
-    "access", "Access and configs: audit", 100,
+SECTION = ReportSection(
+    "access",
+    "Access and configs: audit",
+    100,
     "ACLs, quotas, users, tokens and configs that were added, changed or removed. Wide open: everybody (User:*) may do"
     " more than describe, on everything of a type. Values of secret configs are never shown.",
     ("access_audit", "config_changes"),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

@@ -6,42 +6,58 @@ from collections.abc import Mapping
 
 from kshell.plots.theme import counted
 from kshell.spark.report.queries import in_cluster, of, some
-from kshell.spark.report.section import Answers, Attention, Column, Content, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    Attention,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionTable,
+    TableColumn,
+)
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Those furthest out."""
+    """The hours with the highest scores."""
     columns = "clusterId, measure, hour, value, median, mad, weeks, score"
     return {"rows": some(columns, "FROM {anomalies}", "abs(score) DESC, hour DESC, clusterId, measure", 15)}
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """Which hours."""
     rows = answers["rows"]
     if not rows:
-        return Content("No hour stands out, or fewer than four weeks are covered.")
+        return SectionContent("No hour stands out, or fewer than four weeks are covered.")
     columns = in_cluster(
-        scope, Column("hour", "hour (UTC)"), Column("measure", "measure"), Column("value", "there were", "count"),
-        Column("median", "median of other weeks", "ratio"), Column("mad", "MAD", "ratio"),
-        Column("weeks", "weeks", "count"), Column("score", "score", "ratio"),
-    )  # fmt: skip
+        scope,
+        TableColumn("hour", "hour (UTC)"),
+        TableColumn("measure", "measure"),
+        TableColumn("value", "there were", "count"),
+        TableColumn("median", "median of other weeks", "ratio"),
+        TableColumn("mad", "MAD", "ratio"),
+        TableColumn("weeks", "weeks", "count"),
+        TableColumn("score", "score", "ratio"),
+    )
     worst, count = rows[0], of(rows)
     where = f"{worst['measure']} {worst['value']:,} at {worst['hour']}, {worst['median']:g} in other weeks"
-    words = (
+    message = (
         "hour was unlike the same hour of other weeks"
         if count == 1
         else "hours were unlike the same hour of other weeks"
     )
-    table = Table("Hours furthest from the same hour of other weeks", columns, rows, count)
-    return Content(
-        f"{counted(count, 'hour')} stood out.", (), (table,), (Attention("info", f"{count:,}", words, where),)
+    table = SectionTable("Hours furthest from the same hour of other weeks", columns, rows, count)
+    return SectionContent(
+        f"{counted(count, 'hour')} stood out.", (), (table,), (Attention("info", f"{count:,}", message, where),)
     )
 
 
-SECTION = Section(
-    "anomalies", "Quiet anomalies", 130,
+SECTION = ReportSection(
+    "anomalies",
+    "Quiet anomalies",
+    130,
     "Changes of leader, ISR shrinks and fencings in an hour, against the same hour of the weekday in other weeks. The"
     " score counts 1.4826 MAD (median absolute deviation), or at least 1; from 3.5 on it is told.",
     ("anomalies",),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

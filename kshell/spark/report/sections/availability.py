@@ -6,9 +6,18 @@ from collections.abc import Mapping
 
 from kshell.plots.pictures.availability import percent
 from kshell.spark.report.queries import in_cluster, of, some
-from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    Attention,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionDrawing,
+    SectionTable,
+    TableColumn,
+)
 
-_THINGS = 30
+_MAX_LINES = 30
 _GOOD = 0.999
 
 
@@ -28,7 +37,7 @@ def queries(scope: Scope) -> Mapping[str, str]:
             ),
             shown AS (
                 SELECT * FROM worst WHERE scope = 'cluster' OR least < 1
-                ORDER BY scope = 'cluster' DESC, least, leastWrite, scope, name LIMIT {_THINGS}
+                ORDER BY scope = 'cluster' DESC, least, leastWrite, scope, name LIMIT {_MAX_LINES}
             )
             SELECT month, scope, name, availability, writeAvailability, offlineMs, underMinIsrMs, assumedMs, partitions
             FROM recent JOIN shown USING (scope, name) ORDER BY scope = 'cluster' DESC, scope, name, month
@@ -37,19 +46,22 @@ def queries(scope: Scope) -> Mapping[str, str]:
             "clusterId, topic, partition, sum(offlineMs) AS offlineMs, sum(underMinIsrMs) AS underMinIsrMs,"
             " 1 - sum(offlineMs) / sum(existedMs) AS availability",
             "FROM {partition_availability} WHERE underMinIsrMs > 0 GROUP BY clusterId, topic, partition",
-            "offlineMs DESC, underMinIsrMs DESC, clusterId, topic, partition", 10,
+            "offlineMs DESC, underMinIsrMs DESC, clusterId, topic, partition",
+            10,
         ),
-    }  # fmt: skip
+    }
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """What share of the time partitions could be read and written."""
     months = [row for row in answers["months"] if row["availability"] is not None]
     if not months:
-        return Content("No time is covered: the log has no partitions, or ends with the record that made them.")
+        return SectionContent("No time is covered: the log has no partitions, or ends with the record that made them.")
     last = max(row["month"] for row in months)
-    now = sorted((row for row in months if row["scope"] == "cluster" and row["month"] == last),
-                 key=lambda row: (row["availability"], row["writeAvailability"]))  # fmt: skip
+    now = sorted(
+        (row for row in months if row["scope"] == "cluster" and row["month"] == last),
+        key=lambda row: (row["availability"], row["writeAvailability"]),
+    )
     assumed = any(row["assumedMs"] for row in months)
     lead = f"In {last}, " + (
         f"the least available cluster had leaders for {percent(now[0]['availability'])} of partition time."
@@ -58,21 +70,27 @@ def describe(scope: Scope, answers: Answers) -> Content:
         f" for {percent(now[0]['writeAvailability'])}."
     )
     lead += " Where the log does not tell min.insync.replicas, 1 was taken." if assumed else ""
-    return Content(lead, (Drawing(months),), tuple(_tables(scope, answers)), tuple(_attention(scope, last, now)))
+    return SectionContent(
+        lead, (SectionDrawing(months),), tuple(_tables(scope, answers)), tuple(_attention(scope, last, now))
+    )
 
 
-def _tables(scope: Scope, answers: Answers) -> list[Table]:
+def _tables(scope: Scope, answers: Answers) -> list[SectionTable]:
     rows = answers["partitions"]
     if not rows:
         return []
     columns = in_cluster(
         scope,
-        Column("topic", "topic"), Column("partition", "partition", "count"),
-        Column("offlineMs", "without a leader", "lasting"), Column("underMinIsrMs", "under min ISR", "lasting"),
-        Column("availability", "available", "share"),
-    )  # fmt: skip
+        TableColumn("topic", "topic"),
+        TableColumn("partition", "partition", "count"),
+        TableColumn("offlineMs", "without a leader", "lasting"),
+        TableColumn("underMinIsrMs", "under min ISR", "lasting"),
+        TableColumn("availability", "available", "share"),
+    )
     return [
-        Table("Partitions that were offline the longest, of the months in which they were", columns, rows, of(rows))
+        SectionTable(
+            "Partitions that were offline the longest, of the months in which they were", columns, rows, of(rows)
+        )
     ]
 
 
@@ -82,14 +100,17 @@ def _attention(scope: Scope, last: str, now: list[Mapping[str, object]]) -> list
         return []
     worst = percent(float(str(bad[0]["availability"])))
     where = f"in {last}" + (f": {', '.join(str(row['name']) for row in bad[:3])}" if scope.is_fleet else "")
-    words = "of partition time had a leader" + (f" in the worst of {len(bad):,} clusters" if len(bad) > 1 else "")
-    return [Attention("warning", worst, words, where)]
+    message = "of partition time had a leader" + (f" in the worst of {len(bad):,} clusters" if len(bad) > 1 else "")
+    return [Attention("warning", worst, message, where)]
 
 
-SECTION = Section(
-    "availability", "Availability by month", 20,
+SECTION = ReportSection(
+    "availability",
+    "Availability by month",
+    20,
     "The share of the time that partitions existed in which they had a leader, summed over partitions; the last twelve"
     " months. Topics and brokers are left out that always had all leaders.",
     ("availability", "partition_availability"),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

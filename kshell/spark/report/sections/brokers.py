@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.gold.base.times import day_of
+from kshell.spark.gold.timelines.durations import day_of
 from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
-from kshell.spark.report.section import Answers, Column, Content, Drawing, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionDrawing,
+    SectionTable,
+    TableColumn,
+)
 
 _STATES = 2000
 """Stretches of time that are drawn at most: the last ones."""
@@ -23,17 +31,19 @@ def queries(scope: Scope) -> Mapping[str, str]:
             "clusterId, broker, max_by(rack, fromOffset) AS rack, count(*) AS sessions, sum(fencings) AS fencings,"
             " count_if(outcome IS NOT NULL AND NOT isClean) AS unclean, sum(fencedMs) AS fencedMs,"
             " sum(shutdownMs) AS shutdownMs, sum(unfencedMs) AS unfencedMs",
-            "FROM {broker_sessions} GROUP BY clusterId, broker", "fencedMs DESC, clusterId, broker", 15,
+            "FROM {broker_sessions} GROUP BY clusterId, broker",
+            "fencedMs DESC, clusterId, broker",
+            15,
         ),
         "all": "SELECT count(*) AS sessions, sum(fencings) AS fencings FROM {broker_sessions}",
-    }  # fmt: skip
+    }
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """Sessions and fencings."""
     rows, over = answers["brokers"], answers["over"]
     if not rows:
-        return Content("No broker was registered.")
+        return SectionContent("No broker was registered.")
     total = answers["all"][0]
     lead = (
         f"{counted(of(rows), 'broker')}, {counted(total['sessions'], 'registration')}, fenced"
@@ -41,23 +51,32 @@ def describe(scope: Scope, answers: Answers) -> Content:
     )
     columns = in_cluster(
         scope,
-        Column("broker", "broker", "broker"), Column("rack", "rack"), Column("sessions", "registrations", "count"),
-        Column("fencings", "fenced, times", "count"), Column("unclean", "ended unclean", "count"),
-        Column("fencedMs", "fenced", "lasting"), Column("shutdownMs", "in controlled shutdown", "lasting"),
-        Column("unfencedMs", "unfenced", "lasting"),
-    )  # fmt: skip
+        TableColumn("broker", "broker", "broker"),
+        TableColumn("rack", "rack"),
+        TableColumn("sessions", "registrations", "count"),
+        TableColumn("fencings", "fenced, times", "count"),
+        TableColumn("unclean", "ended unclean", "count"),
+        TableColumn("fencedMs", "fenced", "lasting"),
+        TableColumn("shutdownMs", "in controlled shutdown", "lasting"),
+        TableColumn("unfencedMs", "unfenced", "lasting"),
+    )
     if scope.is_fleet:
-        drawings = (Drawing(over, daily_note(over, "clusterId", "clusters")),) if over else ()
+        drawings = (SectionDrawing(over, daily_note(over, "clusterId", "clusters")),) if over else ()
     else:
         note = f"the last {len(over):,} of {of(over):,} changes" if len(over) < of(over) else ""
-        drawings = (Drawing(sorted(over, key=lambda row: (row["broker"], row["fromMs"])), note),) if over else ()
-    return Content(lead, drawings, (Table("Brokers, those longest fenced first", columns, rows, of(rows)),))
+        drawings = (SectionDrawing(sorted(over, key=lambda row: (row["broker"], row["fromMs"])), note),) if over else ()
+    return SectionContent(
+        lead, drawings, (SectionTable("Brokers, those longest fenced first", columns, rows, of(rows)),)
+    )
 
 
-SECTION = Section(
-    "brokers", "Broker sessions", 60,
+SECTION = ReportSection(
+    "brokers",
+    "Broker sessions",
+    60,
     "A session lasts from a registration to the next one, or to the removal. It ended unclean if the broker was not in"
     " controlled shutdown before. Time fenced includes the time before a broker was first unfenced.",
     ("broker_states", "broker_sessions"),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

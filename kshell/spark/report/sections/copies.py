@@ -6,7 +6,15 @@ from collections.abc import Mapping
 
 from kshell.plots.theme import counted
 from kshell.spark.report.queries import in_cluster, of, some
-from kshell.spark.report.section import Answers, Attention, Column, Content, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    Attention,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionTable,
+    TableColumn,
+)
 
 STATES = {
     "diverged": ("error", "copy parts from the others", "copies part from the others"),
@@ -20,24 +28,30 @@ STATES = {
 
 def queries(scope: Scope) -> Mapping[str, str]:
     """Copies by state, those that are not as the others, and quarantine by reason."""
-    odd = ", ".join(f"'{state}'" for state in STATES)
+    states = ", ".join(f"'{state}'" for state in STATES)
     return {
         "states": "SELECT state, count(*) AS copies, min(copy) AS one FROM {copies} GROUP BY state ORDER BY state",
-        "odd": some("clusterId, copy, state, reason, damage, endOffset",
-                    f"FROM {{copies}} WHERE state IN ({odd}) OR size(damage) > 0", "clusterId, copy", 20),
+        "odd": some(
+            "clusterId, copy, state, reason, damage, endOffset",
+            f"FROM {{copies}} WHERE state IN ({states}) OR size(damage) > 0",
+            "clusterId, copy",
+            20,
+        ),
         "quarantine": some(
             "clusterId, kind, reason, count(*) AS count, min(file) AS file",
-            "FROM {quarantine} GROUP BY clusterId, kind, reason", "count DESC, clusterId, kind, reason", 15,
+            "FROM {quarantine} GROUP BY clusterId, kind, reason",
+            "count DESC, clusterId, kind, reason",
+            15,
         ),
         "kinds": "SELECT kind, count(*) AS count FROM {quarantine} GROUP BY kind ORDER BY kind",
-    }  # fmt: skip
+    }
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """How many copies there are, how they agree, what is in quarantine."""
     states = {row["state"]: row for row in answers["states"]}
     if not states:
-        return Content("No copy was read.")
+        return SectionContent("No copy was read.")
     kinds = {row["kind"]: row["count"] for row in answers["kinds"]}
     lead = f"{counted(sum(row['copies'] for row in states.values()), 'copy', 'copies')}: " + ", ".join(
         f"{row['copies']:,} {state}" for state, row in states.items()
@@ -47,41 +61,55 @@ def describe(scope: Scope, answers: Answers) -> Content:
         if kinds
         else ". Nothing is in quarantine."
     )
-    found = [
-        Attention(level, f"{states[state]['copies']:,}", one if states[state]["copies"] == 1 else many,
-                  states[state]["one"])
-        for state, (level, one, many) in STATES.items()
+    attention = [
+        Attention(
+            level,
+            f"{states[state]['copies']:,}",
+            singular if states[state]["copies"] == 1 else many,
+            states[state]["one"],
+        )
+        for state, (level, singular, many) in STATES.items()
         if state in states
-    ]  # fmt: skip
+    ]
     lost = sum(count for kind, count in kinds.items() if kind != "torn")
     if lost:
         first = answers["quarantine"][0]
-        words = "thing could not be read or decoded" if lost == 1 else "things could not be read or decoded"
-        found.append(Attention("warning", f"{lost:,}", words, f"{first['kind']}: {first['reason']}"))
-    return Content(lead, (), tuple(_tables(scope, answers)), tuple(found))
+        message = "thing could not be read or decoded" if lost == 1 else "things could not be read or decoded"
+        attention.append(Attention("warning", f"{lost:,}", message, f"{first['kind']}: {first['reason']}"))
+    return SectionContent(lead, (), tuple(_tables(scope, answers)), tuple(attention))
 
 
-def _tables(scope: Scope, answers: Answers) -> list[Table]:
-    tables, odd, kept = [], answers["odd"], answers["quarantine"]
-    if odd:
+def _tables(scope: Scope, answers: Answers) -> list[SectionTable]:
+    tables, differing, quarantined = [], answers["odd"], answers["quarantine"]
+    if differing:
         columns = in_cluster(
-            scope, Column("copy", "copy"), Column("state", "state"), Column("endOffset", "end offset", "count"),
-            Column("reason", "reason"), Column("damage", "damage"),
-        )  # fmt: skip
-        tables.append(Table("Copies that are not as the others", columns, odd, of(odd)))
-    if kept:
+            scope,
+            TableColumn("copy", "copy"),
+            TableColumn("state", "state"),
+            TableColumn("endOffset", "end offset", "count"),
+            TableColumn("reason", "reason"),
+            TableColumn("damage", "damage"),
+        )
+        tables.append(SectionTable("Copies that are not as the others", columns, differing, of(differing)))
+    if quarantined:
         columns = in_cluster(
-            scope, Column("kind", "kind"), Column("count", "times", "count"), Column("reason", "reason"),
-            Column("file", "for instance in"),
-        )  # fmt: skip
-        tables.append(Table("Quarantine by reason", columns, kept, of(kept)))
+            scope,
+            TableColumn("kind", "kind"),
+            TableColumn("count", "times", "count"),
+            TableColumn("reason", "reason"),
+            TableColumn("file", "for instance in"),
+        )
+        tables.append(SectionTable("Quarantine by reason", columns, quarantined, of(quarantined)))
     return tables
 
 
-SECTION = Section(
-    "copies", "Copies and quarantine", 140,
+SECTION = ReportSection(
+    "copies",
+    "Copies and quarantine",
+    140,
     "Several copies of one cluster's log are reconciled into one; what differs, and what could not be read or decoded,"
     " is kept as data.",
     ("copies", "quarantine"),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from kshell.engine.result import Row
 from kshell.plots.theme import counted
 from kshell.spark.report.queries import in_cluster, of, some
-from kshell.spark.report.section import Answers, Attention, Column, Content, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    Attention,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionTable,
+    TableColumn,
+)
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
@@ -18,42 +26,56 @@ def queries(scope: Scope) -> Mapping[str, str]:
             " coalesce(value, '(not set)') AS value, coalesce(usualValue, '(not set)') AS usual, agreeing, members,"
             " sinceMs",
             "FROM {config_drift} WHERE isUnusual",
-            "scope, agreeing / members, name, resourceType, resource, clusterId", 20,
+            "scope, agreeing / members, name, resourceType, resource, clusterId",
+            20,
         ),
         "names": "SELECT scope, count(DISTINCT name) AS names FROM {config_drift} WHERE isUnusual GROUP BY scope",
-    }  # fmt: skip
+    }
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """The unusual values."""
     rows = answers["unusual"]
     if not rows:
-        return Content("Nothing is set differently.")
+        return SectionContent("Nothing is set differently.")
     names = {row["scope"]: row["names"] for row in answers["names"]}
     lead = f"{counted(of(rows), 'unusual value')}."
     columns = in_cluster(
         scope,
-        Column("scope", "among"), Column("resourceType", "type"), Column("resource", "resource"),
-        Column("name", "config"),
-        Column("value", "value here"), Column("usual", "usual value"), Column("agreeing", "have it", "count"),
-        Column("members", "of", "count"), Column("sinceMs", "since (UTC)", "time"),
-    )  # fmt: skip
+        TableColumn("scope", "among"),
+        TableColumn("resourceType", "type"),
+        TableColumn("resource", "resource"),
+        TableColumn("name", "config"),
+        TableColumn("value", "value here"),
+        TableColumn("usual", "usual value"),
+        TableColumn("agreeing", "have it", "count"),
+        TableColumn("members", "of", "count"),
+        TableColumn("sinceMs", "since (UTC)", "time"),
+    )
     brokers = names.get("brokers", 0)
-    found = [Attention("info", f"{brokers:,}", _WORDS[brokers != 1], _names(rows))] if brokers else []
-    return Content(lead, (), (Table("Values that most others do not have", columns, rows, of(rows)),), tuple(found))
+    attention = [Attention("info", f"{brokers:,}", _MESSAGES[brokers != 1], _names(rows))] if brokers else []
+    return SectionContent(
+        lead, (), (SectionTable("Values that most others do not have", columns, rows, of(rows)),), tuple(attention)
+    )
 
 
-_WORDS = "config is set differently on brokers of one cluster", "configs are set differently on brokers of one cluster"
+_MESSAGES = (
+    "config is set differently on brokers of one cluster",
+    "configs are set differently on brokers of one cluster",
+)
 
 
 def _names(rows: Sequence[Row]) -> str:
     return ", ".join(sorted({row["name"] for row in rows if row["scope"] == "brokers"})[:3])
 
 
-SECTION = Section(
-    "drift", "Config drift", 90,
+SECTION = ReportSection(
+    "drift",
+    "Config drift",
+    90,
     "What is set in the log, compared between resources of one name in several clusters, and between the brokers of"
     " one. Usual is the value that most have.",
     ("config_drift",),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from kshell.plots.theme import counted
 from kshell.plots.times import moment
 from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
-from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    Attention,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionDrawing,
+    SectionTable,
+    TableColumn,
+)
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
@@ -17,38 +26,47 @@ def queries(scope: Scope) -> Mapping[str, str]:
         "days": daily("{unclean_elections}", who, "1", "elections"),
         "last": some(
             "clusterId, topic, partition, ms, leader, previousLeader, previousIsr, leaderlessMs, evidence",
-            "FROM {unclean_elections}", "ms DESC, clusterId, offset DESC, topic, partition", 12,
+            "FROM {unclean_elections}",
+            "ms DESC, clusterId, offset DESC, topic, partition",
+            12,
         ),
-    }  # fmt: skip
+    }
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """How many there were, and the last ones."""
     last = answers["last"]
     if not last:
-        return Content("There was none.")
+        return SectionContent("There was none.")
     count, who = of(last), "clusterId" if scope.is_fleet else "topic"
     columns = in_cluster(
         scope,
-        Column("ms", "at (UTC)", "time"), Column("topic", "topic"), Column("partition", "partition", "count"),
-        Column("leader", "leader since", "broker"), Column("previousLeader", "before", "broker"),
-        Column("previousIsr", "ISR before"), Column("leaderlessMs", "without a leader before", "lasting"),
-        Column("evidence", "told by"),
-    )  # fmt: skip
+        TableColumn("ms", "at (UTC)", "time"),
+        TableColumn("topic", "topic"),
+        TableColumn("partition", "partition", "count"),
+        TableColumn("leader", "leader since", "broker"),
+        TableColumn("previousLeader", "before", "broker"),
+        TableColumn("previousIsr", "ISR before"),
+        TableColumn("leaderlessMs", "without a leader before", "lasting"),
+        TableColumn("evidence", "told by"),
+    )
     when = f"the last one at {moment(last[0]['ms']).partition('.')[0]} UTC"
     where = f"{last[0]['topic']}-{last[0]['partition']}"
-    words = f"unclean election{'' if count == 1 else 's'}: acknowledged records may be lost"
-    found = Attention.of("uncleanRecovery", f"{count:,}", words, f"{when}, of {where}")
+    message = f"unclean election{'' if count == 1 else 's'}: acknowledged records may be lost"
+    attention = Attention.of("uncleanRecovery", f"{count:,}", message, f"{when}, of {where}")
     days = answers["days"]
     note = daily_note(days, who, "clusters" if scope.is_fleet else "topics")
-    drawings = (Drawing(days, note),) if days else ()
-    table = Table("The last unclean elections", columns, last, count)
-    return Content(f"{counted(count, 'unclean election')}, {when}.", drawings, (table,), (found,))
+    drawings = (SectionDrawing(days, note),) if days else ()
+    table = SectionTable("The last unclean elections", columns, last, count)
+    return SectionContent(f"{counted(count, 'unclean election')}, {when}.", drawings, (table,), (attention,))
 
 
-SECTION = Section(
-    "elections", "Unclean elections", 40,
+SECTION = ReportSection(
+    "elections",
+    "Unclean elections",
+    40,
     "A broker that was not in sync became leader: what the others had acknowledged and it lacks is gone.",
     ("unclean_elections",),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

@@ -7,12 +7,25 @@ from collections.abc import Mapping
 from kshell.plots.theme import counted
 from kshell.plots.times import lasting
 from kshell.spark.report.queries import in_cluster, of, some
-from kshell.spark.report.section import Answers, Column, Content, Drawing, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionDrawing,
+    SectionTable,
+    TableColumn,
+)
 
 _RANGES = (
-    ("under 1 s", 1_000), ("1 to 10 s", 10_000), ("10 s to 1 min", 60_000), ("1 to 10 min", 600_000),
-    ("10 min to 1 h", 3_600_000), ("1 h to 1 day", 86_400_000), ("a day and more", None),
-)  # fmt: skip
+    ("under 1 s", 1_000),
+    ("1 to 10 s", 10_000),
+    ("10 s to 1 min", 60_000),
+    ("1 to 10 min", 600_000),
+    ("10 min to 1 h", 3_600_000),
+    ("1 h to 1 day", 86_400_000),
+    ("a day and more", None),
+)
 """Words, and up to how many milliseconds."""
 
 
@@ -29,17 +42,19 @@ def queries(scope: Scope) -> Mapping[str, str]:
         "longest": some(
             "clusterId, topic, partition, fromMs, durationMs, coalesce(outcome, 'lasts') AS ended, leastInSync,"
             " replicationFactor, missing, leaderlessMs",
-            "FROM {isr_episodes}", "toOffset IS NULL DESC, durationMs DESC, clusterId, topic, partition", 12,
+            "FROM {isr_episodes}",
+            "toOffset IS NULL DESC, durationMs DESC, clusterId, topic, partition",
+            12,
         ),
-    }  # fmt: skip
+    }
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """How many there were, how long, and which last."""
     counts = {row["place"]: row for row in answers["ranges"]}
     total, still = (sum(row[name] for row in counts.values()) for name in ("episodes", "lasting"))
     if not total:
-        return Content("No partition lacked an in-sync replica.")
+        return SectionContent("No partition lacked an in-sync replica.")
     half = answers["half"][0]["half"] if answers["half"] else None
     lead = (
         f"{counted(total, 'episode')}, {still:,} of which last."
@@ -47,26 +62,39 @@ def describe(scope: Scope, answers: Answers) -> Content:
         else f"{counted(total, 'episode')}; none lasts."
     )
     lead += f" Half of those that ended did so within {lasting(half)}." if half is not None else ""
-    shown = [
-        {"lasted": words, "episodes": counts.get(place, {}).get("episodes", 0),
-         "leaderless": counts.get(place, {}).get("leaderless", 0)}
-        for place, (words, _) in enumerate(_RANGES)
-    ]  # fmt: skip
+    ranges = [
+        {
+            "lasted": duration,
+            "episodes": counts.get(place, {}).get("episodes", 0),
+            "leaderless": counts.get(place, {}).get("leaderless", 0),
+        }
+        for place, (duration, _) in enumerate(_RANGES)
+    ]
     columns = in_cluster(
         scope,
-        Column("topic", "topic"), Column("partition", "partition", "count"), Column("fromMs", "from (UTC)", "time"),
-        Column("durationMs", "lasted", "lasting"), Column("ended", "ended"),
-        Column("leastInSync", "least in sync", "count"), Column("replicationFactor", "of", "count"),
-        Column("missing", "missing brokers"), Column("leaderlessMs", "without a leader", "lasting"),
-    )  # fmt: skip
-    table = Table("Episodes: those that last, then the longest", columns, answers["longest"], of(answers["longest"]))
-    return Content(lead, (Drawing(shown),), (table,))
+        TableColumn("topic", "topic"),
+        TableColumn("partition", "partition", "count"),
+        TableColumn("fromMs", "from (UTC)", "time"),
+        TableColumn("durationMs", "lasted", "lasting"),
+        TableColumn("ended", "ended"),
+        TableColumn("leastInSync", "least in sync", "count"),
+        TableColumn("replicationFactor", "of", "count"),
+        TableColumn("missing", "missing brokers"),
+        TableColumn("leaderlessMs", "without a leader", "lasting"),
+    )
+    table = SectionTable(
+        "Episodes: those that last, then the longest", columns, answers["longest"], of(answers["longest"])
+    )
+    return SectionContent(lead, (SectionDrawing(ranges),), (table,))
 
 
-SECTION = Section(
-    "episodes", "ISR shrinks and expands", 30,
+SECTION = ReportSection(
+    "episodes",
+    "ISR shrinks and expands",
+    30,
     "An episode begins with the record after which a partition has fewer in-sync replicas than its replication factor,"
     " and ends when it has as many again. One that lasts is counted up to the cluster's last record.",
     ("isr_episodes",),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 
 from kshell.plots.theme import counted
 from kshell.spark.report.queries import DAYS, daily, daily_note, of, some
-from kshell.spark.report.section import Answers, Column, Content, Drawing, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionDrawing,
+    SectionTable,
+    TableColumn,
+)
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
@@ -14,32 +22,41 @@ def queries(scope: Scope) -> Mapping[str, str]:
     who = "clusterId" if scope.is_fleet else "type"
     return {
         "days": daily("{metadata_growth}", who, "records", "records"),
-        "who": some(f"{who}, sum(records) AS records, sum(undecoded) AS undecoded, max(day) AS last",
-                    f"FROM {{metadata_growth}} GROUP BY {who}", f"records DESC, {who}", 12),
+        "who": some(
+            f"{who}, sum(records) AS records, sum(undecoded) AS undecoded, max(day) AS last",
+            f"FROM {{metadata_growth}} GROUP BY {who}",
+            f"records DESC, {who}",
+            12,
+        ),
         "all": "SELECT sum(records) AS records, count(DISTINCT type) AS types FROM {metadata_growth}",
-    }  # fmt: skip
+    }
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """The log's size and how it grew."""
     rows, days = answers["who"], answers["days"]
     if not rows:
-        return Content("The log has no records beside a snapshot's.")
-    who, things = ("clusterId", "clusters") if scope.is_fleet else ("type", "types")
+        return SectionContent("The log has no records beside a snapshot's.")
+    who, noun = ("clusterId", "clusters") if scope.is_fleet else ("type", "types")
     total = answers["all"][0]
     lead = f"{counted(total['records'], 'record')} of {counted(total['types'], 'type')}, in all."
     columns = (
-        Column(who, things[:-1]), Column("records", "records", "count"), Column("undecoded", "undecoded", "count"),
-        Column("last", "last on"),
-    )  # fmt: skip
-    notes = ". ".join(filter(None, (daily_note(days, who, things), f"At most the last {DAYS} days")))
-    table = Table(f"Records by {things[:-1]}, the most first", columns, rows, of(rows))
-    return Content(lead, (Drawing(days, f"{notes}."),) if days else (), (table,))
+        TableColumn(who, noun[:-1]),
+        TableColumn("records", "records", "count"),
+        TableColumn("undecoded", "undecoded", "count"),
+        TableColumn("last", "last on"),
+    )
+    notes = ". ".join(filter(None, (daily_note(days, who, noun), f"At most the last {DAYS} days")))
+    table = SectionTable(f"Records by {noun[:-1]}, the most first", columns, rows, of(rows))
+    return SectionContent(lead, (SectionDrawing(days, f"{notes}."),) if days else (), (table,))
 
 
-SECTION = Section(
-    "growth", "Growth of the log", 120,
+SECTION = ReportSection(
+    "growth",
+    "Growth of the log",
+    120,
     "Records of the metadata log by the day of their batch; those of snapshots are not counted.",
     ("metadata_growth",),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

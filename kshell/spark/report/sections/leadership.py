@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from kshell.plots.pictures.availability import percent
 from kshell.plots.theme import counted
 from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
-from kshell.spark.report.section import Answers, Column, Content, Drawing, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionDrawing,
+    SectionTable,
+    TableColumn,
+)
 
 _SUMS = """sum(gained) AS gained, sum(lost) AS lost, sum(leaderMs) AS leaderMs,
     sum(preferredMs) / nullif(sum(leaderMs), 0) AS preferredShare"""
@@ -23,43 +31,53 @@ def queries(scope: Scope) -> Mapping[str, str]:
         "topics": some(
             "*",
             f"FROM (SELECT clusterId, topic, {_SUMS} FROM {{leadership}} GROUP BY clusterId, topic) WHERE gained > 0",
-            "gained DESC, clusterId, topic", 10,
+            "gained DESC, clusterId, topic",
+            10,
         ),
         "all": f"SELECT {_SUMS} FROM {{leadership}}",
-    }  # fmt: skip
+    }
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """Changes of leader, and who led."""
     total = answers["all"][0] if answers["all"] else {}
     if total.get("leaderMs") is None:
-        return Content("No partition had a leader.")
+        return SectionContent("No partition had a leader.")
     share = total["preferredShare"]
     lead = f"{counted(total['gained'], 'change of leader', 'changes of leader')}."
     lead += "" if share is None else f" The preferred leader led {percent(share)} of the time."
-    things = "clusters" if scope.is_fleet else "brokers"
+    noun = "clusters" if scope.is_fleet else "brokers"
     sums = (
-        Column("gained", "changes to it" if not scope.is_fleet else "changes", "count"),
-        *(() if scope.is_fleet else (Column("lost", "from it", "count"),)),
-        Column("leaderMs", "partition time led", "lasting"),
-        Column("preferredShare", "as the preferred leader", "share"),
+        TableColumn("gained", "changes to it" if not scope.is_fleet else "changes", "count"),
+        *(() if scope.is_fleet else (TableColumn("lost", "from it", "count"),)),
+        TableColumn("leaderMs", "partition time led", "lasting"),
+        TableColumn("preferredShare", "as the preferred leader", "share"),
     )
-    whose = Column(scope.who, scope.who.removesuffix("Id"), "text" if scope.is_fleet else "broker")
+    whose = TableColumn(scope.who, scope.who.removesuffix("Id"), "text" if scope.is_fleet else "broker")
     tables = [
-        Table(f"Leadership by {whose.title}, most changes first", (whose, *sums), answers["who"], of(answers["who"]))
+        SectionTable(
+            f"Leadership by {whose.title}, most changes first", (whose, *sums), answers["who"], of(answers["who"])
+        )
     ]
     if answers["topics"]:
-        columns = in_cluster(scope, Column("topic", "topic"), Column("gained", "changes", "count"), *sums[-2:])
-        tables.append(Table("Topics whose leaders changed most", columns, answers["topics"], of(answers["topics"])))
+        columns = in_cluster(
+            scope, TableColumn("topic", "topic"), TableColumn("gained", "changes", "count"), *sums[-2:]
+        )
+        tables.append(
+            SectionTable("Topics whose leaders changed most", columns, answers["topics"], of(answers["topics"]))
+        )
     days = answers["days"] if any(row["gained"] for row in answers["days"]) else []
-    drawings = (Drawing(days, daily_note(days, scope.who, things)),) if days else ()
-    return Content(lead, drawings, tuple(tables))
+    drawings = (SectionDrawing(days, daily_note(days, scope.who, noun)),) if days else ()
+    return SectionContent(lead, drawings, tuple(tables))
 
 
-SECTION = Section(
-    "leadership", "Leadership churn", 50,
+SECTION = ReportSection(
+    "leadership",
+    "Leadership churn",
+    50,
     "A change is a partition that got a leader which was not the broker that led before; the first leader is none. The"
     " preferred leader is the first of the replicas.",
     ("leadership",),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from kshell.engine.result import Row
 from kshell.plots.pictures.availability import percent
 from kshell.spark.report.queries import daily, daily_note, in_cluster, of, some
-from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    Attention,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionDrawing,
+    SectionTable,
+    TableColumn,
+)
 
 _SKEWED, _BEYOND = 1.5, 2.0
 """Worth a look: a broker that leads so many times the mean, and so many partitions more than it."""
@@ -20,23 +29,26 @@ def queries(scope: Scope) -> Mapping[str, str]:
     line = "concat(measure, ' by ', level) AS measure, mostToMean FROM {skew} WHERE mostToMean IS NOT NULL"
     cluster = "clusterId, mostToMean FROM {skew} WHERE level = 'broker' AND measure = 'leaders'"
     named, who = (cluster, "clusterId") if scope.is_fleet else (line, "measure")
-    asked = {
+    questions = {
         "days": daily(f"(SELECT day, {named})", who, "mostToMean", "mostToMean"),
         "skews": some(
             "clusterId, level, measure, members, mean, most, busiest, mostToMean, variation",
             _last_day("skew", "mostToMean") + (" AND level = 'broker'" if scope.is_fleet else ""),
-            "mostToMean DESC, clusterId, level, measure", 12,
+            "mostToMean DESC, clusterId, level, measure",
+            12,
         ),
         "racks": some(
             "clusterId, day, racks, spread, oneRackMs / nullif(partitionMs, 0) AS oneRack",
-            _last_day("rack_spread", "spread"), "spread, clusterId", 12,
+            _last_day("rack_spread", "spread"),
+            "spread, clusterId",
+            12,
         ),
-    }  # fmt: skip
+    }
     if not scope.is_fleet:
-        asked["brokers"] = some(
+        questions["brokers"] = some(
             "day, broker, rack, leaders, replicas, preferred", _last_day("broker_load", "leaders"), "broker", 1000
         )
-    return asked
+    return questions
 
 
 def _last_day(table: str, column: str) -> str:
@@ -45,36 +57,44 @@ def _last_day(table: str, column: str) -> str:
     return f"FROM ({days}) WHERE day = lastDay"
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """Loads, skews, racks."""
     skews, racks, days = answers["skews"], answers["racks"], answers["days"]
     if not skews:
-        return Content("No time is covered in which brokers led anything.")
-    found = _skewed(scope, skews)
+        return SectionContent("No time is covered in which brokers led anything.")
+    skewed = _skewed(scope, skews)
     lead = (
-        f"The busiest broker leads {found[0]['mostToMean']:.1f} times the mean."
-        if found
+        f"The busiest broker leads {skewed[0]['mostToMean']:.1f} times the mean."
+        if skewed
         else "On the last day, leaders lay evenly enough on the brokers."
     )
     if racks:
         lead += _racks(scope, racks)
     drawings = [] if scope.is_fleet else _brokers(answers["brokers"])
     who = "clusterId" if scope.is_fleet else "measure"
-    drawings += [Drawing(days, daily_note(days, who, "clusters"))] if len({row["day"] for row in days}) > 1 else []
-    return Content(lead, tuple(drawings), tuple(_tables(scope, skews, racks)), tuple(_attention(scope, found, racks)))
+    drawings += (
+        [SectionDrawing(days, daily_note(days, who, "clusters"))] if len({row["day"] for row in days}) > 1 else []
+    )
+    return SectionContent(
+        lead, tuple(drawings), tuple(_tables(scope, skews, racks)), tuple(_attention(scope, skewed, racks))
+    )
 
 
-def _brokers(rows: Sequence[Row]) -> list[Drawing]:
-    kept = [{name: row[name] for name in ("broker", "rack", "leaders", "replicas")} for row in rows]
-    return [Drawing(kept, f"Averages over {rows[0]['day']}.")] if kept else []
+def _brokers(rows: Sequence[Row]) -> list[SectionDrawing]:
+    averages = [{name: row[name] for name in ("broker", "rack", "leaders", "replicas")} for row in rows]
+    return [SectionDrawing(averages, f"Averages over {rows[0]['day']}.")] if averages else []
 
 
 def _skewed(scope: Scope, rows: Sequence[Row]) -> list[Row]:
     return [
-        row for row in rows
-        if row["level"] == "broker" and row["measure"] == "leaders" and row["mostToMean"] is not None
-        and row["mostToMean"] >= _SKEWED and row["most"] - row["mean"] >= _BEYOND
-    ]  # fmt: skip
+        row
+        for row in rows
+        if row["level"] == "broker"
+        and row["measure"] == "leaders"
+        and row["mostToMean"] is not None
+        and row["mostToMean"] >= _SKEWED
+        and row["most"] - row["mean"] >= _BEYOND
+    ]
 
 
 def _racks(scope: Scope, racks: Sequence[Row]) -> str:
@@ -85,44 +105,54 @@ def _racks(scope: Scope, racks: Sequence[Row]) -> str:
     return f" Replicas were in as many racks as they could be for {percent(spread)} of partition time{where}."
 
 
-def _tables(scope: Scope, skews: Sequence[Row], racks: Sequence[Row]) -> list[Table]:
+def _tables(scope: Scope, skews: Sequence[Row], racks: Sequence[Row]) -> list[SectionTable]:
     columns = in_cluster(
         scope,
-        Column("measure", "measure"), Column("level", "by"), Column("members", "members", "count"),
-        Column("mean", "mean", "ratio"), Column("most", "most", "ratio"), Column("busiest", "busiest"),
-        Column("mostToMean", "most / mean", "ratio"), Column("variation", "deviation / mean", "ratio"),
-    )  # fmt: skip
-    tables = [Table("Skew on the last day", columns, skews, of(skews))]
+        TableColumn("measure", "measure"),
+        TableColumn("level", "by"),
+        TableColumn("members", "members", "count"),
+        TableColumn("mean", "mean", "ratio"),
+        TableColumn("most", "most", "ratio"),
+        TableColumn("busiest", "busiest"),
+        TableColumn("mostToMean", "most / mean", "ratio"),
+        TableColumn("variation", "deviation / mean", "ratio"),
+    )
+    tables = [SectionTable("Skew on the last day", columns, skews, of(skews))]
     if racks:
         columns = in_cluster(
             scope,
-            Column("day", "day"), Column("racks", "racks", "count"), Column("spread", "as wide as can be", "share"),
-            Column("oneRack", "all in one rack", "share"),
-        )  # fmt: skip
-        tables.append(Table("Spread over racks on the last day, of partition time", columns, racks, of(racks)))
+            TableColumn("day", "day"),
+            TableColumn("racks", "racks", "count"),
+            TableColumn("spread", "as wide as can be", "share"),
+            TableColumn("oneRack", "all in one rack", "share"),
+        )
+        tables.append(SectionTable("Spread over racks on the last day, of partition time", columns, racks, of(racks)))
     return tables
 
 
 def _attention(scope: Scope, skewed: Sequence[Row], racks: Sequence[Row]) -> list[Attention]:
-    found = []
+    attention = []
     if skewed:
         where = ", ".join(
             f"broker {row['busiest']}" + (f" of {row['clusterId']}" if scope.is_fleet else "") for row in skewed[:3]
         )
-        words = "times the mean is led by the busiest broker"
-        found.append(Attention("warning", f"{skewed[0]['mostToMean']:.1f}", words, where))
+        message = "times the mean is led by the busiest broker"
+        attention.append(Attention("warning", f"{skewed[0]['mostToMean']:.1f}", message, where))
     narrow = [row for row in racks if (row["oneRack"] or 0) >= _NARROW]
     if narrow:
         where = ", ".join(row["clusterId"] for row in narrow[:3]) if scope.is_fleet else f"on {narrow[0]['day']}"
-        words = "of partition time had all replicas in one rack"
-        found.append(Attention.of("rackViolation", percent(max(row["oneRack"] for row in narrow)), words, where))
-    return found
+        message = "of partition time had all replicas in one rack"
+        attention.append(Attention.of("rackViolation", percent(max(row["oneRack"] for row in narrow)), message, where))
+    return attention
 
 
-SECTION = Section(
-    "load", "Load and racks", 70,
+SECTION = ReportSection(
+    "load",
+    "Load and racks",
+    70,
     "Partitions led and replicas held are averages over a day's time. Most / mean is 1 where all brokers (or racks)"
     " carry the same.",
     ("broker_load", "skew", "rack_spread"),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

@@ -8,7 +8,16 @@ from typing import Any
 from kshell.engine.result import Row
 from kshell.plots.theme import counted
 from kshell.spark.report.queries import in_cluster, of, some
-from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    Attention,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionDrawing,
+    SectionTable,
+    TableColumn,
+)
 
 _MOST = 40
 _TROUBLES = ("offline", "underMinIsr", "underReplicated", "fenced")
@@ -42,85 +51,98 @@ def queries(scope: Scope) -> Mapping[str, str]:
         "worst": some(
             "clusterId, name, partitions, offline, underMinIsr, underReplicated, replicationFactor, minIsr",
             f"FROM {{current_topics}} WHERE {bad}",
-            "offline DESC, underMinIsr DESC, underReplicated DESC, clusterId, name", 15,
+            "offline DESC, underMinIsr DESC, underReplicated DESC, clusterId, name",
+            15,
         ),
-    }  # fmt: skip
+    }
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """A row a cluster, the worst first; the worst topics."""
     rows = _joined(answers)
     totals = {name: sum(row[name] for row in rows) for name in ("topics", "partitions", "brokers", *_TROUBLES)}
-    things = ("broker", "topic", "partition")
-    sizes = ", ".join(counted(totals[f"{thing}s"], thing) for thing in things)
+    nouns = ("broker", "topic", "partition")
+    sizes = ", ".join(counted(totals[f"{noun}s"], noun) for noun in nouns)
     lead = f"{counted(len(rows), 'cluster')}, {sizes}." if scope.is_fleet else f"{sizes}."
     columns = in_cluster(
         scope,
-        Column("version", "metadata.version"), Column("brokers", "brokers", "count"),
-        Column("fenced", "fenced", "count"), Column("topics", "topics", "count"),
-        Column("partitions", "partitions", "count"), Column("offline", "offline", "count"),
-        Column("underMinIsr", "under min ISR", "count"), Column("underReplicated", "under-replicated", "count"),
-        Column("endOffset", "log end offset", "count"), Column("lastTimestampMs", "last record (UTC)", "time"),
-    )  # fmt: skip
+        TableColumn("version", "metadata.version"),
+        TableColumn("brokers", "brokers", "count"),
+        TableColumn("fenced", "fenced", "count"),
+        TableColumn("topics", "topics", "count"),
+        TableColumn("partitions", "partitions", "count"),
+        TableColumn("offline", "offline", "count"),
+        TableColumn("underMinIsr", "under min ISR", "count"),
+        TableColumn("underReplicated", "under-replicated", "count"),
+        TableColumn("endOffset", "log end offset", "count"),
+        TableColumn("lastTimestampMs", "last record (UTC)", "time"),
+    )
     worst = sorted(rows, key=lambda row: (*(-row[name] for name in (*_TROUBLES, "partitions")), row["clusterId"]))
     tables = [
-        Table(
+        SectionTable(
             "Clusters, those with trouble first" if scope.is_fleet else "The cluster", columns, worst[:_MOST], len(rows)
         )
     ]
     if answers["worst"]:
         tables.append(_topics(scope, answers["worst"]))
-    drawings = (Drawing(worst),) if scope.is_fleet and any(row["partitions"] for row in rows) else ()
-    return Content(lead, drawings, tuple(tables), tuple(_attention(totals, rows, answers)))
+    drawings = (SectionDrawing(worst),) if scope.is_fleet and any(row["partitions"] for row in rows) else ()
+    return SectionContent(lead, drawings, tuple(tables), tuple(_attention(totals, rows, answers)))
 
 
 def _joined(answers: Answers) -> list[dict[str, Any]]:
     """A row a cluster out of all answers; what has none is none of it."""
     parts = [{row["clusterId"]: row for row in answers[name]} for name in ("topics", "brokers", "versions")]
     counts = ("topics", "partitions", "brokers", *_TROUBLES)
-    made = []
+    joined_rows = []
     for row in answers["clusters"]:
         joined: dict[str, Any] = dict.fromkeys(counts, 0) | {"version": None, "idle": 0, "idleIds": []} | dict(row)
         for part in parts:
             joined |= {name: value for name, value in part.get(row["clusterId"], {}).items() if value is not None}
-        made.append(joined)
-    return made
+        joined_rows.append(joined)
+    return joined_rows
 
 
-def _topics(scope: Scope, rows: Sequence[Row]) -> Table:
+def _topics(scope: Scope, rows: Sequence[Row]) -> SectionTable:
     columns = in_cluster(
         scope,
-        Column("name", "topic"), Column("partitions", "partitions", "count"), Column("offline", "offline", "count"),
-        Column("underMinIsr", "under min ISR", "count"), Column("underReplicated", "under-replicated", "count"),
-        Column("replicationFactor", "replication factor", "count"), Column("minIsr", "min.insync.replicas", "count"),
-    )  # fmt: skip
-    return Table("Topics that lack leaders or in-sync replicas now, the worst first", columns, rows, of(rows))
+        TableColumn("name", "topic"),
+        TableColumn("partitions", "partitions", "count"),
+        TableColumn("offline", "offline", "count"),
+        TableColumn("underMinIsr", "under min ISR", "count"),
+        TableColumn("underReplicated", "under-replicated", "count"),
+        TableColumn("replicationFactor", "replication factor", "count"),
+        TableColumn("minIsr", "min.insync.replicas", "count"),
+    )
+    return SectionTable("Topics that lack leaders or in-sync replicas now, the worst first", columns, rows, of(rows))
 
 
 _NOW = {
     "offline": ("offlinePartition", "partition has no leader now", "partitions have no leader now"),
     "underMinIsr": ("underMinIsr", "partition is under min ISR now", "partitions are under min ISR now"),
-    "underReplicated": ("underReplicated", "partition lacks in-sync replicas now",
-                        "partitions lack in-sync replicas now"),
-}  # fmt: skip
+    "underReplicated": (
+        "underReplicated",
+        "partition lacks in-sync replicas now",
+        "partitions lack in-sync replicas now",
+    ),
+}
 
 
 def _attention(totals: Mapping[str, int], rows: Sequence[Row], answers: Answers) -> list[Attention]:
-    found = []
-    for name, (fact, one, many) in _NOW.items():
+    attention = []
+    for name, (fact, singular, many) in _NOW.items():
         if totals[name]:
             bad = sorted((row for row in answers["worst"] if row[name]), key=lambda row: -row[name])
             worst = ", ".join(f"{row['name']} ({row[name]:,})" for row in bad[:3])
-            words = one if totals[name] == 1 else many
-            found.append(Attention.of(fact, f"{totals[name]:,}", words, f"most in {worst}"))
+            message = singular if totals[name] == 1 else many
+            attention.append(Attention.of(fact, f"{totals[name]:,}", message, f"most in {worst}"))
     is_fleet = len(rows) > 1
-    needed = [(row, row["fenced"] - row["idle"], row["ids"]) for row in rows if row["fenced"] > row["idle"]]
-    if needed:
-        found.append(_fenced("brokerFenced", "fenced now", needed, is_fleet=is_fleet))
+    with_replicas = [(row, row["fenced"] - row["idle"], row["ids"]) for row in rows if row["fenced"] > row["idle"]]
+    if with_replicas:
+        attention.append(_fenced("brokerFenced", "fenced now", with_replicas, is_fleet=is_fleet))
     idle = [(row, row["idle"], row["idleIds"]) for row in rows if row["idle"]]
     if idle:
-        found.append(_fenced("staleRegistration", "fenced now, without replicas", idle, is_fleet=is_fleet))
-    return found
+        attention.append(_fenced("staleRegistration", "fenced now, without replicas", idle, is_fleet=is_fleet))
+    return attention
 
 
 def _fenced(fact: str, state: str, clusters: Sequence[tuple[Row, int, Sequence[int]]], *, is_fleet: bool) -> Attention:
@@ -128,19 +150,22 @@ def _fenced(fact: str, state: str, clusters: Sequence[tuple[Row, int, Sequence[i
     count = sum(number for _, number, _ in clusters)
     where = [_named(row, number, ids, is_fleet=is_fleet) for row, number, ids in clusters]
     more = f" and {len(where) - 3:,} more clusters" if len(where) > 3 else ""
-    words = f"broker is {state}" if count == 1 else f"brokers are {state}"
-    return Attention.of(fact, f"{count:,}", words, f"{'; '.join(where[:3])}{more}")
+    message = f"broker is {state}" if count == 1 else f"brokers are {state}"
+    return Attention.of(fact, f"{count:,}", message, f"{'; '.join(where[:3])}{more}")
 
 
 def _named(row: Row, count: int, ids: Sequence[int], *, is_fleet: bool) -> str:
-    shown = ", ".join(map(str, ids)) + (", …" if count > len(ids) else "")
+    listed = ", ".join(map(str, ids)) + (", …" if count > len(ids) else "")
     where = f" of {row['clusterId']}" if is_fleet else ""
-    return f"{'broker' if count == 1 else 'brokers'} {shown}{where}"
+    return f"{'broker' if count == 1 else 'brokers'} {listed}{where}"
 
 
-SECTION = Section(
-    "overview", "Overview", 10,
+SECTION = ReportSection(
+    "overview",
+    "Overview",
+    10,
     "What there was when each log ended. A partition that has no leader is under min ISR as well.",
     ("clusters", "current_topics", "current_brokers", "current_partitions", "upgrades"),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

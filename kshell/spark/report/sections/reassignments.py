@@ -8,57 +8,74 @@ from kshell.engine.result import Row
 from kshell.plots.theme import counted
 from kshell.plots.times import lasting
 from kshell.spark.report.queries import in_cluster, of, some
-from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    Attention,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionDrawing,
+    SectionTable,
+    TableColumn,
+)
 
 _LONG = 86_400_000
 """Milliseconds after which one that lasts is worth a look."""
 
 
 def queries(scope: Scope) -> Mapping[str, str]:
-    """Those that last, then the longest; how many ended how."""
+    """Reassignments that last, then the longest; counts by outcome."""
     return {
         "rows": some(
             "clusterId, topic, partition, fromMs, toMs, durationMs, outcome, replicasBefore, replicasAfter, adding,"
             " removing",
             "FROM {reassignments}",
-            "toOffset IS NULL DESC, durationMs DESC, clusterId, fromOffset, topic, partition", 100,
+            "toOffset IS NULL DESC, durationMs DESC, clusterId, fromOffset, topic, partition",
+            100,
         ),
         "ends": """
             SELECT coalesce(outcome, 'under way') AS outcome, count(*) AS count,
                 percentile_approx(durationMs, 0.5) AS half, max(durationMs) AS longest
             FROM {reassignments} GROUP BY ALL ORDER BY count DESC, outcome
         """,
-    }  # fmt: skip
+    }
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """How many there were, how long they took, which last."""
     rows = answers["rows"]
     if not rows:
-        return Content("There was none.")
+        return SectionContent("There was none.")
     lead = f"{counted(of(rows), 'reassignment')}, the longest {lasting(max(row['durationMs'] or 0 for row in rows))}."
     timed = [row for row in rows if row["outcome"] != "at-once"]
     timed.sort(key=lambda row: (row["topic"], row["partition"], row["fromMs"]))
     note = f"The longest {len(rows)} of {of(rows):,}." if len(rows) < of(rows) else ""
-    drawings = (Drawing(timed, note),) if timed and not scope.is_fleet else ()
-    return Content(lead, drawings, _tables(scope, answers), _attention(rows))
+    drawings = (SectionDrawing(timed, note),) if timed and not scope.is_fleet else ()
+    return SectionContent(lead, drawings, _tables(scope, answers), _attention(rows))
 
 
-def _tables(scope: Scope, answers: Answers) -> tuple[Table, ...]:
+def _tables(scope: Scope, answers: Answers) -> tuple[SectionTable, ...]:
     rows = answers["rows"]
     columns = in_cluster(
         scope,
-        Column("topic", "topic"), Column("partition", "partition", "count"), Column("fromMs", "from (UTC)", "time"),
-        Column("durationMs", "took", "lasting"), Column("outcome", "ended"),
-        Column("replicasBefore", "replicas before"), Column("replicasAfter", "after"),
-        Column("adding", "added"), Column("removing", "removed"),
-    )  # fmt: skip
+        TableColumn("topic", "topic"),
+        TableColumn("partition", "partition", "count"),
+        TableColumn("fromMs", "from (UTC)", "time"),
+        TableColumn("durationMs", "took", "lasting"),
+        TableColumn("outcome", "ended"),
+        TableColumn("replicasBefore", "replicas before"),
+        TableColumn("replicasAfter", "after"),
+        TableColumn("adding", "added"),
+        TableColumn("removing", "removed"),
+    )
     ends = (
-        Column("outcome", "ended"), Column("count", "reassignments", "count"),
-        Column("half", "half took up to", "lasting"), Column("longest", "longest", "lasting"),
-    )  # fmt: skip
-    longest = Table("Reassignments: those that last, then the longest", columns, rows[:10], of(rows))
-    return Table("How they ended", ends, answers["ends"]), longest
+        TableColumn("outcome", "ended"),
+        TableColumn("count", "reassignments", "count"),
+        TableColumn("half", "half took up to", "lasting"),
+        TableColumn("longest", "longest", "lasting"),
+    )
+    longest = SectionTable("Reassignments: those that last, then the longest", columns, rows[:10], of(rows))
+    return SectionTable("How they ended", ends, answers["ends"]), longest
 
 
 def _attention(rows: Sequence[Row]) -> tuple[Attention, ...]:
@@ -66,13 +83,16 @@ def _attention(rows: Sequence[Row]) -> tuple[Attention, ...]:
     if not stuck:
         return ()
     where = ", ".join(f"{row['topic']}-{row['partition']} ({lasting(row['durationMs'])})" for row in stuck[:3])
-    words = "reassignment has" if len(stuck) == 1 else "reassignments have"
-    return (Attention.of("stuckReassignment", f"{len(stuck):,}", f"{words} lasted for more than a day", where),)
+    message = "reassignment has" if len(stuck) == 1 else "reassignments have"
+    return (Attention.of("stuckReassignment", f"{len(stuck):,}", f"{message} lasted for more than a day", where),)
 
 
-SECTION = Section(
-    "reassignments", "Reassignments", 80,
+SECTION = ReportSection(
+    "reassignments",
+    "Reassignments",
+    80,
     "From the record that adds or removes replicas to the one after which none are being added or removed.",
     ("reassignments",),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

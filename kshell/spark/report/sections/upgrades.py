@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kshell.plots.theme import counted
-from kshell.spark.gold.base.times import TOMORROW
+from kshell.spark.gold.timelines.durations import TOMORROW
 from kshell.spark.report.queries import in_cluster, of, some
-from kshell.spark.report.section import Answers, Attention, Column, Content, Drawing, Scope, Section, Table
+from kshell.spark.report.section import (
+    Answers,
+    Attention,
+    ReportSection,
+    Scope,
+    SectionContent,
+    SectionDrawing,
+    SectionTable,
+    TableColumn,
+)
 
 _ROWS = 1500
 
@@ -17,9 +26,10 @@ def queries(scope: Scope) -> Mapping[str, str]:
     where = "WHERE feature = 'metadata.version'" if scope.is_fleet else ""
     return {
         "lanes": some(
-            "clusterId, feature, offset, ms, change, newLevel, newName,"
-            f" least(lastTimestampMs, {TOMORROW}) AS lastMs",
-            f"FROM {{upgrades}} JOIN {{clusters}} USING (clusterId) {where}", "ms DESC, clusterId, feature", _ROWS,
+            f"clusterId, feature, offset, ms, change, newLevel, newName, least(lastTimestampMs, {TOMORROW}) AS lastMs",
+            f"FROM {{upgrades}} JOIN {{clusters}} USING (clusterId) {where}",
+            "ms DESC, clusterId, feature",
+            _ROWS,
         ),
         "versions": """
             SELECT version, count(*) AS clusters FROM (
@@ -27,36 +37,52 @@ def queries(scope: Scope) -> Mapping[str, str]:
                 FROM {upgrades} WHERE feature = 'metadata.version' GROUP BY clusterId
             ) GROUP BY version ORDER BY version
         """,
-        "last": some("clusterId, ms, feature, change, coalesce(oldName, cast(oldLevel AS string)) AS before,"
-                     " coalesce(newName, cast(newLevel AS string)) AS after, heldMs",
-                     "FROM {upgrades} WHERE change <> 'found'", "ms DESC, clusterId, offset DESC, feature", 12),
-    }  # fmt: skip
+        "last": some(
+            "clusterId, ms, feature, change, coalesce(oldName, cast(oldLevel AS string)) AS before,"
+            " coalesce(newName, cast(newLevel AS string)) AS after, heldMs",
+            "FROM {upgrades} WHERE change <> 'found'",
+            "ms DESC, clusterId, offset DESC, feature",
+            12,
+        ),
+    }
 
 
-def describe(scope: Scope, answers: Answers) -> Content:
+def describe(scope: Scope, answers: Answers) -> SectionContent:
     """Versions now, and how they came about."""
     versions, lanes, last = answers["versions"], answers["lanes"], answers["last"]
     if not lanes:
-        return Content("No feature was ever finalized.")
+        return SectionContent("No feature was ever finalized.")
     if scope.is_fleet:
-        told = ", ".join(f"{row['version']} ({row['clusters']:,})" for row in versions)
-        lead = f"{counted(len(versions), 'metadata.version')}: {told}."
+        counts = ", ".join(f"{row['version']} ({row['clusters']:,})" for row in versions)
+        lead = f"{counted(len(versions), 'metadata.version')}: {counts}."
     else:
         lead = f"metadata.version is {versions[0]['version']}." if versions else "metadata.version is not in the log."
     columns = in_cluster(
-        scope, Column("ms", "at (UTC)", "time"), Column("feature", "feature"), Column("change", "change"),
-        Column("before", "level before"), Column("after", "after"), Column("heldMs", "held before", "lasting"),
-    )  # fmt: skip
-    tables = (Table("The last changes of features", columns, last, of(last)),) if last else ()
+        scope,
+        TableColumn("ms", "at (UTC)", "time"),
+        TableColumn("feature", "feature"),
+        TableColumn("change", "change"),
+        TableColumn("before", "level before"),
+        TableColumn("after", "after"),
+        TableColumn("heldMs", "held before", "lasting"),
+    )
+    tables = (SectionTable("The last changes of features", columns, last, of(last)),) if last else ()
     down = [row for row in last if row["change"] == "downgrade"]
-    words = f"downgrade{'' if len(down) == 1 else 's'} of a feature among the last {len(last)} changes"
-    found = [Attention("info", f"{len(down):,}", words, f"{one['feature']} to {one['after']}") for one in down[:1]]
-    return Content(lead, (Drawing(sorted(lanes, key=lambda row: (row["ms"], row["offset"]))),), tables, tuple(found))
+    message = f"downgrade{'' if len(down) == 1 else 's'} of a feature among the last {len(last)} changes"
+    attention = [
+        Attention("info", f"{len(down):,}", message, f"{change['feature']} to {change['after']}") for change in down[:1]
+    ]
+    return SectionContent(
+        lead, (SectionDrawing(sorted(lanes, key=lambda row: (row["ms"], row["offset"]))),), tables, tuple(attention)
+    )
 
 
-SECTION = Section(
-    "upgrades", "Upgrades", 110,
+SECTION = ReportSection(
+    "upgrades",
+    "Upgrades",
+    110,
     "Finalized features as the log tells them: metadata.version by name, the others by level.",
     ("upgrades",),
-    queries, describe,
-)  # fmt: skip
+    queries,
+    describe,
+)

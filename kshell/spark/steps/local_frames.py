@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def frame_of(spark: Any, fields: Sequence[Field], rows: Iterable[Row]) -> DataFrame:
-    """Few rows as a DataFrame."""
+    """Make a DataFrame of few rows."""
     arrow: Any = importlib.import_module("pyarrow")
     return frame_of_batches(spark, fields, batches(arrow, fields, rows))
 
 
-def frame_of_batches(spark: Any, fields: Sequence[Field], made: Iterable[Any]) -> DataFrame:
-    """Arrow record batches, in their order, as a DataFrame. Unlike with lists of tuples no Python worker is started."""
+def frame_of_batches(spark: Any, fields: Sequence[Field], record_batches: Iterable[Any]) -> DataFrame:
+    """Make a DataFrame of Arrow record batches, in their order; unlike lists of tuples, they need no Python worker."""
     arrow: Any = importlib.import_module("pyarrow")
-    table = arrow.Table.from_batches(made, schema=schema(arrow, fields))
+    table = arrow.Table.from_batches(record_batches, schema=schema(arrow, fields))
     frame: DataFrame = spark.createDataFrame(table, spark_schema(fields))
     return frame

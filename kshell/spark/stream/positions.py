@@ -1,6 +1,6 @@
 """How far a stream has read a metadata directory: what its offsets are made of. Free of Spark.
 
-An offset of the stream is a JSON object: the real path of each directory -> its :class:`Place`.
+An offset of the stream is a JSON object: the real path of each directory -> its :class:`StreamPosition`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from kshell.sources.directory.files import Listing, Segment, SnapshotFile
 
 
-class Place(NamedTuple):
-    """The end of the last good batch that was given, and how that batch is known again."""
+class StreamPosition(NamedTuple):
+    """The end of the last good batch that was delivered, and what that batch is recognized by."""
 
     segment: int = -1
     """The base offset of its segment, by the name; -1 for none, and for a file whose name says none."""
@@ -23,13 +23,13 @@ class Place(NamedTuple):
     size: int = 0
     """Bytes of the segment that were judged: more than ``position`` where damage follows that has no batch after it."""
     seen: int = 0
-    """Findings before that byte were given."""
+    """Findings before that byte were reported."""
     offset: int = 0
     """The offset that is to come."""
     epoch: int = -1
     crc: int = 0
     snapshot: str = ""
-    """The file name of the newest snapshot that was given."""
+    """The file name of the newest snapshot that was delivered."""
 
     @property
     def is_new(self) -> bool:
@@ -37,16 +37,16 @@ class Place(NamedTuple):
         return self.at < 0 and self.size == 0 and self.offset == 0
 
 
-Places = dict[str, Place]
+Places = dict[str, StreamPosition]
 
 
 def places_of(offset: Mapping[str, Any]) -> Places:
     """What an offset says. Raises TypeError for one of another release with other fields."""
-    return {path: Place(**values) for path, values in offset.items()}
+    return {path: StreamPosition(**values) for path, values in offset.items()}
 
 
-def offset_of(places: Mapping[str, Place]) -> dict[str, Any]:
-    """As an offset: the same text for the same places."""
+def offset_of(places: Mapping[str, StreamPosition]) -> dict[str, Any]:
+    """Return positions as an offset of the stream: the same text for the same positions."""
     return {path: places[path]._asdict() for path in sorted(places)}
 
 
@@ -83,13 +83,13 @@ def name_of(file: SnapshotFile) -> str:
 
 def upto(segments: Iterable[Segment], last: int, size: int) -> tuple[Segment, ...]:
     """The segments up to ``last``, and of that one at most ``size`` bytes."""
-    kept = [one for one in segments if base_of(one) <= last]
-    if kept and base_of(kept[-1]) == last:
-        kept[-1] = kept[-1]._replace(size=min(kept[-1].size, size))
-    return tuple(kept)
+    clipped = [segment for segment in segments if base_of(segment) <= last]
+    if clipped and base_of(clipped[-1]) == last:
+        clipped[-1] = clipped[-1]._replace(size=min(clipped[-1].size, size))
+    return tuple(clipped)
 
 
-def behind(listing: Listing, place: Place) -> int:
+def behind(listing: Listing, place: StreamPosition) -> int:
     """Bytes of the log that come after a place, as listed."""
     total = 0
     for segment in listing.segments:

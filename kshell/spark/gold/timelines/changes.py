@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.spark.gold.base.times import timed, versions_of
+from kshell.spark.gold.timelines.durations import timed, versions_of
 
 
 def bases(records: Any) -> Any:
@@ -29,8 +29,8 @@ def changes(versions: Any, keys: Sequence[str], values: Sequence[str], clusters:
     had held) and ``isCurrent`` (whether the new ones hold).
     """
     window, value = versions_of(keys), f"struct({', '.join(values)})"
-    held = timed(versions, keys, clusters).selectExpr("*", "endMs - beginMs as lastedMs")
-    beside = held.selectExpr(
+    with_duration = timed(versions, keys, clusters).selectExpr("*", "endMs - beginMs as lastedMs")
+    beside = with_duration.selectExpr(
         "*",
         f"lag(struct({', '.join(values)}, validToOffset, lastedMs)) over {window} as before",
         f"lead(validFromOffset) over {window} as nextOffset",
@@ -48,12 +48,12 @@ def changes(versions: Any, keys: Sequence[str], values: Sequence[str], clusters:
     return beside.selectExpr("clusterId", *keys, f"inline(if({is_gone}, array({began}, {ended}), array({began})))")
 
 
-def with_found(made: Any, records: Any) -> Any:
+def with_found(changed: Any, records: Any) -> Any:
     """The changes, where what a snapshot had first is ``found`` in place of added."""
-    found = bases(records).selectExpr("clusterId", "offset", "true as isBase").distinct()
+    base_offsets = bases(records).selectExpr("clusterId", "offset", "true as isBase").distinct()
     return (
-        made.withColumnRenamed("change", "plainChange")
-        .join(found, ["offset", "clusterId"], "left")
+        changed.withColumnRenamed("change", "plainChange")
+        .join(base_offsets, ["offset", "clusterId"], "left")
         .selectExpr("*", "if(plainChange = 'added' and isBase, 'found', plainChange) as change")
         .drop("plainChange", "isBase")
     )

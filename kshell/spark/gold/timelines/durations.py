@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kshell.spark.gold.base.rows import by_keys, grouped
+from kshell.spark.gold.timelines.aggregates import by_keys, grouped
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -46,8 +46,8 @@ def last_of(clusters: Any, *more: str) -> Any:
     for a moment, with the last record, would give each broker and topic a row for every day of them. ``tomorrowMs`` is
     that time, if there is such a column; else Spark says what time it is.
     """
-    told = "tomorrowMs" if "tomorrowMs" in clusters.columns else TOMORROW
-    return clusters.selectExpr("clusterId", f"least({within('lastTimestampMs')}, {told}) as lastMs", *more)
+    tomorrow = "tomorrowMs" if "tomorrowMs" in clusters.columns else TOMORROW
+    return clusters.selectExpr("clusterId", f"least({within('lastTimestampMs')}, {tomorrow}) as lastMs", *more)
 
 
 def end_of_day(text: str) -> str:
@@ -79,20 +79,24 @@ def timed(versions: Any, keys: Sequence[str], clusters: Any) -> Any:
     """
     since = "sinceMs" if "sinceMs" in clusters.columns else "0L as sinceMs"
     last = last_of(clusters, since)
-    told = versions.join(last, ["clusterId"]).selectExpr("*", f"max(validFromMs) over {versions_of(keys)} as toldMs")
-    begun = told.selectExpr(
+    with_latest = versions.join(last, ["clusterId"]).selectExpr(
+        "*", f"max(validFromMs) over {versions_of(keys)} as toldMs"
+    )
+    with_begin = with_latest.selectExpr(
         "*",
         "greatest(0L, least(toldMs, lastMs)) as begunMs",
         "if(validToMs is null, null, greatest(toldMs, validToMs)) as overMs",
     )
-    ended = begun.selectExpr("*", "greatest(begunMs, least(coalesce(validToMs, lastMs), lastMs)) as endMs")
+    ended = with_begin.selectExpr("*", "greatest(begunMs, least(coalesce(validToMs, lastMs), lastMs)) as endMs")
     return ended.selectExpr("*", "if(begunMs > 0, begunMs, endMs) as beginMs").drop("lastMs", "begunMs")
 
 
 def clipped(spans: Any) -> Any:
     """What of the spans is not before ``sinceMs``: no day and no month before that is asked for."""
-    whole = spans.withColumnRenamed("beginMs", "ownBeginMs")
-    return whole.selectExpr("*", "greatest(ownBeginMs, sinceMs) as beginMs").drop("ownBeginMs").where("beginMs < endMs")
+    renamed = spans.withColumnRenamed("beginMs", "ownBeginMs")
+    return (
+        renamed.selectExpr("*", "greatest(ownBeginMs, sinceMs) as beginMs").drop("ownBeginMs").where("beginMs < endMs")
+    )
 
 
 def by_day(spans: Any, keys: Sequence[str], measures: Mapping[str, str]) -> Any:
@@ -138,10 +142,10 @@ def _pieces(first: str, last: str) -> str:
 
     opening = piece(first, f"least(endMs, ({first} + 1) * {DAY_MS}) - beginMs", "0")
     closing = piece(last, f"endMs - ({last}) * {DAY_MS}", f"if({last} > {first} + 1, -1, 0)")
-    whole = piece(f"{first} + 1", "0L", "1")
+    whole_days = piece(f"{first} + 1", "0L", "1")
     return (
         f"case when {last} = {first} then array({opening}) when {last} = {first} + 1 then array({opening}, {closing})"
-        f" else array({opening}, {closing}, {whole}) end"
+        f" else array({opening}, {closing}, {whole_days}) end"
     )
 
 
@@ -168,11 +172,11 @@ def covered(clusters: Any, *versions: Any) -> Any:
     """One row a cluster: ``coveredFromMs``, the earliest time at which a version of those tables began, and
     ``coveredToMs``, its last record. Clusters without any are left out.
     """
-    begun = None
-    for one in versions:
-        times = one.where("validFromMs > 0").select("clusterId", "validFromMs")
-        begun = times if begun is None else begun.unionByName(times)
-    first = grouped(begun, ["clusterId"], coveredFromMs=within("min(validFromMs)"))
+    starts = None
+    for table in versions:
+        times = table.where("validFromMs > 0").select("clusterId", "validFromMs")
+        starts = times if starts is None else starts.unionByName(times)
+    first = grouped(starts, ["clusterId"], coveredFromMs=within("min(validFromMs)"))
     return first.join(last_of(clusters), ["clusterId"]).selectExpr(
         "clusterId", "coveredFromMs", "greatest(coveredFromMs, lastMs) as coveredToMs"
     )

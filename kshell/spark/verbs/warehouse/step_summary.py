@@ -20,7 +20,7 @@ _COPIES = typed("clusterId:string copy:string state:string reason:string damage:
 
 def report(place: str, clusters: int, summary: Summary) -> Report:
     """The step's summary; exit code 4 when anything was damaged or malformed, else that of what could not be read."""
-    what = {
+    totals = {
         "out": place,
         "step": summary.step or None,
         "clusters": clusters,
@@ -29,7 +29,7 @@ def report(place: str, clusters: int, summary: Summary) -> Report:
         "bytesRead": summary.bytes_read,
         "seconds": round(summary.seconds, 1),
     }
-    sections = [Section("summary", "Summary" if summary.step else "Summary: nothing new", what)]
+    sections = [Section("summary", "Summary" if summary.step else "Summary: nothing new", totals)]
     if summary.rows:
         sections.append(Section("tables", "Tables", Rows(_TABLES, list(_written(summary)))))
     if summary.quarantine:

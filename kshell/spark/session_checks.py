@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kshell.engine.result import Row
 from kshell.errors import KshellError
-from kshell.spark.tables.delta import Table
+from kshell.spark.tables.delta import DeltaTable
 from kshell.tables.arrow import batches
 from kshell.tables.declaration import Field
 
@@ -27,22 +27,22 @@ _LONGEST = 160
 """Characters of what an exception says."""
 
 
-class Checks:
+class SessionChecks:
     """What was tried, as rows (check, standing, seconds, detail, hint)."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
 
     def add(self, check: str, standing: str, seconds: float | None, detail: str, hint: str | None = None) -> None:
-        """One more."""
+        """Add a row."""
         seconds = None if seconds is None else round(seconds, 2)
         self.rows.append({"check": check, "standing": standing, "seconds": seconds, "detail": detail, "hint": hint})
 
-    def run(self, check: str, what: Callable[[], str]) -> None:
+    def run(self, check: str, trial: Callable[[], str]) -> None:
         """Tries something that says what it saw."""
         began = time.monotonic()
         try:
-            detail = what()
+            detail = trial()
         except Exception as error:  # whatever Spark and its formats may raise is the finding
             self.failed(check, time.monotonic() - began, error)
         else:
@@ -50,10 +50,10 @@ class Checks:
 
     def failed(self, check: str, seconds: float, error: Exception) -> None:
         """One that raised."""
-        self.add(check, FAILS, seconds, said(error), error.hint if isinstance(error, KshellError) else None)
+        self.add(check, FAILS, seconds, error_summary(error), error.hint if isinstance(error, KshellError) else None)
 
 
-def said(error: Exception) -> str:
+def error_summary(error: Exception) -> str:
     """The line of an exception that tells most: for one from Java, the last cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
@@ -64,7 +64,7 @@ def said(error: Exception) -> str:
 
 @contextlib.contextmanager
 def session(
-    checks: Checks, check: str, start: Callable[[], AbstractContextManager[SparkSession]]
+    checks: SessionChecks, check: str, start: Callable[[], AbstractContextManager[SparkSession]]
 ) -> Iterator[SparkSession | None]:
     """A session, and a row about its start; ``None`` when it does not start."""
     with contextlib.ExitStack() as stack:
@@ -79,7 +79,7 @@ def session(
             yield spark
 
 
-def basics(checks: Checks, spark: SparkSession, folder: str | None) -> None:
+def basics(checks: SessionChecks, spark: SparkSession, folder: str | None) -> None:
     """What everything needs. Files are only tried in a ``folder`` that the executors see."""
     checks.run("sql", lambda: _sql(spark))
     checks.run("python worker", lambda: _worker(spark))
@@ -89,13 +89,13 @@ def basics(checks: Checks, spark: SparkSession, folder: str | None) -> None:
 
 def _sql(spark: SparkSession) -> str:
     row = spark.sql(f"SELECT count(*) AS n, sum(id) AS total FROM range({_ROWS})").collect()[0]
-    return _seen(row.n, int(row.total))
+    return _check_sum(row.n, int(row.total))
 
 
 def _worker(spark: SparkSession) -> str:
     """A function of this package in a worker: which Python that is, and that it has the package."""
-    found = spark.range(1).mapInArrow(_python, "python string").collect()
-    return f"Python {found[0].python}"
+    rows = spark.range(1).mapInArrow(_python, "python string").collect()
+    return f"Python {rows[0].python}"
 
 
 def _python(batches: Any) -> Iterator[Any]:
@@ -111,26 +111,26 @@ def _path(spark: SparkSession, name: str, path: str) -> str:
 
 def _read_back(frame: Any) -> str:
     row = frame.selectExpr("count(*) AS n", "sum(id) AS total").collect()[0]
-    return _seen(row.n, int(row.total))
+    return _check_sum(row.n, int(row.total))
 
 
-def _seen(count: int, total: int) -> str:
+def _check_sum(count: int, total: int) -> str:
     if (count, total) != (_ROWS, _ROWS * (_ROWS - 1) // 2):
         raise ArithmeticError(f"{count} rows with the sum {total}")
     return f"{count} rows"
 
 
-def delta(checks: Checks, folder: str) -> None:
+def delta(checks: SessionChecks, folder: str) -> None:
     """A small Delta table, committed and read: whether ``deltalake`` works on this machine."""
     checks.run("delta", lambda: _delta(os.path.join(folder, "delta")))
 
 
 def _delta(path: str) -> str:
     fields = (Field("id", "int64", "a number"),)
-    table = Table(path, "doctor", "a trial", fields)
+    table = DeltaTable(path, "doctor", "a trial", fields)
     arrow = importlib.import_module("pyarrow")
     table.add(table.writer.write(batches(arrow, fields, ({"id": number} for number in range(_ROWS)))))
     table.commit(1)
     table.open()
-    found = [row["id"] for part in table.writer.read(table.files.values()) for row in part.to_pylist()]
-    return _seen(len(found), sum(found))
+    ids = [row["id"] for part in table.writer.read(table.files.values()) for row in part.to_pylist()]
+    return _check_sum(len(ids), sum(ids))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kshell.spark.gold.base.declared import CLUSTER, Tables
+from kshell.spark.tables.gold_table import CLUSTER, Tables
 from kshell.tables.declaration import Field
 
 RESOURCE = ("resource", "resourceType", "within", "scope")
@@ -18,12 +18,16 @@ NEEDS = ("configs", "topics", "brokers")
 """The tables that all of it is made of."""
 FIELDS = (
     CLUSTER,
-    Field("scope", "string", "clusters (one resource of that name in several clusters), brokers (the brokers of one"
-          " cluster against each other)"),
+    Field(
+        "scope",
+        "string",
+        "clusters (one resource of that name in several clusters), brokers (the brokers of one"
+        " cluster against each other)",
+    ),
     Field("resourceType", "string", "TOPIC, BROKER, GROUP, CLIENT_METRICS"),
     Field("resourceName", "string", "its name; empty for the default of all brokers; of scope brokers the broker's id"),
     Field("name", "string", "the config's name"),
-)  # fmt: skip
+)
 
 
 def values(configs: Any, columns: Sequence[str]) -> Any:
@@ -41,15 +45,25 @@ def lives(tables: Tables, columns: Sequence[str]) -> Any:
     """Who takes part, while versions hold that show it: of topics, of registered brokers (they show their cluster for
     the default of all brokers as well), and of whatever is set for other resources. With columns of those versions.
     """
-    others = tables["configs"].where("resourceType not in ('TOPIC', 'BROKER', 'BROKER_LOGGER')")
-    of_others = others.selectExpr(
-        "'clusters' as scope", "'' as within", "resourceType", "resourceName as resource", "clusterId", "resourceName",
+    other_resources = tables["configs"].where("resourceType not in ('TOPIC', 'BROKER', 'BROKER_LOGGER')")
+    of_others = other_resources.selectExpr(
+        "'clusters' as scope",
+        "'' as within",
+        "resourceType",
+        "resourceName as resource",
+        "clusterId",
+        "resourceName",
         *columns,
-    )  # fmt: skip
+    )
     of_topics = tables["topics"].selectExpr(
-        "'clusters' as scope", "'' as within", "'TOPIC' as resourceType", "name as resource", "clusterId",
-        "name as resourceName", *columns,
-    )  # fmt: skip
+        "'clusters' as scope",
+        "'' as within",
+        "'TOPIC' as resourceType",
+        "name as resource",
+        "clusterId",
+        "name as resourceName",
+        *columns,
+    )
     both = "struct('clusters' as scope, '' as within, '' as resourceName)"
     both += ", struct('brokers' as scope, clusterId as within, cast(id as string) as resourceName)"
     of_brokers = tables["brokers"].selectExpr(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base.partitions import KEYS
-from kshell.spark.gold.base.times import every_of
+from kshell.spark.gold.timelines.durations import every_of
+from kshell.spark.gold.timelines.partition_versions import KEYS
 
 
 def _size(name: str) -> str:
@@ -26,7 +26,7 @@ def is_late(begin: str) -> str:
     return f"(validToMs is null or validToMs <= 0 or validToMs >= {begin} or validFromMs >= {begin})"
 
 
-def carried(partitions: Any, until: Any) -> Any:
+def retained_versions(partitions: Any, until: Any) -> Any:
     """Of ``partitions``, the versions that are not late by a time (``until``, a column: milliseconds), and without
     which those that are would not tell the same: from the last calm one on, and the one among those before that has
     the latest time, if clocks ran backwards.
@@ -36,13 +36,13 @@ def carried(partitions: Any, until: Any) -> Any:
     """
     every = every_of(KEYS)
     over = f"not coalesce({is_late('settledMs')}, false) as isOver"
-    told = partitions.withColumn("settledMs", until).selectExpr("*", over, f"coalesce({_IS_CALM}, false) as isCalm")
-    first = told.selectExpr("*", f"min(if(isOver, null, validFromOffset)) over {every} as firstOffset")
+    marked = partitions.withColumn("settledMs", until).selectExpr("*", over, f"coalesce({_IS_CALM}, false) as isCalm")
+    first = marked.selectExpr("*", f"min(if(isOver, null, validFromOffset)) over {every} as firstOffset")
     is_before = "isCalm and validFromMs < settledMs and validFromOffset <= firstOffset"
     calm = f"max(if({is_before}, struct(validFromOffset as offset, validFromMs as ms), null)) over {every} as calm"
     since = first.where("firstOffset is not null").selectExpr("*", calm)
     latest = "max(if(validFromOffset < calm.offset, struct(validFromMs as ms, validFromOffset as offset), null))"
-    known = since.selectExpr("*", f"{latest} over {every} as latest")
+    with_latest = since.selectExpr("*", f"{latest} over {every} as latest")
     is_latest = "latest.ms > calm.ms and validFromOffset = latest.offset"
-    needed = known.where(f"isOver and (calm is null or validFromOffset >= calm.offset or {is_latest})")
-    return needed.select(*partitions.columns)
+    retained = with_latest.where(f"isOver and (calm is null or validFromOffset >= calm.offset or {is_latest})")
+    return retained.select(*partitions.columns)

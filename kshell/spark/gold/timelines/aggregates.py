@@ -1,4 +1,4 @@
-"""Rows of a declared table, and aggregates, out of SQL expressions."""
+"""Typed columns of a declared table, and aggregates, out of SQL expressions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kshell.tables.declaration import Field
 _UNTIL = Field("untilMs", "int64", "the time from which on the row is final")
 
 
-def of(frame: Any, fields: Sequence[Field]) -> Any:
-    """Those columns of a DataFrame, in their order and declared types."""
+def typed(frame: Any, fields: Sequence[Field]) -> Any:
+    """Select the declared columns of a DataFrame, in their order and types."""
     return frame.selectExpr(*(f"cast(`{name}` as {kind}) as `{name}`" for name, kind in spark_columns(fields)))
 
 
-def settling(frame: Any, fields: Sequence[Field]) -> Any:
-    """The same, of a table that settles: with ``untilMs``."""
-    return of(frame, (*fields, _UNTIL))
+def typed_settling(frame: Any, fields: Sequence[Field]) -> Any:
+    """Select the declared columns of a table that settles, and ``untilMs``."""
+    return typed(frame, (*fields, _UNTIL))
 
 
 def by_keys(keys: Sequence[str]) -> list[str]:
@@ -32,7 +32,7 @@ def by_keys(keys: Sequence[str]) -> list[str]:
 
 
 def grouped(frame: Any, keys: Sequence[str], **aggregates: str) -> Any:
-    """``GROUP BY`` those columns; an aggregate is an SQL expression, by the name of its column."""
+    """Group by some columns. ``aggregates``: column -> SQL expression."""
     expr = importlib.import_module("pyspark.sql.functions").expr  # late: declarations need no Spark
 
-    return frame.groupBy(*by_keys(keys)).agg(*(expr(made).alias(name) for name, made in aggregates.items()))
+    return frame.groupBy(*by_keys(keys)).agg(*(expr(expression).alias(name) for name, expression in aggregates.items()))

@@ -16,10 +16,10 @@ OUT = Flag(("--out",), "the directory of the tables, local or a URI", "DIR")
 
 
 def _hours(text: str) -> int:
-    found = re.fullmatch(r"([0-9]{1,6})(h|d)", text, re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"([0-9]{1,6})(h|d)", text, re.ASCII)
+    if match is None:
         raise ValueError("a duration in hours or days: 0h, 48h, 7d")
-    return int(found[1]) * (24 if found[2] == "d" else 1)
+    return int(match[1]) * (24 if match[2] == "d" else 1)
 
 
 RETAIN = Flag(

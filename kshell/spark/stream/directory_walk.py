@@ -2,7 +2,7 @@
 
 The rules are those of a read in batch (:mod:`kshell.spark.files.plan`), begun in the middle. What is between
 two places depends on the files up to the second one alone, so that a repeated micro-batch has the same rows. A tail
-that is torn is left for the next time; damage is given once.
+that is torn is left for the next time; damage is reported once.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from kshell.sources.directory.files import Listing, Segment, SnapshotFile
 from kshell.sources.directory.ranges import open_file
 from kshell.sources.directory.source import ATTEMPTS, PAUSE
 from kshell.spark.files.pack import snapshot_of
-from kshell.spark.files.plan import ANY_TIME, Boundaries, FilePlan, Finding, Headers, Runs
+from kshell.spark.files.plan import ANY_TIME, Boundaries, FileFinding, FilePlan, Headers, Runs
 from kshell.spark.options import UNLIMITED
-from kshell.spark.stream.place import Place, base_of, name_of, upto
+from kshell.spark.stream.positions import StreamPosition, base_of, name_of, upto
 from kshell.spark.stream.resume import Start, resume
 
 _PATIENCE = 60.0
@@ -33,18 +33,18 @@ class _Enough(Exception):
 class _Reaching(Runs):
     """Keeps only the last batch, and stops behind the limit."""
 
-    def __init__(self, given: int, left: int) -> None:
-        super().__init__(1, given)
-        self.left = left
+    def __init__(self, delivered_end: int, remaining: int) -> None:
+        super().__init__(1, delivered_end)
+        self.remaining = remaining
         self.last: tuple[int, int, int] | None = None
         """First byte, byte after it, offset after it."""
 
     def add(self, start: int, end: int, first: int, after: int, last_ms: int = ANY_TIME) -> None:
         self.last = start, end, after
-        if after > self.given:
-            self.given = after
-            self.left -= end - start
-            if self.left <= 0:
+        if after > self.delivered_end:
+            self.delivered_end = after
+            self.remaining -= end - start
+            if self.remaining <= 0:
                 raise _Enough
 
 
@@ -53,7 +53,7 @@ class Onward(Boundaries):
 
     def __init__(self, listing: Listing, start: Start, cut: int, limit: int | None = None) -> None:
         super().__init__(listing._replace(segments=start.segments), cut)
-        self._begin, self._next, self._given = start.begin, start.offset, start.given
+        self._begin, self._next, self._delivered_end = start.begin, start.offset, start.delivered_end
         self._is_damaged = start.is_damaged
         self._limit = limit
         self.reaching: _Reaching | None = None
@@ -86,19 +86,21 @@ class Onward(Boundaries):
     def _runs(self) -> Runs:
         if self._limit is None:
             return super()._runs()
-        left = self._limit if self.reaching is None else self.reaching.left
-        self.reaching = _Reaching(self._given, left)
+        remaining = self._limit if self.reaching is None else self.reaching.remaining
+        self.reaching = _Reaching(self._delivered_end, remaining)
         return self.reaching
 
 
-class Reached(NamedTuple):
+class ReadableEnd(NamedTuple):
     """The place up to which a directory can be read now, and the bytes of log and snapshots up to there."""
 
-    place: Place
+    place: StreamPosition
     used: int
 
 
-def reach(list_now: Callable[[], Listing], place: Place, snapshots: str, limit: int = UNLIMITED) -> Reached:
+def reach(
+    list_now: Callable[[], Listing], place: StreamPosition, snapshots: str, limit: int = UNLIMITED
+) -> ReadableEnd:
     """How far a directory goes, or about ``limit`` bytes of it. Raises SourceError.
 
     What looks like damage is believed only when the directory did not change meanwhile.
@@ -106,9 +108,9 @@ def reach(list_now: Callable[[], Listing], place: Place, snapshots: str, limit: 
     for attempt in range(ATTEMPTS):
         last_try, listing = attempt == ATTEMPTS - 1, list_now()
         try:
-            reached, is_odd = _reach(listing, place, snapshots, limit)
+            end, is_odd = _reach(listing, place, snapshots, limit)
             if not is_odd or last_try or list_now() == listing:
-                return reached
+                return end
         except FileNotFoundError as error:
             if last_try:
                 raise SourceError(f"{error.filename}: the file vanishes again and again") from None
@@ -116,40 +118,42 @@ def reach(list_now: Callable[[], Listing], place: Place, snapshots: str, limit: 
     raise AssertionError("the last attempt returns or raises")
 
 
-def _reach(listing: Listing, place: Place, snapshots: str, limit: int) -> tuple[Reached, bool]:
+def _reach(listing: Listing, place: StreamPosition, snapshots: str, limit: int) -> tuple[ReadableEnd, bool]:
     last = listing.segments[-1] if listing.segments and snapshots != "only" else None
     is_idle = last is None or (base_of(last) == place.segment and last.size == place.size and not place.is_new)
     start = Start(()) if is_idle else resume(listing, place)
     name, used = _newest(listing, place, start, snapshots)
     place = place._replace(snapshot=name)
     if is_idle or (used >= limit and used):
-        return Reached(place, used), False
+        return ReadableEnd(place, used), False
     walk, is_odd = Onward(listing, start, 1, limit - used), start.finding is not None
     if start.finding is not None:
-        place = _behind(start.segments[0], Place(snapshot=name), start.at, start.begin, start.given)
+        place = _behind(start.segments[0], StreamPosition(snapshot=name), start.at, start.begin, start.delivered_end)
     try:
         for segment, plan in zip(start.segments, walk.files(), strict=True):
             place = _after(segment, plan, place, walk.reaching)
             is_odd = is_odd or any(finding.kind != "torn" for finding in plan.findings)
     except _Enough:
-        segment = next(one for one in start.segments if one.path == walk.path)
+        segment = next(candidate for candidate in start.segments if candidate.path == walk.path)
         place = _after(segment, None, place, walk.reaching)
-    return Reached(place, limit - (walk.reaching.left if walk.reaching else limit)), is_odd
+    return ReadableEnd(place, limit - (walk.reaching.remaining if walk.reaching else limit)), is_odd
 
 
-def _after(segment: Segment, plan: FilePlan | None, place: Place, reaching: _Reaching | None) -> Place:
+def _after(
+    segment: Segment, plan: FilePlan | None, place: StreamPosition, reaching: _Reaching | None
+) -> StreamPosition:
     """The place in a segment that was walked; without a plan, one that was left behind a batch."""
     base = base_of(segment)
     if place.segment != base or place.is_new:
         place = place._replace(segment=base, at=-1, position=0, size=0, seen=0)
     if reaching is not None and reaching.last is not None:
         place = _behind(segment, place, *reaching.last)
-    damage = [one.position for one in plan.findings if one.kind != "torn"] if plan else []
-    seen = max([place.seen, place.position, *(at + 1 for at in damage)])
-    return place._replace(size=segment.size if seen > place.position else place.position, seen=seen)
+    damage = [finding.position for finding in plan.findings if finding.kind != "torn"] if plan else []
+    reported_end = max([place.seen, place.position, *(at + 1 for at in damage)])
+    return place._replace(size=segment.size if reported_end > place.position else place.position, seen=reported_end)
 
 
-def _behind(segment: Segment, place: Place, at: int, position: int, offset: int) -> Place:
+def _behind(segment: Segment, place: StreamPosition, at: int, position: int, offset: int) -> StreamPosition:
     """The place behind the batch that begins at byte ``at``; -1: behind none of this segment."""
     place = place._replace(segment=base_of(segment), at=at, position=position, offset=offset)
     if at < 0:
@@ -162,7 +166,7 @@ def _behind(segment: Segment, place: Place, at: int, position: int, offset: int)
     return place._replace(epoch=header.epoch, crc=header.crc)
 
 
-def _newest(listing: Listing, place: Place, start: Start, snapshots: str) -> tuple[str, int]:
+def _newest(listing: Listing, place: StreamPosition, start: Start, snapshots: str) -> tuple[str, int]:
     """The newest snapshot to give now, and the bytes of those that are new; (that of the place, 0) for none."""
     waiting = [file for file in listing.snapshots if name_of(file) > place.snapshot]
     if snapshots == "none":
@@ -194,13 +198,17 @@ def _snapshot(file: SnapshotFile, cut: int) -> FilePlan:
     try:
         return snapshot_of(file, cut)
     except FileNotFoundError:
-        return FilePlan(file.path, file.size, True, (), (Finding(-1, "file", "the snapshot was deleted meanwhile"),))
+        return FilePlan(
+            file.path, file.size, True, (), (FileFinding(-1, "file", "the snapshot was deleted meanwhile"),)
+        )
 
 
 # --- what is between two places --------------------------------------------------------------------------------------
 
 
-def between(list_now: Callable[[], Listing], before: Place, after: Place, snapshots: str, cut: int) -> list[FilePlan]:
+def between(
+    list_now: Callable[[], Listing], before: StreamPosition, after: StreamPosition, snapshots: str, cut: int
+) -> list[FilePlan]:
     """The plans of what comes after one place, up to another that :func:`reach` gave. Raises SourceError."""
     for _ in range(ATTEMPTS):
         listing = list_now()
@@ -211,7 +219,9 @@ def between(list_now: Callable[[], Listing], before: Place, after: Place, snapsh
     raise SourceError(f"{listing.directory}: its files vanish again and again")
 
 
-def _snapshots(listing: Listing, before: Place, after: Place, snapshots: str, cut: int) -> Iterator[FilePlan]:
+def _snapshots(
+    listing: Listing, before: StreamPosition, after: StreamPosition, snapshots: str, cut: int
+) -> Iterator[FilePlan]:
     if after.snapshot == before.snapshot:
         return
     wanted = [file for file in listing.snapshots if before.snapshot < name_of(file) <= after.snapshot]
@@ -220,43 +230,43 @@ def _snapshots(listing: Listing, before: Place, after: Place, snapshots: str, cu
     if not wanted or name_of(wanted[-1]) != after.snapshot:
         wanted = wanted if snapshots != "auto" else []
         path = os.path.join(listing.directory or "", after.snapshot)
-        yield FilePlan(path, 0, True, (), (Finding(-1, "file", "the snapshot was deleted before it was read"),))
+        yield FilePlan(path, 0, True, (), (FileFinding(-1, "file", "the snapshot was deleted before it was read"),))
     yield from (_snapshot(file, cut) for file in wanted)
 
 
-def _log(listing: Listing, before: Place, after: Place, snapshots: str, cut: int) -> list[FilePlan]:
+def _log(listing: Listing, before: StreamPosition, after: StreamPosition, snapshots: str, cut: int) -> list[FilePlan]:
     if after._replace(snapshot="") == before._replace(snapshot=""):
         return []
     listing = listing._replace(segments=upto(listing.segments, after.segment, after.size))
     start = resume(listing, before)
-    made = []
+    plans = []
     for index, plan in enumerate(Onward(listing, start, cut).files()):
         base = base_of(start.segments[index])
         was_there = index == 0 and base == before.segment and start.finding is None and not before.is_new
-        made.append(plan._replace(findings=tuple(_new(plan, before.seen if was_there else -1, base, after))))
+        plans.append(plan._replace(findings=tuple(_new(plan, before.seen if was_there else -1, base, after))))
     if start.finding is not None:
-        made[0] = made[0]._replace(findings=(start.finding, *made[0].findings))
-    missing = _missing(listing, after, max([start.given, *(run.after for plan in made for run in plan.runs)]))
+        plans[0] = plans[0]._replace(findings=(start.finding, *plans[0].findings))
+    missing = _missing(listing, after, max([start.delivered_end, *(run.after for plan in plans for run in plan.runs)]))
     if missing is not None:
-        made.append(missing)
+        plans.append(missing)
         if snapshots in ("auto", "all"):
-            made += [_snapshot(file, cut) for file in _instead(list(listing.snapshots), after.offset)[:1]]
-    return made
+            plans += [_snapshot(file, cut) for file in _instead(list(listing.snapshots), after.offset)[:1]]
+    return plans
 
 
-def _new(plan: FilePlan, seen: int, base: int, after: Place) -> Iterator[Finding]:
-    """Findings that were not given before, and are not for later."""
+def _new(plan: FilePlan, reported_end: int, base: int, after: StreamPosition) -> Iterator[FileFinding]:
+    """The findings that were not reported before, and are not for later."""
     for finding in plan.findings:
         is_later = base == after.segment and finding.position >= after.seen
-        if finding.kind != "torn" and not is_later and finding.position >= seen:
+        if finding.kind != "torn" and not is_later and finding.position >= reported_end:
             yield finding
 
 
-def _missing(listing: Listing, after: Place, given: int) -> FilePlan | None:
+def _missing(listing: Listing, after: StreamPosition, delivered_end: int) -> FilePlan | None:
     """What a micro-batch had, by its end, and is no longer there."""
     last = listing.segments[-1] if listing.segments else None
     if after.at < 0 or (base_of(last) == after.segment and last is not None and last.size >= after.position):
         return None
     path = os.path.join(listing.directory or "", f"{max(after.segment, 0):020}.log")
-    words = f"offsets {given} to {after.offset - 1} were" if given < after.offset else "the end was"
-    return FilePlan(path, 0, False, (), (Finding(-1, "gap", f"{words} deleted before being read"),))
+    deleted = f"offsets {delivered_end} to {after.offset - 1} were" if delivered_end < after.offset else "the end was"
+    return FilePlan(path, 0, False, (), (FileFinding(-1, "gap", f"{deleted} deleted before being read"),))

@@ -22,7 +22,7 @@ from kshell.sources.copies.agreement import (
 from kshell.sources.directory.files import Listing
 from kshell.sources.directory.sidecar_files import quorum_state
 from kshell.sources.points import missing
-from kshell.spark.files.plan import FilePlan, Finding, damaged
+from kshell.spark.files.plan import FileFinding, FilePlan, damaged
 from kshell.spark.files.read import finding_columns
 from kshell.spark.files.scan import LogCopy
 from kshell.spark.reconcile.comparison import Comparison
@@ -38,16 +38,16 @@ from kshell.spark.reconcile.inventory import (
     still_there,
 )
 from kshell.spark.reconcile.logs import good_batch_at, parts_of
-from kshell.spark.reconcile.plan import ReadPlan, Snapshots
+from kshell.spark.reconcile.plan import ReadPlan, SnapshotCandidates
 from kshell.spark.schemas import COPY_FIELDS, FILE_FIELDS, QUARANTINE_FIELDS
 
 _REMEMBERED = 10_000
 """Findings of a copy that the checkpoint keeps: after a lost election all that follows may be one."""
-_SHOWN = 100
+_MAX_FINDINGS = 100
 """Findings in the row of a copy."""
 
 
-class Report(NamedTuple):
+class CopyReport(NamedTuple):
     """Rows by table, and what the next checkpoint keeps. ``excluded`` and ``committed`` are as in :class:`Checkpoint`.
 
     ``looks_damaged``: whether anything may be damage because a file changed while it was read.
@@ -62,8 +62,12 @@ class Report(NamedTuple):
 
 
 def make_report(
-    cluster_id: str, comparison: Comparison, snapshots: Snapshots, plan: ReadPlan, checkpoint: Checkpoint | None
-) -> Report:
+    cluster_id: str,
+    comparison: Comparison,
+    snapshots: SnapshotCandidates,
+    plan: ReadPlan,
+    checkpoint: Checkpoint | None,
+) -> CopyReport:
     """Report on the copies. ``checkpoint``: how far the tables were before."""
     before = checkpoint or Checkpoint()
     findings = Findings(cluster_id, comparison.inventory.copies, before.findings)
@@ -90,7 +94,7 @@ def make_report(
         files += (_file_row(cluster_id, copy, file, segment_head(file, position)) for file in planned)
     every = (finding for plans in comparison.plans.values() for file in plans for finding in file.findings)
     looks_damaged = bool(snapshots.findings) or any(finding.kind != "torn" for finding in every)
-    return Report(tuple(copies), tuple(files), findings, excluded, committed, looks_damaged)
+    return CopyReport(tuple(copies), tuple(files), findings, excluded, committed, looks_damaged)
 
 
 # --- findings ---------------------------------------------------------------------------------------------------------
@@ -128,22 +132,22 @@ class Findings:
         """Add offsets that no copy has."""
         self.gaps.append((first, after))
         text = f"{missing(first, after)} in every copy{consequence}"
-        self._add_row(Finding(-1, "gap", text), isSnapshot=False, offset=first)
+        self._add_row(FileFinding(-1, "gap", text), isSnapshot=False, offset=first)
 
     def damage(self, index: int) -> list[str]:
         """The findings of a copy as its row has them."""
         path = self._copies[index].path
         return [
-            finding_error(finding.path, Finding(*finding[1:4])).message
-            for finding in islice(self.reported.get(path, ()), _SHOWN)
+            finding_error(finding.path, FileFinding(*finding[1:4])).message
+            for finding in islice(self.reported.get(path, ()), _MAX_FINDINGS)
         ]
 
-    def in_file(self, index: int, path: str) -> tuple[Finding, ...]:
+    def in_file(self, index: int, path: str) -> tuple[FileFinding, ...]:
         """The findings of one file of a copy."""
         reported = self.reported.get(self._copies[index].path, ())
-        return tuple(Finding(*finding[1:4]) for finding in reported if finding.path == path)
+        return tuple(FileFinding(*finding[1:4]) for finding in reported if finding.path == path)
 
-    def _add_row(self, finding: Finding, **values: object) -> None:
+    def _add_row(self, finding: FileFinding, **values: object) -> None:
         position = None if finding.position < 0 else finding.position
         values |= {"clusterId": self._cluster_id, "position": position, "kind": finding.kind, "reason": finding.reason}
         self.rows.append({field.name: values.get(field.name) for field in QUARANTINE_FIELDS})

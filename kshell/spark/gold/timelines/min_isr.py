@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from kshell.metadata.partition_state import CONFIG, NUMBER
-from kshell.spark.gold.base.rows import grouped
-from kshell.spark.gold.base.times import timed
+from kshell.spark.gold.timelines.aggregates import grouped
+from kshell.spark.gold.timelines.durations import timed
 
 _NUMBER = f"cast(nullif(regexp_extract(value, r'{NUMBER}', 1), '') as int)"
 """What is no number in range cannot be in force."""
@@ -18,12 +18,14 @@ _NUMBER = f"cast(nullif(regexp_extract(value, r'{NUMBER}', 1), '') as int)"
 
 def with_min_isr(spans: Any, configs: Any, clusters: Any) -> Any:
     """The spans (with ``topic`` and ``leader``) in pieces during which ``minIsr`` stayed the same; null: unknown."""
-    found = _spans_of_values(configs, clusters)
-    topics = found.where("resourceType = 'TOPIC'").selectExpr("clusterId", "resourceName as topic", "held as ofTopic")
-    brokers = found.where("resourceType = 'BROKER' and resourceName <> ''").selectExpr(
+    value_spans = _spans_of_values(configs, clusters)
+    topics = value_spans.where("resourceType = 'TOPIC'").selectExpr(
+        "clusterId", "resourceName as topic", "held as ofTopic"
+    )
+    brokers = value_spans.where("resourceType = 'BROKER' and resourceName <> ''").selectExpr(
         "clusterId", "resourceName as leaderName", "held as ofLeader"
     )
-    every = found.where("resourceType = 'BROKER' and resourceName = ''").selectExpr("clusterId", "held as ofAll")
+    every = value_spans.where("resourceType = 'BROKER' and resourceName = ''").selectExpr("clusterId", "held as ofAll")
     joined = (
         spans.withColumnsRenamed({"beginMs": "wholeBeginMs", "endMs": "wholeEndMs"})
         .where("wholeBeginMs < wholeEndMs")
@@ -66,9 +68,9 @@ def _at(layer: str) -> str:
 def _edges(layers: tuple[str, ...]) -> str:
     """SQL: where a span begins, where a value in it begins or ends, and where it ends; in order."""
     nowhere = " and ".join(f"{layer} is null" for layer in layers)
-    whole = "array(wholeBeginMs, wholeEndMs)"
-    found = ", ".join(
+    span = "array(wholeBeginMs, wholeEndMs)"
+    edges = ", ".join(
         f"coalesce(flatten(transform({layer}, one -> array(one.beginMs, one.endMs))), array())" for layer in layers
     )
-    inside = f"filter(concat({found}), edge -> edge > wholeBeginMs and edge < wholeEndMs)"
-    return f"if({nowhere}, {whole}, sort_array(array_distinct(concat({whole}, {inside}))))"
+    inside = f"filter(concat({edges}), edge -> edge > wholeBeginMs and edge < wholeEndMs)"
+    return f"if({nowhere}, {span}, sort_array(array_distinct(concat({span}, {inside}))))"

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kshell.spark.verbs.base.warehouse_flags import out_of
+from kshell.spark.verbs.warehouse.flags import out_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +26,7 @@ _FEW_OFFSETS = 1_000_000
 """Records of all clusters together up to which tables are small enough for a session that starts quickly."""
 
 
-class Opened:
+class OpenWarehouse:
     """A warehouse, and what tells on standard error how far the work is.
 
     ``is_brief``: said before the session is needed, that there is little to do: it starts and works quicker, and would
@@ -47,7 +47,7 @@ class Opened:
 
 
 @contextlib.contextmanager
-def opened(args: Any) -> Iterator[Opened]:
+def open_warehouse(args: Any) -> Iterator[OpenWarehouse]:
     """The warehouse of ``--out``. Raises UsageError, DataError for a state that cannot be read."""
     from kshell.render.progress import Progress
     from kshell.spark.session import check, is_started_here, running
@@ -55,21 +55,21 @@ def opened(args: Any) -> Iterator[Opened]:
 
     out = out_of(args)
     check(args.master)
-    made = Opened()
-    made.progress = Progress()
+    opened_warehouse = OpenWarehouse()
+    opened_warehouse.progress = Progress()
     with contextlib.ExitStack() as stack:
-        stack.callback(made.progress.stop)
+        stack.callback(opened_warehouse.progress.stop)
 
         def session() -> SparkSession:
-            made.progress(0, 0, "starting Spark")
-            is_brief = made.is_brief and is_started_here(args.master)
+            opened_warehouse.progress(0, 0, "starting Spark")
+            is_brief = opened_warehouse.is_brief and is_started_here(args.master)
             settings = (_BRIEF if is_brief else {}) | dict(args.conf or ())
             return stack.enter_context(
                 running(args.master, settings=settings, brief=is_brief, log_level=args.spark_log)
             )
 
-        made.warehouse = Warehouse(session, out)
-        yield made
+        opened_warehouse.warehouse = Warehouse(session, out)
+        yield opened_warehouse
 
 
 @contextlib.contextmanager

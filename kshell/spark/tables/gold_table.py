@@ -14,8 +14,8 @@ Tables = Mapping[str, Any]
 """DataFrames by the names of their tables."""
 
 DAY, MONTH = "day", "month"
-CARRIED = "partitions_carried"
-"""The table of what day after day is handed on: :mod:`~kshell.spark.gold.base.carried`."""
+PARTITIONS_RETAINED = "partitions_carried"
+"""The table of versions that later steps need: :mod:`~kshell.spark.gold.timelines.retained_versions`."""
 IS_FINAL = Field(
     "isFinal", "boolean", "whether steps leave the row as it is, unless one makes all rows of its cluster anew"
 )
@@ -46,8 +46,8 @@ class GoldTable(NamedTuple):
     null: that is not known yet. It may be given less than all, and must make the same of it, as far as rows are not
     final before a certain day begins:
 
-    * ``partitions``: the versions that are :func:`~kshell.spark.gold.base.carried.is_late` by that day, or with
-      ``MONTH`` by the begin of its month; with ``DAY`` those that are carried as well.
+    * ``partitions``: the versions that are late by that day, or with ``MONTH`` by the begin of its month
+      (:func:`~kshell.spark.gold.timelines.retained_versions.is_late`); with ``DAY`` those that are retained as well.
     * ``records``: those of that day or later, and of a day that calendars have.
     * ``clusters``: with ``sinceMs``, when that day, or its month, begins: rows of what was before need not be made.
     * the table itself, if it ``needs`` itself: its rows that are final.
@@ -64,5 +64,5 @@ class GoldTable(NamedTuple):
     expect: Expectations = ()
 
     def made_of(self, tables: Tables) -> Any:
-        """The rows, out of the tables that it needs alone."""
+        """Compute the rows from the tables that it needs alone."""
         return self.make({**tables, **{shared.name: shared.make(tables) for shared in self.shares}})

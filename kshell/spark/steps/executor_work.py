@@ -32,7 +32,7 @@ def spread(
         spark.range(0, len(part), 1, max(len(part), 1)).mapInArrow(Work(part, work), schema)
         for part in (pieces[at : at + _TOGETHER] for at in range(0, len(pieces), _TOGETHER))
     ] or [spark.range(0, 0, 1, 1).mapInArrow(Work((), work), schema)]
-    return reduce(lambda one, other: one.unionAll(other), frames)
+    return reduce(lambda merged, frame: merged.unionAll(frame), frames)
 
 
 def gathered(spark: SparkSession, pieces: Sequence[bytes], work: Callable[[bytes], T]) -> list[T]:
@@ -47,8 +47,8 @@ def collected(frame: DataFrame) -> list[Any]:
     try:
         rows = frame.collect()
     except Exception as error:
-        if (known := of_task(error)) is not None:
-            raise known from error
+        if (cause := of_task(error)) is not None:
+            raise cause from error
         raise
     return [pickle.loads(row[_VALUE]) for row in rows]
 

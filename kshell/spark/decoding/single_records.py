@@ -46,12 +46,12 @@ def is_within(raw: RawRecord, narrowing: Narrowing) -> bool:
     )
 
 
-def json_text(shown: Any) -> str:
-    """As :func:`~kshell.tables.arrow.json_text`, with an encoder that is made once."""
-    text = _compact(shown)
-    return text if text.isascii() else arrow_tables.json_text(shown)
+def json_text(value: Any) -> str:
+    """Encode as :func:`~kshell.tables.arrow.json_text` does, with an encoder that is created once."""
+    text = _compact(value)
+    return text if text.isascii() else arrow_tables.json_text(value)
 
 
-def raw_bytes(decoded: Decoded, shown: Any) -> bytes | None:
+def raw_bytes(decoded: Decoded, redacted: Any) -> bytes | None:
     """The bytes of what was not decoded, unless they are hidden where records are printed."""
-    return None if decoded.undecoded is None or shown["undecoded"] == REDACTED else decoded.undecoded.raw
+    return None if decoded.undecoded is None or redacted["undecoded"] == REDACTED else decoded.undecoded.raw

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base.declared import DAY, Shared, Tables
-from kshell.spark.gold.base.times import timed, versions_of
+from kshell.spark.gold.timelines.durations import timed, versions_of
+from kshell.spark.tables.gold_table import DAY, Shared, Tables
 
 KEYS = ("topicId", "partition")
 FACTOR = "array_size(replicas) - array_size(addingReplicas)"
@@ -16,9 +16,16 @@ IS_NEW_LEADER = "leader >= 0 and lastLeader is not null and leader <> lastLeader
 """SQL: whether the version began with a change from one broker to another, any time without a leader passed over."""
 
 _STATE = (
-    "leader", "replicas", "isr", "elr", "addingReplicas", "removingReplicas", "leaderRecoveryState",
-    "validFromOffset", "validToOffset",
-)  # fmt: skip
+    "leader",
+    "replicas",
+    "isr",
+    "elr",
+    "addingReplicas",
+    "removingReplicas",
+    "leaderRecoveryState",
+    "validFromOffset",
+    "validToOffset",
+)
 
 
 def _linked(tables: Tables) -> Any:
@@ -28,9 +35,17 @@ def _linked(tables: Tables) -> Any:
     window = versions_of(KEYS)
     lists = ("replicas", "isr", "elr", "addingReplicas", "removingReplicas")
     plain = tables["partitions"].selectExpr(
-        "clusterId", "topic", *KEYS, "leader", *(f"coalesce({name}, array()) as {name}" for name in lists),
-        "leaderRecoveryState", "validFromOffset", "validFromMs", "validToOffset", "validToMs",
-    )  # fmt: skip
+        "clusterId",
+        "topic",
+        *KEYS,
+        "leader",
+        *(f"coalesce({name}, array()) as {name}" for name in lists),
+        "leaderRecoveryState",
+        "validFromOffset",
+        "validFromMs",
+        "validToOffset",
+        "validToMs",
+    )
     state = f"struct({', '.join(_STATE)})"
     beside = timed(plain, KEYS, tables["clusters"]).selectExpr(
         "*",

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from kshell.spark.gold.base.declared import MONTH
-from kshell.spark.gold.base.times import DAY_MS, HOUR_MS, LAST_MS
-from kshell.spark.steps.novelty import Fresh, Times
+from kshell.spark.gold.timelines.durations import DAY_MS, HOUR_MS, LAST_MS
+from kshell.spark.steps.cluster_changes import ClusterChange, TimeRange
+from kshell.spark.tables.gold_table import MONTH
 
 _SLACK_MS = HOUR_MS
 """Clocks of controllers differ: records may come with times that are earlier by so much, and rows stay final."""
@@ -20,7 +20,7 @@ class Horizon(NamedTuple):
     """Of a cluster, in milliseconds, each the begin of a day."""
 
     since: int | None
-    """Rows that were final before that are there, and are right; ``None``: all rows are to be made anew."""
+    """Rows that were final before that are there, and are right; ``None``: all rows are to be recomputed."""
     until: int
     """Rows that are final before that become so with this step."""
 
@@ -30,16 +30,16 @@ def tomorrow_ms() -> int:
     return time.time_ns() // 1_000_000 + DAY_MS
 
 
-def horizon(one: Fresh, new: Times | None, tomorrow: int) -> Horizon:
+def horizon(change: ClusterChange, new: TimeRange | None, tomorrow: int) -> Horizon:
     """What of a cluster is final. ``new``: of the records that come in; ``None``: there are none.
 
     Nothing that was stays so, where a snapshot takes the place of a part of the log, or where a record has an earlier
-    time, or one that calendars do not have: all rows are to be made anew then.
+    time, or one that calendars do not have: all rows are to be recomputed then.
     """
-    last = min(max(one.truth.cluster["lastTimestampMs"] or 0, 0), tomorrow)
+    last = min(max(change.log.cluster["lastTimestampMs"] or 0, 0), tomorrow)
     until = max(0, last - _SLACK_MS) // DAY_MS * DAY_MS
-    since = None if one.before is None else one.before.settled_ms
-    if since is None or last < since or any(era.base is not None for era in one.truth.ranges):
+    since = None if change.before is None else change.before.settled_ms
+    if since is None or last < since or any(replay_range.base is not None for replay_range in change.log.ranges):
         return Horizon(None, until)
     if new is not None and (new.earliest < since or new.latest > LAST_MS):
         return Horizon(None, until)
@@ -56,8 +56,8 @@ def begin_of(period: str, day: int) -> int:
 
 def together(horizons: Mapping[str, Horizon], period: str) -> dict[int, list[str]]:
     """The clusters that go on, by the begin of the day or month since when."""
-    found: dict[int, list[str]] = {}
-    for name, one in horizons.items():
-        if one.since is not None:
-            found.setdefault(begin_of(period, one.since), []).append(name)
-    return found
+    by_begin: dict[int, list[str]] = {}
+    for name, span in horizons.items():
+        if span.since is not None:
+            by_begin.setdefault(begin_of(period, span.since), []).append(name)
+    return by_begin

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kshell.spark.gold.base.rows import grouped
-from kshell.spark.gold.base.times import DAY_MS, timed, versions_of
+from kshell.spark.gold.timelines.aggregates import grouped
+from kshell.spark.gold.timelines.durations import DAY_MS, timed, versions_of
 
 OF_A_BROKER = versions_of(("broker",))
 IS_FENCING = "fenced and not previous.fenced and previous.session = session"
@@ -18,9 +18,18 @@ def staged(brokers: Any, clusters: Any) -> Any:
     """
     window = versions_of(("id",))
     versions = brokers.select(
-        "clusterId", "id", "epoch", "fenced", "inControlledShutdown", "rack", "incarnationId", "validFromOffset",
-        "validFromMs", "validToOffset", "validToMs",
-    )  # fmt: skip
+        "clusterId",
+        "id",
+        "epoch",
+        "fenced",
+        "inControlledShutdown",
+        "rack",
+        "incarnationId",
+        "validFromOffset",
+        "validFromMs",
+        "validToOffset",
+        "validToMs",
+    )
     beside = timed(versions, ("id",), clusters).selectExpr(
         "*",
         f"lag(struct(epoch, validToOffset)) over {window} as before",
@@ -29,7 +38,7 @@ def staged(brokers: Any, clusters: Any) -> Any:
     is_same = "before.validToOffset = validFromOffset and before.epoch = epoch"
     sessions = beside.selectExpr("*", f"sum(if({is_same}, 0, 1)) over {window} as session")
     of_session = versions_of(("id", "session"))
-    known = sessions.selectExpr(
+    with_neighbours = sessions.selectExpr(
         "*",
         f"bool_or(not fenced) over {of_session} as wasUnfenced",
         f"lag(struct(fenced, session)) over {window} as previous",
@@ -38,7 +47,7 @@ def staged(brokers: Any, clusters: Any) -> Any:
         "case when fenced and not wasUnfenced then 'registered' when fenced then 'fenced'"
         " when inControlledShutdown then 'controlled-shutdown' else 'unfenced' end as state"
     )
-    return known.selectExpr("*", state).drop("before", "wasUnfenced").withColumnRenamed("id", "broker")
+    return with_neighbours.selectExpr("*", state).drop("before", "wasUnfenced").withColumnRenamed("id", "broker")
 
 
 def racks_by_day(brokers: Any, clusters: Any) -> Any:

@@ -16,25 +16,27 @@ _WALK = 4
 125 MB and 27 MB a second; larger ones are walked faster."""
 
 
-def weight(copies: Sequence[LogCopy], reached: Checkpoint | None) -> int:
-    """Bytes, as if they were compared with another copy. ``reached``: how far the tables are, if there are any.
+def bytes_to_plan(copies: Sequence[LogCopy], checkpoint: Checkpoint | None) -> int:
+    """Bytes, as if they were compared with another copy. ``checkpoint``: how far the tables are, if there are any.
 
     Several copies of a log are read and compared, of a lone one only headers are looked at. With a copy that is new
     all of them are read from their beginning (:func:`kshell.spark.reconcile.reconcile`).
     """
-    if reached is None or any(one.path not in reached.positions and one.path not in reached.excluded for one in copies):
-        sizes = [sum(segment.size for segment in one.listing.segments) for one in copies]
+    if checkpoint is None or any(
+        copy.path not in checkpoint.positions and copy.path not in checkpoint.excluded for copy in copies
+    ):
+        sizes = [sum(segment.size for segment in copy.listing.segments) for copy in copies]
     else:
-        sizes = [_after(one, reached) for one in copies if one.path in reached.positions]
+        sizes = [_after(copy, checkpoint) for copy in copies if copy.path in checkpoint.positions]
     return sum(sizes) if len(sizes) > 1 else sum(sizes) // _WALK
 
 
-def _after(found: LogCopy, reached: Checkpoint) -> int:
+def _after(copy: LogCopy, checkpoint: Checkpoint) -> int:
     """Bytes of a copy from the last batch on that is in the tables; where it is gone, from its offset on."""
-    segments, place = found.listing.segments, reached.positions.get(found.path)
+    segments, place = copy.listing.segments, checkpoint.positions.get(copy.path)
     paths = [segment.path for segment in segments]
     if place and place[0] in paths:
         return sum(segment.size for segment in segments[paths.index(place[0]) :]) - int(place[1])
     bases: list[Any] = [segment.base_offset for segment in segments]
-    before = [index for index, base in enumerate(bases) if base is not None and base < reached.offset]
+    before = [index for index, base in enumerate(bases) if base is not None and base < checkpoint.offset]
     return sum(segment.size for segment in segments[before[-1] if before else 0 :])

@@ -1,1 +1,0 @@
-"""What the modules of gold tables share: their declaration, times, partitions over time, aggregation."""

@@ -1,1 +1,0 @@
-"""What verbs of the pipeline share."""
