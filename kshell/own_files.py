@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
 
 from kshell.errors import CommandError, UsageError
 
@@ -45,21 +46,43 @@ def damaged(path: str, holds: str, hint: str) -> UsageError:
 
 
 def write(path: str, stored: Mapping[str, Any]) -> None:
-    """Replaces the file in one step, 0600, so that a reader never sees half of it. Raises CommandError."""
+    """Replace the file in one step. Raises CommandError."""
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from None
+    with replacing(path, path) as file:
+        file.write((json.dumps({"version": VERSION, **stored}, indent=2) + "\n").encode())
+
+
+@contextlib.contextmanager
+def replacing(path: str, typed: str) -> Iterator[BinaryIO]:
+    """A new file that takes the place of ``path`` when all is written, so that a reader never sees half of it.
+
+    It is readable by its owner only. Whatever goes wrong, what was there stays, and nothing else is left.
+
+    Args:
+        path: where it goes, in a directory that exists.
+        typed: the path as the user typed it, for errors.
+
+    Raises:
+        CommandError: the operating system refuses.
+    """
     import tempfile
 
     folder, name = os.path.split(path)
     temporary = None
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        number, temporary = tempfile.mkstemp(prefix=f"{os.path.splitext(name)[0]}-", dir=folder)  # 0600
-        with open(number, "w", encoding="utf-8") as file:
-            json.dump({"version": VERSION, **stored}, file, indent=2)
-            file.write("\n")
+        number, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)  # 0600
+        with open(number, "wb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
+        temporary = None
     except OSError as error:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
-        raise CommandError(f"{path}: {error.strerror}") from None
+        raise CommandError(f"{typed}: {error.strerror or error}") from None
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)

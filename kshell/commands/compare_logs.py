@@ -41,6 +41,7 @@ from kshell.sources.copies.agreement import (
     which_to_keep,
 )
 from kshell.sources.copies.logs import Copy, read_together
+from kshell.sources.directory.describe import snapshot_id
 from kshell.sources.directory.files import SnapshotFile
 from kshell.sources.directory.log import Progress
 from kshell.sources.directory.ranges import FileWindows
@@ -265,7 +266,7 @@ def _row(one: CopyVerdict, found: Agreement, difference: str | None, redaction: 
         "startOffset": copy.start,
         "endOffset": copy.end,
         "lastEpoch": copy.last_epoch if copy.end is not None else None,
-        "snapshot": f"{newest.end_offset}-{newest.epoch}" if newest else None,
+        "snapshot": snapshot_id(newest) if newest else None,
         "sameTo": one.to,
         "divergesAt": parted.offset if parted else None,
         "uncommittedFrom": one.uncommitted,

@@ -73,7 +73,8 @@ def _candidates(session: Session, words: list[str]) -> Iterable[str]:
     names, options, command = _split(before)
     if not command and last.startswith("-"):
         return [name for name in names if name.startswith(last)]
-    session = _with_source(session, options)
+    if command and not last.startswith("-"):
+        session = _with_source(session, options)
     typed_line = " ".join([*map(quote, command), ""]) + last
     completions = complete(session, typed_line)
     cut = len(typed_line) - len(last)

@@ -11,7 +11,7 @@ from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Row, Rows
 from kshell.engine.walk import one_line
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
-from kshell.history.byte_map import Piece, batch_pieces, record_pieces, unreadable_pieces
+from kshell.history.byte_map import TYPES, Piece, batch_pieces, record_pieces, unreadable_pieces
 from kshell.history.records import SNAPSHOT_FLAG, snapshot_to_read
 from kshell.sources.directory.batch_at import Found, in_log, in_snapshot
 from kshell.sources.directory.describe import snapshot_id
@@ -29,7 +29,7 @@ _FIELDS = (
     Field("field", "string", "what they are, as a dotted path"),
     Field("value", "json", "what they mean"),
     Field("note", "string", "what follows from the value, or what is wrong"),
-    Field("type", "string", "how the value is written", True),
+    Field("type", Enumeration(TYPES), "how the value is written", True),
     Field("length", "int64", "how many bytes", True),
     Field("within", Enumeration(("file", "decompressed")), "what position counts in", True),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.local_files import complete_file
@@ -15,12 +15,13 @@ from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
 from kshell.history.records import row_of
 from kshell.metadata.families.quorum import KRAFT_VERSION, QUORUM
 from kshell.metadata.metadata_version import FEATURE, version_name
-from kshell.sources.copies.agreement import OTHER_CLUSTER, CopyVerdict, reason
+from kshell.sources.copies.agreement import OTHER_CLUSTER, CopyVerdict, reason, which_to_keep
+from kshell.sources.copies.logs import Copy
 from kshell.sources.copies.recovery import Survivors, Voter, parse_voter, survey, write
-from kshell.sources.directory.describe import voters
+from kshell.sources.directory.describe import snapshot_id, voters
 from kshell.sources.directory.files import is_inside
 from kshell.sources.directory.records import log_records
-from kshell.sources.directory.source import DirectorySource, without_collector
+from kshell.sources.directory.source import without_collector
 from kshell.sources.source import Loaded
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def run(session: Session, args: Any) -> Result:
     chosen = None if args.voters is None else _voters(args.voters)
     with without_collector():
         survivors = survey(args.directory, session.progress)
-    loaded = DirectorySource(survivors.reference.path).load(progress=session.progress)
+    loaded = survivors.reference.source.load(progress=session.progress)
     plan = _Plan(session, survivors, loaded, chosen)
     written = None if args.to is None or chosen is None else _written(args, plan, chosen[0])
     session.remarks += [note for copy in survivors.copies for note in copy.notes]
@@ -94,13 +95,6 @@ def _written(args: Any, plan: _Plan, voter: Voter) -> dict[str, Any]:
     }
 
 
-class _Quorum(NamedTuple):
-    """What the voters were, and how this release lets them change."""
-
-    kraft_version: int
-    voters: list[dict[str, Any]]
-
-
 class _Plan:
     """A plan: what there is, what to keep, what would be lost, and what to do."""
 
@@ -125,7 +119,7 @@ class _Plan:
         reference, comparison = self.survivors.reference, self.survivors.comparison
         rows = [self._copy(verdict) for verdict in self.survivors.verdicts]
         end = reference.end or 0
-        uncertain = list(islice(self._records(reference.path, comparison.committed, end), _MOST))
+        uncertain = list(islice(self._records(reference, comparison.committed, end), _MOST))
         lacking = list(islice(self._lacking(), _MOST))
         return [
             Section("copies", "Copies", Rows(_COPIES, rows)),
@@ -149,7 +143,7 @@ class _Plan:
             "nodeId": copy.node_id,
             "endOffset": copy.end,
             "lastEpoch": copy.last_epoch if copy.end is not None else None,
-            "snapshot": f"{newest.end_offset}-{newest.epoch}" if newest else None,
+            "snapshot": snapshot_id(newest) if newest else None,
             "reason": reason(verdict, self.survivors.reference),
             "damage": [error.message for error in copy.damage],
             "clusterId": copy.cluster_id,
@@ -157,7 +151,7 @@ class _Plan:
 
     def _keep(self) -> dict[str, Any]:
         reference, comparison = self.survivors.reference, self.survivors.comparison
-        why = "its last record has the highest epoch, and of those copies it is the longest: it would win an election"
+        why = which_to_keep(comparison, [verdict.state for verdict in self.survivors.verdicts])
         if len(self.survivors.copies) == 1:
             why = "it is the only copy given; brokers have one, too, and so may old backups"
         last = self._loaded.image.provenance
@@ -173,17 +167,17 @@ class _Plan:
             "openTransaction": self._loaded.open_transaction,
         }
 
-    def _records(self, path: str, start: int, end: int | None = None) -> Iterator[Row]:
+    def _records(self, copy: Copy, start: int, end: int | None = None) -> Iterator[Row]:
         if end is not None and start >= end:
             return
-        for record in log_records(DirectorySource(path), start=start, until=None if end is None else end - 1):
-            yield {"copy": path, **row_of(self.session, record)}
+        for record in log_records(copy.source, start=start, until=None if end is None else end - 1):
+            yield {"copy": copy.path, **row_of(self.session, record)}
 
     def _lacking(self) -> Iterator[Row]:
         """What other copies have and the kept one does not: an election had replaced it, or their logs are at odds."""
         for verdict in self.survivors.verdicts:
             if verdict.parted is not None and verdict.state != OTHER_CLUSTER:
-                yield from self._records(verdict.copy.path, verdict.parted.offset)
+                yield from self._records(verdict.copy, verdict.parted.offset)
 
     def steps(self, to: str | None) -> list[str]:
         """What to do, in order, for this release."""

@@ -10,10 +10,10 @@ from kshell.engine.local_files import complete_file
 from kshell.engine.result import Report, Result, Section
 from kshell.engine.staging import demand_empty, demand_outside, new_directory
 from kshell.errors import CommandError, DataError, UsageError
-from kshell.sources.directory.files import BOOTSTRAP, METADATA_DIRECTORY, Listing
-from kshell.sources.directory.sidecar_files import bootstrap_file, meta_properties, quorum_state
+from kshell.sources.directory.files import METADATA_DIRECTORY, Listing
+from kshell.sources.directory.sidecar_files import cluster_id, meta_properties
 from kshell.sources.directory.source import DirectorySource
-from kshell.sources.directory.writer import MetadataWriter, copy_of
+from kshell.sources.directory.writer import MetadataWriter
 from kshell.sources.source import Loaded
 from kshell.tree.hash import image_hash
 
@@ -52,28 +52,19 @@ def run(session: Session, args: Any) -> Result:
         session.remarks += [f"{error.message}: saved up to there" for error in damage]
         if not writer.files:
             raise CommandError("save: the source has no record up to that moment")
-        _write_sidecars(session, writer, listing)
-        saved = _read_back(place)
-        facts = _facts(session, saved)
+        cluster = session.source.nodes.cluster_id if session.source.nodes is not None else cluster_id(listing)
+        _write_sidecars(session, writer, listing, cluster)
+        facts = _facts(session, _read_back(place), cluster)
         writer.manifest(facts)
     sizes = {"files": len(writer.files), "bytes": sum(file.size for file in writer.files)}
     return Report([Section("", "", {"directory": args.directory, **facts, **sizes})])
 
 
-def _write_sidecars(session: Session, writer: MetadataWriter, listing: Listing) -> None:
+def _write_sidecars(session: Session, writer: MetadataWriter, listing: Listing, cluster: str | None) -> None:
     writer.finish()
-    properties = meta_properties(listing) or {"version": "1", "cluster.id": _cluster_id(session) or "unknown"}
-    writer.properties(properties)
-    bootstrap = bootstrap_file(listing)
-    if bootstrap is not None and not session.source.is_sample:
-        writer.write(BOOTSTRAP, copy_of(bootstrap))
-
-
-def _cluster_id(session: Session) -> str | None:
-    listing = session.source.listing()
-    if session.source.nodes is not None:
-        return session.source.nodes.cluster_id
-    return meta_properties(listing).get("cluster.id") or quorum_state(listing).get("clusterId") or None
+    writer.properties(meta_properties(listing) or {"version": "1", "cluster.id": cluster or "unknown"})
+    if not session.source.is_sample:
+        writer.bootstrap(listing)
 
 
 def _read_back(place: str) -> Loaded:
@@ -84,18 +75,17 @@ def _read_back(place: str) -> Loaded:
     return loaded
 
 
-def _facts(session: Session, saved: Loaded) -> dict[str, Any]:
-    last = saved.image.provenance
-    if session.is_loaded and session.image.provenance.offset == last.offset:
-        expected = image_hash(session.image)
-        if image_hash(saved.image) != expected:
-            raise DataError("save: what was written does not read as the source does: it was not kept")
+def _facts(session: Session, saved: Loaded, cluster: str | None) -> dict[str, Any]:
+    last, digest = saved.image.provenance, image_hash(saved.image)
+    is_comparable = session.is_loaded and session.image.provenance.offset == last.offset
+    if is_comparable and image_hash(session.image) != digest:
+        raise DataError("save: what was written does not read as the source does: it was not kept")
     return {
         "source": session.source.name or session.source.path,
-        "clusterId": _cluster_id(session),
+        "clusterId": cluster,
         "offset": last.offset,
         "epoch": last.epoch,
-        "hash": image_hash(saved.image),
+        "hash": digest,
     }
 
 

@@ -19,7 +19,7 @@ from kshell.metadata.health.check import CRITICAL, ERROR, WARNING, CheckedState
 from kshell.metadata.health.examine import Health, examine
 from kshell.metadata.partition_state import OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED
 from kshell.sources.directory import describe
-from kshell.sources.directory.sidecar_files import meta_properties, quorum_state
+from kshell.sources.directory.sidecar_files import cluster_id
 from kshell.tree.image import provenance
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def _cluster(session: Session, state: CheckedState) -> dict[str, Any]:
     source = session.source
     told = state.quorum["clusterId"] if state.quorum else None
     listing, notes = session.loaded.listing, session.loaded.notes
-    stated = meta_properties(listing, notes).get("cluster.id") or quorum_state(listing, notes).get("clusterId")
-    cluster = told or stated or None
+    cluster = told or cluster_id(listing, notes)
     last = provenance(state.image) if not state.is_partial else dict.fromkeys(("offset", "epoch", "time", "timeMs"))
     return {
         "clusterId": None if cluster == "unknown" else cluster,

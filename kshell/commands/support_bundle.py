@@ -7,9 +7,7 @@ import hashlib
 import os
 import platform
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,9 +15,10 @@ from kshell.engine import plain, registry
 from kshell.engine.arguments import parse
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
+from kshell.engine.staging import demand_outside
 from kshell.errors import CommandError, KshellError, UsageError
 from kshell.json_text import to_json
-from kshell.sources.directory.files import is_inside
+from kshell.own_files import replacing
 from kshell.tree.image import iso
 from kshell.version import __version__
 
@@ -35,9 +34,6 @@ _PACKAGES = (
     "crc32c", "cramjam", "prompt-toolkit", "pygments", "pyyaml", "wcwidth", "markdown-it-py", "cryptography", "duckdb",
     "pyarrow", "pandas", "polars", "ipython", "pyspark", "deltalake",
 )  # fmt: skip
-
-
-_IN_TROUBLE = ("--offline", "--under-min-isr", "--under-replicated", "--reassigning")
 
 
 class Content(NamedTuple):
@@ -95,11 +91,13 @@ def run(session: Session, args: Any) -> Result:
         raise UsageError("support-bundle: never holds secrets", hint="leave out --show-secrets")
     target = os.path.realpath(os.path.expanduser(args.file))
     _check(session, args, target)
+    from zipfile import ZIP_DEFLATED, ZipFile  # late: help and completion do without
+
     rows: list[dict[str, Any]] = []
-    with _new_archive(args.file, target) as archive:
+    with replacing(target, args.file) as file, ZipFile(file, "w", ZIP_DEFLATED) as archive:
         for content in CONTENTS:
             rows.append(_add_answer(archive, session, content))
-        rows.append(_add(archive, "environment.json", to_json(_environment(session), 2)))
+        rows.append(_add(archive, "environment.json", to_json(_environment(), 2)))
         contents = "\n".join(f"  {content.file:<23}{content.purpose}" for content in CONTENTS)
         about = _ABOUT.format(version=__version__, time=iso(int(time.time() * 1000)), contents=contents)
         rows.append(_add(archive, "README.txt", about))
@@ -142,7 +140,7 @@ def _add(archive: zipfile.ZipFile, name: str, text: str) -> dict[str, Any]:
     return {"file": name, "bytes": len(body), "sha256": hashlib.sha256(body).hexdigest(), "error": None}
 
 
-def _environment(session: Session) -> dict[str, Any]:
+def _environment() -> dict[str, Any]:
     """The program and the machine. Of environment variables only names: values may be secrets."""
     from importlib.metadata import PackageNotFoundError, version
 
@@ -174,38 +172,11 @@ def _manifest(session: Session, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _check(session: Session, args: Any, target: str) -> None:
-    if any(is_inside(target, place) for place in session.protected):
-        raise CommandError(
-            f"{args.file}: is in the source's own directory, where kshell writes nothing", hint="choose another place"
-        )
+    demand_outside(session, args.file, target)
     if os.path.isdir(target):
         raise CommandError(f"{args.file}: is a directory", hint="name a file: support-bundle bundle.zip")
     if os.path.lexists(target) and not args.force:
         raise CommandError(f"{args.file}: exists", hint="--force replaces it")
-
-
-@contextlib.contextmanager
-def _new_archive(typed_name: str, target: str) -> Iterator[zipfile.ZipFile]:
-    """A ZIP file beside the target, which takes its place when all is written; readable by its owner only."""
-    import zipfile
-
-    folder, name = os.path.split(target)
-    temporary = None
-    try:
-        number, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
-        with open(number, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                yield archive
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-        temporary = None
-    except OSError as error:
-        raise CommandError(f"{typed_name}: {error.strerror or error}") from None
-    finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
 
 
 COMMAND = Command(

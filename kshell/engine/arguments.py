@@ -49,7 +49,8 @@ def regex(text: str) -> re.Pattern[str]:
         raise UsageError(f"{text!r} is not a regular expression: {error}") from None
 
 
-def _zone(text: str) -> str:
+def timezone(text: str) -> str:
+    """The name of a time zone. Raises ValueError."""
     from kshell.engine.zones import zone_name  # late: few lines name one
 
     return zone_name(text)
@@ -61,7 +62,7 @@ SHAPING = (
     Flag(("--show-secrets",), "show values that are redacted otherwise"),
     Flag(("--color",), "colours: auto, always or never", metavar="WHEN", choices=COLORS),
     Flag(("--no-header",), "no header line in tables"),
-    Flag(("--tz",), "time zone of text and of times that name none: Europe/Berlin, local", "ZONE", convert=_zone),
+    Flag(("--tz",), "time zone of text and of times that name none: Europe/Berlin, local", "ZONE", convert=timezone),
     Flag(("--timeout",), "give up after so many seconds", metavar="SECONDS", convert=seconds),
 )
 """Options that shape an answer: accepted before the command and after it."""

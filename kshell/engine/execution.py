@@ -7,16 +7,18 @@ notes that are told once are the same everywhere.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Iterator
-from typing import Any, NamedTuple, NoReturn, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple, Protocol
 
 from kshell.engine import registry
 from kshell.engine.arguments import parse
 from kshell.engine.declaration import Command
-from kshell.engine.language import Line, Word, parse_line, parts
+from kshell.engine.language import Line, Part, Word, parse_line, parts
 from kshell.engine.result import Result
 from kshell.engine.session import Session
 from kshell.errors import EXIT_INTERRUPTED, EXIT_OK, DeadlineError, UsageError
+
+_AGAIN: Final = 1.0  # seconds
 
 
 class Typed(str):
@@ -67,33 +69,23 @@ def prepare(session: Session, text: str) -> Call | None:
     return _call(session, line) if line.words else None
 
 
-def commands(text: str) -> Generator[str, int, None]:
-    """The commands of a line, one after another; whoever runs them sends back each one's exit code.
-
-    ``a; b`` runs both, ``a && b`` runs ``b`` only if ``a`` ended with 0. A query is one command, whatever is in it.
-    """
-    if _query(text):
-        yield text
-        return
-    code = 0
-    for part in parts(text):
-        if part.text.strip() and not (part.if_done and code):
-            code = yield part.text
+def commands(text: str) -> list[Part]:
+    """The commands of a line. A query is one command, whatever is in it."""
+    return [Part(text, 0, if_done=False)] if _query(text) else [part for part in parts(text) if part.text.strip()]
 
 
 def run_commands(text: str, run: Callable[[str], int]) -> int:
-    """Run the commands of a line, and return the highest exit code. One that is interrupted is the last."""
-    steps, highest = commands(text), EXIT_OK
-    step = next(steps, None)
-    while step is not None:
-        code = run(step)
-        highest = max(highest, code)
+    """Run the commands of a line, and return the highest exit code. One that is interrupted is the last.
+
+    ``a; b`` runs both, ``a && b`` runs ``b`` only if what ran before it ended with 0.
+    """
+    highest = code = EXIT_OK
+    for part in commands(text):
         if code == EXIT_INTERRUPTED:
             break
-        try:
-            step = steps.send(code)
-        except StopIteration:
-            break
+        if not (part.if_done and code):
+            code = run(part.text)
+            highest = max(highest, code)
     return highest
 
 
@@ -236,13 +228,24 @@ def deadline(seconds: float | None) -> Iterator[None]:
         yield
         return
     import signal
+    import weakref
     from types import FrameType
 
-    def expired(number: int, frame: FrameType | None) -> NoReturn:
-        raise DeadlineError(f"gave up after {seconds:g} s", hint="--timeout sets how long a command may take")
+    raised: list[weakref.ref[DeadlineError]] = []
+
+    def expired(number: int, frame: FrameType | None) -> None:
+        if raised and raised[-1]() is not None:
+            return
+        error = DeadlineError(f"gave up after {seconds:g} s", hint="--timeout sets how long a command may take")
+        raised.append(weakref.ref(error))
+        try:
+            raise error
+        finally:
+            del error  # its traceback holds this frame: without the name nothing but whoever handles it keeps it
 
     before = signal.signal(signal.SIGALRM, expired)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    # Python drops what is raised inside a finalizer or a callback of its own: then it is raised again, a second later.
+    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
     try:
         yield
     finally:

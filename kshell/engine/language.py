@@ -32,6 +32,8 @@ class Kind(Enum):
     EXCESS = "excess"
     """After the file of a redirection, where only a comment may stand."""
     COMMENT = "comment"
+    SEPARATOR = ";"
+    """Between two commands, ``;`` or ``&&``; only where a line may have several."""
 
 
 class Token(NamedTuple):
@@ -74,8 +76,8 @@ class Line(NamedTuple):
     program: str | None = None
 
 
-def scan(line: str) -> list[Token]:
-    """The tokens of a line, in order; blanks are left out."""
+def scan(line: str, *, several: bool = False) -> list[Token]:
+    """The tokens of a line, in order; blanks are left out. ``several``: it may have several commands."""
     tokens: list[Token] = []
     kind = Kind.WORD
     at = _after_blanks(line, 0)
@@ -83,6 +85,9 @@ def scan(line: str) -> list[Token]:
         char = line[at]
         if char == "#":
             tokens.append(_rest(line, at, Kind.COMMENT))
+        elif several and (mark := _separator(line, at)):
+            tokens.append(Token(Kind.SEPARATOR, at, at + len(mark), mark))
+            kind = Kind.WORD
         elif char == "|" and kind is Kind.WORD:
             tokens.append(Token(Kind.PIPE, at, at + 1, char))
             program = _after_blanks(line, at + 1)
@@ -95,7 +100,7 @@ def scan(line: str) -> list[Token]:
         elif char in "|>":
             tokens.append(Token(Kind.EXCESS, at, at + 1, char))
         else:
-            tokens.append(_WordReader(line, at).token(kind))
+            tokens.append(_WordReader(line, at, several=several).token(kind))
             kind = Kind.EXCESS if kind is Kind.TARGET else kind
         at = _after_blanks(line, tokens[-1].end)
     return tokens
@@ -115,26 +120,17 @@ def parts(line: str) -> list[Part]:
     A pipe's program is one command line of ``sh``, with its own semicolons, and so is what stands in a comment.
     """
     commands: list[Part] = []
-    start, at, quote_mark, if_done = 0, 0, "", False
-    while at < len(line):
-        char = line[at]
-        if quote_mark:
-            at += char == "\\" and quote_mark == '"'
-            quote_mark = "" if line[at : at + 1] == quote_mark and char == quote_mark else quote_mark
-        elif char == "\\":
-            at += 1
-        elif char in "'\"":
-            quote_mark = char
-        elif char == "|" or (char == "#" and (at == 0 or line[at - 1].isspace() or line[at - 1] in ";&")):
-            break
-        elif char == ";" or line.startswith("&&", at):
-            commands.append(Part(line[start:at], start, if_done))
-            if_done = char == "&"
-            at += if_done
-            start = at + 1
-        at += 1
-    commands.append(Part(line[start:], start, if_done))
-    return commands
+    start, if_done = 0, False
+    for token in scan(line, several=True):
+        if token.kind is Kind.SEPARATOR:
+            commands.append(Part(line[start : token.start], start, if_done))
+            start, if_done = token.end, token.text == "&&"
+    return [*commands, Part(line[start:], start, if_done)]
+
+
+def _separator(line: str, at: int) -> str:
+    """What separates two commands there; empty where nothing does."""
+    return next((mark for mark in (";", "&&") if line.startswith(mark, at)), "")
 
 
 def words(line: str) -> list[Token]:
@@ -190,8 +186,9 @@ def _rest(line: str, at: int, kind: Kind) -> Token:
 class _WordReader:
     """Reads one word, from ``at`` on."""
 
-    def __init__(self, line: str, at: int) -> None:
+    def __init__(self, line: str, at: int, *, several: bool = False) -> None:
         self._line = line
+        self._several = several
         self._start = self._at = at
         self._text: list[str] = []
         self._pattern: list[str] = []
@@ -203,7 +200,7 @@ class _WordReader:
         quoted = False
         while self._at < len(self._line):
             char = self._line[self._at]
-            if char.isspace() or char in "|>":
+            if char.isspace() or char in "|>" or (self._several and _separator(self._line, self._at)):
                 break
             if char in "'\"":
                 quoted = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.engine.arguments import COLORS, count, seconds
+from kshell.engine.arguments import COLORS, count, seconds, timezone
 from kshell.engine.formats import FORMATS
 from kshell.errors import UsageError, did_you_mean
 
@@ -34,13 +34,6 @@ def _one_of(choices: Collection[str]) -> Callable[[str], str]:
         return word
 
     return convert
-
-
-def zone_name(word: str) -> str:
-    """The name of a time zone. Raises ValueError."""
-    from kshell.engine import zones  # late: few people set one
-
-    return zones.zone_name(word)
 
 
 def _columns(word: str) -> int:
@@ -77,7 +70,7 @@ SETTINGS = {
         Setting("output", "format of answers", _one_of(FORMATS), "text", FORMATS),
         Setting("pager", "show long answers in the pager", _switch, True, ("on", "off")),
         Setting("timeout", "give up after so many seconds", seconds, None),
-        Setting("timezone", "time zone of text, and of times that name none", zone_name, None),
+        Setting("timezone", "time zone of text, and of times that name none", timezone, None),
         Setting("width", "columns of an answer; those of the terminal when not set", _columns, None),
     )
 }

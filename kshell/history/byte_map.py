@@ -51,6 +51,8 @@ _HEADER = (
 )
 """Fields of a batch's header (``org.apache.kafka.common.record.DefaultRecordBatch``)."""
 _BYTES = "bytes"
+TYPES = (*FIXED, "bool", "uuid", "string", _BYTES, "varint", "varlong", "uvarint")
+"""How the value of a piece is written: every ``type`` of one."""
 _Read = Callable[[Buffer, int], tuple[int, int]]
 _MAY_BE_SECRET = "not understood, and it may hold secrets: --show-secrets"
 

@@ -102,7 +102,7 @@ def _moment(text: str, zone: datetime.tzinfo | None) -> datetime.datetime:
     if text == "today":
         return midnight
     if text == "yesterday":
-        return (midnight - datetime.timedelta(days=1)).replace(tzinfo=zone)
+        return midnight - datetime.timedelta(days=1)
     if _CLOCK.fullmatch(text):
         text = f"{midnight:%Y-%m-%d}T{text}"
     moment = datetime.datetime.fromisoformat(text)

@@ -13,7 +13,7 @@ from kshell.metadata.redaction import Redaction
 from kshell.metadata.values import plain
 from kshell.tree.image import TopicDirectory, image_directory
 from kshell.tree.node import Directory, Leaf, Node
-from kshell.tree.paths import Segments, join
+from kshell.tree.paths import Segments, join, walk
 
 PREFIX = "sha256:"
 """Stands before the digits. Another recipe would have another prefix, so that hashes of two recipes never match."""
@@ -49,9 +49,7 @@ def image_hash(image: Image, path: Segments = ("image",)) -> str:
 
 
 def _lines(image: Image, path: Segments) -> Iterator[str]:
-    node: Node | None = image_directory(image, Redaction(show_secrets=True))
-    for segment in path[1:]:
-        node = node.child(segment) if isinstance(node, Directory) else None
+    node = walk(image_directory(image, Redaction(show_secrets=True)), path[1:])
     if node is not None:
         yield from _lines_below(path, node)
 

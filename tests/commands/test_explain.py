@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, UsageError
-from kshell.history.byte_map import Piece, batch_pieces
+from kshell.history.byte_map import TYPES, Piece, batch_pieces
 from kshell.metadata.records import decode_record
 from kshell.metadata.redaction import REDACTED, Redaction
 from kshell.protocol.batches import HEADER_SIZE, Batch, iter_records, pack, read_header
@@ -48,6 +48,7 @@ def test_every_byte_of_every_recorded_batch_is_there_once_and_in_order(node: Pat
         for batch in builders.batches(raw):
             pieces = list(batch_pieces(batch, SHOWN))
             assert covered(pieces, batch.position) == batch.raw()
+            assert {piece.type for piece in pieces} <= {*TYPES}
             assert not [piece for piece in pieces if piece.note and "stops here" in piece.note]
             hidden = list(batch_pieces(batch, HIDDEN))
             assert [(p.start, p.end, p.field) for p in hidden] == [(p.start, p.end, p.field) for p in pieces]

@@ -188,7 +188,7 @@ OPEN = frozenset(
     " evidence feature field highestSoftwareVersion host id imageTopicId incarnationId inTheWay ip key lastRelease"
     " logDir lowestSoftwareVersion metadataVersion name nextStep note owner path principal rack reason release renewers"
     " resourceName snapshot softwareName softwareVersion subject time tokenId tokenRequester topic topicId user value"
-    " changed cordonedDirectories directories configs fields".split()
+    " changed cordonedDirectories directories configs fields hash hex file checked witness".split()
 )
 """Columns of text that may hold anything: names, ids, sentences, times. Every other one declares its values."""
 

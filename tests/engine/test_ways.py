@@ -85,7 +85,7 @@ def test_a_path_alone_is_shown(sample: Session) -> None:
 def test_a_query_alone_runs(sample: Session) -> None:
     query = "SELECT name FROM topics WHERE name > 'o' ORDER BY name; "
     assert rows(sample, query) == rows(sample, "sql \"SELECT name FROM topics WHERE name > 'o' ORDER BY name\"")
-    assert list(commands("select ';' as a, 2 as b")) == ["select ';' as a, 2 as b"]
+    assert [part.text for part in commands("select ';' as a, 2 as b")] == ["select ';' as a, 2 as b"]
 
 
 def test_why_takes_topic_and_number_apart(sample: Session) -> None:

@@ -178,7 +178,6 @@ OWN = {
     "cli": "a file of commands, which may be a pipe",
     "commands/source": "a file of commands",
     "tables/export": "writes",
-    "commands/support_bundle": "writes",
     "sources/directory/writer": "writes a new directory",
     "commands/strays": "a listing that the user names, which may be a pipe",
     "client/properties": "the user's",

@@ -16,7 +16,7 @@ import uuid as uuids
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kshell.client.address import Address, addresses
+from kshell.client.address import Address, addresses, name_of
 from kshell.errors import DataError, UsageError
 from kshell.protocol.batches import write_batch
 from kshell.protocol.control import CONTROL_TYPES, KRAFT_VOTERS, control_key
@@ -24,10 +24,10 @@ from kshell.protocol.encoder import encode
 from kshell.protocol.primitives import ZERO_UUID, Uuid
 from kshell.sources.copies.agreement import Agreement, CopyVerdict, agreement
 from kshell.sources.copies.logs import Copy, read_together
-from kshell.sources.directory.files import BOOTSTRAP, METADATA_DIRECTORY
+from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.log import Progress
-from kshell.sources.directory.sidecar_files import STATE, bootstrap_file
-from kshell.sources.directory.writer import MetadataWriter, copy_of
+from kshell.sources.directory.sidecar_files import STATE
+from kshell.sources.directory.writer import MetadataWriter
 
 _VOTERS = next(kind for kind in CONTROL_TYPES.values() if kind.schema is KRAFT_VOTERS)
 _HINT = "--voters 3000@controller-1:9093, with the id and the address of the controller that is to start"
@@ -43,8 +43,7 @@ class Voter(NamedTuple):
     @property
     def endpoint(self) -> str:
         """``ID@HOST:PORT``, as ``controller.quorum.voters`` has it."""
-        host, port = self.address
-        return f"{self.id}@[{host}]:{port}" if ":" in host else f"{self.id}@{host}:{port}"
+        return f"{self.id}@{name_of(*self.address)}"
 
 
 def parse_voter(text: str) -> Voter:
@@ -158,9 +157,7 @@ def write(
             "directory.id": str(voter.directory_id),
         }
     )
-    bootstrap = bootstrap_file(listing)
-    if bootstrap is not None:
-        writer.write(BOOTSTRAP, copy_of(bootstrap))
+    writer.bootstrap(listing)
     return Recovery(writer.end, notes)
 
 

@@ -129,6 +129,11 @@ def meta_properties(listing: Listing, notes: Notes = None) -> dict[str, str]:
     return {}
 
 
+def cluster_id(listing: Listing, notes: Notes = None) -> str | None:
+    """The id of the cluster that the files are of, as ``meta.properties`` says it, else ``quorum-state``."""
+    return meta_properties(listing, notes).get("cluster.id") or quorum_state(listing, notes).get("clusterId") or None
+
+
 def partition_metadata(listing: Listing, notes: Notes = None) -> dict[str, str]:
     """The keys ``version`` and ``topic_id`` of ``partition.metadata``; empty when the file is missing or wrong.
 

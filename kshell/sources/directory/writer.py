@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from kshell.errors import CorruptDataError, DataError
 from kshell.protocol.batches import iter_records, write_batch
 from kshell.protocol.primitives import DecodeError
-from kshell.sources.directory.files import METADATA_DIRECTORY, Listing, SnapshotFile, open_read
+from kshell.sources.directory.files import BOOTSTRAP, METADATA_DIRECTORY, Listing, SnapshotFile, open_read
 from kshell.sources.directory.log import FileBatch, LogReader, Progress
-from kshell.sources.directory.sidecar_files import EPOCHS, PARTITION, TOPIC_ID
+from kshell.sources.directory.sidecar_files import EPOCHS, PARTITION, TOPIC_ID, bootstrap_file
 from kshell.sources.directory.snapshot import SnapshotReader
 
 MANIFEST = "manifest.json"
@@ -100,12 +100,16 @@ class MetadataWriter:
         Returns:
             The damage behind which the log was not read any more.
         """
-        reader = LogReader(listing, 0, until=until)
-        reached = max((batch.last_offset + 1 for _, batch in reader), default=0)
-        start = self.end if reader.damage and reached <= self.end else 0
+        start = self.end if self.end and self._breaks_before_the_end(listing, until) else 0
         reader = LogReader(listing, start, until=until, progress=progress)
         self._segments(reader, start, until)
         return reader.damage
+
+    def _breaks_before_the_end(self, listing: Listing, until: int | None) -> bool:
+        """Whether the log is damaged before the end of the newest snapshot that was written."""
+        reader = LogReader(listing, 0, until=until)
+        reached = max((batch.last_offset + 1 for _, batch in reader), default=0)
+        return bool(reader.damage) and reached <= self.end
 
     def _segments(self, batches: Iterable[FileBatch], start: int, until: int | None) -> None:
         rest = iter(batches)
@@ -150,6 +154,12 @@ class MetadataWriter:
         self.write(f"{METADATA_DIRECTORY}/{EPOCHS}", ["\n".join(["0", str(len(lines)), *lines, ""]).encode()])
         self.write(f"{METADATA_DIRECTORY}/{PARTITION}", [f"version: 0\ntopic_id: {TOPIC_ID}".encode()])
 
+    def bootstrap(self, listing: Listing) -> None:
+        """Copy the ``bootstrap.checkpoint`` of the source's log directory, if there is one."""
+        path = bootstrap_file(listing)
+        if path is not None:
+            self.write(BOOTSTRAP, _bytes_of(path))
+
     def manifest(self, facts: Mapping[str, Any]) -> None:
         """Write ``manifest.json``, the last file: a directory without it is not complete."""
         files = [file._asdict() for file in self.files]
@@ -183,7 +193,7 @@ def _sync(folder: str) -> None:
         os.close(descriptor)
 
 
-def copy_of(path: str) -> Iterator[bytes]:
+def _bytes_of(path: str) -> Iterator[bytes]:
     """The bytes of a file, in pieces. Raises OSError."""
     with open(open_read(path), "rb") as file:
         while piece := file.read(_PIECE):
