@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kshell.errors import CorruptDataError, DataError
-from kshell.protocol.batches import HEADER_SIZE, Batch, read_header
+from kshell.protocol.batches import HEADER_SIZE, MAX_BATCH, Batch, read_header
 from kshell.protocol.primitives import Buffer
 from kshell.protocol.windows import Windowed
 from kshell.sources.directory import log, snapshot
@@ -69,6 +69,7 @@ def in_snapshot(file: SnapshotFile, offset: int) -> Found | None:
             if batch.base_offset <= offset <= batch.last_offset:
                 return _whole(file.path, batch)
     except CorruptDataError as error:
+        error.with_traceback(None)  # it holds on to the window that was read
         with snapshot.opened(file) as source:
             if error.position >= source.size:
                 return None
@@ -96,11 +97,14 @@ def _damaged(damage: Iterable[DataError], path: str, following: int) -> Found | 
 def _bytes_of(found: Found, source: Windowed) -> Found:
     """What is in the file where the damage is: up to the claimed end, the next whole batch, or the file's end."""
     limit = source.size if found.end < 0 else found.end
-    window = source.window(found.position, min(limit - found.position, MOST_BYTES))
-    raw = bytes(window.buf[found.position - window.start : min(limit, window.end) - window.start])
+    raw = _read(source, found.position, min(limit, found.position + MOST_BYTES))
     batch = read_header(raw, 0, found.position) if len(raw) >= HEADER_SIZE else None
-    if batch is not None and HEADER_SIZE <= batch.size <= len(raw):
-        limit = batch.end
-    else:
-        limit = min(limit, found.position + MOST_BYTES, found.position + len(raw))
-    return found._replace(batch=batch, raw=raw[: limit - found.position], start=found.position, end=limit)
+    if batch is not None and HEADER_SIZE <= batch.size <= min(limit - found.position, MAX_BATCH):
+        raw = _read(source, found.position, batch.end)
+    return found._replace(batch=batch, raw=raw, start=found.position, end=found.position + len(raw))
+
+
+def _read(source: Windowed, start: int, end: int) -> bytes:
+    """Bytes of a file, fewer where it ends."""
+    window = source.window(start, end - start)
+    return bytes(window.buf[start - window.start : end - window.start])

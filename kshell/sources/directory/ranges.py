@@ -58,7 +58,8 @@ class _LocalFile:
 
     def mapped(self, position: int, size: int, *, populate: bool) -> Window:
         start = position - position % mmap.ALLOCATIONGRANULARITY
-        # One call that maps them all saves a fault a page.
+        # One call that maps them all saves a fault a page; what a sparse file leaves out would take memory for nothing.
+        populate = populate and self.data_from(position) < position + size
         flags = mmap.MAP_SHARED | (getattr(mmap, "MAP_POPULATE", 0) if populate else 0)
         length = position - start + size
         return Window(mmap.mmap(self._descriptor, length, flags=flags, prot=mmap.PROT_READ, offset=start), start)

@@ -157,7 +157,7 @@ class DecodedRecords:
             for batch in self._batches:
                 yield self._batches.file.path, batch
         except CorruptDataError as error:
-            self.damage.append(error)
+            self.damage.append(error.with_traceback(None))
 
     def _note_malformed(self, where: str, decoded: Decoded) -> None:
         self.malformed += 1

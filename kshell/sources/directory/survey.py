@@ -178,7 +178,7 @@ def survey_snapshot(
     except FileNotFoundError:
         return None
     except (DataError, SourceError) as error:
-        survey.damage = error
+        survey.damage = error.with_traceback(None)
     survey.batches, survey.records = reader.batches, reader.records
     return survey
 
