@@ -32,11 +32,8 @@ def main() -> int:
             if done.returncode:
                 failed.append(name)
             elif options.keep:
-                merged = Path(scratch, "merged")
-                merged.mkdir()
-                words = [sys.executable, "-m", "tests.fuzz.one", name, "-merge=1", *_LIMITS, str(merged), str(begin)]
-                subprocess.run(words, check=True, stderr=subprocess.DEVNULL)
-                inputs = sorted((path.read_bytes() for path in merged.iterdir()), key=len)
+                new = (path.read_bytes() for path in begin.iterdir() if not path.name.startswith("seed-"))
+                inputs = sorted(new, key=len)
                 for data in inputs[:: max(len(inputs) // options.keep, 1)][: options.keep]:
                     _keep(name, data)
             for found in Path(scratch).glob("found-*"):
