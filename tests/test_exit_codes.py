@@ -186,6 +186,7 @@ NOT_THERE = {
     "stat": ["stat /image/nosuch"],
     "status": ["status --as-of @nosuch"],
     "strays": ["strays", "strays --log-dirs nosuch"],
+    "report": ["report", "report --to place --as-of @nosuch", "report --to place --since @nosuch"],
     "support-bundle": ["support-bundle", "support-bundle place --as-of @nosuch"],
     "timeline": ["timeline nosuch-topic-0", "timeline --since @nosuch"],
     "tokens": ["tokens --as-of @nosuch"],

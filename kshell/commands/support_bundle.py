@@ -15,8 +15,8 @@ from kshell.engine import plain, registry
 from kshell.engine.arguments import parse
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
-from kshell.engine.staging import demand_outside
-from kshell.errors import CommandError, KshellError, UsageError
+from kshell.engine.staging import demand_new_file
+from kshell.errors import KshellError, UsageError
 from kshell.json_text import to_json
 from kshell.own_files import replacing
 from kshell.tree.image import iso
@@ -89,8 +89,7 @@ def run(session: Session, args: Any) -> Result:
     """
     if session.redaction.show_secrets:
         raise UsageError("support-bundle: never holds secrets", hint="leave out --show-secrets")
-    target = os.path.realpath(os.path.expanduser(args.file))
-    _check(session, args, target)
+    target = demand_new_file(session, args.file, force=args.force, example="support-bundle bundle.zip")
     from zipfile import ZIP_DEFLATED, ZipFile  # late: help and completion do without
 
     rows: list[dict[str, Any]] = []
@@ -169,14 +168,6 @@ def _manifest(session: Session, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "notes": session.notes(),
         "files": files,
     }
-
-
-def _check(session: Session, args: Any, target: str) -> None:
-    demand_outside(session, args.file, target)
-    if os.path.isdir(target):
-        raise CommandError(f"{args.file}: is a directory", hint="name a file: support-bundle bundle.zip")
-    if os.path.lexists(target) and not args.force:
-        raise CommandError(f"{args.file}: exists", hint="--force replaces it")
 
 
 COMMAND = Command(

@@ -79,6 +79,26 @@ def demand_outside(session: Session, typed: str, target: str) -> None:
         )
 
 
+def demand_new_file(session: Session, typed: str, *, force: bool, example: str) -> str:
+    """The absolute path of a file that is to be written.
+
+    Args:
+        typed: the path as the user typed it.
+        force: whether a file that exists may be replaced.
+        example: a command line that is right, for an error.
+
+    Raises:
+        CommandError: it is in the source's own directory, a directory, or exists.
+    """
+    target = os.path.realpath(os.path.expanduser(typed))
+    demand_outside(session, typed, target)
+    if os.path.isdir(target):
+        raise CommandError(f"{typed}: is a directory", hint=f"name a file: {example}")
+    if os.path.lexists(target) and not force:
+        raise CommandError(f"{typed}: exists", hint="--force replaces it")
+    return target
+
+
 def demand_empty(typed: str, target: str, hint: str) -> None:
     """Raise CommandError for a place where something is, an empty directory excepted."""
     try:

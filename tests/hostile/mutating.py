@@ -30,6 +30,7 @@ from tests.builders import LOG, batches, node_name, recorded, sealed
 from tests.commands.shell import lines, opened, run
 
 SECONDS = 2.0
+"""Of the processor: a busy machine is no fault of a case."""
 FILES, SEALED = "files", "sealed"
 KINDS = (FILES, SEALED)
 """Damage that checksums may show; and damage whose checksums were made right again."""
@@ -264,12 +265,12 @@ def case(kind: str, number: int, scratch: Path) -> str | None:
     inner = target / "__cluster_metadata-0"
     (change_files if kind == FILES else change_sealed)(rng, inner)
     command = rng.choice(_COMMANDS)
-    started = time.monotonic()
+    started = time.process_time()
     try:
         wrong = _answer(target, node if kind == FILES else None, command)
     except Exception:
         wrong = traceback.format_exc()
-    took = time.monotonic() - started
+    took = time.process_time() - started
     if wrong is None and took > SECONDS:
         wrong = f"took {took:.1f} s"
     if wrong is None:

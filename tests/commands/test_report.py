@@ -1,0 +1,153 @@
+"""``report``: one page for a ticket, without scripts, secrets, or anything that data could run."""
+
+from __future__ import annotations
+
+import os
+import resource
+import stat
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from kshell import extras
+from kshell.commands.report import CHAPTERS
+from kshell.engine.session import Session
+from kshell.errors import CommandError, UsageError
+from kshell.sources.choose import demo_directory
+from tests import builders
+from tests.commands.shell import opened, rows
+
+
+@pytest.fixture
+def sample() -> Session:
+    return opened(demo_directory())
+
+
+class _Page(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+    def ids(self) -> set[str | None]:
+        return {attributes.get("id") for tag, attributes in self.tags if tag == "section"}
+
+
+def written(session: Session, path: Path, options: str = "") -> _Page:
+    rows(session, f"report --to {path} {options}")
+    return _Page(path.read_text())
+
+
+def test_it_has_every_section_and_the_stories_of_partitions_in_trouble(sample: Session, tmp_path: Path) -> None:
+    page = written(sample, tmp_path / "incident.html")
+    assert page.ids() == {chapter.name for chapter in CHAPTERS} | {"story-0"}
+    assert "The story of legacy-import-0" in page.text
+    assert "offlinePartition" in page.text and "sha256:" in page.text
+    anchors = {attributes["href"] for tag, attributes in page.tags if tag == "a"}
+    assert anchors == {f"#{name}" for name in page.ids()}
+
+
+def test_the_timeline_is_a_picture_or_drawn_in_characters(
+    sample: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures = [each for tag, each in written(sample, tmp_path / "a.html").tags if tag == "img"]
+    assert pictures and all((each["src"] or "").startswith("data:image/png;base64,") for each in pictures)
+    assert "legacy-import-0 has no leader" in (pictures[0]["alt"] or "")
+
+    def absent(purpose: str, extra: str, *_: str) -> None:
+        raise extras.missing(purpose, extra, "matplotlib")
+
+    monkeypatch.setattr("kshell.plots.require", absent)
+    page = written(sample, tmp_path / "b.html")
+    assert not [tag for tag, _ in page.tags if tag == "img"]
+    assert [tag for tag, _ in page.tags if tag == "pre"]
+
+
+def test_it_begins_where_it_is_told_to(sample: Session, tmp_path: Path) -> None:
+    rows(sample, f"report --to {tmp_path / 'a.html'} --since 200")
+    text = _Page((tmp_path / "a.html").read_text()).text
+    assert "from offset 200 to 206" in text and "log --since SINCE" not in text
+    with pytest.raises(UsageError, match="not a point in the log"):
+        rows(sample, f"report --to {tmp_path / 'b.html'} --since recently")
+    assert not (tmp_path / "b.html").exists()
+
+
+def test_nothing_in_it_is_run_or_fetched(tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>\u202e'\"><img src=x onerror=y>"
+    topic = builders.value("TOPIC", name=hostile, topicId=builders.uuid(1))
+    partition = builders.value(
+        "PARTITION", topicId=builders.uuid(1), partitionId=0, replicas=[1], isr=[], leader=-1, leaderEpoch=1
+    )
+    batches = [builders.control_batch([builders.leader_change()]), builders.batch([topic, partition], 1)]
+    builders.write_log(tmp_path / "d", *batches)
+    page = written(opened(tmp_path / "d"), tmp_path / "a.html")
+    assert not {"script", "iframe", "object", "link", "base", "form"} & {tag for tag, _ in page.tags}
+    assert not [name for _, attributes in page.tags for name in attributes if name.startswith("on")]
+    assert all(
+        (attributes[name] or "").startswith(("#", "data:"))
+        for _, attributes in page.tags
+        for name in ("href", "src")
+        if name in attributes
+    )
+    assert "\u202e" not in (tmp_path / "a.html").read_text()
+    assert "<script>alert(1)" in page.text  # as words
+    policy = next(each["content"] for tag, each in page.tags if tag == "meta" and "http-equiv" in each)
+    assert (policy or "").startswith("default-src 'none'")
+
+
+def test_long_answers_are_cut_and_say_so(tmp_path: Path) -> None:
+    topics = [builders.value("TOPIC", name=f"t-{number}", topicId=builders.uuid(number + 1)) for number in range(500)]
+    builders.write_log(tmp_path / "d", builders.control_batch([builders.leader_change()]), builders.batch(topics, 1))
+    page = written(opened(tmp_path / "d"), tmp_path / "a.html")
+    assert "more rows are left out" in page.text
+
+
+def test_what_cannot_be_answered_is_said(tmp_path: Path) -> None:
+    directory = tmp_path / "d"
+    made = builders.snapshot([builders.value("TOPIC", name="t", topicId=builders.uuid(1))])
+    builders.write_snapshot(directory, made, end_offset=3)
+    listed = {row["section"]: row["error"] for row in rows(opened(directory), f"report --to {tmp_path / 'a.html'}")}
+    assert listed["health"] is None and listed["changes"]
+    assert "No answer: " in _Page((tmp_path / "a.html").read_text()).text
+
+
+def test_only_its_owner_reads_it_and_nothing_is_replaced_unasked(sample: Session, tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    rows(sample, f"report --to {path}")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.write_text("mine")
+    with pytest.raises(CommandError, match=r"a\.html: exists"):
+        rows(sample, f"report --to {path}")
+    assert path.read_text() == "mine"
+    rows(sample, f"report --to {path} --force")
+    assert path.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_a_full_disk_leaves_nothing(sample: Session, tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(CommandError, match=r"a\.html: File too large"):
+            rows(sample, f"report --to {tmp_path / 'a.html'}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert os.listdir(tmp_path) == []
+
+
+def test_secrets_and_no_place_are_refused(sample: Session, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="never holds secrets"):
+        rows(sample, f"report --to {tmp_path / 'a.html'} --show-secrets")
+    with pytest.raises(UsageError, match="where shall the page go"):
+        rows(sample, "report")
