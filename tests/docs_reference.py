@@ -36,7 +36,7 @@ from kshell.tables import declaration as tables
 from kshell.tables.leaf_types import leaf_types
 from kshell.tree.node import Leaf
 from kshell.tree.paths import join
-from tests import builders
+from tests import builders, manual_page
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 COLUMNS = 80
@@ -362,6 +362,7 @@ def _plain(text: str) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands,
+    manual_page.NAME: manual_page.manual,
     "pipeline.md": pipeline,
     "records.md": records,
     "tables.md": table_columns,
