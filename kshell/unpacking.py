@@ -29,6 +29,7 @@ def unpack(files: Mapping[str, bytes], environment: Mapping[str, str] = os.envir
     for place in _places(environment):
         try:
             folder = os.path.join(place, digest.hexdigest()[:32])
+            _check_way(place)
             _make_private(place)
             _make_private(folder)
             for name, content in files.items():
@@ -58,6 +59,24 @@ def _make_private(folder: str) -> None:
     found = os.lstat(folder)  # a link is nobody's promise of where it leads tomorrow
     if not stat.S_ISDIR(found.st_mode) or not _is_private(found):
         raise PermissionError(folder)
+
+
+def _check_way(folder: str) -> None:
+    """Refuse a directory that somebody else could put another one in the place of.
+
+    That is who may write to a directory on the way there: the user whose home it is, say, where root runs kshell.
+    """
+    parent = os.path.realpath(os.path.dirname(folder))
+    while not os.path.lexists(parent):  # what is made below a safe directory is safe
+        parent = os.path.dirname(parent)
+    while True:
+        found = os.stat(parent)
+        others_write = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX
+        if found.st_uid not in (0, os.geteuid()) or others_write:
+            raise PermissionError(parent)
+        if parent == os.path.dirname(parent):
+            return
+        parent = os.path.dirname(parent)
 
 
 def _is_private(found: os.stat_result) -> bool:

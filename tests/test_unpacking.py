@@ -80,7 +80,12 @@ def plant_file(place: Path) -> None:
     place.write_text("")
 
 
-@pytest.mark.parametrize("plant", [plant_open, plant_link, plant_file])
+def plant_open_parent(place: Path) -> None:
+    place.parent.mkdir(parents=True)
+    place.parent.chmod(0o770)
+
+
+@pytest.mark.parametrize("plant", [plant_open, plant_link, plant_file, plant_open_parent])
 def test_a_directory_that_is_not_private_is_passed_over(tmp_path: Path, plant: Callable[[Path], None]) -> None:
     plant(tmp_path / "home" / ".cache" / "kshell")
     folder = unpack(FILES, environment(tmp_path))
@@ -93,6 +98,15 @@ def test_a_directory_of_another_user_is_passed_over(tmp_path: Path, monkeypatch:
     other = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: other)
     assert unpack(FILES, environment(tmp_path)) is None  # and what is made now belongs to the first one, too
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_root_unpacks_nothing_in_the_home_of_another_user(tmp_path: Path) -> None:
+    (tmp_path / "home" / ".cache").mkdir(parents=True)
+    os.chown(tmp_path / "home", 4711, 4711)
+    folder = unpack(FILES, environment(tmp_path))
+    assert folder is not None and Path(folder).parent == tmp_path / "tmp" / "kshell-0"
+    assert list((tmp_path / "home" / ".cache").iterdir()) == []
 
 
 def test_without_a_home_and_a_place_for_temporary_files_there_is_none(tmp_path: Path) -> None:
