@@ -78,12 +78,15 @@ def make(wheel: Path, target: Path, compiled_for: Iterable[tuple[str, tuple[str,
 
 
 def _members(wheel: Path) -> Iterator[tuple[str, bytes]]:
-    """What is of use in the file: code, data, licences, and what ``importlib.metadata`` reads a version from."""
+    """What is of use in the file: code, data, licences, and what ``importlib.metadata`` reads a version from.
+
+    crc32c's wheel has its sources in C. They stay in: its licence, the LGPL, wants them to go with the extension.
+    """
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             folder, _, rest = name.partition("/")
             is_metadata = folder.endswith(".dist-info")
-            if name.endswith(("/", ".so", ".pyi", ".c", ".h")) or folder.endswith(".data"):
+            if name.endswith(("/", ".so", ".pyi")) or folder.endswith(".data"):
                 continue
             if (
                 not is_metadata

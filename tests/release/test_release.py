@@ -177,3 +177,4 @@ def test_one_file_has_the_licences_of_what_is_in_it(one_file: Path) -> None:
     licences = [name for name in names if re.search(r"\.dist-info/.*(licen|copying)", name, re.IGNORECASE)]
     licensed = {name.partition("-")[0].replace("_", "-").lower() for name in licences}
     assert zipapp.pins(zipapp.RUNTIME.read_text()).keys() - zipapp.LEFT_OUT - licensed == set()
+    assert any(re.fullmatch(r"crc32c/.*\.c", name) for name in names)  # the LGPL wants the sources to come along

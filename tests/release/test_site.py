@@ -47,6 +47,20 @@ def test_every_decision_is_in_the_index() -> None:
     assert re.findall(r"\]\(([^)]*)\)", index) == [path.name for path in paths]
 
 
+def test_every_page_is_in_the_navigation() -> None:
+    """Needs no mkdocs: whoever adds a page learns it here."""
+    targets = re.findall(r"^ +- .*: (\S+(?:\.md|/))$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    known = {
+        page
+        for page in pages
+        for target in targets
+        if page == target or (target.endswith("/") and page.startswith(target))
+    }
+    assert pages - known == set()
+    assert {target for target in targets if not target.endswith("/")} - pages == set(FROM_ROOT.values())
+
+
 class Page(html.parser.HTMLParser):
     """What a page loads, what it links to, and its anchors."""
 
