@@ -30,7 +30,7 @@ from kshell.version import __version__
 if TYPE_CHECKING:
     from kshell.render.progress import Progress
 
-_OPTIONS = (
+OPTIONS = (
     *PROPERTIES,
     *READING,
     Flag(("-c",), "run a command line", "COMMAND", repeat=True),
@@ -41,6 +41,7 @@ _OPTIONS = (
     Flag(("--version",), "print the version"),
     Flag(("-h", "--help"), "print this help"),
 )
+"""The options that are no source and shape no answer; the manual page lists them, too."""
 _TOLD_AT_MOST = 10
 _STDIN = "-"
 
@@ -66,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _main(argv: list[str]) -> int:
-    options, command = parse_options("kshell", (*SOURCES, *_OPTIONS, *SHAPING), argv)
+    options, command = parse_options("kshell", (*SOURCES, *OPTIONS, *SHAPING), argv)
     if options.version or options.help:
         return emit(Text(usage() if options.help else f"kshell {__version__}"), "text")
     if command and (options.c or options.f):
@@ -233,7 +234,7 @@ def usage() -> str:
     """What ``kshell --help`` prints."""
     lines = ["usage: kshell [SOURCE] [OPTIONS] [COMMAND [ARG ...]]", "", "source (one of):"]
     lines += _describe(SOURCES)
-    lines += ["", "options:", *_describe(_OPTIONS), "", "options that shape an answer, also after the command:"]
+    lines += ["", "options:", *_describe(OPTIONS), "", "options that shape an answer, also after the command:"]
     lines += _describe(SHAPING)
     lines += [
         "",

@@ -36,7 +36,7 @@ def install_command(extra: str) -> str:
 
     Where kshell is installed, pip has that distribution already and adds what the extra needs. Where it runs from a
     checkout, its name would make pip ask the package index, where it is not published: the checkout is named, and the
-    Python that kshell runs on, whose pip need not be the one on the PATH.
+    Python that kshell runs on, whose pip need not be the one on the PATH. In ``kshell.pyz`` there is nothing to add to.
     """
     from importlib.metadata import PackageNotFoundError, distribution
 
@@ -44,6 +44,8 @@ def install_command(extra: str) -> str:
     try:
         distribution(DISTRIBUTION)
     except PackageNotFoundError:
+        if os.path.isfile(root):
+            return f"{os.path.basename(root)} comes without extras: install kshell from its wheel, with [{extra}]"
         if os.path.isfile(os.path.join(root, "pyproject.toml")):
             return f"{shlex.quote(sys.executable)} -m pip install {shlex.quote(f'{root}[{extra}]')}"
     return f"pip install '{DISTRIBUTION}[{extra}]'"

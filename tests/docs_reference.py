@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kshell.engine import registry, usage
+from kshell.engine import help_pages, registry, usage
 from kshell.engine.arguments import SHAPING
-from kshell.engine.declaration import Command
+from kshell.engine.declaration import Command, Task
 from kshell.engine.execution import prepare
 from kshell.engine.result import Exit, Many, Nothing, Result
 from kshell.engine.session import Session
-from kshell.engine.usage import CONDITIONS
 from kshell.engine.walk import walk
 from kshell.errors import KshellError
 from kshell.metadata.records import record_types
@@ -36,7 +35,7 @@ from kshell.tables import declaration as tables
 from kshell.tables.leaf_types import leaf_types
 from kshell.tree.node import Leaf
 from kshell.tree.paths import join
-from tests import builders
+from tests import builders, manual_page
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 COLUMNS = 80
@@ -137,35 +136,51 @@ def _text(result: Result, fmt: str | None) -> str:
     return "".join(render(result, fmt or "text", header=True, width=COLUMNS, color=False))
 
 
-# --- commands.md -----------------------------------------------------------------------------------------------------
+# --- a page for each command, and an index of them -------------------------------------------------------------------
 
 
-def commands() -> str:
-    """Every command, with its examples and what they print on the sample."""
+def commands() -> dict[str, str]:
+    """Every command on a page, with examples and what they print on the sample; and ``commands.md``, the index."""
     made = registry.commands()
-    index = "\n".join(f"| [`{one.name}`](#{one.name}) | {one.summary} |" for one in made)
     parts = [
         f"# Commands\n\n{GENERATED}",
         f"The examples run on the sample that ships with kshell (`kshell --demo`), {COLUMNS} columns wide.\n",
-        f"| command | |\n| --- | --- |\n{index}\n",
-        f"Every command also takes:\n\n{usage.options(SHAPING)}\n",
-        f"Conditions (`--where`, and `--until` of watch):\n\n{CONDITIONS}",
-        f"Exit codes:\n\n{usage.exit_codes_page(made)}\n",
     ]
+    for task in Task:
+        rows = "".join(
+            f"| [`{command.name}`](commands/{command.name}.md) | {command.summary} |\n"
+            for command in made
+            if command.task is task
+        )
+        parts.append(f"## {task.value}\n\n| command | |\n| --- | --- |\n{rows}")
+    parts.append(f"## Options of every command\n\n{usage.options(SHAPING)}\n")
+    topics = "".join(f"| [{name}]({name}.md) | {page.summary} |\n" for name, page in help_pages.PAGES.items())
+    parts.append(f"## Topics\n\n| page | |\n| --- | --- |\n{topics}")
+    pages = {"commands.md": "\n".join(parts)}
     with place_for_examples():
-        parts += [_command(command) for command in made]
-    return "\n".join(parts)
+        pages |= {f"commands/{command.name}.md": _command(command) for command in made}
+    return pages
+
+
+def topics() -> dict[str, str]:
+    """What ``help TOPIC`` prints."""
+    return {
+        f"{name}.md": f"# {page.summary[:1].upper()}{page.summary[1:]}\n\n{GENERATED}\n{page.text().rstrip()}\n"
+        for name, page in help_pages.PAGES.items()
+    }
 
 
 def _command(command: Command) -> str:
     body = [
-        f"## {command.name}\n",
+        f"# {command.name}\n\n{GENERATED}",
         f"`{usage.synopsis(command)}`\n",
         command.summary[:1].upper() + command.summary[1:] + ".\n",
         command.description + "\n" if command.description else "",
-        usage.arguments(command) + "\n" if command.args else "",
-        usage.options(command.flags) + "\n" if command.flags else "",
+        f"## Arguments\n\n{usage.arguments(command)}\n" if command.args else "",
+        f"## Options\n\n{usage.options(command.flags)}\n" if command.flags else "",
+        "[Every command takes more options](../commands.md#options-of-every-command).\n",
         f"Exit code 1: {command.says_no}.\n" if command.says_no else "",
+        "## Examples\n" if command.examples else "",
     ]
     session = sample_session()
     for example in command.examples:
@@ -360,13 +375,16 @@ def _plain(text: str) -> str:
 
 # --- writing and checking --------------------------------------------------------------------------------------------
 
-PAGES: dict[str, Callable[[], str]] = {
-    "commands.md": commands,
-    "pipeline.md": pipeline,
-    "records.md": records,
-    "tables.md": table_columns,
-    "tree.md": tree,
+PARTS: dict[str, Callable[[], dict[str, str]]] = {
+    "commands": commands,
+    "topics": topics,
+    "manual": lambda: {manual_page.NAME: manual_page.manual()},
+    "pipeline": lambda: {"pipeline.md": pipeline()},
+    "records": lambda: {"records.md": records()},
+    "tables": lambda: {"tables.md": table_columns()},
+    "tree": lambda: {"tree.md": tree()},
 }
+"""What makes which pages: contents by name below ``docs/reference``."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -374,20 +392,25 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.docs_reference", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; 1 when a page is out of date")
     check = parser.parse_args(argv).check
+    pages = {name: text for part in PARTS.values() for name, text in part().items()}
+    there = {path.relative_to(REFERENCE).as_posix(): path for path in REFERENCE.rglob("*") if path.is_file()}
     code = 0
-    for name, make in PAGES.items():
-        path, text = REFERENCE / name, make()
-        old = path.read_text(encoding="utf-8") if path.exists() else ""
+    for name in sorted(pages.keys() | there.keys()):
+        path, text = REFERENCE / name, pages.get(name)
+        old = path.read_text(encoding="utf-8") if name in there else None
         if old == text:
             continue
         if check:
             print(f"docs/reference/{name} is out of date: ./dev docs", file=sys.stderr)
-            print(_difference(old, text), file=sys.stderr)
+            print(_difference(old or "", text or ""), file=sys.stderr)
             code = 1
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        print(f"docs/reference/{name} written")
+        elif text is None:  # of a command that is no more
+            path.unlink()
+            print(f"docs/reference/{name} removed")
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            print(f"docs/reference/{name} written")
     return code
 
 

@@ -28,6 +28,9 @@ RECORD = REQUIREMENTS / "files.tsv"
 LOCKS = ("runtime", "spark", "dev")
 """Each holds every pin of those before it."""
 
+BESIDE = ("build", "docs")
+"""What builds and pages need. They can stand in one environment with the last of ``LOCKS``."""
+
 PYTHONS = ("3.11.0", "3.12.0", "3.13.0", "3.14.0")
 """The first release of each supported Python: what a later one of the series can do, this one may lack."""
 
@@ -107,7 +110,7 @@ def _pin(text: str) -> Pin:
 
 
 def pins_of(lock: str) -> list[Pin]:
-    """The pins of one of ``LOCKS``."""
+    """The pins of one of ``LOCKS`` or ``BESIDE``."""
     return read_lock((REQUIREMENTS / f"{lock}.txt").read_text())
 
 
@@ -195,7 +198,7 @@ def ask_pip(pins: Sequence[Pin], python: str) -> list[File]:
 
 def main() -> int:
     """Write the record. The exit code is 1 when some pin cannot be installed on some Python."""
-    pins = pins_of(LOCKS[-1])
+    pins = list({pin[:3]: pin for lock in (LOCKS[-1], *BESIDE) for pin in pins_of(lock)}.values())
     files = []
     for python in PYTHONS:
         print(f"locks: which files Python {python} installs", file=sys.stderr)

@@ -46,9 +46,20 @@ A flag on the command line wins over a variable, a variable over the configurati
 - `KSHELL_PAGER`, `PAGER`: the program that shows long answers in the interactive shell; empty for none.
 - `NO_COLOR`, `FORCE_COLOR`, `TERM`: whether answers have colours.
 - `COLUMNS`: the width of answers, at a terminal or not.
-- `XDG_CONFIG_HOME` (`~/.config`): `kshell/kshellrc` and `kshell/contexts.json`.
-- `XDG_STATE_HOME` (`~/.local/state`): `kshell/history` and `kshell/marks.json`.
+- `XDG_CONFIG_HOME`, `XDG_STATE_HOME`: where kshell keeps its own files (`help files`).
+- `XDG_CACHE_HOME` (`~/.cache`): where `kshell.pyz`, the version in one file, unpacks what must be a file.
 - `TMPDIR`: where a snapshot larger than 16 MiB is kept while a live source is open.
+"""
+
+FILES = """\
+Below `~/.config` (or `XDG_CONFIG_HOME`) and `~/.local/state` (or `XDG_STATE_HOME`). What kshell writes there only its
+owner can read, and all of it may be deleted.
+
+- `~/.config/kshell/kshellrc`: lines that the interactive shell runs when it starts, aliases for example. You write it.
+- `~/.config/kshell/contexts.json`: the sources that `context add` has named.
+- `~/.local/state/kshell/history`: the lines that were typed, without those that begin with a blank.
+- `~/.local/state/kshell/marks.json`: the moments that `mark` has named.
+- `~/.cache/kshell` (`XDG_CACHE_HOME`; without a home `kshell-UID` in `TMPDIR`): what `kshell.pyz` has unpacked.
 """
 
 
@@ -62,7 +73,8 @@ PAGES: dict[str, Page] = {
     "where": Page("conditions for --where", lambda: CONDITIONS.removesuffix("\n")),
     "formats": Page("what -o takes", _formats),
     "exit-codes": Page("what scripts and alerts go by", lambda: usage.exit_codes_page(registry.commands())),
-    "environment": Page("variables that kshell reads, and where its files are", lambda: ENVIRONMENT),
+    "environment": Page("variables that kshell reads", lambda: ENVIRONMENT),
+    "files": Page("the files that kshell keeps for itself", lambda: FILES),
 }
 """Topics by name, in the order in which `help` lists them. No command has such a name."""
 

@@ -17,6 +17,7 @@ from kshell.metadata.partial import NOT_AVAILABLE
 from kshell.metadata.redaction import Redaction
 from kshell.metadata.replay import MALFORMED, MOST_PROBLEMS, NEWER, SKIPPED
 from kshell.metadata.values import Origin
+from kshell.protocol import checksum
 from kshell.sources.directory.files import META, METADATA_DIRECTORY
 from kshell.sources.directory.log import Progress
 from kshell.sources.source import Source
@@ -239,6 +240,8 @@ class Session(SourceView):
     def notes(self) -> list[str]:
         """What a person should know though nothing is wrong: a torn tail, unknown records, an old copy."""
         notes = self.source.notes()
+        if checksum.was_in_python():
+            notes.append("checksums are computed in plain Python here: all is checked, but large logs take longer")
         if not self.is_loaded:
             return notes + self.remarks
         notes += self.loaded.notes + [remark for remark in self.remarks if remark not in self.loaded.notes]

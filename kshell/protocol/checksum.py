@@ -2,6 +2,8 @@
 
 The package's own ``__init__`` imports ``importlib.metadata`` and ``argparse``: measured, a third of the start-up time
 of a one-shot command. So its extension is loaded without it; where that fails, the package is imported as usual.
+
+In ``kshell.pyz`` the package has the extensions of many platforms, and imports as one in plain Python.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Callable
-from importlib.machinery import EXTENSION_SUFFIXES, PathFinder
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
+from zipimport import zipimporter
 
 
 def _extension() -> Callable[[bytes | memoryview], int] | None:
@@ -17,20 +20,62 @@ def _extension() -> Callable[[bytes | memoryview], int] | None:
     for folder in (package.submodule_search_locations or ()) if package else ():
         for suffix in EXTENSION_SUFFIXES:
             path = os.path.join(folder, f"_crc32c{suffix}")
-            spec = importlib.util.spec_from_file_location("crc32c._crc32c", path) if os.path.exists(path) else None
-            if spec is not None and spec.loader is not None:
-                module = importlib.util.module_from_spec(spec)
-                spec.loader.exec_module(module)
-                function: Callable[[bytes | memoryview], int] = module.crc32c
-                return function
+            if os.path.exists(path):
+                return _loaded(path)
+            if (unpacked := _unpacked(package, path)) is not None:
+                try:
+                    return _loaded(unpacked)
+                except ImportError:  # the file system is mounted noexec, or the C library is older
+                    return None
     return None
+
+
+def _unpacked(package: ModuleSpec | None, path: str) -> str | None:
+    """The extension as a file, where the package is in an archive that has it."""
+    loader: object = package.loader if package is not None else None
+    if not isinstance(loader, zipimporter):
+        return None
+    try:
+        content = loader.get_data(path)
+    except OSError:
+        return None
+    from kshell.unpacking import unpack
+
+    folder = unpack({os.path.basename(path): content})
+    return None if folder is None else os.path.join(folder, os.path.basename(path))
+
+
+def _loaded(path: str) -> Callable[[bytes | memoryview], int]:
+    spec = importlib.util.spec_from_file_location("crc32c._crc32c", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function: Callable[[bytes | memoryview], int] = module.crc32c
+    return function
+
+
+class _InPython:
+    """A function of plain Python. Its use is noticed, because users want to know why reading takes long."""
+
+    def __init__(self, function: Callable[[bytes | memoryview], int]) -> None:
+        self._function = function
+        self.was_used = False
+
+    def __call__(self, data: bytes | memoryview) -> int:
+        self.was_used = True
+        return self._function(data)
 
 
 def _package() -> Callable[[bytes | memoryview], int]:
     import crc32c as package
 
-    return package.crc32c
+    return _InPython(package.crc32c) if hasattr(package.crc32c, "__code__") else package.crc32c
 
 
 crc32c = _extension() or _package()
 """The CRC-32C (Castagnoli) of some bytes, as an unsigned 32-bit number."""
+
+
+def was_in_python() -> bool:
+    """Whether any checksum was computed in plain Python so far."""
+    return isinstance(crc32c, _InPython) and crc32c.was_used

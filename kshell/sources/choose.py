@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.errors import UsageError
+from kshell.errors import SourceError, UsageError
 from kshell.sources.directory.files import ON_CORRUPTION, STOP, Listing
 from kshell.sources.directory.source import DirectorySource
 from kshell.sources.source import Source
@@ -181,5 +181,27 @@ class NoSource(DirectorySource):
 
 
 def demo_directory() -> str:
-    """The sample that ships with the package: recorded from a real 4.3 cluster."""
-    return os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "demo")
+    """The sample that ships with the package: recorded from a real 4.3 cluster.
+
+    Raises:
+        SourceError: kshell runs from one file, and there is no private directory to unpack the sample in.
+    """
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    folder = os.path.join(package, "demo")
+    if os.path.isdir(folder):
+        return folder
+    from zipfile import ZipFile
+
+    from kshell.unpacking import unpack
+
+    with ZipFile(os.path.dirname(package)) as archive:
+        names = [
+            name for name in archive.namelist() if name.startswith("kshell/demo/") and not name.endswith((".py", "/"))
+        ]
+        unpacked = unpack({name.removeprefix("kshell/demo/"): archive.read(name) for name in names})
+    if unpacked is None:
+        raise SourceError(
+            "no directory that only you can write to, to unpack the sample in",
+            hint="set TMPDIR to a directory of yours",
+        )
+    return unpacked

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kshell.cli import _OPTIONS
+from kshell.cli import OPTIONS
 from kshell.engine import registry
 from kshell.engine.arguments import SHAPING, flags_of, parse, parse_options
 from kshell.engine.declaration import Command
@@ -17,7 +17,7 @@ from kshell.engine.language import Word
 from kshell.engine.source_flags import SOURCES
 from kshell.errors import UsageError
 
-OWN = (*SOURCES, *_OPTIONS, *SHAPING)
+OWN = (*SOURCES, *OPTIONS, *SHAPING)
 
 GOOD: list[tuple[str, dict[str, Any]]] = [
     ("ls", {"long": False, "n1": False, "recursive": False, "path": [], "output": None, "help": False}),

@@ -87,8 +87,9 @@ class TestEach:
                 assert list(arg.complete(session, "")), arg.name
 
     def test_is_in_the_reference(self, command: Command) -> None:
-        page = (REFERENCE / "commands.md").read_text(encoding="utf-8")
-        assert f"\n## {command.name}\n" in page
+        assert f"](commands/{command.name}.md)" in (REFERENCE / "commands.md").read_text(encoding="utf-8")
+        page = REFERENCE / "commands" / f"{command.name}.md"
+        assert page.read_text(encoding="utf-8").startswith(f"# {command.name}\n")
 
 
 def test_no_command_prints() -> None:
