@@ -214,6 +214,13 @@ def bundled(directory: Path, arguments: Path) -> str:
         return "".join(archive.read(name).decode() for name in archive.namelist())
 
 
+def test_a_report_holds_none(directory: Path, tmp_path: Path, canaries: Canaries) -> None:
+    shown(opened(directory), f"report --to {tmp_path / 'report.html'}", "json")
+    page = (tmp_path / "report.html").read_text()
+    assert "alice" in page
+    assert canaries.seen_in(page) == set()
+
+
 def test_values_are_seen_in_the_tree_when_asked_for(directory: Path, canaries: Canaries) -> None:
     seen = canaries.seen_in(shown(opened(directory), "find / --values --show-secrets", "json"))
     assert {"snapshot scram salt", "log scram serverKey", "log sensitive key", "log unknown topic key"} <= seen
