@@ -28,6 +28,7 @@ from kshell.engine.arguments import flags_of
 from kshell.engine.declaration import Command
 from kshell.sources.choose import demo_directory
 from tests.hostile.measured import ROOT
+from tests.test_startup import wait_for_first_import
 
 SECONDS = 60
 CODES: Final = frozenset({0, 1, 2, 3, 4, 130})
@@ -161,7 +162,8 @@ def few_files(rng: random.Random, words: list[str], environment: dict[str, str])
 def interrupted(rng: random.Random, words: list[str], environment: dict[str, str]) -> Ended:
     """A signal at any time after Python itself is up."""
     process = _start(words, environment)
-    time.sleep(rng.uniform(0.08, 0.6))
+    wait_for_first_import(process)
+    time.sleep(rng.uniform(0, 0.5))
     process.send_signal(rng.choice(_SIGNALS))
     return _end(process)
 

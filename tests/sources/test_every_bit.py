@@ -60,8 +60,7 @@ def test_some_flipped_bits_of_each_file_are_seen(tmp_path: Path) -> None:
 def _flip(path: Path, scratch: Path, step: int, first: int = 0) -> None:
     """Flip every ``step``-th bit of a file. What goes unseen must be an epoch that verify does not call confirmed."""
     raw = path.read_bytes()
-    source = DirectorySource(str(path.parent))
-    subject = _Log(source.listing(full_log=True), path) if path.suffix == ".log" else _Snapshot(path, raw)
+    subject = _subject(path)
     all_batches = batches(raw)
     unseen = []
     for batch in all_batches:
@@ -78,6 +77,30 @@ def _flip(path: Path, scratch: Path, step: int, first: int = 0) -> None:
                 assert fault == batch.position or (is_last_length and fault == ~batch.position), (place, bit, fault)
     if unseen:
         _expect_unconfirmed(path, scratch, unseen)
+
+
+@pytest.mark.thorough
+def test_every_cut_is_seen_where_it_is() -> None:
+    """A log ends torn at the batch that is cut, or whole between two; a snapshot is damaged there, or lacks its end."""
+    for path in small_files():
+        raw = path.read_bytes()
+        subject = _subject(path)
+        for batch in batches(raw):
+            for end in range(batch.position + 1, batch.end + 1):
+                is_between = end == batch.end
+                fault = subject.fault(raw[:end], batch, _CHECKED_ALONE)
+                if path.suffix == ".log":
+                    assert fault == (None if is_between else ~batch.position), (label(path), end)
+                elif end == len(raw):
+                    assert fault is None, label(path)
+                else:
+                    assert fault == (end if is_between else batch.position), (label(path), end)
+
+
+def _subject(path: Path) -> _Log | _Snapshot:
+    if path.suffix == ".log":
+        return _Log(DirectorySource(str(path.parent)).listing(full_log=True), path)
+    return _Snapshot(path, path.read_bytes())
 
 
 class _Log:
