@@ -53,27 +53,27 @@ class Chronicle:
 
     def __init__(self, history: History, until: int) -> None:
         self.until = min(until, history.log.end - 1)
-        self._history = history
+        self.history = history
 
     @property
     def starts_with_snapshot(self) -> bool:
         """Whether there was something before the log's first record."""
-        return self._history.log.start > 0
+        return self.history.log.start > 0
 
     @property
     def start(self) -> int:
         """The offset of the first record whose effect is known."""
-        return self._history.log.start
+        return self.history.log.start
 
     def names(self) -> set[str]:
         """Every topic there ever was, up to now."""
-        return {*self._history.base[NAMES], *(name for (name,) in self._history.keys(NAMES, self.until))}
+        return {*self.history.base[NAMES], *(name for (name,) in self.history.keys(NAMES, self.until))}
 
     def topic_ids(self, name: str) -> list[Uuid]:
         """The ids that a topic of that name had, oldest first: one that is created again gets a new one."""
-        base: Uuid | None = self._history.base[NAMES].get(name)
+        base: Uuid | None = self.history.base[NAMES].get(name)
         ids = [] if base is None else [base]
-        versions = reversed(list(self._history.versions(NAMES, (name,), self.until)))
+        versions = reversed(list(self.history.versions(NAMES, (name,), self.until)))
         ids += [topic_id for _, topic_id in versions if topic_id is not None]
         return list(dict.fromkeys(ids))
 
@@ -100,12 +100,12 @@ class Chronicle:
 
     def _topic(self, topic_id: Uuid) -> tuple[Topic | None, RecordedTopic | None, int | None]:
         """(what a snapshot began it with, what was recorded since, the offset at which it was deleted)."""
-        versions = list(self._history.versions(TOPICS, (topic_id,), self.until))
+        versions = list(self.history.versions(TOPICS, (topic_id,), self.until))
         recorded = next(
             (recorded_topic for _, recorded_topic in versions if isinstance(recorded_topic, RecordedTopic)), None
         )
         deleted_at = next((since for since, topic in versions if topic is None), None)
-        return self._history.base[TOPICS].get(topic_id) if recorded is None else recorded.base, recorded, deleted_at
+        return self.history.base[TOPICS].get(topic_id) if recorded is None else recorded.base, recorded, deleted_at
 
     def _versions(self, recorded: RecordedTopic, only: int | None) -> Iterator[tuple[int, int, Entry[Partition]]]:
         if only is None:
@@ -115,9 +115,9 @@ class Chronicle:
 
     def broker(self, broker_id: int) -> Brokers:
         """A broker's registrations, oldest first; ``None`` from where it was unregistered."""
-        base: Entry[Broker] | None = self._history.base[BROKERS.name].get(broker_id)
+        base: Entry[Broker] | None = self.history.base[BROKERS.name].get(broker_id)
         revisions: Brokers = [] if base is None else [self._in_snapshot(base)]
-        for since, entry in reversed(list(self._history.versions(BROKERS.name, (broker_id,), self.until))):
+        for since, entry in reversed(list(self.history.versions(BROKERS.name, (broker_id,), self.until))):
             if entry is None:
                 revisions.append(self._tombstone(since, "UNREGISTER_BROKER_RECORD"))
             else:
@@ -126,19 +126,19 @@ class Chronicle:
 
     def end(self) -> tuple[int, int]:
         """Offset and time of the last record."""
-        log = self._history.log
+        log = self.history.log
         if self.until < log.start:
-            last = self._history.base.provenance
+            last = self.history.base.provenance
             return last.offset, last.timestamp
         return self.until, log.timestamp(self.until)
 
     def time_of(self, offset: int) -> int:
         """When the record at an offset was written; of one before the log, when the log begins."""
-        log = self._history.log
+        log = self.history.log
         return log.timestamp(max(log.start, min(offset, log.end - 1))) if log.end > log.start else self.end()[1]
 
     def _in_snapshot(self, entry: Entry[Any], since: int = IN_SNAPSHOT) -> Revision[Any]:
-        last = self._history.snapshot_provenance(entry.origin.place.file)
+        last = self.history.snapshot_provenance(entry.origin.place.file)
         return Revision(entry.value, since, last.offset, last.timestamp, None)
 
     def _written(self, entry: Entry[T], since: int) -> Revision[T]:
@@ -148,7 +148,7 @@ class Chronicle:
         return Revision(entry.value, since, origin.offset, origin.timestamp, origin.record_type)
 
     def _tombstone(self, since: int, record_type: str) -> Revision[T]:
-        return Revision(None, since, since, self._history.log.timestamp(since), record_type)
+        return Revision(None, since, since, self.history.log.timestamp(since), record_type)
 
 
 def successive(revisions: list[Revision[T]]) -> Iterator[tuple[Revision[T] | None, Revision[T]]]:

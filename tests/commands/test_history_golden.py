@@ -23,6 +23,7 @@ LINES = {
     "blame-directory": ("blame /image/configs/TOPIC:orders",),
     "why": ("why legacy-import-0",),
     "timeline": ("timeline orders --since 100",),
+    "when": ("when brokers --where fenced",),
 }
 
 

@@ -330,7 +330,7 @@ def test_the_page_shows_what_is_said(lost: Session) -> None:
     """docs/why.md is a person's reading of this cluster: its examples are the answers."""
     page = (Path(__file__).parents[2] / "docs" / "why.md").read_text(encoding="utf-8")
     blocks = [block.split("\n```")[0] for block in page.split("```text\nkshell> ")[1:]]
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         line, _, shown = block.partition("\n")
         assert shown.splitlines() == lines(lost, line)
