@@ -17,6 +17,7 @@ LINES = {
     "as-of": ("as-of 160",),
     "mark": ("mark before-import 158", "mark now", "mark"),
     "log": ("log /image/topics/byName/legacy-import",),
+    "log-stat": ("log --stat",),
     "diff": ("diff 160 now /image/topics/byName/legacy-import",),
     "diff-stat": ("diff 160 now --stat",),
     "blame": ("blame /image/topics/byName/legacy-import/0",),
