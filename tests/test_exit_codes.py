@@ -199,7 +199,7 @@ NOT_THERE = {
     "version": ["version nosuch"],
     "watch": ["watch nosuch", "watch --times 1 cat /image/nosuch"],
     "when": ["when nosuch --where true", "when topics --where nosuch", "when topics --where true --since @nosuch"],
-    "why": ["why nosuch-0", "why orders-99", "why orders-0 --as-of @nosuch"],
+    "why": ["why nosuch-0", "why broker-77", "why controller-77", "why orders-99", "why orders-0 --as-of @nosuch"],
 }
 """Command -> lines that name something which the sample does not have."""
 

@@ -19,6 +19,7 @@ from kshell.metadata.partial import is_unreported
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.values import Entry
+from kshell.metadata.versions import Keys
 from kshell.protocol.primitives import Uuid
 from kshell.tables.declaration import image_for
 from kshell.tree.paths import split
@@ -42,6 +43,8 @@ class Revision(NamedTuple, Generic[T]):
     offset: int
     time: int
     record_type: str | None
+    epoch: int | None = None
+    """The leader's, when the record was written."""
 
 
 Partitions = list[Revision[Partition]]
@@ -113,16 +116,31 @@ class Chronicle:
         newest_first = list(recorded.versions(only, self.until))
         return iter([(only, since, entry) for since, entry in reversed(newest_first)])
 
-    def broker(self, broker_id: int) -> Brokers:
-        """A broker's registrations, oldest first; ``None`` from where it was unregistered."""
-        base: Entry[Broker] | None = self.history.base[BROKERS.name].get(broker_id)
-        revisions: Brokers = [] if base is None else [self._in_snapshot(base)]
-        for since, entry in reversed(list(self.history.versions(BROKERS.name, (broker_id,), self.until))):
-            if entry is None:
-                revisions.append(self._tombstone(since, "UNREGISTER_BROKER_RECORD"))
-            else:
-                revisions.append(self._written(entry, since))
+    def values(self, family: str, keys: Keys, removal: str) -> list[Revision[Any]]:
+        """What a value was, oldest first; ``None`` from where it was removed, by a record of the type ``removal``."""
+        base = entry_at(self.history.base, family, keys)
+        revisions: list[Revision[Any]] = [] if base is None else [self._in_snapshot(base)]
+        for since, entry in reversed(list(self.history.versions(family, keys, self.until))):
+            revisions.append(self._tombstone(since, removal) if entry is None else self._written(entry, since))
         return revisions
+
+    def topic(self, topic_id: Uuid) -> list[Revision[str]]:
+        """The creation of a topic, with its name, and its deletion, as far as the log has them."""
+        base, recorded, deleted_at = self._topic(topic_id)
+        topic = recorded if base is None else base
+        revisions: list[Revision[str]] = []
+        if topic is not None and topic.origin.place.in_snapshot:
+            revisions.append(self._in_snapshot(Entry(topic.name, topic.origin)))
+        elif topic is not None:
+            revisions.append(self._written(Entry(topic.name, topic.origin), topic.origin.offset))
+        if deleted_at is not None:
+            revisions.append(self._tombstone(deleted_at, "REMOVE_TOPIC_RECORD"))
+        return revisions
+
+    def config_keys(self, topic: str) -> list[str]:
+        """The keys of all configs that topics of a name had of their own."""
+        keys = self.history.every_key("configs", self.until)
+        return sorted(key for resource, key in keys if resource == ("TOPIC", topic))
 
     def end(self) -> tuple[int, int]:
         """Offset and time of the last record."""
@@ -145,10 +163,18 @@ class Chronicle:
         origin = entry.origin
         if origin.place.in_snapshot:  # no record says it: a snapshot that was passed
             return self._in_snapshot(entry, since)
-        return Revision(entry.value, since, origin.offset, origin.timestamp, origin.record_type)
+        return Revision(entry.value, since, origin.offset, origin.timestamp, origin.record_type, origin.place.epoch)
 
     def _tombstone(self, since: int, record_type: str) -> Revision[T]:
         return Revision(None, since, since, self.history.log.timestamp(since), record_type)
+
+
+def entry_at(image: Image, family: str, keys: Keys) -> Entry[Any] | None:
+    """The entry of an image at some keys."""
+    entry: Any = image[family]
+    for key in keys:
+        entry = None if entry is None else entry.get(key)
+    return entry if isinstance(entry, Entry) else None
 
 
 def successive(revisions: list[Revision[T]]) -> Iterator[tuple[Revision[T] | None, Revision[T]]]:
@@ -212,10 +238,14 @@ class Story(NamedTuple):
         return revisions
 
     def broker(self, broker_id: int) -> Brokers:
-        """A broker's registrations, oldest first."""
-        revisions = self.chronicle.broker(broker_id) if self.chronicle else []
-        entry = self.image[BROKERS.name].get(broker_id)
-        value: Broker | None = None if entry is None else entry.value
+        """A broker's registrations, oldest first; ``None`` from where it was unregistered."""
+        return self.values(BROKERS.name, (broker_id,), "UNREGISTER_BROKER_RECORD")
+
+    def values(self, family: str, keys: Keys, removal: str) -> list[Revision[Any]]:
+        """All that is known of a value, oldest first, as :meth:`Chronicle.values` has it."""
+        revisions = self.chronicle.values(family, keys, removal) if self.chronicle else []
+        entry = entry_at(self.image, family, keys)
+        value = None if entry is None else entry.value
         if value is not None and (not revisions or revisions[-1].value != value):
             revisions = [*revisions, self._state(value)]
         return revisions
@@ -287,18 +317,21 @@ def target(session: Session, story: Story, text: str) -> PartitionTarget:
     raise _nothing(story, text, readings)
 
 
-def one_partition(session: Session, story: Story, text: str) -> tuple[str, int]:
-    """The partition that an argument means; a topic's name is enough where it has only one. Raises CommandError."""
+def partition_or_topic(session: Session, story: Story, text: str) -> PartitionTarget:
+    """What an argument means, a partition rather than a topic whose name ends in a dash and digits.
+
+    Raises:
+        CommandError: there is no such topic or partition.
+    """
     names = story.names()
     readings = [reading for reading in _readings(session, story, text) if reading.topic in names]
     for reading in readings:
         if reading.partition is not None and reading.partition in _numbers(story, reading.topic):
-            return reading.topic, reading.partition
-    for reading in readings:
-        numbers = _numbers(story, reading.topic) if reading.partition is None else []
-        if len(numbers) == 1:
-            return reading.topic, numbers[0]
-    raise _nothing(story, text, readings)
+            return reading
+    whole = next((reading for reading in readings if reading.partition is None), None)
+    if whole is None:
+        raise _nothing(story, text, readings)
+    return whole
 
 
 def _readings(session: Session, story: Story, text: str) -> list[PartitionTarget]:

@@ -23,6 +23,9 @@ LINES = {
     "blame": ("blame /image/topics/byName/legacy-import/0",),
     "blame-directory": ("blame /image/configs/TOPIC:orders",),
     "why": ("why legacy-import-0",),
+    "why-broker": ("why broker-3",),
+    "why-controller": ("why controller-3000",),
+    "why-topic": ("why orders",),
     "timeline": ("timeline orders --since 100",),
     "when": ("when brokers --where fenced",),
 }
