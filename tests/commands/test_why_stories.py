@@ -9,7 +9,9 @@ import pytest
 
 from kshell.engine.completion import complete
 from kshell.engine.session import Session
-from kshell.errors import CommandError
+from kshell.errors import CommandError, SourceError
+from kshell.sources.brokers.source import BrokerSource
+from kshell.sources.quorum.source import QuorumSource
 from tests.builders import (
     FIXTURES,
     batch,
@@ -22,7 +24,10 @@ from tests.builders import (
     value,
     write_log,
 )
+from tests.commands.cluster import broker
 from tests.commands.shell import lines, opened, rows, sections
+from tests.server import Quorum, settings
+from tests.sources.test_brokers import BODIES
 
 LOST = FIXTURES / "4.3.1-lost" / "controller-3000"
 
@@ -116,17 +121,17 @@ class TestBroker:
             if then.loaded.open_transaction is not None:
                 continue
             there = {row["id"]: row for row in rows(then, "brokers")}
-            for broker in {*known, *there}:
-                if broker not in stories:
-                    stories[broker] = sections(session, f"why broker-{broker}")["events"]
-                status = [row["status"] for row in stories[broker] if row["offset"] <= offset][-1]
-                known[broker] = status
-                row = there.get(broker)
+            for node_id in {*known, *there}:
+                if node_id not in stories:
+                    stories[node_id] = sections(session, f"why broker-{node_id}")["events"]
+                status = [row["status"] for row in stories[node_id] if row["offset"] <= offset][-1]
+                known[node_id] = status
+                row = there.get(node_id)
                 expected = (
                     "not registered" if row is None else "fenced" if row["fenced"]
                     else "in controlled shutdown" if row["inControlledShutdown"] else "unfenced"
                 )  # fmt: skip
-                assert status == expected, (offset, broker)
+                assert status == expected, (offset, node_id)
         assert known
 
     def test_a_log_that_begins_with_a_snapshot(self, cut_sample: Session) -> None:
@@ -257,3 +262,37 @@ def test_words_are_completed(sample: Session) -> None:
 @pytest.mark.parametrize("word", ["broker-3", "controller-3001", "orders"])
 def test_fits_80_columns(sample: Session, word: str) -> None:
     assert max(map(len, lines(sample, f"why {word}", width=80))) <= 80
+
+
+def test_brokers_tell_the_present() -> None:
+    with Quorum(brokers=1) as quorum:
+        quorum.bodies.update(BODIES)
+        session = Session(quorum.keep(BrokerSource(quorum.bootstrap_servers, settings())))
+        node = min(row["id"] for row in rows(session, "brokers"))
+        told = sections(session, f"why broker-{node}")
+        assert [(row["offset"], row["event"]) for row in told["events"]] == [(None, "state")]
+        assert "(since when is not known)" in told["answer"]["sentence"]
+        topic = sections(session, "why orders")
+        assert (topic["events"], len(topic["partitions"])) == (
+            [],
+            len(rows(session, "partitions --where 'topic == orders'")),
+        )
+        assert "without a leader" in told["answer"]["sentence"] or "replica" in told["answer"]["sentence"]
+        with pytest.raises(CommandError):
+            sections(session, "why controller-3000")
+        with pytest.raises(SourceError, match="do not report the metadata log"):
+            rows(session, "when brokers --where fenced")
+
+
+def test_a_quorum_tells_it_as_it_happens() -> None:
+    with Quorum(controllers=1) as quorum:
+        quorum.append(broker(1))
+        session = Session(quorum.keep(QuorumSource(quorum.bootstrap, settings())))
+        assert said(session, "why broker-1").startswith("Broker 1 is unfenced since")
+        assert rows(session, "when brokers --where fenced") == []
+        quorum.append(value("FENCE_BROKER", id=1, epoch=1))
+        quorum.commit()
+        assert session.refresh()
+        assert said(session, "why broker-1").startswith("Broker 1 is fenced since")
+        (stretch,) = rows(session, "when brokers --where fenced")
+        assert (stretch["toOffset"], stretch["rows"]) == (None, 1)
