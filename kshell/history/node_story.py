@@ -132,11 +132,9 @@ def broker_sentence(story: Story, broker_id: int, revisions: Brokers) -> str:
     text = f"Broker {broker_id} is {status} {since(start)}"
     if len(why) > 1:
         text += f": it was {' and '.join(why)}"
-    elif status == FENCED and start is not None:
-        text += next(
-            (_detail("broker-fenced", before.value, present) for before, one in successive(revisions)
-             if one is start and before is not None), "",
-        )  # fmt: skip
+    elif status == FENCED:
+        before = next((before for before, revision in successive(revisions) if revision is start), None)
+        text += "" if before is None else _detail("broker-fenced", before.value, present)
     sentences = [f"{text}."]
     if status == UNFENCED and start is not None:
         earlier = fall(broker_id, revisions[: revisions.index(start)])

@@ -8,9 +8,9 @@ and by how much the number of rows changes there. What is true before the log's 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.errors import DataError
 from kshell.metadata.image import EMPTY, Image
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kshell.tables.where import Predicate
 
 _PROGRESS_EVERY = 1000
+_MOST_RECENT = 4
+"""Values of a key that are remembered: brokers are fenced and unfenced, and are the same two again and again."""
 
 
 class Question(NamedTuple):
@@ -41,7 +43,7 @@ class Question(NamedTuple):
         where = self.where
         return sum(1 for row in self.table.rows(session, image, asked_for(self.table.fields, where)) if where(row))
 
-    def told(self, names: Iterable[str]) -> Iterator[str]:
+    def with_progress(self, names: Iterable[str]) -> Iterator[str]:
         """The names, with progress while they are gone through."""
         progress = self.session.progress
         for number, name in enumerate(names):
@@ -93,9 +95,13 @@ def each_key(family: str) -> Counts:
             if progress is not None and number % _PROGRESS_EVERY == 0:
                 progress(0, 0, f"{question.table.name}: {number:,} keys")
             before = 0
+            recent: deque[tuple[Any, int]] = deque(maxlen=_MOST_RECENT)
             for offset, value in history.timeline(family, keys, question.until):
-                table = {} if value is None else {keys[0]: value if len(keys) == 1 else {keys[1]: value}}
-                count = question.matches(question.session, Image({family: table}, EMPTY.provenance)) if table else 0
+                count = 0 if value is None else next((count for seen, count in recent if seen == value), None)
+                if count is None:
+                    table = {keys[0]: value if len(keys) == 1 else {keys[1]: value}}
+                    count = question.matches(question.session, Image({family: table}, EMPTY.provenance))
+                    recent.appendleft((value, count))
                 if count != before:
                     yield offset, count - before
                 before = count

@@ -170,7 +170,7 @@ def topic_counts(question: Question) -> Iterator[Step]:
     least = MinIsrPast(history, until, question.min_isr_default)
     past = PartitionPast(history, least, decide, lambda: _UNDECODED, with_epochs=False)
     keys = topic_configs(history, until)
-    for name in question.told(sorted(topic_names(history, until))):
+    for name in question.with_progress(sorted(topic_names(history, until))):
         configs = {key: history.timeline("configs", (("TOPIC", name), key), until) for key in keys.get(name, ())}
         for span in topic_spans(history, name, until):
             topic = _TopicOverTime(question.session, span.topic)
@@ -326,7 +326,7 @@ def partition_counts(question: Question) -> Iterator[Step]:
 
     least = MinIsrPast(history, until, question.min_isr_default)
     past = PartitionPast(history, least, decide, undecoded, with_epochs=not asked.isdisjoint(_EPOCHS))
-    for name in question.told(sorted(topic_names(history, until))):
+    for name in question.with_progress(sorted(topic_names(history, until))):
         for span in topic_spans(history, name, until):
             row |= {"topic": name, "topicId": str(span.topic.id)}
             if not asked.isdisjoint(_OF_TOPICS):
