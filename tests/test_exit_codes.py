@@ -198,7 +198,8 @@ NOT_THERE = {
     "verify": ["verify nosuch", "verify --where 'verdict == nosuch'", "verify --as-of @nosuch"],
     "version": ["version nosuch"],
     "watch": ["watch nosuch", "watch --times 1 cat /image/nosuch"],
-    "why": ["why nosuch-0", "why orders-99", "why orders-0 --as-of @nosuch"],
+    "when": ["when nosuch --where true", "when topics --where nosuch", "when topics --where true --since @nosuch"],
+    "why": ["why nosuch-0", "why broker-77", "why controller-77", "why orders-99", "why orders-0 --as-of @nosuch"],
 }
 """Command -> lines that name something which the sample does not have."""
 
@@ -250,6 +251,8 @@ def test_a_program_that_fails_ends_with_2_whatever_its_own_code() -> None:
         ("configs check TOPIC:orders min.insync.replicas=1", EXIT_OK),
         ("watch --times 1 --until 'false' pwd", EXIT_FINDING),
         ("watch --times 1 grep RECOVERING /image/topics", EXIT_FINDING),
+        ("when partitions --where 'leader == 77'", EXIT_FINDING),
+        ("when partitions --where 'leader == -1'", EXIT_OK),
         ("-c 'health' --keep-going", EXIT_FINDING),
         ("--keep-going -c 'cat /nosuch' -c health", EXIT_USAGE),
         ("--keep-going -c health -c 'brokers -q'", EXIT_USAGE),

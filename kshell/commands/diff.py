@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kshell.cluster.snapshot_slips import sentences, slips_between
@@ -19,11 +19,13 @@ from kshell.history.diff import (
     CHANGE,
     CHANGED,
     REMOVED,
+    Change,
     TreeComparison,
     counts,
     is_double,
     unknown_subtrees,
 )
+from kshell.history.diff_by_content import by_content
 from kshell.tables.declaration import Field, columns
 from kshell.tables.leaf_types import LEAF_TYPE
 from kshell.tables.selection import where_flag
@@ -42,6 +44,7 @@ _COLUMNS = columns(_FIELDS)
 _STAT = (Column("type", type="string"), *(Column(name, type="int64") for name in (ADDED, REMOVED, CHANGED)))
 _SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
 _CONTEXT = "context:"
+_BY_CONTENT, _BY_ID = "content", "id"
 
 
 def run(session: Session, args: Any) -> Result:
@@ -55,7 +58,8 @@ def run(session: Session, args: Any) -> Result:
         comparison = TreeComparison(old, new, place, ignore_epochs=args.ignore_epochs)
         if not comparison.exists():
             raise NoSuchPathError(f"{join(place)}: no such path in either")
-        result = _result(args, comparison, place)
+        is_content = _is_content(session, args, old, new, place)
+        result = _result(args, comparison, place, by_content if is_content else iter)
         _remark(session, old, new, place)
         result.exit_code = max(result.exit_code, old.exit_code(), new.exit_code())
         return result
@@ -65,7 +69,36 @@ def run(session: Session, args: Any) -> Result:
                 one.source.close()
 
 
-def _result(args: Any, comparison: TreeComparison, place: Segments) -> Result:
+def _is_content(session: Session, args: Any, old: Session, new: Session, place: Segments) -> bool:
+    """Whether only content is compared: as the line says, else if both are known to be of different clusters."""
+    needs_ids = args.json_patch or place[: len(BY_ID)] == BY_ID
+    if args.by is not None:
+        if args.by == _BY_CONTENT and needs_ids:
+            what = "a patch" if args.json_patch else join(BY_ID)
+            raise UsageError(f"diff: {what} is about ids, which --by content leaves out", hint="--by id compares them")
+        return bool(args.by == _BY_CONTENT)
+    if needs_ids or old.source is new.source:
+        return False
+    clusters = [_cluster_id(one) for one in (old, new)]
+    if None in clusters or clusters[0] == clusters[1]:
+        return False
+    session.remarks.append(
+        f"two clusters, {clusters[0]} and {clusters[1]}: content is compared; --by id compares ids, epochs, addresses"
+        " and offsets, too"
+    )
+    return True
+
+
+def _cluster_id(session: Session) -> str | None:
+    from kshell.sources.directory.sidecar_files import cluster_id
+
+    nodes = session.source.nodes
+    return cluster_id(session.source.listing()) if nodes is None else nodes.cluster_id
+
+
+def _result(
+    args: Any, comparison: TreeComparison, place: Segments, chosen: Callable[[Iterable[Change]], Iterator[Change]]
+) -> Result:
     if args.json_patch:
         import json
 
@@ -73,7 +106,7 @@ def _result(args: Any, comparison: TreeComparison, place: Segments) -> Result:
         result: Result = Value(join(place), "patch", patch, exit_code=EXIT_FINDING if patch else 0)
         result.for_people = Text(json.dumps(patch, indent=2, ensure_ascii=False), exit_code=result.exit_code)
         return result
-    changes = list(comparison.changes())
+    changes = list(chosen(comparison.changes()))
     code = EXIT_FINDING if changes else 0
     if args.where is not None:
         changes = [change for change in changes if args.where(change.row())]
@@ -198,6 +231,12 @@ COMMAND = Command(
     ),
     flags=(
         Flag(("--stat",), "only how many leaves of each type were added, removed and changed"),
+        Flag(
+            ("--by",),
+            "content leaves out what two clusters cannot share (ids, epochs, addresses, offsets), id compares all",
+            metavar="WHAT",
+            choices=(_BY_CONTENT, _BY_ID),
+        ),
         Flag(("--ignore-epochs",), "leave out leader, partition and broker epochs, and the provenance"),
         where_flag(_FIELDS),
         Flag(("--json-patch",), "the changes as a JSON patch (RFC 6902)"),
@@ -208,6 +247,7 @@ COMMAND = Command(
         Example("diff 160 now /image/topics/byName/orders/0 --ignore-epochs -o json", "one partition, exactly", 1),
         Example("diff 160 now /image/topics/byName/orders/0 --json-patch", "for a program that patches JSON", 1),
         Example("diff 160 now --where 'type == partition and leader in fields'", "partitions with another leader", 1),
+        Example("diff 160 now /image/acls --by content", "ACLs by what they say, whatever their ids", 1),
         Example("diff now now", "nothing: the exit code is 0"),
     ),
     description=(
@@ -216,8 +256,11 @@ COMMAND = Command(
         " changed, the fields that changed, and the whole old and new value. Applied to a's image the rows give b's:"
         " so topics come twice, by name and by id, but text shows them by name alone."
         " Secrets stay redacted: one that changed is there, and its value is not."
-        " --json-patch is for the document that `cat PATH -o json` prints of a (`cat /image -o json` without a PATH):"
-        " applied, it gives what that prints of b."
+        "\n\nBetween two clusters (their cluster ids differ), or with --by content, topics are compared by name, and"
+        " ACLs and delegation tokens by what they say. Left out are ids, epochs, incarnations, log directories, hosts"
+        " and ports, times, offsets, producer ids, and salt and keys of SCRAM credentials (another salt each time)."
+        "\n\n--json-patch is for the document that `cat PATH -o json` prints of a (`cat /image -o json` without a"
+        " PATH): applied, it gives what that prints of b."
     ),
     needs_source=False,
     says_no="something differs, whether --where shows it or not",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,9 +10,12 @@ from typing import Any
 from kshell.commands.as_of import complete_point
 from kshell.engine.arguments import count, regex
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
-from kshell.engine.result import Result, Row, Rows
+from kshell.engine.result import Drawing, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
+from kshell.errors import EXIT_DATA, UsageError
+from kshell.history.log_weight import FIELDS as WEIGHT_FIELDS
+from kshell.history.log_weight import LogWeight, draw, topic_names
 from kshell.history.records import (
     COLUMNS,
     FIELDS,
@@ -29,9 +33,10 @@ from kshell.history.records import (
 )
 from kshell.metadata.readable import readable
 from kshell.metadata.records import decode_value
-from kshell.protocol.batches import RawRecord
+from kshell.protocol.batches import Batch, RawRecord
 from kshell.sources.directory.records import DecodedRecords, LogRecord, Wanted, log_records
 from kshell.sources.points import Since
+from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
 from kshell.tree.paths import is_under
 
@@ -40,7 +45,9 @@ Found = Iterator[tuple[LogRecord, list[Touched]]]
 
 
 def run(session: Session, args: Any) -> Result:
-    """Reads while it prints, but for the newest first."""
+    """Reads while it prints, but for the newest first, and for ``--stat``."""
+    if args.stat:
+        return _statistics(session, args)
     search = _Search(session, args)
     result = Rows(COLUMNS, (), "lines", line=_line)
     result.rows = search.rows(result, named=False)
@@ -48,6 +55,50 @@ def run(session: Session, args: Any) -> Result:
     people.rows = search.rows(people, named=True)
     result.for_people = people
     return result
+
+
+def _statistics(session: Session, args: Any) -> Result:
+    """Count the records in place of showing them. Raises UsageError together with what chooses single records."""
+    alone = {"PATH": args.path, "--grep": args.grep, "--where": args.where, "--count": args.count}
+    given = [
+        name for name, value in {**alone, "--newest-first": args.newest_first or None}.items() if value is not None
+    ]
+    if given:
+        hint = "`--since`, `--until` and `--type` choose what is counted"
+        raise UsageError(f"log: --stat counts records and shows none, so it takes no {given[0]}", hint=hint)
+    since, until = _bounds(session, args)
+    records = log_records(session.source, until=until, progress=session.progress)
+    weight = LogWeight(_names_before(session), since, until, frozenset(args.type or ()))
+
+    def count_batch(batch: Batch, file: str) -> Iterator[None]:
+        weight.count(batch)
+        yield
+
+    deque(records.each(count_batch), maxlen=0)
+    result = Rows(columns(WEIGHT_FIELDS), list(weight.rows()))
+    result.for_people = Drawing(lambda width: draw(weight, width, plain=os.environ.get("TERM") == "dumb"))
+    damage, records.damage = records.damage, []  # what could be counted is shown all the same
+    conclude(session, records, result)
+    if damage:
+        session.remarks += [error.message for error in damage]
+        result.exit_code = EXIT_DATA
+    return result
+
+
+def _names_before(session: Session) -> dict[bytes, str]:
+    """The names of topics that only a snapshot knows: the one that the log begins with."""
+    listing = session.source.listing(full_log=True)
+    start = listing.segments[0].base_offset or 0 if listing.segments else 0
+    ends = (file.end_offset for file in listing.snapshots if file.end_offset and file.end_offset >= start)
+    end = next(ends, None) if start else None
+    return {} if end is None else topic_names(session.reshape(point=str(end - 1)).image)
+
+
+def _bounds(session: Session, args: Any) -> tuple[Since, int | None]:
+    """The first and the last record that are asked for."""
+    ends = [] if args.until is None else [_offset(session, args.until)]
+    ends += [] if session.until is None else [session.until]
+    return _since(session, args.since), min(ends) if ends else None
 
 
 class _Search:
@@ -61,10 +112,7 @@ class _Search:
         self._where: Callable[[Row], bool] | None = args.where
         self._noop = args.noop or NO_OP in self._types
         self._newest_first, self._count = args.newest_first, args.count
-        self._since = _since(session, args.since)
-        ends = [] if args.until is None else [_offset(session, args.until)]
-        ends += [] if session.until is None else [session.until]
-        self._until = min(ends) if ends else None
+        self._since, self._until = _bounds(session, args)
 
     def rows(self, result: Rows, *, named: bool) -> Iterator[Row]:
         """The rows; ``named``: with the path that a record touches."""
@@ -162,6 +210,7 @@ COMMAND = Command(
         Flag(("--noop",), "NoOp records as well"),
         Flag(("-r", "--newest-first", "--reverse"), "the newest first"),
         Flag(("--count",), "that many at most", metavar="N", convert=count),
+        Flag(("--stat",), "what fills the log: records and bytes by type, by topic and by hour"),
     ),
     examples=(
         Example("log /image/topics/byName/legacy-import", "the story of a topic"),
@@ -170,6 +219,7 @@ COMMAND = Command(
         Example("log --type UNREGISTER_BROKER", "all records of a type"),
         Example("log --where 'data.leader == 3 and offset > 100' --count 3", "by what the records hold"),
         Example("log --grep payments --until 100", "records that mention something"),
+        Example("log --stat", "what fills the log"),
     ),
     description=(
         "The rows are those of dump, oldest first. Text also names the path that a record touches, says Kafka's names"
@@ -178,6 +228,9 @@ COMMAND = Command(
         " records, which change nothing, are left out unless --noop is given. A path may be of something that is gone"
         " by now. Records say what changed and when, never who changed it. The history starts where the log starts:"
         " what is only in a snapshot happened before that. Records of a metadata transaction are shown where they are"
-        " written; they took effect at its end, if it was not aborted."
+        " written; they took effect at its end, if it was not aborted.\n\n"
+        "--stat counts every record, NoOps and control records, too. The bytes of a batch, header and all, are shared"
+        " among its records by their size, so their sum is that of the log. Other formats have a row for each type,"
+        " topic and hour."
     ),
 )

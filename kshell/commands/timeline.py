@@ -91,7 +91,11 @@ def _rows(one: Told, first: Since | None, last: int) -> Iterator[Row]:
     for change in held:
         if begun is not None and _shape(change.value) == _shape(begun.value):
             continue
-        if begun is not None and begun.value is not None and (first is None or _is_after(change, first)):
+        if (
+            begun is not None
+            and begun.value is not None
+            and (first is None or first.reaches(change.offset, change.time))
+        ):
             yield _row(topic, number, begun, begun.value, change)
         begun = change
     if (
@@ -100,11 +104,6 @@ def _rows(one: Told, first: Since | None, last: int) -> Iterator[Row]:
         and (first is None or first.offset <= last or first.time_ms is not None)
     ):
         yield _row(topic, number, begun, begun.value, None)
-
-
-def _is_after(end: Revision[Partition], since: Since) -> bool:
-    """Whether a stretch that a record ended lasted beyond a point."""
-    return end.time > since.time_ms if since.time_ms is not None else end.offset > since.offset
 
 
 def _row(topic: str, number: int, begun: Revision[Partition], value: Partition, end: Revision[Partition] | None) -> Row:

@@ -1,7 +1,9 @@
-"""``why``: how a partition came to its leader, or to none."""
+"""``why``: how a partition came to its leader, or to none; the story of a topic, a broker or a controller."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kshell.commands.as_of import complete_point
@@ -9,8 +11,34 @@ from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Report, Result, Row, Rows, Section, Toned, typed
 from kshell.errors import EXIT_OK, CommandError
 from kshell.history.explain import COLUMNS, broker_status, event_rows, everyone, ids, sentence, trailing
-from kshell.history.story import Partitions, Revision, Story, complete_partition, one_partition, reported_ids, story_of
+from kshell.history.node_story import (
+    BROKER_COLUMNS,
+    CONTROLLER_COLUMNS,
+    broker_rows,
+    broker_sentence,
+    controller_rows,
+    controller_sentence,
+    controller_story,
+)
+from kshell.history.story import (
+    Partitions,
+    Revision,
+    Story,
+    complete_target,
+    partition_or_topic,
+    reported_ids,
+    story_of,
+)
+from kshell.history.topic_story import (
+    EVENT_COLUMNS,
+    PARTITION_COLUMNS,
+    partition_states,
+    topic_rows,
+    topic_sentence,
+    topic_story,
+)
 from kshell.metadata.election import leaderless, steps
+from kshell.metadata.families.cluster import BROKERS, CONTROLLERS
 from kshell.metadata.names import encode_name
 from kshell.metadata.partition_state import MinIsr, effective_min_isr, problems, state
 from kshell.metadata.values import plain
@@ -32,18 +60,46 @@ _TITLES = {"sentence": "now", "nextStep": "next", "lastResort": "last resort"}
 _TONES = frozenset(("leader-lost", "unclean-election", "deleted"))
 
 
+_NODE = re.compile(r"(broker|controller)-([0-9]{1,9})")
+
+
 def run(session: Session, args: Any) -> Result:
-    """Events, state, the replicas' brokers, and a sentence. Raises KshellError."""
+    """Events, state, and a sentence: of a partition with its brokers, of a topic, a broker or a controller.
+
+    Raises:
+        CommandError: there is no such partition, topic or node, now or in the log.
+    """
     then = until(session, args.until)
     story = story_of(then, "why")
-    topic, number = one_partition(then, story, _partition(args))
+    first = since(session, story, args.since)
+    node = _NODE.fullmatch(args.target) if args.number is None else None
+    if node is not None:
+        tell = _broker if node[1] == "broker" else _controller
+        result = tell(story, int(node[2]), first)
+    else:
+        found = partition_or_topic(then, story, _partition_word(args))
+        if found.partition is None:
+            result = _topic(then, story, found.topic, first)
+        else:
+            result = _partition(session, story, found.topic, found.partition, first)
+    if then is not session:
+        session.remarks += then.problems()
+        result.exit_code = then.exit_code() if then.is_loaded else EXIT_OK
+    return result
+
+
+def _partition_word(args: Any) -> str:
+    return args.target if args.number is None else f"{args.target}/{args.number}"
+
+
+def _partition(session: Session, story: Story, topic: str, number: int, first: Since | None) -> Report:
     topic_id = story.topic_id(topic)
     if topic_id is None:
-        raise CommandError(f"{topic}: no such topic")  # one_partition has seen it
+        raise CommandError(f"{topic}: no such topic")  # partition_or_topic has seen it
     held = story.partition(topic_id, number)
     if not held:
         raise CommandError(f"{topic}-{number}: the partition's record cannot be read", hint="`cat` shows its bytes")
-    rows = event_rows(story, held, since(session, story, args.since))
+    rows = event_rows(story, held, first)
     about = {
         "topic": topic,
         "topicId": str(topic_id),
@@ -67,14 +123,112 @@ def run(session: Session, args: Any) -> Result:
         ]
     )
     result.for_people = _for_people(title, about, rows, brokers, closing)
-    if then is not session:
-        session.remarks += then.problems()
-        result.exit_code = then.exit_code() if then.is_loaded else EXIT_OK
     return result
 
 
-def _partition(args: Any) -> str:
-    return args.partition if args.number is None else f"{args.partition}/{args.number}"
+def _broker(story: Story, broker_id: int, first: Since | None) -> Report:
+    revisions = story.broker(broker_id)
+    if not revisions:
+        raise _no_node(story, "broker", broker_id, story.image[BROKERS.name])
+    about = {"broker": broker_id, "path": join(("image", "cluster", "brokers", str(broker_id)))}
+    closing = {"sentence": broker_sentence(story, broker_id, revisions), "history": story.reach}
+    present = revisions[-1].value
+    state = {"status": broker_status(present), **({} if present is None else plain(present))}
+    rows = broker_rows(revisions, first)
+    return _of_node("broker", f"Broker {broker_id}", about, Rows(BROKER_COLUMNS, rows), _as_of(story) | state, closing)
+
+
+def _controller(story: Story, node_id: int, first: Since | None) -> Report:
+    found = controller_story(story, node_id)
+    if not found.is_known(node_id):
+        raise _no_node(story, "controller", node_id, story.image[CONTROLLERS.name])
+    about = {"controller": node_id, "path": join(("image", "cluster", "controllers", str(node_id)))}
+    closing = {"sentence": controller_sentence(found, node_id), "history": story.reach}
+    present = found.registrations[-1].value if found.registrations else None
+    state = {"registered": present is not None, **({} if present is None else plain(present))}
+    rows = Rows(CONTROLLER_COLUMNS, controller_rows(found, node_id, first))
+    return _of_node("controller", f"Controller {node_id}", about, rows, _as_of(story) | state, closing)
+
+
+def _no_node(story: Story, kind: str, node_id: int, registered: Iterable[int]) -> CommandError:
+    there = ", ".join(f"{kind}-{one}" for one in sorted(registered)) or "none"
+    return CommandError(f"{kind}-{node_id}: no such {kind}, now or in the log", hint=f"registered: {there}")
+
+
+def _of_node(
+    key: str, title: str, about: dict[str, Any], events: Rows, state: dict[str, Any], closing: dict[str, Any]
+) -> Report:
+    result = Report(
+        [
+            Section(key, title, about),
+            Section("events", "Events", events),
+            Section("state", "State", state),
+            Section("answer", "Answer", closing),
+        ]
+    )
+    result.for_people = Report(
+        [
+            Section(key, title, {"path": about["path"]}),
+            _events_shown(events),
+            Section("answer", "", {_TITLES.get(name, name): text for name, text in closing.items()}),
+        ]
+    )
+    return result
+
+
+_BAD = frozenset(
+    ("broker-fenced", "broker-unregistered", "broker-directory-lost", "leader-lost", "unclean-election", "deleted")
+)
+
+
+def _events_shown(events: Rows) -> Section:
+    """Events for users: of the columns those that read well, what happened last."""
+    rows = [
+        {**row, "what": Toned(row["what"], "error") if row["event"] in _BAD else row["what"]} for row in events.rows
+    ]
+    if not rows:
+        return Section("events", "Events: none", {})
+    hidden = ("timeMs", "event", "type")
+    names = [column.name for column in events.columns if column.name not in (*hidden, "what")]
+    columns = (
+        *(Column(column.name, column.wide) for column in events.columns if column.name in names),
+        Column("what", prose=True),
+        *(Column(name, wide=True) for name in hidden),
+    )
+    return Section("events", "Events", Rows(columns, rows))
+
+
+def _topic(session: Session, story: Story, name: str, first: Since | None) -> Report:
+    topic_id = story.topic_id(name)
+    if topic_id is None:
+        raise CommandError(f"{name}: no such topic")  # partition_or_topic has seen it
+    found = topic_story(story, name, topic_id)
+    least = MinIsr(story.image)
+    states = partition_states(found, least)
+    events = Rows(EVENT_COLUMNS, topic_rows(found, session.redaction, first))
+    about = {"topic": name, "topicId": str(topic_id), "path": join(("image", "topics", "byName", encode_name(name)))}
+    closing = {"sentence": topic_sentence(found, states, least), "history": story.reach + _earlier(story, name)}
+    partitions = Rows(PARTITION_COLUMNS, states)
+    result = Report(
+        [
+            Section("topic", name, about),
+            Section("events", "Events", events),
+            Section("partitions", "Partitions", partitions),
+            Section("answer", "Answer", closing),
+        ]
+    )
+    shown = [{**row, "isr": ids(row["isr"]), "replicas": ids(row["replicas"])} for row in states]
+    columns = tuple(Column(column.name, column.name == "sinceTimeMs") for column in PARTITION_COLUMNS)
+    result.for_people = Report(
+        [
+            Section("topic", name, {key: about[key] for key in ("path", "topicId")}),
+            _events_shown(events),
+            Section("partitions", "Partitions", Rows(columns, shown)) if shown
+            else Section("partitions", "Partitions: none", {}),
+            Section("answer", "", {_TITLES.get(key, key): text for key, text in closing.items()}),
+        ]
+    )  # fmt: skip
+    return result
 
 
 def until(session: Session, point: str | None) -> Session:
@@ -122,12 +276,16 @@ def _next_steps(story: Story, topic: str, number: int, held: Partitions, *, is_p
 
 
 def _state(story: Story, held: Partitions, min_isr: int | None) -> dict[str, Any]:
-    offset, time = story.end()
-    facts = {"asOf": None if offset < 0 else offset, "time": iso(time), "timeMs": None if time < 0 else time}
+    facts = _as_of(story)
     present = held[-1].value
     if present is None:
         return {**facts, "state": "deleted"}
     return {**facts, "state": state(problems(present, min_isr)), **plain(present)}
+
+
+def _as_of(story: Story) -> dict[str, Any]:
+    offset, time = story.end()
+    return {"asOf": None if offset < 0 else offset, "time": iso(time), "timeMs": None if time < 0 else time}
 
 
 def _brokers(story: Story, held: Partitions) -> list[Row]:
@@ -191,13 +349,23 @@ def _shown(row: Row) -> Row:
     return {**row, **lists, "leader": leader, "what": what}
 
 
+def _complete(session: Session, typed: str) -> Iterable[str]:
+    """Nodes, topics and partitions."""
+    nodes = [f"{kind}-{one}" for kind in ("broker", "controller") for one in sorted(session.image[f"{kind}s"])]
+    return dict.fromkeys([*(node for node in nodes if node.startswith(typed)), *complete_target(session, typed)])
+
+
 COMMAND = Command(
     name="why",
     task=Task.PROBLEMS,
-    summary="how a partition came to its leader, or to none: its story, its brokers, and a sentence",
+    summary="how a partition came to its leader, or to none; the story of a topic, a broker or a controller",
     run=run,
     args=(
-        Arg("partition", "TOPIC-PARTITION (orders-3, orders/3, or a path)", complete=complete_partition),
+        Arg(
+            "target",
+            "TOPIC-PARTITION (orders-3, orders/3, or a path), TOPIC, broker-N, controller-N",
+            complete=_complete,
+        ),
         Arg("number", "the partition's number, where the topic stands alone (orders 3)", arity="?"),
     ),
     flags=(
@@ -207,6 +375,8 @@ COMMAND = Command(
     examples=(
         Example("why legacy-import-0", "why it has no leader"),
         Example("why orders-0 -o json", "the same of another partition, for a program"),
+        Example("why broker-3", "what became of a broker"),
+        Example("why orders", "a topic as a whole: configs, and what happened to its partitions"),
         Example("why legacy-import-0 --until 181", "before it lost its leader"),
     ),
     description=(
@@ -216,6 +386,11 @@ COMMAND = Command(
         " Records say what and when, never who, and never why a machine went away. The history starts where the log"
         " starts: an older snapshot gives a state, no events. --since leaves out events, not their effect: the sentence"
         " is always about the whole story. A topic that was deleted is told of, too, as long as the log knows it."
-        " From brokers (-b) only the present state is known."
+        " From brokers (-b) only the present state is known.\n\n"
+        "Of a topic: its creation, partitions that were added, its own configs, and leaders that were lost or found,"
+        " unclean elections and reassignments of its partitions. Of a broker: registered (by a new process, if its"
+        " incarnation is another), fenced with or without a controlled shutdown before it, unfenced, log directories"
+        " lost or cordoned, unregistered. Of a controller: registered, active or not any more, a voter or not. A"
+        " partition of a topic that is called broker is written broker/3."
     ),
 )

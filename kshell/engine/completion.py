@@ -136,12 +136,12 @@ def _arguments(session: Session, command: Command, words: list[str], word: Token
     state = State(command, words)
     ready = session.is_loaded or not command.needs_source
     if state.pending is not None:
-        return _offer(word, 0, _values(session, state.pending, word.text, ready))
+        return _offer(word, 0, _values(session, state.pending, words, word.text, ready))
     if word.text.startswith("-") and not state.ended:
         name, equals, typed = word.text.partition("=")
         flag = state.flags.get(name)
         if equals and flag is not None and flag.metavar is not None:
-            return _offer(word, len(name) + 1, _values(session, flag, typed, ready))
+            return _offer(word, len(name) + 1, _values(session, flag, words, typed, ready))
         return _offer(word, 0, [] if equals else _flags(state, word.text))
     arg = state.arg()
     if arg is None:
@@ -224,9 +224,11 @@ def _flags(state: State, typed: str) -> list[Candidate]:
     return found
 
 
-def _values(session: Session, flag: Flag, typed: str, ready: bool) -> list[Candidate]:
+def _values(session: Session, flag: Flag, words: list[str], typed: str, ready: bool) -> list[Candidate]:
     if flag.choices:
         return [Candidate(choice, choice) for choice in flag.choices if choice.startswith(typed)]
+    if flag.after is not None:
+        return [Candidate(one, one) for one in flag.after(words, typed) if one.startswith(typed)]
     return _asked(session, flag.complete, typed, ready) if flag.complete else []
 
 

@@ -24,7 +24,8 @@ class Flag(NamedTuple):
 
     ``convert`` raises ValueError with what the word should have been ("a whole number"), or UsageError. With
     ``dashed``, the value may look like an option (``--as-of -1h``). Of an option that is given more than once the last
-    counts, of one that may ``repeat`` all do; one that means something only ``once`` is refused.
+    counts, of one that may ``repeat`` all do; one that means something only ``once`` is refused. ``after`` completes a
+    value whose candidates depend on the words before it: (those words, what was typed of the value).
     """
 
     names: tuple[str, ...]
@@ -37,6 +38,7 @@ class Flag(NamedTuple):
     repeat: bool = False
     dashed: bool = False
     once: bool = False
+    after: Callable[[list[str], str], Iterable[str]] | None = None
 
     @property
     def dest(self) -> str:

@@ -126,14 +126,15 @@ def broker_events(broker_id: int, revisions: list[Revision[Broker]]) -> Iterator
     for before, revision in successive(revisions):
         if revision.since < 0:
             continue
-        changes = list(_broker_change(before.value if before else None, revision.value))
+        changes = list(broker_change(before.value if before else None, revision.value))
         if changes:
             yield Event(
                 revision, changes[0][0], f"broker {broker_id} {', '.join(text for _, text in changes)}", broker_id
             )
 
 
-def _broker_change(old: Broker | None, new: Broker | None) -> Iterator[tuple[str, str]]:
+def broker_change(old: Broker | None, new: Broker | None) -> Iterator[tuple[str, str]]:
+    """What became of a registration: a stable name, and a description without the broker."""
     if new is None:
         yield "broker-unregistered", "unregistered"
         return
@@ -146,6 +147,14 @@ def _broker_change(old: Broker | None, new: Broker | None) -> Iterator[tuple[str
     lost = [directory for directory in reported_directories(old) if directory not in reported_directories(new)]
     if lost:
         yield "broker-directory-lost", f"lost log directory {', '.join(map(str, lost))}"
+    was, now = old.cordoned_directories or (), new.cordoned_directories or ()
+    if not is_unreported(was) and not is_unreported(now):
+        for verb, directories in (
+            ("cordoned", [directory for directory in now if directory not in was]),
+            ("uncordoned", [directory for directory in was if directory not in now]),
+        ):
+            if directories:
+                yield f"broker-directory-{verb}", f"{verb} log directory {', '.join(map(str, directories))}"
     if new.fenced != old.fenced:
         yield ("broker-fenced", "fenced") if new.fenced else ("broker-unfenced", "unfenced")
 
@@ -214,19 +223,19 @@ def ids(brokers: tuple[int, ...] | list[int]) -> str:
     return ",".join(map(str, brokers)) or "none"
 
 
-_UP, _FENCED, _SHUTDOWN, _UNREGISTERED = "unfenced", "fenced", "in controlled shutdown", "not registered"
+UNFENCED, FENCED, _SHUTDOWN, UNREGISTERED = "unfenced", "fenced", "in controlled shutdown", "not registered"
 _REGISTERED = "registered"
 
 
 def broker_status(broker: Broker | None) -> str:
     """Describe in one to three words whether a broker can lead."""
     if broker is None:
-        return _UNREGISTERED
+        return UNREGISTERED
     if is_unreported(broker.fenced):
         return _REGISTERED
     if broker.fenced is True:
-        return _FENCED
-    return _SHUTDOWN if broker.in_controlled_shutdown is True else _UP
+        return FENCED
+    return _SHUTDOWN if broker.in_controlled_shutdown is True else UNFENCED
 
 
 def trailing(revisions: list[Revision[Any]], holds: Callable[[Any], bool]) -> Revision[Any] | None:
@@ -311,7 +320,7 @@ def _candidates(story: Story, present: Partition) -> list[str]:
             f"{brokers} {ids(case.departed)} of the {case.source} {be} any more: Kafka elects among replicas only."
         )
     rest = [broker for broker in present.replicas if broker not in case.complete]
-    up = [broker for broker in rest if _status(story, broker) == _UP]
+    up = [broker for broker in rest if _status(story, broker) == UNFENCED]
     if up:
         brokers, be, awaited = ("Broker", "is", "it") if len(up) == 1 else ("Brokers", "are", "one of them")
         may = f"an unclean election of {awaited} may lose some"
@@ -323,19 +332,18 @@ def _candidates(story: Story, present: Partition) -> list[str]:
 
 def _was(story: Story, broker: int) -> str:
     """``broker 2, which was fenced at offset 71 (…) and unregistered at offset 77 (…)``."""
-    fell = _fall(story, broker)
+    fell = fall(broker, story.broker(broker))
     status = _status(story, broker)
-    if status == _UP:
+    if status == UNFENCED:
         return f"broker {broker}, which is unfenced"
     if not fell:
         return f"broker {broker}, which is {status}"
     return f"broker {broker}, which was {' and '.join(fell)}"
 
 
-def _fall(story: Story, broker: int) -> list[str]:
+def fall(broker: int, revisions: Brokers) -> list[str]:
     """How a broker went away, from the end of its history: ``fenced at offset 71 (…)``."""
-    revisions = story.broker(broker)
-    down = trailing(revisions, lambda revision: broker_status(revision) != _UP)
+    down = trailing(revisions, lambda revision: broker_status(revision) != UNFENCED)
     at = revisions.index(down) if down is not None else len(revisions)
     events = [
         event for event in broker_events(broker, revisions[max(0, at - 1) :]) if at == 0 or event.at in revisions[at:]
@@ -361,7 +369,7 @@ def _status(story: Story, broker: int) -> str:
 
 
 def _state(story: Story, broker: int) -> str:
-    fell = _fall(story, broker)
+    fell = fall(broker, story.broker(broker))
     return f"broker {broker}: {' and '.join(fell)}" if fell else f"broker {broker} is {_status(story, broker)}"
 
 
@@ -403,12 +411,12 @@ def _out(story: Story, revisions: Partitions, broker: int) -> str:
         ),
     )
     status = _status(story, broker)
-    fell = _fall(story, broker) if status != _UP else []
+    fell = fall(broker, story.broker(broker)) if status != UNFENCED else []
     present = revisions[-1].value
     assert present is not None
     eligible = " It is known to hold all committed records (ELR)." if broker in reported_ids(present.elr) else ""
     why = f"it was {' and '.join(fell)}" if fell else f"it is {status}"
-    if status == _UP and not _is_stored(story, present, broker):
+    if status == UNFENCED and not _is_stored(story, present, broker):
         why += ", but does not have the replica's log directory (a failed disk, or one that was taken away)"
     return f"Broker {broker} is out of sync {since(start)}: {why}.{eligible}"
 
@@ -451,7 +459,7 @@ def _moving(story: Story, revisions: Partitions) -> list[str]:
             and bool(reported_ids(partition.adding_replicas) or reported_ids(partition.removing_replicas))
         ),
     )
-    away = [broker for broker in adding if _status(story, broker) in (_FENCED, _UNREGISTERED)]
+    away = [broker for broker in adding if _status(story, broker) in (FENCED, UNREGISTERED)]
     back = f"broker {away[0]} is" if len(away) == 1 else f"brokers {ids(away)} are"
     stuck = f": it cannot end before {back} back (or it is cancelled)" if away else ""
     return [f"A reassignment adds {ids(adding)} and removes {ids(removing)} {since(start)}{stuck}."]

@@ -75,7 +75,7 @@ def draw(lanes: Sequence[PartitionLane], start: int, end: int, width: int, *, pl
     """Lines of parts, at most ``width`` columns wide unless that is very little. ``plain``: ASCII only."""
     marks = signs(lanes, plain=plain)
     widest = max(8, width - _LEAST - 9)
-    labels = [_clip(lane.label, widest, plain) for lane in lanes]
+    labels = [clip_label(lane.label, widest, plain) for lane in lanes]
     name = max(map(len, labels), default=0)
     columns = max(_LEAST, width - name - 9)
     lines: list[Parts] = []
@@ -86,7 +86,7 @@ def draw(lanes: Sequence[PartitionLane], start: int, end: int, width: int, *, pl
     return [*lines, *_axis(start, end, name + 9, columns, plain), *_legend(marks, start, end, columns, width)]
 
 
-def _clip(label: str, widest: int, plain: bool) -> str:
+def clip_label(label: str, widest: int, plain: bool) -> str:
     """A label that fits: cut in its middle, since its end distinguishes the partitions of a topic."""
     label = "".join(char if char.isprintable() and (char.isascii() or not plain) else "?" for char in label)
     if len(label) <= widest:

@@ -117,22 +117,29 @@ TYPE_FLAG = Flag(
 )
 
 
-def only(names: frozenset[str]) -> Wanted:
-    """A test for records of these types that looks at no more than a record's head."""
-    answers: dict[bytes, bool] = {}
+class TypeNames:
+    """The names of records' types, found by looking at no more than a record's head."""
 
-    def wanted(raw: RawRecord, control: bool) -> bool:
+    def __init__(self) -> None:
+        self._names: dict[bytes, str] = {}
+
+    def of(self, raw: RawRecord, control: bool) -> str:
+        """The type of a record."""
         if control:
-            return control_name(raw.key) in names
+            return control_name(raw.key)
         value = raw.value or b""
-        answer = answers.get(value[:_HEAD])
-        if answer is None:
-            answer = decode_value(value).name in names
+        name = self._names.get(value[:_HEAD])
+        if name is None:
+            name = decode_value(value).name
             if value[:_HEAD].isascii():  # three whole varints: the name hangs on nothing else
-                answers[value[:_HEAD]] = answer
-        return answer
+                self._names[value[:_HEAD]] = name
+        return name
 
-    return wanted
+
+def only(names: frozenset[str]) -> Wanted:
+    """A test for records of these types."""
+    type_names = TypeNames()
+    return lambda raw, control: type_names.of(raw, control) in names
 
 
 TOPIC = 2

@@ -19,6 +19,7 @@ from kshell.metadata.partial import is_unreported
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.values import Entry
+from kshell.metadata.versions import Keys
 from kshell.protocol.primitives import Uuid
 from kshell.tables.declaration import image_for
 from kshell.tree.paths import split
@@ -42,6 +43,8 @@ class Revision(NamedTuple, Generic[T]):
     offset: int
     time: int
     record_type: str | None
+    epoch: int | None = None
+    """The leader's, when the record was written."""
 
 
 Partitions = list[Revision[Partition]]
@@ -53,27 +56,27 @@ class Chronicle:
 
     def __init__(self, history: History, until: int) -> None:
         self.until = min(until, history.log.end - 1)
-        self._history = history
+        self.history = history
 
     @property
     def starts_with_snapshot(self) -> bool:
         """Whether there was something before the log's first record."""
-        return self._history.log.start > 0
+        return self.history.log.start > 0
 
     @property
     def start(self) -> int:
         """The offset of the first record whose effect is known."""
-        return self._history.log.start
+        return self.history.log.start
 
     def names(self) -> set[str]:
         """Every topic there ever was, up to now."""
-        return {*self._history.base[NAMES], *(name for (name,) in self._history.keys(NAMES, self.until))}
+        return {*self.history.base[NAMES], *(name for (name,) in self.history.keys(NAMES, self.until))}
 
     def topic_ids(self, name: str) -> list[Uuid]:
         """The ids that a topic of that name had, oldest first: one that is created again gets a new one."""
-        base: Uuid | None = self._history.base[NAMES].get(name)
+        base: Uuid | None = self.history.base[NAMES].get(name)
         ids = [] if base is None else [base]
-        versions = reversed(list(self._history.versions(NAMES, (name,), self.until)))
+        versions = reversed(list(self.history.versions(NAMES, (name,), self.until)))
         ids += [topic_id for _, topic_id in versions if topic_id is not None]
         return list(dict.fromkeys(ids))
 
@@ -100,12 +103,12 @@ class Chronicle:
 
     def _topic(self, topic_id: Uuid) -> tuple[Topic | None, RecordedTopic | None, int | None]:
         """(what a snapshot began it with, what was recorded since, the offset at which it was deleted)."""
-        versions = list(self._history.versions(TOPICS, (topic_id,), self.until))
+        versions = list(self.history.versions(TOPICS, (topic_id,), self.until))
         recorded = next(
             (recorded_topic for _, recorded_topic in versions if isinstance(recorded_topic, RecordedTopic)), None
         )
         deleted_at = next((since for since, topic in versions if topic is None), None)
-        return self._history.base[TOPICS].get(topic_id) if recorded is None else recorded.base, recorded, deleted_at
+        return self.history.base[TOPICS].get(topic_id) if recorded is None else recorded.base, recorded, deleted_at
 
     def _versions(self, recorded: RecordedTopic, only: int | None) -> Iterator[tuple[int, int, Entry[Partition]]]:
         if only is None:
@@ -113,42 +116,65 @@ class Chronicle:
         newest_first = list(recorded.versions(only, self.until))
         return iter([(only, since, entry) for since, entry in reversed(newest_first)])
 
-    def broker(self, broker_id: int) -> Brokers:
-        """A broker's registrations, oldest first; ``None`` from where it was unregistered."""
-        base: Entry[Broker] | None = self._history.base[BROKERS.name].get(broker_id)
-        revisions: Brokers = [] if base is None else [self._in_snapshot(base)]
-        for since, entry in reversed(list(self._history.versions(BROKERS.name, (broker_id,), self.until))):
-            if entry is None:
-                revisions.append(self._tombstone(since, "UNREGISTER_BROKER_RECORD"))
-            else:
-                revisions.append(self._written(entry, since))
+    def values(self, family: str, keys: Keys, removal: str) -> list[Revision[Any]]:
+        """What a value was, oldest first; ``None`` from where it was removed, by a record of the type ``removal``."""
+        base = entry_at(self.history.base, family, keys)
+        revisions: list[Revision[Any]] = [] if base is None else [self._in_snapshot(base)]
+        for since, entry in reversed(list(self.history.versions(family, keys, self.until))):
+            revisions.append(self._tombstone(since, removal) if entry is None else self._written(entry, since))
         return revisions
+
+    def topic(self, topic_id: Uuid) -> list[Revision[str]]:
+        """The creation of a topic, with its name, and its deletion, as far as the log has them."""
+        base, recorded, deleted_at = self._topic(topic_id)
+        topic = recorded if base is None else base
+        revisions: list[Revision[str]] = []
+        if topic is not None and topic.origin.place.in_snapshot:
+            revisions.append(self._in_snapshot(Entry(topic.name, topic.origin)))
+        elif topic is not None:
+            revisions.append(self._written(Entry(topic.name, topic.origin), topic.origin.offset))
+        if deleted_at is not None:
+            revisions.append(self._tombstone(deleted_at, "REMOVE_TOPIC_RECORD"))
+        return revisions
+
+    def config_keys(self, topic: str) -> list[str]:
+        """The keys of all configs that topics of a name had of their own."""
+        keys = self.history.every_key("configs", self.until)
+        return sorted(key for resource, key in keys if resource == ("TOPIC", topic))
 
     def end(self) -> tuple[int, int]:
         """Offset and time of the last record."""
-        log = self._history.log
+        log = self.history.log
         if self.until < log.start:
-            last = self._history.base.provenance
+            last = self.history.base.provenance
             return last.offset, last.timestamp
         return self.until, log.timestamp(self.until)
 
     def time_of(self, offset: int) -> int:
         """When the record at an offset was written; of one before the log, when the log begins."""
-        log = self._history.log
+        log = self.history.log
         return log.timestamp(max(log.start, min(offset, log.end - 1))) if log.end > log.start else self.end()[1]
 
     def _in_snapshot(self, entry: Entry[Any], since: int = IN_SNAPSHOT) -> Revision[Any]:
-        last = self._history.snapshot_provenance(entry.origin.place.file)
+        last = self.history.snapshot_provenance(entry.origin.place.file)
         return Revision(entry.value, since, last.offset, last.timestamp, None)
 
     def _written(self, entry: Entry[T], since: int) -> Revision[T]:
         origin = entry.origin
         if origin.place.in_snapshot:  # no record says it: a snapshot that was passed
             return self._in_snapshot(entry, since)
-        return Revision(entry.value, since, origin.offset, origin.timestamp, origin.record_type)
+        return Revision(entry.value, since, origin.offset, origin.timestamp, origin.record_type, origin.place.epoch)
 
     def _tombstone(self, since: int, record_type: str) -> Revision[T]:
-        return Revision(None, since, since, self._history.log.timestamp(since), record_type)
+        return Revision(None, since, since, self.history.log.timestamp(since), record_type)
+
+
+def entry_at(image: Image, family: str, keys: Keys) -> Entry[Any] | None:
+    """The entry of an image at some keys."""
+    entry: Any = image[family]
+    for key in keys:
+        entry = None if entry is None else entry.get(key)
+    return entry if isinstance(entry, Entry) else None
 
 
 def successive(revisions: list[Revision[T]]) -> Iterator[tuple[Revision[T] | None, Revision[T]]]:
@@ -212,10 +238,14 @@ class Story(NamedTuple):
         return revisions
 
     def broker(self, broker_id: int) -> Brokers:
-        """A broker's registrations, oldest first."""
-        revisions = self.chronicle.broker(broker_id) if self.chronicle else []
-        entry = self.image[BROKERS.name].get(broker_id)
-        value: Broker | None = None if entry is None else entry.value
+        """A broker's registrations, oldest first; ``None`` from where it was unregistered."""
+        return self.values(BROKERS.name, (broker_id,), "UNREGISTER_BROKER_RECORD")
+
+    def values(self, family: str, keys: Keys, removal: str) -> list[Revision[Any]]:
+        """All that is known of a value, oldest first, as :meth:`Chronicle.values` has it."""
+        revisions = self.chronicle.values(family, keys, removal) if self.chronicle else []
+        entry = entry_at(self.image, family, keys)
+        value = None if entry is None else entry.value
         if value is not None and (not revisions or revisions[-1].value != value):
             revisions = [*revisions, self._state(value)]
         return revisions
@@ -287,18 +317,21 @@ def target(session: Session, story: Story, text: str) -> PartitionTarget:
     raise _nothing(story, text, readings)
 
 
-def one_partition(session: Session, story: Story, text: str) -> tuple[str, int]:
-    """The partition that an argument means; a topic's name is enough where it has only one. Raises CommandError."""
+def partition_or_topic(session: Session, story: Story, text: str) -> PartitionTarget:
+    """What an argument means, a partition rather than a topic whose name ends in a dash and digits.
+
+    Raises:
+        CommandError: there is no such topic or partition.
+    """
     names = story.names()
     readings = [reading for reading in _readings(session, story, text) if reading.topic in names]
     for reading in readings:
         if reading.partition is not None and reading.partition in _numbers(story, reading.topic):
-            return reading.topic, reading.partition
-    for reading in readings:
-        numbers = _numbers(story, reading.topic) if reading.partition is None else []
-        if len(numbers) == 1:
-            return reading.topic, numbers[0]
-    raise _nothing(story, text, readings)
+            return reading
+    whole = next((reading for reading in readings if reading.partition is None), None)
+    if whole is None:
+        raise _nothing(story, text, readings)
+    return whole
 
 
 def _readings(session: Session, story: Story, text: str) -> list[PartitionTarget]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from kshell.metadata.checkpoint import LogCheckpoint, PassedCheckpoint
 from kshell.metadata.families.topics import NAMES, TOPICS
-from kshell.metadata.image import EMPTY, Image, Table
+from kshell.metadata.image import EMPTY, Image, Table, families
 from kshell.metadata.partition_changes import PartitionChanges
 from kshell.metadata.partitions import Topic
 from kshell.metadata.record_log import RecordLog
@@ -28,6 +28,7 @@ class History:
     def __init__(self, base: Image, log: RecordLog, changes: PartitionChanges) -> None:
         self.base = base
         self.log = log
+        self.changes = changes
         self.problems: list[Problem] = []
         self.checkpoints: list[PassedCheckpoint] = []
         """The snapshots whose log was replayed, in order; from its end on, each is what holds."""
@@ -43,6 +44,11 @@ class History:
     def at(self, offset: int) -> Image:
         """The image with every record up to ``offset``, an open transaction left out."""
         return Image(_Tables(self, offset), self.provenance(offset))
+
+    @property
+    def first(self) -> int:
+        """The first offset that there is an image of: what was before the log's first record, if there were others."""
+        return max(self.log.start - 1, 0)
 
     def provenance(self, offset: int) -> Provenance:
         """Of the last metadata record up to an offset that counts there."""
@@ -114,6 +120,22 @@ class History:
         if cells is None and family in self._tombstones:
             cells = Cells(self._values, self._tombstones[family], above)
         return iter(()) if cells is None else cells.versions(key, until)
+
+    def every_key(self, family: str, until: int) -> set[Keys]:
+        """As :meth:`keys`, and those of what was there before the log."""
+        base = self.base[family]
+        declared = families().get(family)
+        if declared is not None and len(declared.levels) == 2:
+            return self.keys(family, until).union((key, name) for key, below in base.items() for name in below)
+        return self.keys(family, until).union((key,) for key in base)
+
+    def timeline(self, family: str, keys: Keys, until: int) -> list[Version]:
+        """What a value was up to an offset, oldest first, from :attr:`first` on."""
+        base: Any = self.base[family]
+        for key in keys:
+            base = None if base is None else base.get(key)
+        versions = [] if base is None else [(self.first, base)]
+        return versions + list(self.versions(family, keys, until))[::-1]
 
     def table(self, family: str, offset: int) -> Table:
         """A family's table as of an offset."""

@@ -121,11 +121,21 @@ class PartitionChanges:
 
     def every(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Partition]:
         """The partition after each of the records, as :meth:`last` has it."""
+        return self.states(first, addresses, with_epochs=True)
+
+    def states(
+        self, first: Partition | None, addresses: Iterable[int], *, with_epochs: bool = False
+    ) -> Iterator[Partition]:
+        """As :meth:`every`, with both epochs 0 unless they are asked for: then most values are the same few objects."""
         state, leader_epoch, partition_epoch = self._first(first)
         for value in self._log.values(addresses):
-            state, epochs, rise = self._step(state, value)
-            leader_epoch, partition_epoch = epochs or (leader_epoch + rise, partition_epoch + 1)
-            yield self._partition(state, leader_epoch, partition_epoch)
+            step = state.after.get(value[:3] + value[REST:]) or self._step(state, value)
+            state = step.state
+            if with_epochs:
+                leader_epoch, partition_epoch = step.epochs or (leader_epoch + step.rise, partition_epoch + 1)
+                yield self._partition(state, leader_epoch, partition_epoch)
+            else:
+                yield state.value
 
     def _first(self, first: Partition | None) -> tuple[_State, int, int]:
         if first is None:

@@ -167,6 +167,19 @@ class RecordLog:
         at = bisect_right(self._bases, offset) - 1
         return BatchPosition(self._files.values[self._file_numbers[at]], self._positions[at], self._epochs[at], False)
 
+    def epoch_starts(self) -> list[int]:
+        """The offsets at which the records of another leader epoch begin."""
+        starts = []
+        for at, epoch in enumerate(self._epochs):
+            if at and epoch != self._epochs[at - 1]:
+                starts.append(self._bases[at])
+        return starts
+
+    def transaction_end(self, offset: int) -> int | None:
+        """The end of the transaction that is open once the record at an offset is there, if it is over by now."""
+        at = bisect_right(self._started, offset) - 1
+        return self._ended[at] if at >= 0 and offset < self._ended[at] else None
+
     def open_transaction(self, offset: int) -> int | None:
         """Where the transaction begins that is open once the record at an offset is there, if one is."""
         if self._open is not None and offset >= self._open:
@@ -246,6 +259,8 @@ class RecordLog:
     def effective(self, address: int) -> int:
         """The offset from which a record is in effect: in a metadata transaction, that of its end."""
         offset = self.offset(address)
+        if not self._started:
+            return offset
         at = bisect_left(self._started, offset) - 1
         return self._ended[at] if at >= 0 and offset < self._ended[at] else offset
 

@@ -56,6 +56,10 @@ class Since(NamedTuple):
         """Whether a record with that offset and time (epoch milliseconds) is not from before the point."""
         return offset >= self.offset and (self.time_ms is None or timestamp >= self.time_ms)
 
+    def reaches(self, end: int, timestamp: int) -> bool:
+        """Whether what ended with the record at an offset, written at a time, lasted beyond the point."""
+        return timestamp > self.time_ms if self.time_ms is not None else end > self.offset
+
 
 HINT = (
     "a point is an offset (1234), a time (2026-01-31T12:00:00Z, 2026-01-31 12:00, 12:00 for today's), a while ago"

@@ -20,6 +20,7 @@ from kshell.tables.enumeration import Enumeration
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.tables.row_counts import Counts
     from kshell.tables.where_kinds import FieldType
 
 Type = Union[str, Sequence["Type"], Mapping[str, "Type"]]  # noqa: UP007  # names itself
@@ -51,13 +52,16 @@ Wanted = frozenset[str] | None
 
 class Table(NamedTuple):
     """``rows`` gives the rows of an image, in the table's own order. ``parts`` names the parts of the image that they
-    are made of, the one they cannot do without first."""
+    are made of, the one they cannot do without first. ``counts`` says what of a log's records changes which rows: how
+    many of them fulfil a condition, at every offset.
+    """
 
     name: str
     summary: str
     fields: tuple[Field, ...]
     rows: Callable[[Session, Image, Wanted], Iterable[Row]]
     parts: tuple[str, ...]
+    counts: Counts
 
 
 _TABLES: dict[str, Table] = {}

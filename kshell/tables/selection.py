@@ -46,7 +46,7 @@ class Conditions:
 
         return compile_where(text, self._kinds())
 
-    def complete(self, session: Session, typed: str) -> Iterable[str]:
+    def complete(self, typed: str) -> Iterable[str]:
         """What an unfinished condition may become."""
         from kshell.tables.where import complete_where
 
@@ -64,7 +64,7 @@ def where_flag(fields: Sequence[Field]) -> Flag:
         "only rows that fulfil the condition",
         metavar=CONDITION,
         convert=conditions,
-        complete=conditions.complete,
+        complete=lambda session, typed: conditions.complete(typed),
         once=True,
     )
 

@@ -17,12 +17,17 @@ LINES = {
     "as-of": ("as-of 160",),
     "mark": ("mark before-import 158", "mark now", "mark"),
     "log": ("log /image/topics/byName/legacy-import",),
+    "log-stat": ("log --stat",),
     "diff": ("diff 160 now /image/topics/byName/legacy-import",),
     "diff-stat": ("diff 160 now --stat",),
     "blame": ("blame /image/topics/byName/legacy-import/0",),
     "blame-directory": ("blame /image/configs/TOPIC:orders",),
     "why": ("why legacy-import-0",),
+    "why-broker": ("why broker-3",),
+    "why-controller": ("why controller-3000",),
+    "why-topic": ("why orders",),
     "timeline": ("timeline orders --since 100",),
+    "when": ("when brokers --where fenced",),
 }
 
 

@@ -39,6 +39,7 @@ LINES = (
     "dump --snapshot 3-1",
     "brokers",
     "timeline --all",
+    "when configs --where 'value != x'",
     "configs",
     "configs BROKER:1",
     "controllers",

@@ -146,12 +146,13 @@ class TestNames:
         about = sections(lost, "why orders-eu-1-0")["partition"]
         assert (about["topic"], about["partition"]) == ("orders-eu-1", 0)
 
-    def test_a_topic_of_one_partition(self, lost: Session) -> None:
-        assert sections(lost, "why retries") == sections(lost, "why retries-0")
+    def test_a_topic_of_one_partition_is_told_as_a_topic(self, lost: Session) -> None:
+        assert sections(lost, "why retries")["topic"]["topic"] == "retries"
+        assert sections(lost, "why retries 0") == sections(lost, "why retries-0")
 
     @pytest.mark.parametrize(
         ("word", "hint"),
-        [("orders-eu", "orders-eu-0 to orders-eu-2"), ("orders-eu-7", "orders-eu-0 to"), ("retrys-0", "retries")],
+        [("orders-eu-7", "orders-eu-0 to orders-eu-2"), ("orders-eu 7", "orders-eu-0 to"), ("retrys-0", "retries")],
     )
     def test_what_is_not_there(self, lost: Session, word: str, hint: str) -> None:
         with pytest.raises(CommandError) as raised:
@@ -161,7 +162,7 @@ class TestNames:
     def test_completion(self, lost: Session) -> None:
         assert lost.image
         offered = [one.text.strip() for one in complete(lost, "why orders-eu-").candidates]
-        assert offered == ["orders-eu-0", "orders-eu-1", "orders-eu-2", "orders-eu-1-0"]
+        assert offered == ["orders-eu-1", "orders-eu-0", "orders-eu-2", "orders-eu-1-0"]
 
 
 @pytest.mark.parametrize("node", recorded(log_from_zero=True), ids=node_name)
@@ -330,7 +331,7 @@ def test_the_page_shows_what_is_said(lost: Session) -> None:
     """docs/why.md is a person's reading of this cluster: its examples are the answers."""
     page = (Path(__file__).parents[2] / "docs" / "why.md").read_text(encoding="utf-8")
     blocks = [block.split("\n```")[0] for block in page.split("```text\nkshell> ")[1:]]
-    assert len(blocks) == 3
+    assert len(blocks) == 5
     for block in blocks:
         line, _, shown = block.partition("\n")
         assert shown.splitlines() == lines(lost, line)

@@ -36,7 +36,8 @@ def test_is_what_the_image_holds_at_every_offset(node: Path) -> None:
                 entry = None if there is None else there.partition(number)
                 assert (then[-1] if then else None) == (None if entry is None else entry.value), (offset, number)
         for broker in brokers:
-            known = [one.value for one in whole.broker(broker) if one.since <= offset]
+            revisions = whole.values("brokers", (broker,), "UNREGISTER_BROKER_RECORD")
+            known = [one.value for one in revisions if one.since <= offset]
             entry = image["brokers"].get(broker)
             assert (known[-1] if known else None) == (None if entry is None else entry.value), (offset, broker)
 

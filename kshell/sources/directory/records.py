@@ -126,7 +126,7 @@ class DecodedRecords:
         self._select = select
 
     def __iter__(self) -> Iterator[LogRecord]:
-        return self._each(self._batch)
+        return self.each(self._batch)
 
     def json_lines(self, texts: RecordTexts, line: Callable[[LogRecord], str]) -> Iterator[str]:
         """The records as lines of JSON, those of a batch together, mostly without decoding.
@@ -135,9 +135,10 @@ class DecodedRecords:
             texts: writes metadata records, all but the first three columns of a row.
             line: writes any other record.
         """
-        return self._each(lambda batch, file: self._batch_lines(batch, file, texts, line))
+        return self.each(lambda batch, file: self._batch_lines(batch, file, texts, line))
 
-    def _each(self, read: Callable[[Batch, str], Iterator[T]]) -> Iterator[T]:
+    def each(self, read: Callable[[Batch, str], Iterator[T]]) -> Iterator[T]:
+        """What ``read`` makes of each batch and the path of its file; it raises DecodeError for one that is damaged."""
         for file, batch in self._in_files():
             try:
                 yield from read(batch, file)

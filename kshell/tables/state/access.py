@@ -16,6 +16,7 @@ from kshell.metadata.values import NEWER_ENUM
 from kshell.protocol.primitives import Uuid
 from kshell.tables.declaration import Field, Table, Wanted, table
 from kshell.tables.enumeration import Enumeration
+from kshell.tables.row_counts import each_key
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -108,9 +109,27 @@ def token_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
     yield from sorted(rows, key=lambda row: (row["expiryTimestamp"], row["tokenId"]))
 
 
-ACLS_TABLE = table(Table("acls", "the access control entries", _ACL_FIELDS, acl_rows, ("acls",)))
+ACLS_TABLE = table(Table("acls", "the access control entries", _ACL_FIELDS, acl_rows, ("acls",), each_key("acls")))
 QUOTAS_TABLE = table(
-    Table("quotas", "the limits of users, clients and addresses", _QUOTA_FIELDS, quota_rows, ("clientQuotas",))
+    Table(
+        "quotas",
+        "the limits of users, clients and addresses",
+        _QUOTA_FIELDS,
+        quota_rows,
+        ("clientQuotas",),
+        each_key("clientQuotas"),
+    )
 )
-USERS_TABLE = table(Table("users", "the users with SCRAM credentials", _USER_FIELDS, user_rows, ("scram",)))
-TOKENS_TABLE = table(Table("tokens", "the delegation tokens", _TOKEN_FIELDS, token_rows, ("delegationToken",)))
+USERS_TABLE = table(
+    Table("users", "the users with SCRAM credentials", _USER_FIELDS, user_rows, ("scram",), each_key("scram"))
+)
+TOKENS_TABLE = table(
+    Table(
+        "tokens",
+        "the delegation tokens",
+        _TOKEN_FIELDS,
+        token_rows,
+        ("delegationToken",),
+        each_key("delegationToken"),
+    )
+)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kshell.engine.result import Row
 from kshell.metadata.families.configs import RESOURCE_TYPES
+from kshell.metadata.families.quorum import QUORUM
 from kshell.metadata.image import Image, families
 from kshell.metadata.partial import reported_or_none
 from kshell.metadata.values import NEWER_ENUM, SECURITY_PROTOCOLS
@@ -14,6 +15,7 @@ from kshell.sources.brokers.config_entries import NEWER_SOURCE, SOURCES, TYPES, 
 from kshell.tables.controller_rows import controller_rows
 from kshell.tables.declaration import Field, Table, Wanted, table
 from kshell.tables.enumeration import Enumeration
+from kshell.tables.row_counts import at_every_offset, each_key, of_quorum
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
@@ -124,14 +126,32 @@ def provenance_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[
     }
 
 
-BROKERS_TABLE = table(Table("brokers", "the registrations of brokers", BROKER_FIELDS, broker_rows, ("brokers",)))
-CONTROLLERS_TABLE = table(Table("controllers", "the controllers", CONTROLLER_FIELDS, _controllers, ()))
-CONFIGS_TABLE = table(
-    Table("configs", "what is set, as the log holds it", CONFIG_FIELDS, config_rows, ("configs", "topics", "brokers"))
+BROKERS_TABLE = table(
+    Table("brokers", "the registrations of brokers", BROKER_FIELDS, broker_rows, ("brokers",), each_key("brokers"))
 )
-FEATURES_TABLE = table(Table("features", "the finalized features", _FEATURE_FIELDS, feature_rows, ("brokers",)))
+CONTROLLERS_TABLE = table(
+    Table("controllers", "the controllers", CONTROLLER_FIELDS, _controllers, (), of_quorum("controllers", QUORUM))
+)
+CONFIGS_TABLE = table(
+    Table(
+        "configs",
+        "what is set, as the log holds it",
+        CONFIG_FIELDS,
+        config_rows,
+        ("configs", "topics", "brokers"),
+        each_key("configs"),
+    )
+)
+FEATURES_TABLE = table(
+    Table("features", "the finalized features", _FEATURE_FIELDS, feature_rows, ("brokers",), each_key("features"))
+)
 PROVENANCE_TABLE = table(
     Table(
-        "provenance", "which state of the metadata this is: one row", _PROVENANCE_FIELDS, provenance_rows, ("brokers",)
+        "provenance",
+        "which state of the metadata this is: one row",
+        _PROVENANCE_FIELDS,
+        provenance_rows,
+        ("brokers",),
+        at_every_offset,
     )
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import Row
@@ -25,12 +28,14 @@ from kshell.metadata.partition_state import (
     state,
 )
 from kshell.metadata.partitions import RECOVERY_STATES, Partition, Topic
+from kshell.metadata.values import Entry
 from kshell.tables.declaration import Field, Table, Wanted, table
 from kshell.tables.enumeration import Enumeration
 from kshell.tables.selection import asked_for
 
 if TYPE_CHECKING:
     from kshell.engine.session import Session
+    from kshell.tables.row_counts import Question, Step
     from kshell.tables.where import Predicate
 
 _OF_PARTITIONS = frozenset(("replicationFactor", "underReplicated", "offline", "underMinIsr", "reassigning"))
@@ -91,7 +96,6 @@ def topic_rows(session: Session, image: Image, wanted: Wanted, min_isr: MinIsr |
     verdicts = Verdicts(_counted, least)
     deep = wanted is None or not _OF_PARTITIONS.isdisjoint(wanted)
     count = wanted is None or "partitions" in wanted
-    configs, shown = image["configs"], session.redaction.config
     for topic in by_name(image):
         name = topic.name
         row: dict[str, Any] = {"name": name, "topicId": str(topic.id), "minIsr": least.of(name)}
@@ -99,9 +103,13 @@ def topic_rows(session: Session, image: Image, wanted: Wanted, min_isr: MinIsr |
             row |= _counts(topic, verdicts)
         elif count:
             row["partitions"] = topic.count()
-        own = sorted(configs.get(("TOPIC", name), {}).items())
-        row["configs"] = {key: shown("TOPIC", key, entry.value) for key, entry in own}
+        row["configs"] = _configs(session, name, image["configs"].get(("TOPIC", name), {}))
         yield row
+
+
+def _configs(session: Session, topic: str, own: Mapping[str, Entry[str]]) -> dict[str, Any]:
+    shown = session.redaction.config
+    return {key: shown("TOPIC", key, entry.value) for key, entry in sorted(own.items())}
 
 
 _COUNTED = {UNDER_REPLICATED: "underReplicated", OFFLINE: "offline", UNDER_MIN_ISR: "underMinIsr"}
@@ -120,8 +128,11 @@ def _counted(value: Partition, min_isr: int | None) -> _Counted:
     return _Counted((*fields, *(("reassigning",) if is_reassigning(value) else ())), replication_factor(value))
 
 
+_NO_COUNTS = {"underReplicated": 0, "offline": 0, "underMinIsr": 0, "reassigning": 0}
+
+
 def _counts(topic: Topic, verdicts: Verdicts[_Counted]) -> dict[str, Any]:
-    counts = {"underReplicated": 0, "offline": 0, "underMinIsr": 0, "reassigning": 0}
+    counts = dict(_NO_COUNTS)
     factor = None
     name = topic.name
     known = verdicts.of_topic(name)
@@ -138,6 +149,92 @@ def _counts(topic: Topic, verdicts: Verdicts[_Counted]) -> dict[str, Any]:
         for field in fields:
             counts[field] += 1
     return {"partitions": len(partitions), "replicationFactor": factor, **counts}
+
+
+_UNDECODED = _Counted((), -1)
+"""A partition that cannot be decoded is a partition of its topic, and that is all there is to say."""
+
+
+def topic_counts(question: Question) -> Iterator[Step]:
+    """How many rows fulfil a condition over time: a row is looked at again where its partitions or configs change."""
+    from kshell.tables.topics_over_time import MinIsrPast, PartitionPast, topic_configs, topic_names, topic_spans
+
+    history, until, where = question.history, question.until, question.where
+    asked = asked_for(_TOPIC_FIELDS, where)
+    deep = not asked.isdisjoint((*_OF_PARTITIONS, "partitions"))
+
+    def decide(value: Partition, min_isr: int | None) -> _Counted:
+        fields, factor = _counted(value, min_isr)
+        return _Counted(tuple(field for field in fields if field in asked), factor)
+
+    least = MinIsrPast(history, until, question.min_isr_default)
+    past = PartitionPast(history, least, decide, lambda: _UNDECODED, with_epochs=False)
+    keys = topic_configs(history, until)
+    for name in question.with_progress(sorted(topic_names(history, until))):
+        configs = {key: history.timeline("configs", (("TOPIC", name), key), until) for key in keys.get(name, ())}
+        for span in topic_spans(history, name, until):
+            topic = _TopicOverTime(question.session, span.topic)
+            changes: list[tuple[int, Callable[[], None]]] = []
+            for number, steps in past.steps(name, span) if deep else ():
+                changes += [(step.offset, partial(topic.count, number, step.before, step.after)) for step in steps]
+            for key, versions in configs.items():
+                changes += [(max(since, span.start), partial(topic.configure, key, entry)) for since, entry in versions]
+            for part in least.spans(name, span):
+                enough = part.own if part.own is not None else least.of_brokers[part.brokers].of(name)
+                changes.append((part.start, partial(topic.need, enough)))
+            changes.sort(key=itemgetter(0))
+            before = False
+            for offset, group in groupby(changes, itemgetter(0)):
+                if offset >= span.end:
+                    break
+                for _, change in group:
+                    change()
+                now = where(topic.row)
+                if now != before:
+                    yield offset, 1 if now else -1
+                before = now
+            if before:
+                yield span.end, -1
+
+
+class _TopicOverTime:
+    """A topic's row, as records change it."""
+
+    def __init__(self, session: Session, topic: Topic) -> None:
+        counts = {"partitions": 0, "replicationFactor": None, **_NO_COUNTS}
+        self.row: dict[str, Any] = {"name": topic.name, "topicId": str(topic.id), **counts, "configs": {}}
+        self._session = session
+        self._own: dict[str, Entry[str]] = {}
+        self._factors: dict[int, int] = {}
+        """Of each partition that can be decoded."""
+
+    def need(self, min_isr: int | None) -> None:
+        """``min.insync.replicas`` changes."""
+        self.row["minIsr"] = min_isr
+
+    def configure(self, key: str, entry: Entry[str] | None) -> None:
+        """A config of the topic's own is set or removed."""
+        if entry is None:
+            self._own.pop(key, None)
+        else:
+            self._own[key] = entry
+        self.row["configs"] = _configs(self._session, self.row["name"], self._own)
+
+    def count(self, number: int, before: _Counted | None, after: _Counted | None) -> None:
+        """What a partition adds to the counts changes; partitions only go with their topic."""
+        row = self.row
+        if before is None:
+            row["partitions"] += 1
+        else:
+            for field in before.fields:
+                row[field] -= 1
+        if after is None or after is _UNDECODED:
+            return
+        for field in after.fields:
+            row[field] += 1
+        if self._factors.get(number) != after.factor:
+            self._factors[number] = after.factor
+            row["replicationFactor"] = self._factors[min(self._factors)]
 
 
 class _Shown(NamedTuple):
@@ -166,8 +263,7 @@ def partition_rows(
             answered once for them, and their rows are not even made.
     """
     least = min_isr or MinIsr(image)
-    facts = [(field, make) for field, make in _FACTS.items() if wanted is None or field in wanted]
-    judged = bool(only) or wanted is None or not _JUDGED.isdisjoint(wanted)
+    fields_of = _ValueFields(wanted, judged=bool(only))
     asked = frozenset() if where is None else asked_for(_PARTITION_FIELDS, where)
     of_topics = where if asked and asked <= _OF_TOPICS else None
     of_values = where if asked and asked.isdisjoint(_OF_ROWS) else None
@@ -175,14 +271,9 @@ def partition_rows(
 
     def shown(value: Partition, enough: int | None) -> _Shown | None:
         """``None`` for a value of which there are to be no rows."""
-        fields: dict[str, Any] = {}
-        if judged:
-            found = problems(value, enough)
-            if only and not any(one in only for one in found):
-                return None
-            fields = {"state": state(found), "problems": found, "minIsr": enough}
-        for field, make in facts:
-            fields[field] = make(value)
+        fields = fields_of(value, enough)
+        if only and not any(one in only for one in fields["problems"]):
+            return None
         if of_values is not None and not of_values(fields):
             return None
         lists = tuple(field for field, one in fields.items() if type(one) is list)
@@ -191,7 +282,7 @@ def partition_rows(
     verdicts = Verdicts(shown, least)
     for topic in by_name(image):
         name, topic_id = topic.name, str(topic.id)
-        if not (facts or judged):
+        if not fields_of:
             for number in topic.numbers():
                 yield {"topic": name, "topicId": topic_id, "partition": number}
             continue
@@ -218,6 +309,59 @@ def partition_rows(
             yield row
 
 
+def partition_counts(question: Question) -> Iterator[Step]:
+    """How many rows fulfil a condition over time: it is answered once for all partitions that do not differ in it."""
+    from kshell.tables.topics_over_time import MinIsrPast, PartitionPast, topic_names, topic_spans
+
+    history, until, where = question.history, question.until, question.where
+    asked = asked_for(_PARTITION_FIELDS, where)
+    fields_of = _ValueFields(asked)
+    row: dict[str, Any] = {}
+
+    def decide(value: Partition, enough: int | None) -> bool:
+        return where({**row, **fields_of(value, enough)})
+
+    def undecoded() -> bool:
+        return where({**row, "state": UNDECODED})
+
+    least = MinIsrPast(history, until, question.min_isr_default)
+    past = PartitionPast(history, least, decide, undecoded, with_epochs=not asked.isdisjoint(_EPOCHS))
+    for name in question.with_progress(sorted(topic_names(history, until))):
+        for span in topic_spans(history, name, until):
+            row |= {"topic": name, "topicId": str(span.topic.id)}
+            if not asked.isdisjoint(_OF_TOPICS):
+                past.forget()
+            for number, steps in past.steps(name, span):
+                row["partition"] = number
+                if "partition" in asked:
+                    past.forget()
+                for step in steps:
+                    change = bool(step.after) - bool(step.before)
+                    if change:
+                        yield step.offset, change
+
+
+class _ValueFields:
+    """Makes the wanted fields of a partition's row that its value and min.insync.replicas decide on."""
+
+    def __init__(self, wanted: Wanted, *, judged: bool = False) -> None:
+        self._facts = [(field, make) for field, make in _FACTS.items() if wanted is None or field in wanted]
+        self._judged = judged or wanted is None or not _JUDGED.isdisjoint(wanted)
+
+    def __bool__(self) -> bool:
+        """Whether there is any such field."""
+        return self._judged or bool(self._facts)
+
+    def __call__(self, value: Partition, min_isr: int | None) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        if self._judged:
+            found = problems(value, min_isr)
+            fields = {"state": state(found), "problems": found, "minIsr": min_isr}
+        for field, make in self._facts:
+            fields[field] = make(value)
+        return fields
+
+
 def _listed(values: Iterable[Any], convert: Any = None) -> list[Any] | None:
     if is_unreported(values):
         return None
@@ -240,11 +384,14 @@ _FACTS: dict[str, Callable[[Partition], Any]] = {
 """Fields of a partition that its record has."""
 _JUDGED = frozenset(("state", "problems", "minIsr"))
 """Those for which it is held against min.insync.replicas."""
+_EPOCHS = frozenset(("leaderEpoch", "partitionEpoch"))
 _OF_TOPICS = frozenset(("topic", "topicId"))
 _OF_ROWS = _OF_TOPICS | {"partition"}
 """Fields that a partition's value does not have."""
 
-TOPICS_TABLE = table(Table("topics", "the topics", _TOPIC_FIELDS, topic_rows, ("topics", "configs", "brokers")))
+TOPICS_TABLE = table(
+    Table("topics", "the topics", _TOPIC_FIELDS, topic_rows, ("topics", "configs", "brokers"), topic_counts)
+)
 PARTITIONS_TABLE = table(
     Table(
         "partitions",
@@ -252,5 +399,6 @@ PARTITIONS_TABLE = table(
         _PARTITION_FIELDS,
         partition_rows,
         ("topics", "configs", "brokers"),
+        partition_counts,
     )
 )

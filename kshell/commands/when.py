@@ -1,0 +1,141 @@
+"""``when``: the stretches of the log in which some row of a table fulfilled a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from kshell.cluster.min_isr_flag import MIN_ISR_DEFAULT
+from kshell.commands.as_of import complete_point
+from kshell.commands.why import since, until
+from kshell.engine.declaration import CONDITION, Arg, Command, Example, Flag, Task
+from kshell.engine.result import Result, Row, Rows, typed
+from kshell.errors import EXIT_FINDING, EXIT_OK, CommandError, SourceError, UsageError, did_you_mean
+from kshell.history.story import Chronicle, story_of
+from kshell.sources.points import Since
+from kshell.tables.declaration import Table, tables
+from kshell.tables.row_counts import Question, Stretch, stretches
+from kshell.tables.selection import Conditions
+from kshell.tree.image import iso
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+COLUMNS = typed(
+    "fromOffset:int64 fromTime:string fromTimeMs:int64 toOffset:int64 toTime:string toTimeMs:int64 rows:int64"
+)
+_SHOWN = tuple(column._replace(wide=column.name.endswith("Ms")) for column in COLUMNS)
+
+
+def run(session: Session, args: Any) -> Result:
+    """One row per stretch; exit code 1 where there is none.
+
+    Raises:
+        CommandError: the log cannot be replayed from its start.
+        SourceError: the source does not report the log.
+        UsageError: there is no such table, or the condition is missing or wrong.
+    """
+    table = _table(args.table)
+    if args.where is None:
+        raise UsageError("when: a condition is missing", hint=f"when {table.name} --where 'EXPR'; `help where`")
+    where = Conditions(table.fields)(args.where)
+    if not session.source.has_log:
+        raise SourceError(
+            "when: brokers do not report the metadata log",
+            hint="connect to the controllers (-q host:port), or read a directory (-d DIR)",
+        )
+    then = until(session, args.until)
+    story = story_of(then, "when")
+    chronicle = story.chronicle
+    if chronicle is None:
+        raise CommandError(f"there is no past to search: {story.reach}", hint=f"`{table.name}` shows the present")
+    question = Question(then, table, where, chronicle.history, chronicle.until, args.min_isr_default)
+    found = list(_rows(stretches(question), chronicle, since(session, story, args.since)))
+    if not found:
+        session.remarks.append(f"no row of {table.name} fulfilled that at any offset: {story.reach}")
+    elif found[0]["fromOffset"] < chronicle.start:
+        session.remarks.append(f"{story.reach}; the first stretch may have begun earlier")
+    result = Rows(COLUMNS, found, exit_code=EXIT_OK if found else EXIT_FINDING)
+    result.for_people = Rows(_SHOWN, found)
+    if then is not session:
+        session.remarks += then.problems()
+        result.exit_code = max(result.exit_code, then.exit_code())
+    return result
+
+
+def _table(name: str) -> Table:
+    known = tables()
+    if name not in known:
+        hint = did_you_mean(name, known, f"tables: {', '.join(known)}")
+        raise UsageError(f"when: there is no table {name}", hint=hint)
+    return known[name]
+
+
+def _rows(found: Iterable[Stretch], chronicle: Chronicle, first: Since | None) -> Iterator[Row]:
+    for stretch in found:
+        row = _row(stretch, chronicle)
+        if first is None or stretch.end is None or first.reaches(stretch.end, row["toTimeMs"]):
+            yield row
+
+
+def _row(stretch: Stretch, chronicle: Chronicle) -> Row:
+    log = chronicle.history.log
+    start, end = stretch.start, stretch.end
+    started = log.timestamp(start) if start >= log.start else chronicle.history.base.provenance.timestamp
+    ended = None if end is None else log.timestamp(end)
+    return {
+        "fromOffset": start,
+        "fromTime": iso(started),
+        "fromTimeMs": started,
+        "toOffset": end,
+        "toTime": None if ended is None else iso(ended),
+        "toTimeMs": ended,
+        "rows": stretch.rows,
+    }
+
+
+def _complete_table(session: Session, typed: str) -> Iterable[str]:
+    return [name for name in tables() if name.startswith(typed)]
+
+
+def _complete_where(words: list[str], typed: str) -> Iterable[str]:
+    table = next((known for name, known in tables().items() if name in words), None)
+    return [] if table is None else Conditions(table.fields).complete(typed)
+
+
+COMMAND = Command(
+    name="when",
+    task=Task.PAST,
+    summary="the stretches of the log in which a row of a table fulfilled a condition",
+    run=run,
+    args=(Arg("table", "partitions, topics, brokers, configs, acls, …", complete=_complete_table),),
+    flags=(
+        Flag(
+            ("--where",),
+            "the condition, as for the table's own command",
+            metavar=CONDITION,
+            once=True,
+            after=_complete_where,
+        ),
+        Flag(("--since",), "stretches that last beyond it", metavar="POINT", complete=complete_point, dashed=True),
+        Flag(("--until",), "up to that point", metavar="POINT", complete=complete_point, dashed=True),
+        MIN_ISR_DEFAULT,
+    ),
+    examples=(
+        Example("when partitions --where 'leader == -1'", "when there was a partition without a leader"),
+        Example("when brokers --where fenced --since 150", "when a broker was fenced, from a point on"),
+        Example("when configs --where \"name == 'retention.ms'\"", "when that config was set anywhere"),
+        Example(
+            "when acls --where 'operation == ALL and principal == \"User:*\"'", "whether everybody could do all", 1
+        ),
+    ),
+    description=(
+        "One row per stretch: it begins with the record at fromOffset, and after the record at toOffset no row"
+        " fulfilled the condition any more (null: it still lasts, or lasted at --until). rows is the most rows at one"
+        " offset of the stretch. What holds when the log starts, from a snapshot, begins at the snapshot's last offset."
+        " Records of a metadata transaction take effect at its end. The tables are those of `sql`: the rows and"
+        " conditions of `partitions`, `topics`, `brokers` and so on, as the log has them. min.insync.replicas that only"
+        " a server.properties has is unknown, or --min-isr-default. --since leaves out stretches that ended before."
+    ),
+    says_no="no row fulfilled the condition at any offset",
+)

@@ -1,0 +1,89 @@
+"""Which differences between two clusters are differences in what they are for.
+
+Two clusters that were made by the same script differ in everything that Kafka makes up, counts or is told by the
+machine: topic ids and ACL ids, epochs, incarnations, log directories, hosts and ports, times, the salt of a password.
+None of that counts here. An ACL or a delegation token, whose key is an id, is the same as one with the same content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from kshell.history.diff import ADDED, BY_ID, CHANGED, PROVENANCE, REMOVED, Change
+from kshell.json_text import to_json
+
+_ADDRESS = frozenset(("host", "port"))
+_REGISTRATION = frozenset(("epoch", "incarnationId", "directories", "cordonedDirectories"))
+_LEFT_OUT: dict[str, frozenset[str]] = {
+    "partition": frozenset(("leaderEpoch", "partitionEpoch", "directories")),
+    "broker": _REGISTRATION,
+    "controller": _REGISTRATION,
+    "scram": frozenset(("salt", "storedKey", "serverKey")),
+    "delegationToken": frozenset(("tokenId", "issueTimestamp", "maxTimestamp", "expiryTimestamp")),
+}
+"""Type of a leaf -> its fields that do not count."""
+_SETS = frozenset(("isr", "elr", "lastKnownElr"))
+"""Fields whose order means nothing."""
+_KEYED_BY_ID = frozenset(("acl", "delegationToken"))
+_NEVER = frozenset(("topicId", "producerId"))
+"""Types of leaves that do not count at all."""
+
+
+def by_content(changes: Iterable[Change]) -> Iterator[Change]:
+    """Those of the changes that are differences in content, in the tree's order; ACLs by what they say."""
+    for is_keyed_by_id, group in groupby(filter(_may_count, changes), lambda change: change.type in _KEYED_BY_ID):
+        if is_keyed_by_id:
+            yield from _without_twins(list(group))
+        else:
+            yield from filter(None, map(_content_change, group))
+
+
+def _may_count(change: Change) -> bool:
+    return change.path[: len(BY_ID)] != BY_ID and change.path != PROVENANCE and change.type not in _NEVER
+
+
+def _content_change(change: Change) -> Change | None:
+    """The change with those of its fields that count; ``None`` where none of them does."""
+    if change.change != CHANGED or not change.fields:
+        return change
+    old, new = (_content(change.type, value) for value in (change.old, change.new))
+    fields = [name for name in change.fields if old.get(name) != new.get(name)]
+    return change._replace(fields=fields) if fields else None
+
+
+def _content(kind: str, value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    content = {name: part for name, part in value.items() if name not in _LEFT_OUT.get(kind, ())}
+    for name in _SETS.intersection(content):
+        if isinstance(content[name], list):
+            content[name] = sorted(content[name])
+    if isinstance(content.get("listeners"), list):
+        content["listeners"] = [
+            {name: part for name, part in listener.items() if name not in _ADDRESS} for listener in content["listeners"]
+        ]
+    return content
+
+
+def _without_twins(changes: list[Change]) -> Iterator[Change]:
+    """Changes of leaves whose keys are ids, without those that are on both sides under different ids."""
+    contents = sorted(
+        ((change.type, _text(change), change) for change in changes if _content_change(change) is not None),
+        key=lambda item: item[:2],
+    )
+    for _, group in groupby(contents, lambda item: item[:2]):
+        alike = [change for _, _, change in group]
+        twins = min(sum(change.change == side for change in alike) for side in (ADDED, REMOVED))
+        left_out = {ADDED: twins, REMOVED: twins, CHANGED: 0}
+        for change in alike:
+            if left_out[change.change]:
+                left_out[change.change] -= 1
+            else:
+                yield change
+
+
+def _text(change: Change) -> str:
+    """What a leaf says, to be sorted and compared by."""
+    return to_json(_content(change.type, change.old if change.change == REMOVED else change.new))

@@ -1,0 +1,299 @@
+"""The story of one broker or controller: its registrations, what became of them, and what it is now, in a sentence.
+
+Only what records say. A fenced broker is one that the active controller no longer counts on; whether the process died,
+hung or was cut off, no record says. Controllers register from metadata.version 3.7 on; who was the active one, the
+LeaderChange records of the quorum say in every release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kshell.engine.result import Row, typed
+from kshell.history.explain import FENCED, UNFENCED, UNREGISTERED, broker_change, broker_status, fall, since, trailing
+from kshell.history.story import STATE, Brokers, Revision, Story, reported_ids, successive
+from kshell.metadata.families.cluster import CONTROLLERS, Broker, Controller, Listener
+from kshell.metadata.families.quorum import LEADER, QUORUM, VOTERS
+from kshell.metadata.families.topics import TOPICS
+from kshell.metadata.partial import is_unreported, reported_or_none
+from kshell.metadata.partitions import Partition
+from kshell.metadata.values import plain
+from kshell.sources.points import Since
+from kshell.tree.image import iso
+
+BROKER_COLUMNS = typed(
+    "offset:int64 time:string timeMs:int64 type:string event:string what:string status:string",
+    "brokerEpoch:int64 incarnationId:string directories:[string] cordonedDirectories:[string]",
+)
+CONTROLLER_COLUMNS = typed("offset:int64 time:string timeMs:int64 type:string event:string what:string epoch:int32")
+
+
+class NodeEvent(NamedTuple):
+    """What a record did to a node: a stable name, and a description without the node."""
+
+    at: Revision[Any]
+    event: str
+    description: str
+
+
+def event_row(event: NodeEvent) -> dict[str, Any]:
+    """The columns that the events of all nodes and topics have."""
+    at = event.at
+    return {
+        "offset": None if at.offset < 0 else at.offset,
+        "time": iso(at.time),
+        "timeMs": None if at.time < 0 else at.time,
+        "type": at.record_type,
+        "event": event.event,
+        "what": event.description,
+    }
+
+
+def is_from(event: NodeEvent, first: Since | None) -> bool:
+    """Whether an event is not from before a point."""
+    return first is None or event.at.since == STATE or first.includes(event.at.offset, event.at.time)
+
+
+# --- brokers ---------------------------------------------------------------------------------------------------------
+
+
+def broker_rows(revisions: Brokers, first: Since | None) -> list[Row]:
+    """A row per record that changed a broker's registration, with the registration after it."""
+    rows: list[Row] = []
+    for before, revision in successive(revisions):
+        event = _broker_event(before, revision)
+        if event is not None and is_from(event, first):
+            broker: Broker | None = revision.value
+            known = {} if broker is None else {name: reported_or_none(part) for name, part in plain(broker).items()}
+            rows.append(
+                event_row(event)
+                | {
+                    "status": broker_status(broker),
+                    "brokerEpoch": known.get("epoch"),
+                    **{name: known.get(name) for name in ("incarnationId", "directories", "cordonedDirectories")},
+                }
+            )
+    return rows
+
+
+def _broker_event(before: Revision[Broker] | None, revision: Revision[Broker]) -> NodeEvent | None:
+    if revision.since < 0:
+        return _known_state(revision, broker_status(revision.value))
+    old, new = None if before is None else before.value, revision.value
+    changes = [(event, f"{text}{_detail(event, old, new)}") for event, text in broker_change(old, new)]
+    if not changes:
+        return None
+    return NodeEvent(revision, changes[0][0], ", ".join(text for _, text in changes))
+
+
+def _known_state(revision: Revision[Any], status: str) -> NodeEvent:
+    if revision.since == STATE:
+        return NodeEvent(revision, "state", f"as it stands: {status}; the records between are not known")
+    return NodeEvent(revision, "snapshot", f"as the log begins: {status}")
+
+
+def _detail(event: str, old: Broker | None, new: Broker | None) -> str:
+    """What else the record and the one before it show."""
+    if new is None or old is None:
+        return ""
+    if event == "broker-fenced":
+        # Kafka fences at the end of a controlled shutdown, too; and one that never ends looks the same.
+        return ", in its controlled shutdown" if old.in_controlled_shutdown else ", without a controlled shutdown"
+    if event == "broker-registered":
+        return "".join(f", {text}" for text in _registered_otherwise(old, new))
+    return ""
+
+
+def _registered_otherwise(old: Broker, new: Broker) -> Iterator[str]:
+    same = old.incarnation_id == new.incarnation_id
+    yield "by the same process" if same else "by a new process (another incarnation)"
+    if old.rack != new.rack:
+        yield f"rack {new.rack or 'none'}, before {old.rack or 'none'}"
+    if old.listeners != new.listeners:
+        yield f"listeners {_addresses(new.listeners)}, before {_addresses(old.listeners)}"
+    if set(old.directories) != set(new.directories):
+        yield f"{_count(len(new.directories), 'log directory', 'log directories')}, before {len(old.directories)}"
+    levels = [broker.supported_features.get("metadata.version", {}).get("max") for broker in (old, new)]
+    if levels[0] != levels[1] and None not in levels:
+        yield f"supports metadata.version up to level {levels[1]}, before {levels[0]}"
+
+
+def _addresses(listeners: tuple[Listener, ...]) -> str:
+    return " ".join(f"{listener.name}://{listener.host}:{listener.port}" for listener in listeners) or "none"
+
+
+def broker_sentence(story: Story, broker_id: int, revisions: Brokers) -> str:
+    """What a broker is since when and why, and what depends on it."""
+    present = revisions[-1].value
+    status = broker_status(present)
+    start = trailing(revisions, lambda broker: broker_status(broker) == status)
+    why = fall(broker_id, revisions) if status != UNFENCED else []
+    text = f"Broker {broker_id} is {status} {since(start)}"
+    if len(why) > 1:
+        text += f": it was {' and '.join(why)}"
+    elif status == FENCED:
+        before = next((before for before, revision in successive(revisions) if revision is start), None)
+        text += "" if before is None else _detail("broker-fenced", before.value, present)
+    sentences = [f"{text}."]
+    if status == UNFENCED and start is not None:
+        earlier = fall(broker_id, revisions[: revisions.index(start)])
+        if earlier and any(broker_status(one.value) == UNFENCED for one in revisions[: revisions.index(start)]):
+            sentences.append(f"Before, it was {', '.join(earlier)}.")
+    if status in (FENCED, UNREGISTERED):
+        sentences.append("No record says what became of its process.")
+    if present is not None and present.cordoned_directories and not is_unreported(present.cordoned_directories):
+        number = len(present.cordoned_directories)
+        sentences.append(f"{_count(number, 'log directory', 'log directories')} of it cordoned: no new replicas there.")
+    return " ".join([*sentences, *_burden(story, broker_id)])
+
+
+def _burden(story: Story, broker_id: int) -> Iterator[str]:
+    leads = replicas = out_of_sync = waiting = 0
+    for topic in story.image[TOPICS].values():
+        for _, value in topic.scan():
+            if not isinstance(value, Partition):
+                continue
+            if broker_id in value.replicas:
+                replicas += 1
+                leads += value.leader == broker_id
+                out_of_sync += broker_id not in reported_ids(value.isr)
+            if value.leader == -1 and broker_id in (*reported_ids(value.isr), *reported_ids(value.elr)):
+                waiting += 1
+    if not replicas:
+        yield "It has no replica."
+        return
+    yield (
+        f"It has {_count(replicas, 'replica', 'replicas')}, {out_of_sync} of them out of sync, and leads"
+        f" {_count(leads, 'partition', 'partitions')}."
+    )
+    if waiting:
+        verb = "has" if waiting == 1 else "have"
+        yield f"{_count(waiting, 'partition', 'partitions')} without a leader {verb} it in the ISR or ELR."
+
+
+def _count(number: int, one: str, more: str) -> str:
+    return f"{number:,} {one if number == 1 else more}"
+
+
+# --- controllers -----------------------------------------------------------------------------------------------------
+
+
+class ControllerStory(NamedTuple):
+    """What the log has of one controller."""
+
+    registrations: list[Revision[Controller]]
+    leaders: list[Revision[Any]]
+    """The LeaderChange records of the quorum."""
+    voters: list[Revision[Any]]
+    """Its KRaftVoters records; none where the voters are configured in files."""
+
+    def is_known(self, node_id: int) -> bool:
+        """Whether there is anything to tell."""
+        changes = [revision.value for revision in self.leaders if revision.value is not None]
+        named = any(node_id in _voter_ids(change) or change["leaderId"] == node_id for change in changes)
+        return bool(self.registrations) or named or any(_votes(node_id, revision) for revision in self.voters)
+
+
+def controller_story(story: Story, node_id: int) -> ControllerStory:
+    """Look up what the log has of a controller."""
+    return ControllerStory(
+        story.values(CONTROLLERS.name, (node_id,), "UNREGISTER_CONTROLLER_RECORD"),
+        story.values(QUORUM, (LEADER,), ""),
+        story.values(QUORUM, (VOTERS,), ""),
+    )
+
+
+def controller_rows(found: ControllerStory, node_id: int, first: Since | None) -> list[Row]:
+    """A row per record that registered the controller, made it active or another one, or changed its vote."""
+    events = [*_registered(found.registrations), *_led(found.leaders, node_id), *_voted(found.voters, node_id)]
+    rows: list[Row] = []
+    for event in sorted(events, key=lambda event: (event.at.offset, event.at.since)):
+        if is_from(event, first):
+            change = event.at.value if event.event in _OF_LEADERS else None
+            rows.append(event_row(event) | {"epoch": None if change is None else event.at.epoch})
+    return rows
+
+
+_OF_LEADERS = frozenset(("controller-active", "controller-inactive"))
+
+
+def _registered(revisions: list[Revision[Controller]]) -> Iterator[NodeEvent]:
+    for before, revision in successive(revisions):
+        old, new = None if before is None else before.value, revision.value
+        if revision.since < 0:
+            yield _known_state(revision, "registered")
+        elif new is None:
+            yield NodeEvent(revision, "controller-unregistered", "unregistered")
+        elif old is None:
+            yield NodeEvent(revision, "controller-registered", "registered")
+        else:
+            same = old.incarnation_id == new.incarnation_id
+            process = "by the same process" if same else "by a new process (another incarnation)"
+            yield NodeEvent(revision, "controller-registered", f"registered again, {process}")
+
+
+def _led(revisions: list[Revision[Any]], node_id: int) -> Iterator[NodeEvent]:
+    for before, revision in successive(revisions):
+        old, new = None if before is None else _leader(before), _leader(revision)
+        if revision.since < 0:
+            yield _known_state(revision, "the active controller" if new == node_id else f"controller {new} is active")
+        elif new == node_id:
+            text = "becomes the active controller" if old != node_id else "is the active controller in a new epoch"
+            yield NodeEvent(revision, "controller-active", text)
+        elif old == node_id:
+            yield NodeEvent(revision, "controller-inactive", f"no longer active: controller {new} is")
+
+
+def _voted(revisions: list[Revision[Any]], node_id: int) -> Iterator[NodeEvent]:
+    for before, revision in successive(revisions):
+        was, now = before is not None and _votes(node_id, before), _votes(node_id, revision)
+        if revision.since < 0:
+            yield _known_state(revision, "a voter" if now else "no voter")
+        elif was != now:
+            name, text = ("voter-added", "becomes a voter") if now else ("voter-removed", "is no voter any more")
+            yield NodeEvent(revision, name, text)
+
+
+def _leader(revision: Revision[Any]) -> int | None:
+    """Who becomes the active controller by a LeaderChange record."""
+    return None if revision.value is None else revision.value["leaderId"]
+
+
+def _votes(node_id: int, revision: Revision[Any]) -> bool:
+    return any(voter["voterId"] == node_id for voter in revision.value or ())
+
+
+def _voter_ids(change: Any) -> list[int]:
+    return [voter["voterId"] for voter in change["voters"]]
+
+
+def controller_sentence(found: ControllerStory, node_id: int) -> str:
+    """Whether a controller is the active one, a voter, and registered, and since when."""
+    sentences = []
+    last = found.leaders[-1] if found.leaders else None
+    if last is None:
+        sentences.append("Which controller is active is not known.")
+    else:
+        leader = _leader(last)
+        start = trailing(found.leaders, lambda change: change["leaderId"] == leader)
+        if leader == node_id:
+            sentences.append(f"Controller {node_id} is the active controller {since(start)}.")
+        else:
+            sentences.append(f"Controller {node_id} is not active: controller {leader} is, {since(start)}.")
+    voters = found.voters[-1].value if found.voters else None
+    if voters is None and last is not None and last.value is not None:
+        voters = last.value["voters"]
+    if voters is not None:
+        is_voter = any(voter["voterId"] == node_id for voter in voters)
+        place = "the only voter" if len(voters) == 1 else f"one of {len(voters)} voters"
+        sentences.append(f"It is {place if is_voter else 'no voter'}.")
+    registered = found.registrations[-1] if found.registrations else None
+    if registered is None:
+        sentences.append("It is not registered: controllers register from metadata.version 3.7 on.")
+    elif registered.value is None:
+        sentences.append(f"It is unregistered {since(registered)}.")
+    else:
+        start = trailing(found.registrations, lambda one: one is not None)
+        sentences.append(f"It is registered {since(start)}.")
+    return " ".join(sentences)

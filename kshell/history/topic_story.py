@@ -1,0 +1,175 @@
+"""The story of a topic as a whole: its creation, its configs, and what happened to its partitions, in a sentence.
+
+Of the partitions only what an operator would call an event: a leader lost or found again, an unclean election, a
+reassignment. ISRs and ordinary changes of leaders are in the story of each partition.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from kshell.engine.result import Row, typed
+from kshell.history.explain import partition_events, since, trailing
+from kshell.history.node_story import NodeEvent, event_row, is_from
+from kshell.history.story import Partitions, Revision, Story, successive
+from kshell.metadata.partial import reported_or_none
+from kshell.metadata.partition_state import ONLINE, MinIsr, problems, state
+from kshell.metadata.partitions import Partition
+from kshell.metadata.redaction import Redaction
+from kshell.protocol.primitives import Uuid
+from kshell.sources.points import Since
+from kshell.tree.image import iso
+
+EVENT_COLUMNS = typed("offset:int64 time:string timeMs:int64 type:string event:string partition:int32 what:string")
+PARTITION_COLUMNS = typed(
+    "partition:int32 state:string sinceOffset:int64 sinceTime:string sinceTimeMs:int64 leader:int32 isr:[int32]"
+    " replicas:[int32]"
+)
+_EVENTS = frozenset(
+    ("leader-lost", "leader-elected", "unclean-election", "recovered", "reassignment-started", "reassignment-ended")
+)
+
+
+class TopicStory(NamedTuple):
+    """What is known of a topic: its creation and deletion, its partitions, and its own configs by key."""
+
+    name: str
+    topic_id: Uuid
+    lifetime: list[Revision[str]]
+    partitions: dict[int, Partitions]
+    configs: dict[str, list[Revision[str]]]
+
+    @property
+    def deleted(self) -> Revision[str] | None:
+        """Its deletion, if it is deleted."""
+        last = self.lifetime[-1] if self.lifetime else None
+        return last if last is not None and last.value is None else None
+
+
+def topic_story(story: Story, name: str, topic_id: Uuid) -> TopicStory:
+    """Look up all of a topic's past."""
+    chronicle = story.chronicle
+    lifetime = [] if chronicle is None else chronicle.topic(topic_id)
+    keys = [] if chronicle is None else chronicle.config_keys(name)
+    configs = {key: story.values("configs", (("TOPIC", name), key), "CONFIG_RECORD") for key in keys}
+    return TopicStory(name, topic_id, lifetime, dict(sorted(story.partitions(topic_id).items())), configs)
+
+
+def topic_rows(found: TopicStory, redaction: Redaction, first: Since | None) -> list[Row]:
+    """A row per event, oldest first."""
+    start = found.lifetime[0].offset if found.lifetime else -1
+    end = None if found.deleted is None else found.deleted.since
+    events: list[tuple[NodeEvent, int | None]] = [(event, None) for event in _lifetime(found)]
+    for key, revisions in found.configs.items():
+        own = [revision for revision in revisions if revision.offset >= start and (end is None or revision.since < end)]
+        events += [(event, None) for event in _config_events(key, own, redaction)]
+    for number, partitions in found.partitions.items():
+        for event in partition_events(partitions):
+            if event.event in _EVENTS:
+                events.append((NodeEvent(event.at, event.event, event.description), number))
+    events.sort(key=lambda item: (item[0].at.offset, item[0].at.since))
+    return [event_row(event) | {"partition": number} for event, number in events if is_from(event, first)]
+
+
+def _lifetime(found: TopicStory) -> Iterator[NodeEvent]:
+    created = found.lifetime[0] if found.lifetime else None
+    if created is not None and created.value is not None:
+        initial = [number for number, revisions in found.partitions.items() if revisions[0].time == created.time]
+        if created.since < 0:
+            yield NodeEvent(created, "snapshot", f"as the log begins: {_partitions(len(initial))}")
+        else:
+            yield NodeEvent(created, "created", f"created with {_partitions(len(initial))}")
+    added: dict[int, list[int]] = {}
+    for number, revisions in found.partitions.items():
+        if created is not None and revisions[0].time != created.time:
+            added.setdefault(revisions[0].time, []).append(number)
+    for numbers in added.values():
+        listed = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+        first = found.partitions[numbers[0]][0]
+        yield NodeEvent(first, "partitions-added", f"{_partitions(len(numbers))} added: {listed}")
+    if found.deleted is not None:
+        yield NodeEvent(found.deleted, "deleted", "the topic is deleted")
+
+
+def _config_events(key: str, revisions: list[Revision[str]], redaction: Redaction) -> Iterator[NodeEvent]:
+    for before, revision in successive(revisions):
+        if revision.since < 0:
+            continue
+        old = None if before is None else before.value
+        new = revision.value
+        shown = [None if value is None else redaction.config("TOPIC", key, value) for value in (old, new)]
+        if new is None:
+            yield NodeEvent(revision, "config-removed", f"{key} removed, was {shown[0]}")
+        elif old is None:
+            yield NodeEvent(revision, "config-set", f"{key} = {shown[1]}")
+        else:
+            yield NodeEvent(revision, "config-changed", f"{key} {shown[0]} -> {shown[1]}")
+
+
+def partition_states(found: TopicStory, least: MinIsr) -> list[Row]:
+    """Each partition's state now, and since when it is that."""
+    rows: list[Row] = []
+    for number, revisions in found.partitions.items():
+        value = revisions[-1].value
+        if value is None:
+            continue
+        present = _state(value, found.name, least)
+        start = _since(revisions, found.name, least)
+        at = start if start is not None and start.since >= 0 else None
+        rows.append(
+            {
+                "partition": number,
+                "state": present,
+                "sinceOffset": None if at is None else at.offset,
+                "sinceTime": None if at is None else iso(at.time),
+                "sinceTimeMs": None if at is None else at.time,
+                "leader": reported_or_none(value.leader),
+                "isr": list(value.isr),
+                "replicas": list(value.replicas),
+            }
+        )
+    return rows
+
+
+def _state(value: Partition, name: str, least: MinIsr) -> str:
+    return state(problems(value, least.of(name, value.leader)))
+
+
+def _since(revisions: Partitions, name: str, least: MinIsr) -> Revision[Any] | None:
+    """Since when a partition is in its present state, by today's min.insync.replicas."""
+    last = revisions[-1].value
+    if last is None:
+        return None
+    present = _state(last, name, least)
+    return trailing(revisions, lambda value: value is not None and _state(value, name, least) == present)
+
+
+def topic_sentence(found: TopicStory, rows: list[Row], least: MinIsr) -> str:
+    """What state the topic is in, the worst first, and where to read on."""
+    if found.deleted is not None:
+        at = found.deleted
+        return f"The topic {found.name} was deleted at offset {at.offset}, {iso(at.time) or 'at a time not known'}."
+    counts = Counter(row["state"] for row in rows)
+    if not rows:
+        return f"The topic {found.name} has no partition that can be read."
+    if set(counts) == {ONLINE}:
+        return f"The topic {found.name} has {_partitions(len(rows))}, with every replica in sync."
+    sentences = []
+    for name in sorted(set(counts) - {ONLINE}):
+        numbers = [row["partition"] for row in rows if row["state"] == name]
+        starts = [start for number in numbers if (start := _since(found.partitions[number], found.name, least))]
+        earliest = min(starts, key=lambda start: start.offset, default=None)
+        some = ", ".join(f"`why {found.name}-{number}`" for number in numbers[:3])
+        verb = "is" if len(numbers) == 1 else "are"
+        text = f"{len(numbers)} of {_partitions(len(rows))} {verb} {name}"
+        span = f" {since(earliest)}" if len(numbers) == 1 else f", the first of them {since(earliest)}"
+        sentences.append(f"{text}{span}: {some}{' …' if len(numbers) > 3 else ''}.")
+    if counts[ONLINE]:
+        sentences.append(f"The other {_partitions(counts[ONLINE])} {'is' if counts[ONLINE] == 1 else 'are'} online.")
+    return " ".join(sentences)
+
+
+def _partitions(count: int) -> str:
+    return f"{count} {'partition' if count == 1 else 'partitions'}"

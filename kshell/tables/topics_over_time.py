@@ -1,0 +1,242 @@
+"""Topics and partitions over the offsets of a log: what is decided on each partition, and where that changes.
+
+Most records are of partitions, and most of them bring a partition into a state that others were in before. So the
+decision on a state is made once, and the offset of a record is looked up only where the decision changes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from kshell.metadata.families.topics import NAMES, TOPICS
+from kshell.metadata.image import EMPTY, Image
+from kshell.metadata.partition_state import CONFIG, MinIsr
+from kshell.metadata.partitions import Partition, Topic
+from kshell.metadata.recorded_topics import RecordedTopic
+
+if TYPE_CHECKING:
+    from kshell.metadata.history import History
+    from kshell.metadata.records import Undecoded
+    from kshell.metadata.versions import Version
+
+T = TypeVar("T")
+_MOST_DECISIONS = 1 << 14
+
+
+class TopicSpan(NamedTuple):
+    """The offsets from ``start`` up to ``end`` (exclusive) in which a name was that topic, with its partitions."""
+
+    topic: Topic
+    start: int
+    end: int
+
+
+def topic_names(history: History, until: int) -> set[str]:
+    """The names of all topics there were up to an offset."""
+    return {name for (name,) in history.every_key(NAMES, until)}
+
+
+def topic_spans(history: History, name: str, until: int) -> Iterator[TopicSpan]:
+    """What a name was, oldest first: a topic that is created again is another."""
+    for start, end, topic_id in _spans(history.timeline(NAMES, (name,), until), until):
+        for since, stop, topic in _spans(history.timeline(TOPICS, (topic_id,), until), until):
+            low, high = max(start, since), min(end, stop)
+            if low < high:
+                yield TopicSpan(topic, low, high)
+
+
+def _spans(versions: Sequence[Version], until: int) -> Iterator[tuple[int, int, Any]]:
+    """(from, up to, value) of everything but nothing."""
+    ends = [since for since, _ in versions[1:]] + [until + 1]
+    for (since, value), end in zip(versions, ends, strict=True):
+        if value is not None:
+            yield since, end, value
+
+
+class MinIsrSpan(NamedTuple):
+    """From an offset on: the topic's own ``min.insync.replicas``, and the number of the brokers' values."""
+
+    start: int
+    own: int | None
+    brokers: int
+
+
+class MinIsrPast:
+    """``min.insync.replicas`` over the offsets of a log; ``default`` as for :class:`.MinIsr`."""
+
+    def __init__(self, history: History, until: int, default: int | None) -> None:
+        self._history = history
+        self._until = until
+        configs: dict[tuple[str, str], list[Version]] = {}
+        for resource, key in history.every_key("configs", until):
+            if resource[0] == "BROKER" and key == CONFIG:
+                configs[resource] = history.timeline("configs", (resource, key), until)
+        self.starts = sorted({history.first, *(since for past in configs.values() for since, _ in past)})
+        """The offsets at which any broker's value, or that of all brokers, changes."""
+        self.of_brokers: list[MinIsr] = []
+        """The brokers' values from each of these offsets on."""
+        for start in self.starts:
+            present = {resource: _at(past, start) for resource, past in configs.items()}
+            table = {resource: {CONFIG: entry} for resource, entry in present.items() if entry is not None}
+            self.of_brokers.append(MinIsr(Image({"configs": table}, EMPTY.provenance), default))
+
+    def spans(self, name: str, span: TopicSpan) -> list[MinIsrSpan]:
+        """The values for a topic, from the start of its span on; each begins where something changes."""
+        resource = ("TOPIC", name)
+        own = self._history.timeline("configs", (resource, CONFIG), self._until)
+        starts = {span.start, *(start for start in self.starts if span.start < start < span.end)}
+        starts |= {since for since, _ in own if span.start < since < span.end}
+        spans = []
+        for start in sorted(starts):
+            entry = _at(own, start)
+            table = {} if entry is None else {resource: {CONFIG: entry}}
+            value = MinIsr(Image({"configs": table}, EMPTY.provenance)).own(name)
+            spans.append(MinIsrSpan(start, value, bisect_right(self.starts, start) - 1))
+        return spans
+
+
+def _at(versions: Sequence[Version], offset: int) -> object:
+    return next((value for since, value in reversed(versions) if since <= offset), None)
+
+
+class Decisions(Generic[T]):
+    """What was decided on partitions by their values, for one topic's own ``min.insync.replicas``.
+
+    A value is known by its identity, and kept so that no other value gets it.
+    """
+
+    def __init__(self, decide: Callable[[Partition, int | None], T], own: int | None, brokers: MinIsr) -> None:
+        self._decide = decide
+        self._own = own
+        self._brokers = brokers
+        self.known: dict[int, tuple[T, Partition]] = {}
+
+    def add(self, value: Partition) -> tuple[T, Partition]:
+        """Decide on a value that is not known yet."""
+        if len(self.known) >= _MOST_DECISIONS:
+            self.known.clear()
+        min_isr = self._own if self._own is not None else self._brokers.of("", value.leader)
+        decision = self.known[id(value)] = self._decide(value, min_isr), value
+        return decision
+
+
+class DecisionStep(NamedTuple, Generic[T]):
+    """At an offset the decision on a partition changes; ``None``: there is no such partition."""
+
+    offset: int
+    partition: int
+    before: T | None
+    after: T | None
+
+
+class PartitionPast(Generic[T]):
+    """Decides on the partitions of topics, over the offsets of a log.
+
+    Args:
+        decide: gives the decision on a partition with that value and min.insync.replicas.
+        undecoded: the decision on a partition whose record cannot be decoded.
+        with_epochs: whether decisions depend on the epochs of leader and partition.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        min_isr: MinIsrPast,
+        decide: Callable[[Partition, int | None], T],
+        undecoded: Callable[[], T],
+        *,
+        with_epochs: bool,
+    ) -> None:
+        self._log = history.log
+        self._changes = history.changes
+        self._min_isr = min_isr
+        self._decide = decide
+        self._undecoded = undecoded
+        self._with_epochs = with_epochs
+        self._decisions: dict[tuple[int | None, int], Decisions[T]] = {}
+
+    def forget(self) -> None:
+        """Decide again on every value: the next partition is another case."""
+        self._decisions.clear()
+
+    def steps(self, name: str, span: TopicSpan) -> Iterator[tuple[int, Iterator[DecisionStep[T]]]]:
+        """(number, its steps) of each partition of a topic in its span; at the span's end all are taken away."""
+        topic, log = span.topic, self._log
+        recorded = topic.records if isinstance(topic, RecordedTopic) else None
+        base = topic if recorded is None else recorded.base
+        first = {} if base is None else dict(base.scan())
+        min_isrs = self._min_isr.spans(name, span)
+        ends = [part.start for part in min_isrs[1:]] + [span.end]
+        # Of records that take effect where a part begins, only what they come to counts.
+        limits = [(log.limit(part.start), log.limit(end - 1)) for part, end in zip(min_isrs, ends, strict=True)]
+        addresses = {} if recorded is None else {_number(key): filed for key, filed in recorded.addresses.items()}
+        for number in sorted({*first, *addresses}):
+            filed = addresses.get(number, ())
+            yield number, self._partition(number, first.get(number), filed, min_isrs, limits, span.end)
+
+    def _partition(
+        self,
+        number: int,
+        first: Partition | Undecoded | None,
+        filed: Sequence[int],
+        min_isrs: Sequence[MinIsrSpan],
+        limits: Sequence[tuple[int, int]],
+        end: int,
+    ) -> Iterator[DecisionStep[T]]:
+        bounds = [(bisect_left(filed, low), bisect_left(filed, high)) for low, high in limits]
+        value = first
+        begin = first if isinstance(first, Partition) else None
+        states = self._changes.states(begin, filed[: bounds[-1][1]], with_epochs=self._with_epochs)
+        index = 0
+        before: T | None = None
+        for part, (low, high) in zip(min_isrs, bounds, strict=True):
+            for passed in islice(states, low - index):
+                value = passed
+            index = max(index, low)
+            decisions = self._of(part)
+            after = self._decision(decisions, value)
+            if after != before:
+                yield DecisionStep(part.start, number, before, after)
+                before = after
+            known, add = decisions.known, decisions.add
+            for state in islice(states, high - index):
+                after = (known.get(id(state)) or add(state))[0]
+                if after != before:
+                    yield DecisionStep(self._log.effective(filed[index]), number, before, after)
+                    before = after
+                index += 1
+                value = state
+        if before is not None:
+            yield DecisionStep(end, number, before, None)
+
+    def _of(self, part: MinIsrSpan) -> Decisions[T]:
+        key = part.own, part.brokers
+        decisions = self._decisions.get(key)
+        if decisions is None:
+            decisions = Decisions(self._decide, part.own, self._min_isr.of_brokers[part.brokers])
+            self._decisions[key] = decisions
+        return decisions
+
+    def _decision(self, decisions: Decisions[T], value: Partition | Undecoded | None) -> T | None:
+        if value is None:
+            return None
+        if not isinstance(value, Partition):
+            return self._undecoded()
+        return (decisions.known.get(id(value)) or decisions.add(value))[0]
+
+
+def topic_configs(history: History, until: int) -> dict[str, list[str]]:
+    """Topic -> the keys of its own configs, of all times up to an offset."""
+    keys: defaultdict[str, list[str]] = defaultdict(list)
+    for (kind, name), key in history.every_key("configs", until):
+        if kind == "TOPIC":
+            keys[name].append(key)
+    return keys
+
+
+def _number(key: bytes) -> int:
+    return int.from_bytes(key, "big", signed=True)

@@ -1,0 +1,163 @@
+"""diff by content: two clusters that were made by the same script are equal, and one change is named."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kshell.engine.session import Session
+from kshell.errors import UsageError
+from tests.builders import FIXTURES, batch, control_batch, leader_change, uuid, value, write_log
+from tests.commands.shell import lines, opened, rows, run
+
+ACL: dict[str, Any] = {
+    "resourceType": 2, "resourceName": "orders", "patternType": 3, "principal": "User:a", "host": "*", "operation": 3,
+    "permissionType": 3,
+}  # fmt: skip
+
+
+def cluster(directory: Path, seed: int, *, acl: dict[str, Any] = ACL, more: tuple[bytes, ...] = ()) -> Path:
+    """A cluster that a script made: all that Kafka makes up or counts depends on the seed, and nothing else."""
+    rng = random.Random(seed)
+
+    def new() -> Any:
+        return uuid(rng.getrandbits(120))
+
+    broker = rng.randrange(1000)
+    listener = {"name": "PLAINTEXT", "host": f"host{seed}", "port": 9000 + seed, "securityProtocol": 0}
+    feature = {"name": "metadata.version", "minSupportedVersion": 7, "maxSupportedVersion": 25}
+    topics = [new(), new()]
+    log_dirs = [new(), new()]
+    records = [
+        value("FEATURE_LEVEL", name="metadata.version", featureLevel=25),
+        value("REGISTER_BROKER", 3, brokerId=1, brokerEpoch=broker, incarnationId=new(), endPoints=[listener],
+              features=[feature], fenced=False, logDirs=log_dirs),
+        value("REGISTER_CONTROLLER", controllerId=3000, incarnationId=new(), zkMigrationReady=False,
+              endPoints=[listener], features=[feature]),
+        value("CONFIG", resourceType=2, resourceName="orders", name="retention.ms", value="7"),
+        *(value("TOPIC", name=name, topicId=one) for name, one in zip(("orders", "pay"), topics, strict=True)),
+        *(value("PARTITION", 1, topicId=one, partitionId=0, replicas=[1, 2], isr=rng.sample([1, 2], 2), leader=1,
+                leaderEpoch=rng.randrange(9), partitionEpoch=rng.randrange(9), directories=log_dirs)
+          for one in topics),
+        *(value("ACCESS_CONTROL_ENTRY", id=new(), **one) for one in (acl, {**ACL, "principal": "User:b"},
+                                                                   {**ACL, "principal": "User:b"})),
+        value("USER_SCRAM_CREDENTIAL", name="a", mechanism=1, salt=rng.randbytes(9), storedKey=rng.randbytes(9),
+              serverKey=rng.randbytes(9), iterations=4096),
+        value("CLIENT_QUOTA", entity=[{"entityType": "user", "entityName": "a"}], key="k", value=3.0, remove=False),
+        value("DELEGATION_TOKEN", owner="User:a", requester="User:a", renewers=["User:b"], issueTimestamp=seed,
+              maxTimestamp=seed + 9, expirationTimestamp=seed + 5, tokenId=str(new())),
+        value("PRODUCER_IDS", brokerId=1, brokerEpoch=broker, nextProducerId=seed * 1000),
+        *more,
+    ]  # fmt: skip
+    quiet = [value("NO_OP")] * rng.randrange(5)
+    write_log(directory / "__cluster_metadata-0", control_batch([leader_change()]), batch(quiet + records, 1))
+    (directory / "meta.properties").write_text(f"version=1\ncluster.id=cluster-{seed}\nnode.id=3000\n")
+    return directory
+
+
+def both(tmp_path: Path, **changed: Any) -> tuple[Session, str]:
+    """A session on the first of two clusters, and the line that compares it with the second."""
+    first, second = cluster(tmp_path / "a", 1), cluster(tmp_path / "b", 2, **changed)
+    return opened(first / "__cluster_metadata-0"), f"diff {first} {second}"
+
+
+def test_two_clusters_of_one_script_are_equal(tmp_path: Path) -> None:
+    session, line = both(tmp_path)
+    result = run(session, line)
+    assert (rows(session, line), result.exit_code) == ([], 0)
+    assert "two clusters, cluster-1 and cluster-2" in session.remarks[0]
+    assert rows(session, f"{line} --stat") == []
+
+
+def test_by_id_compares_all(tmp_path: Path) -> None:
+    session, line = both(tmp_path)
+    kinds = {row["type"] for row in rows(session, f"{line} --by id")}
+    assert kinds == {
+        "acl", "broker", "controller", "delegationToken", "partition", "producerId", "provenance", "scram", "topicId",
+        "topicName",
+    }  # fmt: skip
+    assert session.remarks == []
+
+
+def test_the_acl_that_changed_is_named(tmp_path: Path) -> None:
+    session, line = both(tmp_path, acl={**ACL, "operation": 4})
+    changes = rows(session, line)
+    assert [(row["change"], row["type"]) for row in changes] == [("removed", "acl"), ("added", "acl")]
+    assert [(row["old"] or row["new"])["operation"] for row in changes] == ["READ", "WRITE"]
+    assert run(session, line).exit_code == 1
+    assert [line[0] for line in lines(session, line)] == ["-", "+"]
+
+
+def test_an_acl_twice_is_not_the_same_as_once(tmp_path: Path) -> None:
+    again = value("ACCESS_CONTROL_ENTRY", id=uuid(5), **ACL)
+    session, line = both(tmp_path, more=(again,))
+    (change,) = rows(session, line)
+    assert (change["change"], change["new"]["principal"]) == ("added", "User:a")
+
+
+@pytest.mark.parametrize(
+    ("record", "path", "fields"),
+    [
+        (value("CONFIG", resourceType=2, resourceName="orders", name="retention.ms", value="8"),
+         "/image/configs/TOPIC:orders/retention.ms", []),
+        (value("TOPIC", name="new", topicId=uuid(9)), "/image/topics/byName/new/name", []),
+        (value("FEATURE_LEVEL", name="metadata.version", featureLevel=24),
+         "/image/features/metadataVersion", []),
+        (value("CLIENT_QUOTA", entity=[{"entityType": "user", "entityName": "a"}], key="k", value=4.0, remove=False),
+         "/image/clientQuotas/user(a)/k", []),
+        (value("USER_SCRAM_CREDENTIAL", name="a", mechanism=1, salt=b"1", storedKey=b"2", serverKey=b"3",
+               iterations=8192), "/image/scram/SCRAM-SHA-256/a", ["iterations"]),
+        (value("REMOVE_USER_SCRAM_CREDENTIAL", name="a", mechanism=1), "/image/scram/SCRAM-SHA-256/a", []),
+    ],
+    ids=["config", "topic", "feature", "quota", "user", "user removed"],
+)  # fmt: skip
+def test_what_counts(tmp_path: Path, record: bytes, path: str, fields: list[str]) -> None:
+    session, line = both(tmp_path, more=(record,))
+    changes = rows(session, line)
+    assert [(row["path"], row["fields"]) for row in changes] == [(path, fields)]
+
+
+def test_partitions_count_but_for_epochs(tmp_path: Path) -> None:
+    first = tmp_path / "one.log"
+    second = tmp_path / "two.log"
+    for number, file in enumerate((first, second), 1):
+        values = [
+            value("TOPIC", name="t", topicId=uuid(number)),
+            value("PARTITION", topicId=uuid(number), partitionId=0, replicas=[1, 2], isr=[1, 2][:number], leader=1,
+                  leaderEpoch=number, partitionEpoch=number),
+            value("PARTITION", topicId=uuid(number), partitionId=number, replicas=[1], isr=[1], leader=1),
+        ]  # fmt: skip
+        write_log(tmp_path / str(number), batch(values))
+        (tmp_path / str(number) / f"{0:020d}.log").rename(file)
+    session = opened(first)
+    changes = rows(session, f"diff {first} {second} --by content")
+    assert [(row["path"], row["change"], row["fields"]) for row in changes] == [
+        ("/image/topics/byName/t/0", "changed", ["isr"]),
+        ("/image/topics/byName/t/1", "removed", []),
+        ("/image/topics/byName/t/2", "added", []),
+    ]
+
+
+def test_points_of_one_cluster_are_compared_by_id_unless_content_is_asked_for(sample: Session) -> None:
+    assert any(row["type"] == "provenance" for row in rows(sample, "diff 160 now"))
+    kinds = {row["type"] for row in rows(sample, "diff 160 now --by content")}
+    assert not kinds & {"provenance", "topicId", "producerId"}
+
+
+def test_a_copy_of_the_same_cluster_is_compared_by_id() -> None:
+    nodes = FIXTURES / "4.3.1"
+    session = opened(nodes / "broker-0")
+    changes = rows(session, f"diff {nodes / 'controller-3000'} {nodes / 'broker-0'}")
+    assert any(row["type"] == "topicId" for row in changes)
+    assert not any("cluster" in remark for remark in session.remarks)
+
+
+@pytest.mark.parametrize("more", ["--json-patch", "/image/topics/byId"])
+def test_what_is_about_ids_needs_them(sample: Session, more: str) -> None:
+    line = f"diff 160 now {more}"
+    with pytest.raises(UsageError, match="ids"):
+        run(sample, f"{line} --by content")
+    run(sample, f"{line} --by id")
