@@ -79,22 +79,33 @@ def _flip(path: Path, scratch: Path, step: int, first: int = 0) -> None:
         _expect_unconfirmed(path, scratch, unseen)
 
 
+@pytest.mark.soak
+@pytest.mark.long
+@pytest.mark.parametrize("path", small_files(), ids=label)
+def test_every_cut_is_seen_where_it_is(path: Path) -> None:
+    _cut(path, 1)
+
+
 @pytest.mark.thorough
-def test_every_cut_is_seen_where_it_is() -> None:
-    """A log ends torn at the batch that is cut, or whole between two; a snapshot is damaged there, or lacks its end."""
+def test_some_cuts_of_each_file_are_seen_where_they_are() -> None:
     for path in small_files():
-        raw = path.read_bytes()
-        subject = _subject(path)
-        for batch in batches(raw):
-            for end in range(batch.position + 1, batch.end + 1):
-                is_between = end == batch.end
-                fault = subject.fault(raw[:end], batch, _CHECKED_ALONE)
-                if path.suffix == ".log":
-                    assert fault == (None if is_between else ~batch.position), (label(path), end)
-                elif end == len(raw):
-                    assert fault is None, label(path)
-                else:
-                    assert fault == (end if is_between else batch.position), (label(path), end)
+        _cut(path, _SAMPLE)
+
+
+def _cut(path: Path, step: int) -> None:
+    """A log ends torn at the batch that is cut, or whole between two; a snapshot is damaged there, or lacks its end."""
+    raw = path.read_bytes()
+    subject = _subject(path)
+    for batch in batches(raw):
+        for end in {*range(batch.position + 1, batch.end, step), batch.end - 1, batch.end}:
+            is_between = end == batch.end
+            fault = subject.fault(raw[:end], batch, _CHECKED_ALONE)
+            if path.suffix == ".log":
+                assert fault == (None if is_between else ~batch.position), (label(path), end)
+            elif end == len(raw):
+                assert fault is None, label(path)
+            else:
+                assert fault == (end if is_between else batch.position), (label(path), end)
 
 
 def _subject(path: Path) -> _Log | _Snapshot:
