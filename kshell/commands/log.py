@@ -18,7 +18,7 @@ from kshell.history.records import (
     NO_OP,
     TYPE_FLAG,
     Concern,
-    Touched,
+    Found,
     conclude,
     only,
     place_of,
@@ -30,13 +30,12 @@ from kshell.history.records import (
 from kshell.metadata.readable import readable
 from kshell.metadata.records import decode_value
 from kshell.protocol.batches import RawRecord
-from kshell.sources.directory.records import DecodedRecords, LogRecord, Wanted, log_records
+from kshell.sources.directory.records import DecodedRecords, Wanted, log_records
 from kshell.sources.points import Since
 from kshell.tables.selection import where_flag
 from kshell.tree.paths import is_under
 
 _NO_OP_HEAD = b"\x01\x14\x00"
-Found = Iterator[tuple[LogRecord, list[Touched]]]
 
 
 def run(session: Session, args: Any) -> Result:

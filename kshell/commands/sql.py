@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
 
 def run(session: Session, args: Any) -> Result:
     """The rows of one SELECT. Raises UsageError for anything else, CommandError with DuckDB's words."""
+    from kshell.history.catalog import catalog
     from kshell.tables.query import query
 
-    names, rows = query(session, args.query)
-    result = Rows(tuple(map(Column, names)), rows)
+    answer = query(session, args.query, catalog())
+    result = Rows(tuple(map(Column, answer.columns)), answer.rows, exit_code=answer.exit_code)
     if args.fail_if_any:
         answers_by_rows(result, some=EXIT_FINDING, none=EXIT_OK)
     return result
@@ -27,16 +29,20 @@ def run(session: Session, args: Any) -> Result:
 
 def complete_query(session: Session, typed: str) -> Iterable[str]:
     """Tables after FROM and JOIN, fields of the tables that are named elsewhere: the query with its last word done."""
-    from kshell.tables.declaration import tables
+    from kshell.history.catalog import catalog
     from kshell.tables.query import named
 
+    known = catalog()
     head, _, last = typed.rpartition(" ")
     words = head.upper().split()
     if not words:
         return ["SELECT * FROM ", "SELECT "] if not last or "SELECT".startswith(last.upper()) else []
     if words[-1] in ("FROM", "JOIN"):
-        return [f"{head} {name}" for name in tables() if name.startswith(last)]
-    fields = dict.fromkeys(field.name for table in named(typed) for field in table.fields)
+        tables = [*known.state, *known.past]
+        return [f"{head} {name}" for name in (*tables, *(f"{name}(" for name in known.macros)) if name.startswith(last)]
+    words = set(re.findall(r"\w+", typed.lower()))
+    sources = [*named(typed, known), *(macro for name, macro in known.macros.items() if name in words)]
+    fields = dict.fromkeys(field.name for source in sources for field in source.fields)
     more = ("FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT")
     return [f"{head} {word}" for word in (*fields, *more) if word.startswith(last)]
 

@@ -323,9 +323,13 @@ def place_of(session: Session, path: str | None, command: str, hint: str) -> Seg
     return split(unescape(path), session.cwd)
 
 
+Found = Iterator[tuple[LogRecord, list[Touched]]]
+"""Records with the places of the tree that each touches."""
+
+
 def with_paths(
     session: Session, records: DecodedRecords, start: int, concern: Concern | None = None, *, values: bool = False
-) -> Iterator[tuple[LogRecord, list[Touched]]]:
+) -> Found:
     """Each record with the places of the tree that it touches, and (``values``) what stood there.
 
     Raises DataError where what came before is not known; without a ``concern``, places that only an image can tell are

@@ -73,6 +73,11 @@ def create_table(arrow: Any, connection: Any, table: Table, made: Iterable[Any])
     connection.unregister("_rows")
 
 
+def literal(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _array(arrow: Any, values: list[Any], declared: Type) -> Any:
     kind = arrow_type(arrow, declared)
     if declared != "json":

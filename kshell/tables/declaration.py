@@ -121,15 +121,16 @@ def told_rows(session: Session, table: Table, rows: Iterable[Row]) -> Iterator[R
 
 
 def image_for(session: Session, name: str, parts: Sequence[str]) -> Image:
-    """The image, or of brokers that nobody has asked for everything, only those parts of it (none: nothing is asked).
+    """The image, or of brokers that nobody has asked for everything, only those parts of it. Without parts, nothing: the
+    table finds its rows elsewhere, and nothing is loaded for it.
 
     Raises SourceError where the source does not tell the first of them; ``name`` is what needs it.
     """
+    if not parts:
+        return EMPTY
     if session.source.kind == "brokers" and not session.is_loaded:
         from kshell.sources.brokers.source import BrokerSource
 
-        if not parts:
-            return EMPTY
         assert isinstance(session.source, BrokerSource)
         image, notes = session.source.image(*parts)
         session.remarks += notes

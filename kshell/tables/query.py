@@ -11,12 +11,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.errors import CommandError, KshellError, UsageError
+from kshell.engine.result import Row
+from kshell.errors import EXIT_OK, CommandError, KshellError, UsageError, did_you_mean
 from kshell.extras import require
-from kshell.tables.arrow import batches, create_table
-from kshell.tables.declaration import Table, Wanted, image_for, load_for, tables, told_rows
+from kshell.tables.arrow import batches, create_table, literal
+from kshell.tables.declaration import Field, Table, Wanted, image_for, load_for, told_rows
 from kshell.tables.where_grammar import ExpressionError
 
 if TYPE_CHECKING:
@@ -79,6 +80,9 @@ def _scans(plan: Any) -> Iterator[tuple[str, frozenset[str] | None]]:
 
 
 _WORD = re.compile(r"\w+")
+_LISTING = frozenset(("show", "describe", "information_schema", "duckdb_tables", "duckdb_columns"))
+"""Words of queries that may ask which tables there are."""
+_NO_TABLE = re.compile(r'Catalog Error: Table (?:Function )?with name "?([^"\s]+)"? does not exist')
 _LINE = re.compile(r"LINE \d+: ")
 _SETTINGS = {
     "enable_external_access": "false",
@@ -95,8 +99,51 @@ _LOOK = 0.1
 """Seconds between two looks at whether DuckDB has an answer."""
 
 
-def query(session: Session, text: str) -> tuple[tuple[str, ...], Iterator[dict[str, Any]]]:
-    """(the names of the columns, the rows, made while they are read) of one SELECT.
+class TableMacro(NamedTuple):
+    """A function of points in time that gives a table: ``topics_at('-1h')``.
+
+    Attributes:
+        parameters: their names; each is a point.
+        rows: the rows, of a session at each of the points.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    summary: str
+    fields: tuple[Field, ...]
+    rows: Callable[[Sequence[Session], Wanted], Iterable[Row]]
+
+
+class Catalog(NamedTuple):
+    """What a query can name: tables of the state that the session shows, tables of all of the past, and macros."""
+
+    state: Mapping[str, Table]
+    past: Mapping[str, Table]
+    macros: Mapping[str, TableMacro]
+
+    def names(self) -> list[str]:
+        """All names."""
+        return [*self.state, *self.past, *self.macros]
+
+
+class MacroCall(NamedTuple):
+    """A macro with its points as the query writes them, and the table that has its rows."""
+
+    macro: TableMacro
+    points: tuple[str, ...]
+    table: Table
+
+
+class Answer(NamedTuple):
+    """The names of the columns, the rows, made while they are read, and the exit code that damage met asks for."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[Row]
+    exit_code: int
+
+
+def query(session: Session, text: str, catalog: Catalog) -> Answer:
+    """The answer of one SELECT. Only what it reads is made.
 
     Raises UsageError for anything else, CommandError with DuckDB's words, SourceError where a table is not told.
     """
@@ -105,31 +152,125 @@ def query(session: Session, text: str) -> tuple[tuple[str, ...], Iterator[dict[s
     try:
         _lock(connection)
         statement = _statement(duckdb, connection, text)
-        wanted = named(text)
-        read = _read(duckdb, arrow, text, wanted)
-        load_for(session, [table for table in wanted if table.name in read])
+        sessions: dict[str, Session] = {}
+        calls = _calls(duckdb, connection, session, text, catalog, sessions)
+        wanted = [*_past_first(named(text, catalog), catalog), *(call.table for call in calls)]
+        read = _read(duckdb, arrow, text, wanted, calls)
+        if sum(name not in catalog.state for name in read) > 1:
+            session.travels()  # the log is read once for all of them
+        load_for(session, [table for table in wanted if table.name in read and table.parts])
         for table in wanted:
             create_table(arrow, connection, table, _batches(session, arrow, table, read))
+        _create_macros(connection, calls)
         found = _waited(connection, lambda: _reader(connection, statement))
     except duckdb.Error as error:
         connection.close()
-        raise _failed(duckdb, error, text) from None
+        raise _failed(duckdb, error, text, catalog) from None
     except BaseException:
         connection.close()
         raise
-    return unique(found.schema.names), _rows(duckdb, connection, found, text)
+    for then in sessions.values():
+        session.remarks += [remark for remark in (*then.problems(), *then.notes()) if remark not in session.remarks]
+    code = max((then.exit_code() for then in sessions.values()), default=EXIT_OK)
+    return Answer(unique(found.schema.names), _rows(duckdb, connection, found, text, catalog), code)
 
 
-def named(text: str) -> list[Table]:
-    """The tables whose names are words of the query."""
+def named(text: str, catalog: Catalog) -> list[Table]:
+    """The tables whose names are words of the query; all of them where it asks which there are."""
     words = {word.lower() for word in _WORD.findall(text)}
-    every = tables()
-    if words & {"show", "describe", "information_schema", "duckdb_tables", "duckdb_columns"}:
+    every = {**catalog.state, **catalog.past}
+    if words & _LISTING:
         return list(every.values())
     return [table for name, table in every.items() if name in words]
 
 
-def _read(duckdb: Any, arrow: Any, text: str, wanted: Sequence[Table]) -> Mapping[str, Wanted]:
+def _past_first(wanted: Iterable[Table], catalog: Catalog) -> list[Table]:
+    """The tables of the past before those of the state: who has read all of the log has the state, too."""
+    return sorted(wanted, key=lambda table: table.name in catalog.state)
+
+
+def macro_calls(duckdb: Any, text: str, macros: Mapping[str, TableMacro]) -> list[tuple[TableMacro, tuple[str, ...]]]:
+    """The calls of macros in a query: each with its arguments as they are written, which must be literals.
+
+    Raises ExpressionError, which points at the call, for any other arguments.
+    """
+    starts = [at for at, _ in duckdb.tokenize(text)]
+    kinds = [kind for _, kind in duckdb.tokenize(text)]
+    tokens = [
+        (text[at:end].strip(), at, kind)
+        for at, end, kind in zip(starts, [*starts[1:], len(text)], kinds, strict=True)
+        if kind != duckdb.token_type.comment
+    ]
+    literal = (duckdb.token_type.numeric_const, duckdb.token_type.string_const)
+    found: list[tuple[TableMacro, tuple[str, ...]]] = []
+    for index, (name, at, kind) in enumerate(tokens[:-1]):
+        macro = macros.get(name.strip('"').lower())
+        if macro is None or kind in literal or not tokens[index + 1][0].startswith("("):
+            continue
+        arguments = tokens[index + 2 : index + 2 + 2 * len(macro.parameters)]
+        points = tuple(token for token, _, kind in arguments[::2] if kind in literal)
+        commas = "".join(token for token, _, _ in arguments[1::2])
+        if len(points) != len(macro.parameters) or not commas.startswith("," * (len(points) - 1) + ")"):
+            raise ExpressionError(
+                f"sql: {macro.name}({', '.join(macro.parameters)}): a point is an offset (160), or a text in quotes"
+                " ('-1h', '2026-01-31T12:00:00Z', '@NAME', 'now')",
+                text,
+                at,
+                hint="what a query computes is no point: ask for it first",
+            )
+        found.append((macro, points))
+    return found
+
+
+def _calls(
+    duckdb: Any, connection: Any, session: Session, text: str, catalog: Catalog, sessions: dict[str, Session]
+) -> list[MacroCall]:
+    """The calls of macros, each once, with a table of its own. ``sessions`` gets one for each point."""
+    calls: dict[tuple[str, ...], MacroCall] = {}
+    for macro, literals in macro_calls(duckdb, text, catalog.macros):
+        (points,) = connection.execute(f"SELECT {', '.join(f'CAST({text} AS VARCHAR)' for text in literals)}").fetchall()
+        if (macro.name, *points) in calls:
+            continue
+        for point in points:
+            if point not in sessions:
+                if sessions:
+                    session.travels()  # the log is read once for all points
+                sessions[point] = session.reshape(point=point)
+        table = _table_of(macro, len(calls), [sessions[point] for point in points])
+        calls[macro.name, *points] = MacroCall(macro, points, table)
+    return list(calls.values())
+
+
+def _table_of(macro: TableMacro, number: int, sessions: Sequence[Session]) -> Table:
+    """A table with the rows of a macro at some points."""
+    name = f"{macro.name}_{number}"
+    return Table(name, macro.summary, macro.fields, lambda session, image, wanted: macro.rows(sessions, wanted), ())
+
+
+def _create_macros(connection: Any, calls: Iterable[MacroCall]) -> None:
+    """The macros that are called, each of which chooses a table by its arguments."""
+    by_macro: dict[str, list[MacroCall]] = {}
+    for call in calls:
+        by_macro.setdefault(call.macro.name, []).append(call)
+    for name, of_macro in by_macro.items():
+        parameters = of_macro[0].macro.parameters
+        cases = " ".join(
+            f"WHEN {_is_called_with(parameters, call.points)} THEN {literal(call.table.name)}" for call in of_macro
+        )
+        body = f"SELECT * FROM query_table(CASE {cases} END)"
+        connection.execute(f'CREATE MACRO "{name}"({", ".join(parameters)}) AS TABLE {body}')
+
+
+def _is_called_with(parameters: Iterable[str], points: Iterable[str]) -> str:
+    each = (
+        f"CAST({name} AS VARCHAR) = {literal(point)}" for name, point in zip(parameters, points, strict=True)
+    )
+    return " AND ".join(each)
+
+
+def _read(
+    duckdb: Any, arrow: Any, text: str, wanted: Sequence[Table], calls: Sequence[MacroCall]
+) -> Mapping[str, Wanted]:
     """What the query reads of which tables: asked of a database whose tables are empty."""
     if not wanted:
         return {}
@@ -137,6 +278,7 @@ def _read(duckdb: Any, arrow: Any, text: str, wanted: Sequence[Table]) -> Mappin
         _set(connection)
         for table in wanted:
             create_table(arrow, connection, table, ())
+        _create_macros(connection, calls)
         return columns_of(duckdb, connection, text, wanted)
 
 
@@ -169,7 +311,7 @@ def _batches(session: Session, arrow: Any, table: Table, read: Mapping[str, Want
     return batches(arrow, table.fields, told_rows(session, table, rows), wanted)
 
 
-def _rows(duckdb: Any, connection: Any, found: Any, text: str) -> Iterator[dict[str, Any]]:
+def _rows(duckdb: Any, connection: Any, found: Any, text: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
     """By way of Arrow: DuckDB's own rows need one more package for times with a zone."""
     stream = iter(found)
     try:
@@ -178,7 +320,7 @@ def _rows(duckdb: Any, connection: Any, found: Any, text: str) -> Iterator[dict[
             for values in zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True):
                 yield dict(zip(names, map(plain, values), strict=True))
     except duckdb.Error as error:
-        raise _failed(duckdb, error, text) from None
+        raise _failed(duckdb, error, text, catalog) from None
     finally:
         connection.close()
 
@@ -211,11 +353,15 @@ def _reader(connection: Any, statement: Any) -> Any:
         return reader(_ROWS)
 
 
-def _failed(duckdb: Any, error: Exception, text: str) -> KshellError:
+def _failed(duckdb: Any, error: Exception, text: str, catalog: Catalog) -> KshellError:
     """DuckDB's first line and its advice; where it points at the query, so does the error."""
     message, *rest = str(error).strip().splitlines()
-    advice = next((line for line in rest if line.startswith(("Did you mean", "Candidate"))), "")
-    hint = "; ".join(filter(None, (advice, f"tables: {', '.join(tables())}")))
+    missing = _NO_TABLE.match(message)
+    if missing is not None:  # DuckDB knows only the tables that the query names
+        advice = did_you_mean(missing[1].lower(), catalog.names()) or ""
+    else:
+        advice = next((line for line in rest if line.startswith(("Did you mean", "Candidate"))), "")
+    hint = "; ".join(filter(None, (advice, f"tables: {', '.join(catalog.state)}; `help sql` has those of the past")))
     if not isinstance(error, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException):
         return CommandError(f"sql: {message}", hint=hint)
     at = _place(rest, text)

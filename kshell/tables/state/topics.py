@@ -166,7 +166,7 @@ def partition_rows(
             answered once for them, and their rows are not even made.
     """
     least = min_isr or MinIsr(image)
-    facts = [(field, make) for field, make in _FACTS.items() if wanted is None or field in wanted]
+    facts = [(field, make) for field, make in PARTITION_VALUES.items() if wanted is None or field in wanted]
     judged = bool(only) or wanted is None or not _JUDGED.isdisjoint(wanted)
     asked = frozenset() if where is None else asked_for(_PARTITION_FIELDS, where)
     of_topics = where if asked and asked <= _OF_TOPICS else None
@@ -224,7 +224,7 @@ def _listed(values: Iterable[Any], convert: Any = None) -> list[Any] | None:
     return list(values) if convert is None else list(map(convert, values))
 
 
-_FACTS: dict[str, Callable[[Partition], Any]] = {
+PARTITION_VALUES: dict[str, Callable[[Partition], Any]] = {
     "leader": lambda value: reported_or_none(value.leader),
     "leaderEpoch": lambda value: value.leader_epoch,
     "partitionEpoch": lambda value: reported_or_none(value.partition_epoch),
