@@ -19,6 +19,7 @@ from kshell.metadata.families.topics import TOPICS
 from kshell.metadata.image import Image, families
 from kshell.metadata.metadata_version import FEATURE
 from kshell.metadata.names import sort_key
+from kshell.metadata.partition_changes import Waypoint, java_int, waypoint_of
 from kshell.metadata.partitions import Partition, Topic
 from kshell.metadata.recorded_topics import RecordedTopic
 from kshell.metadata.redaction import config_is_secret
@@ -186,48 +187,77 @@ def _topic_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]
 
 
 def _partition_states(past: RecordedPast, states: list[Version]) -> dict[int, list[State]]:
-    """The states of each partition of one topic, by number, in the order of the offsets."""
+    """The states of each partition of one topic, by number: a waypoint each, or what could not be decoded."""
     found: defaultdict[int, list[State]] = defaultdict(list)
     before: set[int] = set()
     for index, (since, topic) in enumerate(states):
         following = states[index + 1][0] if index + 1 < len(states) else None
-        there: set[int] = set()
         base = topic.base if isinstance(topic, RecordedTopic) else topic
-        values = base.scan() if isinstance(base, Topic) else []
-        for number, value in values:
-            found[number].append((since, value))
-            there.add(number)
+        values = dict(base.scan()) if isinstance(base, Topic) else {}
+        for number, value in values.items():
+            found[number].append((since, waypoint_of(value) if isinstance(value, Partition) else value))
+        there = set(values)
         if isinstance(topic, RecordedTopic):
-            for number, recorded in topic.states(past.until, dict(values)):
-                found[number] += (
-                    (max(since, offset), value)
-                    for offset, value in recorded
-                    if following is None or offset < following
-                )
+            for number, recorded in topic.states(past.until, values):
                 there.add(number)
+                if following is not None:
+                    recorded = ((offset, value) for offset, value in recorded if offset < following)
+                found[number] += recorded
         for number in before - there:
             found[number].append((since, None))
         before = there
     return dict(sorted(found.items()))
 
 
+_EPOCHS = frozenset(("leaderEpoch", "partitionEpoch"))
+_OFFSETS = frozenset(("validFromOffset", "validToOffset", "isCurrent"))
+_MOST_FACTS = 1 << 14
+"""States of partitions whose columns are remembered."""
+
+
+class _PartitionFacts:
+    """The columns of a partition but for its epochs, made once for all that are in the same state."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._make = [
+            (name, make)
+            for name, make in PARTITION_VALUES.items()
+            if name not in _EPOCHS and (wanted is None or name in wanted)
+        ]
+        self._known: dict[int, tuple[Row, Partition]] = {}
+        """By identity; with the state, so that no other gets its identity."""
+
+    def of(self, state: Partition) -> Row:
+        """The columns; they must not be changed."""
+        known = self._known.get(id(state))
+        if known is None:
+            if len(self._known) >= _MOST_FACTS:
+                self._known.clear()
+            known = self._known[id(state)] = {name: make(state) for name, make in self._make}, state
+        return known[0]
+
+
 def _partition_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
     past = recorded_past(session, history_name(table.name))
-    log, start, before = past.history.log, past.history.log.start, past.timestamp(past.start) if past.start >= 0 else -1
-    facts = [(name, make) for name, make in PARTITION_VALUES.items() if wanted is None or name in wanted]
-    timestamp = log.timestamp
+    facts, timestamp = _PartitionFacts(wanted), past.timestamp
+    with_epochs = wanted is None or not _EPOCHS.isdisjoint(wanted)
+    with_offsets = wanted is None or not _OFFSETS.isdisjoint(wanted)
     for topic, topic_id, states in _topics(past):
         for number, recorded in _partition_states(past, states).items():
+            key: Row = {"topic": topic, "topicId": topic_id, "partition": number}
+            ended: int | None = -1
+            ended_ms: int | None = -1
             for value, since, until in periods(recorded):
-                row: Row = {"topic": topic, "topicId": topic_id, "partition": number}
-                if isinstance(value, Partition):
-                    for name, make in facts:
-                        row[name] = make(value)
-                row["validFromOffset"] = since
-                row["validFromMs"] = timestamp(since) if since >= start else before
-                row["validToOffset"] = until
-                row["validToMs"] = None if until is None else timestamp(until)
-                row["isCurrent"] = until is None
+                since_ms = ended_ms if since == ended else timestamp(since)
+                ended_ms = None if until is None else timestamp(until)
+                ended = until
+                row = {**facts.of(value.without_epochs), **key} if isinstance(value, Waypoint) else {**key}
+                row["validFromMs"], row["validToMs"] = since_ms, ended_ms
+                if with_offsets:
+                    row["validFromOffset"], row["validToOffset"], row["isCurrent"] = since, until, until is None
+                if with_epochs and isinstance(value, Waypoint):
+                    row["leaderEpoch"] = java_int(value.leader_epoch)
+                    row["partitionEpoch"] = java_int(value.partition_epoch)
                 yield row
 
 

@@ -128,7 +128,7 @@ class DuckDb(Writer):
     def write(self, table: Table, rows: Iterable[Row]) -> str:
         run = self._connection.execute
         with _refused(self._name, *self._errors):
-            create_table(self._arrow, self._connection, table, batches(self._arrow, table.fields, rows))
+            create_table(self._arrow, self._connection, table, rows)
             run(f'COMMENT ON TABLE "{table.name}" IS {literal(table.summary)}')
             for field in table.fields:
                 run(f'COMMENT ON COLUMN "{table.name}"."{field.name}" IS {literal(field.doc)}')

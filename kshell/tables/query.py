@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kshell.engine.result import Row
 from kshell.errors import EXIT_OK, CommandError, KshellError, UsageError, did_you_mean
 from kshell.extras import require
-from kshell.tables.arrow import batches, create_table, literal
+from kshell.sources.directory.source import without_collector
+from kshell.tables.arrow import create_table, literal
 from kshell.tables.declaration import Field, Table, Wanted, image_for, load_for, told_rows
 from kshell.tables.where_grammar import ExpressionError
 
@@ -85,6 +87,7 @@ _LISTING = frozenset(("show", "describe", "information_schema", "duckdb_tables",
 _NO_TABLE = re.compile(r'Catalog Error: Table (?:Function )?with name "?([^"\s]+)"? does not exist')
 _LINE = re.compile(r"LINE \d+: ")
 _SETTINGS = {
+    "temp_directory": "''",
     "enable_external_access": "false",
     "python_enable_replacements": "false",
     "autoinstall_known_extensions": "false",
@@ -93,6 +96,7 @@ _SETTINGS = {
     "preserve_insertion_order": "true",
     "TimeZone": "'UTC'",
 }
+_MOST_MEMORY = 4 << 30
 _READ_ONLY = ("SELECT", "EXPLAIN")
 _ROWS = 1000
 _LOOK = 0.1
@@ -152,15 +156,17 @@ def query(session: Session, text: str, catalog: Catalog) -> Answer:
     try:
         _lock(connection)
         statement = _statement(duckdb, connection, text)
+        tables = _past_first(named(text, catalog), catalog)
+        pasts = sum(table.name in catalog.past for table in tables)
         sessions: dict[str, Session] = {}
-        calls = _calls(duckdb, connection, session, text, catalog, sessions)
-        wanted = [*_past_first(named(text, catalog), catalog), *(call.table for call in calls)]
-        read = _read(duckdb, arrow, text, wanted, calls)
-        if sum(name not in catalog.state for name in read) > 1:
-            session.travels()  # the log is read once for all of them
+        calls = _calls(duckdb, connection, session, text, catalog, sessions, pasts)
+        wanted = [*tables, *(call.table for call in calls)]
+        read = _read(duckdb, arrow, text, wanted, calls, catalog.past)
         load_for(session, [table for table in wanted if table.name in read and table.parts])
-        for table in wanted:
-            create_table(arrow, connection, table, _batches(session, arrow, table, read))
+        with without_collector():
+            for table in wanted:
+                rows = _rows_of(session, table, read)
+                create_table(arrow, connection, table, rows, read.get(table.name))
         _create_macros(connection, calls)
         found = _waited(connection, lambda: _reader(connection, statement))
     except duckdb.Error as error:
@@ -177,11 +183,15 @@ def query(session: Session, text: str, catalog: Catalog) -> Answer:
 
 def named(text: str, catalog: Catalog) -> list[Table]:
     """The tables whose names are words of the query; all of them where it asks which there are."""
-    words = {word.lower() for word in _WORD.findall(text)}
+    words = _words(text)
     every = {**catalog.state, **catalog.past}
     if words & _LISTING:
         return list(every.values())
     return [table for name, table in every.items() if name in words]
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}
 
 
 def _past_first(wanted: Iterable[Table], catalog: Catalog) -> list[Table]:
@@ -223,22 +233,32 @@ def macro_calls(duckdb: Any, text: str, macros: Mapping[str, TableMacro]) -> lis
 
 
 def _calls(
-    duckdb: Any, connection: Any, session: Session, text: str, catalog: Catalog, sessions: dict[str, Session]
+    duckdb: Any,
+    connection: Any,
+    session: Session,
+    text: str,
+    catalog: Catalog,
+    sessions: dict[str, Session],
+    pasts: int,
 ) -> list[MacroCall]:
-    """The calls of macros, each once, with a table of its own. ``sessions`` gets one for each point."""
-    calls: dict[tuple[str, ...], MacroCall] = {}
+    """The calls of macros, each once, with a table of its own.
+
+    Args:
+        sessions: gets one for each point.
+        pasts: how many tables of the past the query names beside.
+    """
+    found: dict[tuple[str, tuple[str, ...]], TableMacro] = {}
     for macro, literals in macro_calls(duckdb, text, catalog.macros):
         (points,) = connection.execute(f"SELECT {', '.join(f'CAST({text} AS VARCHAR)' for text in literals)}").fetchall()
-        if (macro.name, *points) in calls:
-            continue
-        for point in points:
-            if point not in sessions:
-                if sessions:
-                    session.travels()  # the log is read once for all points
-                sessions[point] = session.reshape(point=point)
-        table = _table_of(macro, len(calls), [sessions[point] for point in points])
-        calls[macro.name, *points] = MacroCall(macro, points, table)
-    return list(calls.values())
+        found[macro.name, points] = macro
+    named_points = dict.fromkeys(point for _, points in found for point in points)
+    if len(named_points) + pasts > 1:
+        session.travels()  # the log is read once for all of them
+    sessions |= {point: session.reshape(point=point) for point in named_points}
+    return [
+        MacroCall(macro, points, _table_of(macro, number, [sessions[point] for point in points]))
+        for number, ((_, points), macro) in enumerate(found.items())
+    ]
 
 
 def _table_of(macro: TableMacro, number: int, sessions: Sequence[Session]) -> Table:
@@ -269,7 +289,7 @@ def _is_called_with(parameters: Iterable[str], points: Iterable[str]) -> str:
 
 
 def _read(
-    duckdb: Any, arrow: Any, text: str, wanted: Sequence[Table], calls: Sequence[MacroCall]
+    duckdb: Any, arrow: Any, text: str, wanted: Sequence[Table], calls: Sequence[MacroCall], past: Container[str]
 ) -> Mapping[str, Wanted]:
     """What the query reads of which tables: asked of a database whose tables are empty."""
     if not wanted:
@@ -279,7 +299,10 @@ def _read(
         for table in wanted:
             create_table(arrow, connection, table, ())
         _create_macros(connection, calls)
-        return columns_of(duckdb, connection, text, wanted)
+        read = columns_of(duckdb, connection, text, wanted)
+    # Who asks which tables there are, and how large they are, does not want all of the past for it.
+    words = _words(text)
+    return {name: columns for name, columns in read.items() if name not in past or name in words}
 
 
 def _lock(connection: Any) -> None:
@@ -290,6 +313,12 @@ def _lock(connection: Any) -> None:
 def _set(connection: Any) -> None:
     for name, value in _SETTINGS.items():
         connection.execute(f"SET {name} = {value}")
+    connection.execute(f"SET memory_limit = '{memory_limit() >> 20}MiB'")
+
+
+def memory_limit() -> int:
+    """Bytes that the tables of a query and its work may take; what needs more is refused."""
+    return min(_MOST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 
 
 def _statement(duckdb: Any, connection: Any, text: str) -> Any:
@@ -302,13 +331,12 @@ def _statement(duckdb: Any, connection: Any, text: str) -> Any:
     return statements[0]
 
 
-def _batches(session: Session, arrow: Any, table: Table, read: Mapping[str, Wanted]) -> Iterable[Any]:
-    """A table's rows as Arrow's batches; none of a table that is not read, and null in columns that are not."""
+def _rows_of(session: Session, table: Table, read: Mapping[str, Wanted]) -> Iterable[Row]:
+    """A table's rows; none of a table that is not read."""
     if table.name not in read:
         return ()
-    wanted = read[table.name]
-    rows = table.rows(session, image_for(session, table.name, table.parts), wanted)
-    return batches(arrow, table.fields, told_rows(session, table, rows), wanted)
+    image = image_for(session, table.name, table.parts)
+    return told_rows(session, table, table.rows(session, image, read[table.name]))
 
 
 def _rows(duckdb: Any, connection: Any, found: Any, text: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
@@ -362,6 +390,9 @@ def _failed(duckdb: Any, error: Exception, text: str, catalog: Catalog) -> Kshel
     else:
         advice = next((line for line in rest if line.startswith(("Did you mean", "Candidate"))), "")
     hint = "; ".join(filter(None, (advice, f"tables: {', '.join(catalog.state)}; `help sql` has those of the past")))
+    if isinstance(error, duckdb.OutOfMemoryException):
+        limit = f"a query may take {memory_limit() >> 20} MiB"
+        return CommandError(f"sql: {limit}, and this one needs more", hint="name the columns that you need, not *")
     if not isinstance(error, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException):
         return CommandError(f"sql: {message}", hint=hint)
     at = _place(rest, text)
