@@ -31,6 +31,7 @@ from kshell.protocol.schema import ALL_VERSIONS, Field, Schema
 from kshell.render import render
 from kshell.sources.choose import DEMO, Choice, demo_directory, open_source
 from kshell.sources.directory.files import METADATA_DIRECTORY
+from kshell.history.catalog import past_macros, past_tables
 from kshell.tables import declaration as tables
 from kshell.tables.leaf_types import leaf_types
 from kshell.tree.node import Leaf
@@ -286,14 +287,19 @@ def _linked(kind: str, first: dict[str, tuple[str, object]]) -> str:
 
 def table_columns() -> str:
     """The tables of `sql` and `export`, with their columns."""
-    made = tables.tables()
+    made = tables.tables() | past_tables()
     index = "\n".join(f"| [`{name}`](#{name}) | {one.summary} |" for name, one in made.items())
+    macros = "\n".join(
+        f"| `{name}({', '.join(macro.parameters).upper()})` | {macro.summary} |" for name, macro in past_macros().items()
+    )
     parts = [
         f"# Tables\n\n{GENERATED}",
         "What `sql` queries and `export` writes. The columns are those of the commands of the same names, and the same"
         " in every format. Schemas only grow: a column keeps its name and its type. Every value may be null, where the"
         " source does not tell it or there is none.\n",
         f"| table | |\n| --- | --- |\n{index}\n",
+        "Functions of `sql` that give a table at a point in time, with the columns of that table; those of `changes` are"
+        f" the columns of `diff` ([more](../sql.md)).\n\n| function | |\n| --- | --- |\n{macros}\n",
         "| type | Arrow, Parquet | DuckDB | JSON lines | CSV, SQLite |\n| --- | --- | --- | --- | --- |\n"
         "| `int16`, `int32`, `int64` | the same | `SMALLINT`, `INTEGER`, `BIGINT` | number | number, `INTEGER` |\n"
         "| `float64` | `double` | `DOUBLE` | number | number, `REAL` |\n"

@@ -66,13 +66,27 @@ COMMAND = Command(
         ),
         Example('sql "SELECT topic, unnest(replicas) AS broker FROM partitions" -o csv', "a row a replica"),
         Example('sql "DESCRIBE quotas"', "the columns of a table"),
+        Example(
+            "sql \"SELECT count(*) AS topics FROM topics_at(100)\"", "how many topics there were at an offset, or any point"
+        ),
+        Example(
+            'sql "SELECT topic, count(*) AS versions FROM history_partitions GROUP BY topic ORDER BY versions DESC"',
+            "whose partitions changed most",
+        ),
+        Example("sql \"SELECT type, change FROM changes(160, 'now')\"", "what `diff 160 now` says, as a table"),
+        Example('sql "SELECT * FROM config_changes"', "each change of a config: before and after"),
     ),
     description=(
         'The tables are those of `export`: docs/reference/tables.md has their columns, and `sql "SHOW TABLES"` their'
-        " names. Lists are DuckDB's lists; objects whose keys are data (configs of a topic) are maps:"
+        " names. Each has a function that gives it at a point in time, topics_at('-1h') or partitions_at(160), and a"
+        " table of versions: a row of history_topics says what was so from validFromOffset to before validToOffset;"
+        " isCurrent if it lasts. changes(A, B) has the rows of `diff`, events the records of the log, config_changes"
+        " what each config was before and after. A point is a number, or a text in quotes (`help points`)."
+        " docs/sql.md has questions that they answer. Lists are DuckDB's lists; objects whose keys are data (configs of a topic) are maps:"
         " configs['retention.ms']. Needs the extra sql (pip install 'kraft-shell[sql]'). The query sees nothing but the"
         " tables: no files, no network, no settings. Only tables that it names are made, in memory, and of them only"
-        " the columns that it reads: of a million partitions all columns take some 30 seconds, one takes 10. Whole"
+        " the columns that it reads: of a million partitions all columns take some 30 seconds, one takes 10. They may take"
+        " half of the machine's memory, 4 GiB at the most; what needs more is refused. Whole"
         " decimals come out as integers, other decimals as floating-point numbers."
     ),
 )

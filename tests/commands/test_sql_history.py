@@ -130,7 +130,7 @@ class TestPoints:
             "SELECT (SELECT count(*) FROM topics_at(100)) AS a, (SELECT count(*) FROM Topics_At(41)) AS b,"
             " (SELECT count(*) FROM topics) AS c, (SELECT count(*) FROM \"topics_at\"('100')) AS d",
         )
-        assert found == [{"a": 13, "b": 2, "c": 12, "d": 13}]
+        assert found == [{"a": 13, "b": 3, "c": 12, "d": 13}]
 
     @pytest.mark.parametrize("points", [("100", "now"), ("161", "100"), ("100", "100")])
     def test_changes_are_the_rows_of_diff(self, sample: Session, points: tuple[str, str]) -> None:
