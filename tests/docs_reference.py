@@ -25,13 +25,13 @@ from kshell.engine.result import Exit, Many, Nothing, Result
 from kshell.engine.session import Session
 from kshell.engine.walk import walk
 from kshell.errors import KshellError
+from kshell.history.catalog import past_macros, past_tables
 from kshell.metadata.records import record_types
 from kshell.protocol.control import CONTROL_TYPES
 from kshell.protocol.schema import ALL_VERSIONS, Field, Schema
 from kshell.render import render
 from kshell.sources.choose import DEMO, Choice, demo_directory, open_source
 from kshell.sources.directory.files import METADATA_DIRECTORY
-from kshell.history.catalog import past_macros, past_tables
 from kshell.tables import declaration as tables
 from kshell.tables.leaf_types import leaf_types
 from kshell.tree.node import Leaf
@@ -290,7 +290,8 @@ def table_columns() -> str:
     made = tables.tables() | past_tables()
     index = "\n".join(f"| [`{name}`](#{name}) | {one.summary} |" for name, one in made.items())
     macros = "\n".join(
-        f"| `{name}({', '.join(macro.parameters).upper()})` | {macro.summary} |" for name, macro in past_macros().items()
+        f"| `{name}({', '.join(macro.parameters).upper()})` | {macro.summary} |"
+        for name, macro in past_macros().items()
     )
     parts = [
         f"# Tables\n\n{GENERATED}",
@@ -298,8 +299,8 @@ def table_columns() -> str:
         " in every format. Schemas only grow: a column keeps its name and its type. Every value may be null, where the"
         " source does not tell it or there is none.\n",
         f"| table | |\n| --- | --- |\n{index}\n",
-        "Functions of `sql` that give a table at a point in time, with the columns of that table; those of `changes` are"
-        f" the columns of `diff` ([more](../sql.md)).\n\n| function | |\n| --- | --- |\n{macros}\n",
+        "Functions of `sql` that give a table at a point in time, with the columns of that table; those of `changes`"
+        f" are the columns of `diff` ([more](../sql.md)).\n\n| function | |\n| --- | --- |\n{macros}\n",
         "| type | Arrow, Parquet | DuckDB | JSON lines | CSV, SQLite |\n| --- | --- | --- | --- | --- |\n"
         "| `int16`, `int32`, `int64` | the same | `SMALLINT`, `INTEGER`, `BIGINT` | number | number, `INTEGER` |\n"
         "| `float64` | `double` | `DOUBLE` | number | number, `REAL` |\n"

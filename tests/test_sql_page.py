@@ -1,4 +1,7 @@
-"""The queries of docs/sql.md are real: each prints what stands below it. ``python -m tests.test_sql_page`` writes it."""
+"""The queries of docs/sql.md are real: each prints what stands below it.
+
+``python -m tests.test_sql_page`` writes the outputs.
+"""
 
 from __future__ import annotations
 

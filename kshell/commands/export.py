@@ -90,7 +90,7 @@ COMMAND = Command(
         Example("export --format jsonl tables", "a file a table, for any program"),
         Example("export --format parquet --table partitions --table topics lake", "two tables, for a data lake"),
         Example("export --format sqlite audit", "one database"),
-        Example("export --format csv --history past", "the past as well: every version of every row, and what happened"),
+        Example("export --format csv --history past", "the past as well: every version of every row"),
     ),
     description=(
         "docs/reference/tables.md has the columns, which are the same in every format and in `sql`; they are only ever"
@@ -99,8 +99,8 @@ COMMAND = Command(
         " and control and bidirectional characters are visible escapes; the other formats hold text exactly. parquet"
         " and duckdb need the extra sql (pip install 'kraft-shell[sql]'). Nothing is seen in the directory before all"
         " of it is written, and a failure leaves it as it was; databases are one file, kraft.sqlite or kraft.duckdb."
-        " Nothing is written into the directory that is being read. --history adds the tables of the past that `sql` has:"
-        " history_topics and so on, events and config_changes; --table names one of them without it. Secrets are"
+        " Nothing is written into the directory that is being read. --history adds the tables of the past that `sql`"
+        " has: history_topics and so on, events and config_changes; --table names one of them without it. Secrets are"
         " redacted unless --show-secrets is given."
     ),
 )

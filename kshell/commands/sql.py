@@ -39,10 +39,12 @@ def complete_query(session: Session, typed: str) -> Iterable[str]:
         return ["SELECT * FROM ", "SELECT "] if not last or "SELECT".startswith(last.upper()) else []
     if words[-1] in ("FROM", "JOIN"):
         tables = [*known.state, *known.past]
-        return [f"{head} {name}" for name in (*tables, *(f"{name}(" for name in known.macros)) if name.startswith(last)]
-    words = set(re.findall(r"\w+", typed.lower()))
-    sources = [*named(typed, known), *(macro for name, macro in known.macros.items() if name in words)]
-    fields = dict.fromkeys(field.name for source in sources for field in source.fields)
+        macros = [f"{name}(" for name in known.macros]
+        return [f"{head} {name}" for name in (*tables, *macros) if name.startswith(last)]
+    fields = dict.fromkeys(field.name for table in named(typed, known) for field in table.fields)
+    mentioned = set(re.findall(r"\w+", typed.lower()))
+    called = [macro for name, macro in known.macros.items() if name in mentioned]
+    fields |= dict.fromkeys(field.name for macro in called for field in macro.fields)
     more = ("FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT")
     return [f"{head} {word}" for word in (*fields, *more) if word.startswith(last)]
 
@@ -66,9 +68,7 @@ COMMAND = Command(
         ),
         Example('sql "SELECT topic, unnest(replicas) AS broker FROM partitions" -o csv', "a row a replica"),
         Example('sql "DESCRIBE quotas"', "the columns of a table"),
-        Example(
-            "sql \"SELECT count(*) AS topics FROM topics_at(100)\"", "how many topics there were at an offset, or any point"
-        ),
+        Example('sql "SELECT count(*) AS topics FROM topics_at(100)"', "how many topics there were at a point"),
         Example(
             'sql "SELECT topic, count(*) AS versions FROM history_partitions GROUP BY topic ORDER BY versions DESC"',
             "whose partitions changed most",
@@ -82,11 +82,11 @@ COMMAND = Command(
         " table of versions: a row of history_topics says what was so from validFromOffset to before validToOffset;"
         " isCurrent if it lasts. changes(A, B) has the rows of `diff`, events the records of the log, config_changes"
         " what each config was before and after. A point is a number, or a text in quotes (`help points`)."
-        " docs/sql.md has questions that they answer. Lists are DuckDB's lists; objects whose keys are data (configs of a topic) are maps:"
-        " configs['retention.ms']. Needs the extra sql (pip install 'kraft-shell[sql]'). The query sees nothing but the"
-        " tables: no files, no network, no settings. Only tables that it names are made, in memory, and of them only"
-        " the columns that it reads: of a million partitions all columns take some 30 seconds, one takes 10. They may take"
-        " half of the machine's memory, 4 GiB at the most; what needs more is refused. Whole"
-        " decimals come out as integers, other decimals as floating-point numbers."
+        " docs/sql.md has questions that they answer. Lists are DuckDB's lists; objects whose keys are data (configs of"
+        " a topic) are maps: configs['retention.ms']. Needs the extra sql (pip install 'kraft-shell[sql]'). The query"
+        " sees nothing but the tables: no files, no network, no settings. Only tables that it names are made, in"
+        " memory, and of them only the columns that it reads: of a million partitions all columns take some 30 seconds,"
+        " one takes 10. The tables may take half of the machine's memory, 4 GiB at the most; a query that needs more is"
+        " refused. Whole decimals come out as integers, other decimals as floating-point numbers."
     ),
 )

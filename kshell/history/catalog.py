@@ -48,4 +48,6 @@ def _changes(sessions: Sequence[Session], wanted: Wanted) -> Iterable[Row]:
     return (change.row() for change in TreeComparison(old, new, HOME).changes())
 
 
-_CHANGES = TableMacro("changes", ("a", "b"), "what differs between two points in time, as `diff` says", FIELDS, _changes)
+_CHANGES = TableMacro(
+    "changes", ("a", "b"), "what differs between two points in time, as `diff` says", FIELDS, _changes
+)

@@ -58,10 +58,16 @@ def event_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
         found = with_paths(session, records, 0)
     with_data = wanted is None or "data" in wanted
     for record, touched in found:
-        row: Row = {"offset": record.offset, "epoch": record.epoch, "timestampMs": record.timestamp}
-        row |= {"type": record.decoded.name, "version": record.decoded.version, "time": iso(record.timestamp)}
-        row["path"] = join(touched[0].path) if touched else None
-        yield row | row_of(session, record) if with_data else row
+        row = {
+            "offset": record.offset,
+            "epoch": record.epoch,
+            "timestampMs": record.timestamp,
+            "time": iso(record.timestamp),
+            "type": record.decoded.name,
+            "version": record.decoded.version,
+            "path": join(touched[0].path) if touched else None,
+        }
+        yield {**row, **row_of(session, record)} if with_data else row
     session.found_damage += records.damage
     session.remarks += records.notes
 

@@ -194,17 +194,16 @@ def _partition_states(past: RecordedPast, states: list[Version]) -> dict[int, li
         following = states[index + 1][0] if index + 1 < len(states) else None
         base = topic.base if isinstance(topic, RecordedTopic) else topic
         values = dict(base.scan()) if isinstance(base, Topic) else {}
+        for number in before:
+            found[number].append((since, None))  # unless the topic says otherwise at the same offset
         for number, value in values.items():
             found[number].append((since, waypoint_of(value) if isinstance(value, Partition) else value))
         there = set(values)
         if isinstance(topic, RecordedTopic):
             for number, recorded in topic.states(past.until, values):
                 there.add(number)
-                if following is not None:
-                    recorded = ((offset, value) for offset, value in recorded if offset < following)
-                found[number] += recorded
-        for number in before - there:
-            found[number].append((since, None))
+                # A topic that was made again has other records.
+                found[number] += recorded if following is None else (one for one in recorded if one[0] < following)
         before = there
     return dict(sorted(found.items()))
 
@@ -327,12 +326,12 @@ def _provenance_rows(session: Session, table: Table, wanted: Wanted) -> Iterator
         offsets = range(log.start, min(past.until, log.end - 1) + 1)
         for offset in (*((past.start,) if past.start >= 0 else ()), *offsets):
             level = _at(levels, offset)
-            yield offset, (history.provenance(offset), None if level is None else level.value, level)
+            yield offset, (history.provenance(offset), level)
 
-    for (provenance, _, level), since, until in periods(states()):
+    for (provenance, level), since, until in periods(states()):
         image = Image({"features": {} if level is None else {FEATURE: level}}, provenance)
         (row,) = table.rows(session, image, None)
-        yield row | versions.columns(since, until)
+        yield {**row, **versions.columns(since, until)}
 
 
 _SPECIAL = {

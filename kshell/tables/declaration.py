@@ -121,8 +121,9 @@ def told_rows(session: Session, table: Table, rows: Iterable[Row]) -> Iterator[R
 
 
 def image_for(session: Session, name: str, parts: Sequence[str]) -> Image:
-    """The image, or of brokers that nobody has asked for everything, only those parts of it. Without parts, nothing: the
-    table finds its rows elsewhere, and nothing is loaded for it.
+    """The image, or of brokers that nobody has asked for everything, only those parts of it.
+
+    Without parts it is empty, and nothing is loaded: the table finds its rows elsewhere.
 
     Raises SourceError where the source does not tell the first of them; ``name`` is what needs it.
     """

@@ -249,7 +249,9 @@ def _calls(
     """
     found: dict[tuple[str, tuple[str, ...]], TableMacro] = {}
     for macro, literals in macro_calls(duckdb, text, catalog.macros):
-        (points,) = connection.execute(f"SELECT {', '.join(f'CAST({text} AS VARCHAR)' for text in literals)}").fetchall()
+        (points,) = connection.execute(
+            f"SELECT {', '.join(f'CAST({text} AS VARCHAR)' for text in literals)}"
+        ).fetchall()
         found[macro.name, points] = macro
     named_points = dict.fromkeys(point for _, points in found for point in points)
     if len(named_points) + pasts > 1:
@@ -282,9 +284,7 @@ def _create_macros(connection: Any, calls: Iterable[MacroCall]) -> None:
 
 
 def _is_called_with(parameters: Iterable[str], points: Iterable[str]) -> str:
-    each = (
-        f"CAST({name} AS VARCHAR) = {literal(point)}" for name, point in zip(parameters, points, strict=True)
-    )
+    each = (f"CAST({name} AS VARCHAR) = {literal(point)}" for name, point in zip(parameters, points, strict=True))
     return " AND ".join(each)
 
 

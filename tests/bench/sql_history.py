@@ -1,8 +1,8 @@
 """Queries over the history of a log of 1,000,000 records, cold, against a plain load of it.
 
-The log of :mod:`tests.bench.as_of`: 5,000 topics x 20 partitions, then random partition changes. Goals: to count what was
-offline at an offset in at most 2 times the load, and to aggregate every version of all partitions in at most 4 times.
-Times are CPU seconds of a whole process: what else the machine does counts least in them.
+The log of :mod:`tests.bench.as_of`: 5,000 topics x 20 partitions, then random partition changes. Goals: to count what
+was offline at an offset in at most 2 times the load, and to aggregate every version of all partitions in at most 4
+times. Times are CPU seconds of a whole process: what else the machine does counts least in them.
 """
 
 from __future__ import annotations

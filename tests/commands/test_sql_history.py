@@ -16,6 +16,7 @@ from kshell.history.catalog import catalog
 from kshell.history.recorded import recorded_past
 from kshell.history.versions import history_name, periods
 from kshell.metadata.image import EMPTY
+from kshell.sources.brokers.source import BrokerSource
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.sources.directory.log import LogReader
 from kshell.tables import query as query_module
@@ -23,6 +24,7 @@ from kshell.tables.declaration import tables
 from kshell.tables.versions import VERSION, recorded_fields
 from tests.builders import copy_of, node_name, recorded
 from tests.commands.shell import opened, rows, run
+from tests.server import Quorum, settings
 from tests.spark.silver import made_up
 
 POINTS = 6
@@ -51,9 +53,7 @@ def offsets(session: Session, seed: str) -> list[int]:
 
 def valid_at(found: Iterable[Mapping[str, Any]], offset: int) -> list[Mapping[str, Any]]:
     return [
-        row
-        for row in found
-        if row["validFromOffset"] <= offset and (row["isCurrent"] or row["validToOffset"] > offset)
+        row for row in found if row["validFromOffset"] <= offset and (row["isCurrent"] or row["validToOffset"] > offset)
     ]
 
 
@@ -74,10 +74,52 @@ def test_versions_that_are_valid_at_an_offset_are_the_table_there(node: Path) ->
     check(opened(node / METADATA_DIRECTORY), node_name(node))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_so_they_are_in_made_up_logs_with_transactions_and_snapshots(tmp_path: Path, seed: int) -> None:
     made_up.write(tmp_path, seed, 110)
     check(opened(tmp_path), str(seed))
+
+
+KEYS = {
+    "acls": ("id",),
+    "brokers": ("id",),
+    "features": ("name",),
+    "partitions": ("topicId", "partition"),
+    "quotas": ("name", "key"),
+    "tokens": ("tokenId",),
+    "topics": ("topicId",),
+}
+"""Tables in which a version begins only where its columns change."""
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_versions_begin_and_end_where_the_table_changes(tmp_path: Path, seed: int) -> None:
+    """Against the table at every offset, one after the other."""
+    made_up.write(tmp_path, seed, 110)
+    session = opened(tmp_path)
+    past = recorded_past(session, "")
+    first = past.start if past.start >= 0 else past.history.log.start
+    current: dict[Any, tuple[int, str]] = {}
+    expected: list[tuple[Any, int, int | None]] = []
+    for offset in range(first, past.history.log.end):
+        then = session.reshape(point=str(offset))
+        now: dict[Any, str] = {}
+        for name, keys in KEYS.items():
+            columns = [field.name for field in recorded_fields(name)]
+            for row in tables()[name].rows(then, then.image, None):
+                now[name, *(row[key] for key in keys)] = repr([row.get(column) for column in columns])
+        for key, (since, said) in list(current.items()):
+            if now.get(key) != said:
+                expected.append((key, since, offset))
+                del current[key]
+        current = {key: current.get(key, (offset, said)) for key, said in now.items()}
+    expected += [(key, since, None) for key, (since, _) in current.items()]
+    found = [
+        ((name, *(row[key] for key in keys)), row["validFromOffset"], row["validToOffset"])
+        for name, keys in KEYS.items()
+        for row in versions(session, name)
+    ]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
 
 
 def test_every_version_says_from_when_to_when(sample: Session) -> None:
@@ -94,7 +136,9 @@ def test_every_version_says_from_when_to_when(sample: Session) -> None:
             keys = {"partitions": ("topicId", "partition"), "controllers": ("id",), "brokers": ("id",)}.get(name)
             if keys is not None:
                 before = last.get(key := str([row[key] for key in keys]))
-                said = [{field.name: one[field.name] for field in recorded_fields(name)} for one in (before or row, row)]
+                said = [
+                    {field.name: one[field.name] for field in recorded_fields(name)} for one in (before or row, row)
+                ]
                 assert before is None or (before["validToOffset"] <= since and said[0] != said[1])
                 last[key] = row
 
@@ -295,6 +339,13 @@ class TestRefused:
             ask(sample, query)
         assert (raised.value.hint or "").startswith(hint)
         assert raised.value.column == 14
+
+    def test_brokers_have_no_past(self) -> None:
+        with Quorum(controllers=1, brokers=1) as quorum:
+            session = Session(quorum.keep(BrokerSource(quorum.bootstrap_servers, settings())))
+            for query in ("SELECT * FROM history_topics", "SELECT * FROM events", "SELECT * FROM topics_at(1)"):
+                with pytest.raises(SourceError):
+                    ask(session, query)
 
     def test_memory_has_a_bound(self, sample: Session, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(query_module, "_MOST_MEMORY", 16 << 20)

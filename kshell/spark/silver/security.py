@@ -43,7 +43,9 @@ def _users(table: SilverTable) -> str:
 
 def _tokens(table: SilverTable) -> str:
     """One row per token and its times. A renewal is a new version."""
-    expressions = {field.name: f"said.{_TOKEN_FIELDS.get(field.name, field.name)}" for field in recorded_fields("tokens")}
+    expressions = {
+        field.name: f"said.{_TOKEN_FIELDS.get(field.name, field.name)}" for field in recorded_fields("tokens")
+    }
     return set_and_removed(table, _TOKEN, expressions, _REMOVED_TOKEN)
 
 

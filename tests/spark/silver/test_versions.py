@@ -212,7 +212,7 @@ def test_the_tables_of_versions_that_the_shell_makes_have_the_same_rows(held: He
             expected = listed([row.get(column) for column in columns] for row in made)
             rows += len(expected)
             if listed(found[one.name]) != expected:
-                wrong.append((one.name, [row for row in listed(found[one.name]) if row not in expected], [row for row in expected if row not in listed(found[one.name])]))
+                wrong.append((one.name, listed(found[one.name]), expected))
     assert rows
     assert not wrong, (len(wrong), wrong[0])
 
