@@ -10,7 +10,7 @@ from kshell.history.diff import FIELDS, TreeComparison
 from kshell.history.events import CONFIG_CHANGES_TABLE, EVENTS_TABLE
 from kshell.history.versions import history_tables
 from kshell.tables.declaration import Table, Wanted, image_for, tables
-from kshell.tables.query import Catalog, TableMacro
+from kshell.tables.macros import Catalog, TableMacro
 from kshell.tree.paths import HOME
 
 if TYPE_CHECKING:

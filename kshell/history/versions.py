@@ -2,7 +2,7 @@
 
 They come out of what a replay noted (:class:`~kshell.metadata.history.History`): the versions of each key are its
 history, so no state is made for an offset. The rows are those of the pipeline's silver tables, without ``clusterId``;
-one at a time, so that memory does not grow with the log.
+one at a time: what is in memory beside the log is one topic.
 """
 
 from __future__ import annotations
@@ -80,22 +80,15 @@ def settled(states: Iterable[State]) -> Iterator[State]:
         yield last
 
 
-class _Versions:
-    """Makes the columns of versions."""
-
-    def __init__(self, past: RecordedPast) -> None:
-        self._past = past
-
-    def columns(self, since: int, until: int | None) -> Row:
-        """Those of what was so from one offset to before another."""
-        timestamp = self._past.timestamp
-        return {
-            "validFromOffset": since,
-            "validFromMs": timestamp(since),
-            "validToOffset": until,
-            "validToMs": None if until is None else timestamp(until),
-            "isCurrent": until is None,
-        }
+def _validity(past: RecordedPast, since: int, until: int | None) -> dict[str, Any]:
+    """The columns of a version that was so from one offset to before another."""
+    return {
+        "validFromOffset": since,
+        "validFromMs": past.timestamp(since),
+        "validToOffset": until,
+        "validToMs": None if until is None else past.timestamp(until),
+        "isCurrent": until is None,
+    }
 
 
 # --- tables whose rows are values of one family ----------------------------------------------------------------------
@@ -150,7 +143,6 @@ def _order(keys: Keys) -> list[tuple[int, int, str]]:
 def _family_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
     """The rows of a table whose rows are values of one family: each is made as the table itself makes it."""
     family, past = _FAMILIES[table.name], recorded_past(session, history_name(table.name))
-    versions = _Versions(past)
     names = [field.name for field in recorded_fields(table.name)]
     provenance = past.history.base.provenance
     for keys, states in states_of(past, family.name):
@@ -163,7 +155,7 @@ def _family_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row
             return {name: row.get(name) for name in names}
 
         for row, since, until in periods(((since, row_of(value)) for since, value in states), family.begins):
-            yield row | versions.columns(since, until)
+            yield row | _validity(past, since, until)
 
 
 # --- topics and partitions -------------------------------------------------------------------------------------------
@@ -179,11 +171,10 @@ def _topics(past: RecordedPast) -> Iterator[tuple[str, str, list[Version]]]:
 
 def _topic_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
     past = recorded_past(session, history_name(table.name))
-    versions = _Versions(past)
     for _, topic_id, states in _topics(past):
         names = ((since, None if topic is None else topic.name) for since, topic in states)
         for name, since, until in periods(names):
-            yield {"name": name, "topicId": topic_id, **versions.columns(since, until)}
+            yield {"name": name, "topicId": topic_id, **_validity(past, since, until)}
 
 
 def _partition_states(past: RecordedPast, states: list[Version]) -> dict[int, list[State]]:
@@ -270,7 +261,6 @@ def _controller_rows(session: Session, table: Table, wanted: Wanted) -> Iterator
     0) the voters are those that the last LeaderChange names. A snapshot names no leader.
     """
     past = recorded_past(session, history_name(table.name))
-    versions = _Versions(past)
     quorum = {keys[0]: states for keys, states in states_of(past, QUORUM)}
     leaders, voters = quorum.get(LEADER, []), quorum.get(VOTERS, [])
     registered = {keys[0]: states for keys, states in states_of(past, "controllers")}
@@ -288,7 +278,7 @@ def _controller_rows(session: Session, table: Table, wanted: Wanted) -> Iterator
             for offset in offsets
         )
         for row, since, until in periods(states):
-            yield row | versions.columns(since, until)
+            yield row | _validity(past, since, until)
 
 
 def _controller(session: Session, table: Table, node_id: int, own: Any, voters: Any, leader: Any) -> Row | None:
@@ -318,7 +308,7 @@ def _at(states: list[Version], offset: int) -> Any:
 def _provenance_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
     """A row per offset at which the state became another: all but control records, and what a transaction holds."""
     past = recorded_past(session, history_name(table.name))
-    versions, history, log = _Versions(past), past.history, past.history.log
+    history, log = past.history, past.history.log
     features = {keys[0]: states for keys, states in states_of(past, "features")}
     levels = features.get(FEATURE, [])
 
@@ -331,7 +321,7 @@ def _provenance_rows(session: Session, table: Table, wanted: Wanted) -> Iterator
     for (provenance, level), since, until in periods(states()):
         image = Image({"features": {} if level is None else {FEATURE: level}}, provenance)
         (row,) = table.rows(session, image, None)
-        yield {**row, **versions.columns(since, until)}
+        yield {**row, **_validity(past, since, until)}
 
 
 _SPECIAL = {

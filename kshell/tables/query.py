@@ -18,8 +18,9 @@ from kshell.engine.result import Row
 from kshell.errors import EXIT_OK, CommandError, KshellError, UsageError, did_you_mean
 from kshell.extras import require
 from kshell.sources.directory.source import without_collector
-from kshell.tables.arrow import create_table, literal
-from kshell.tables.declaration import Field, Table, Wanted, image_for, load_for, told_rows
+from kshell.tables.arrow import create_table
+from kshell.tables.declaration import Table, Wanted, image_for, load_for, told_rows
+from kshell.tables.macros import Catalog, MacroCall, create_macros, tables_of_calls
 from kshell.tables.where_grammar import ExpressionError
 
 if TYPE_CHECKING:
@@ -103,41 +104,6 @@ _LOOK = 0.1
 """Seconds between two looks at whether DuckDB has an answer."""
 
 
-class TableMacro(NamedTuple):
-    """A function of points in time that gives a table: ``topics_at('-1h')``.
-
-    Attributes:
-        parameters: their names; each is a point.
-        rows: the rows, of a session at each of the points.
-    """
-
-    name: str
-    parameters: tuple[str, ...]
-    summary: str
-    fields: tuple[Field, ...]
-    rows: Callable[[Sequence[Session], Wanted], Iterable[Row]]
-
-
-class Catalog(NamedTuple):
-    """What a query can name: tables of the state that the session shows, tables of all of the past, and macros."""
-
-    state: Mapping[str, Table]
-    past: Mapping[str, Table]
-    macros: Mapping[str, TableMacro]
-
-    def names(self) -> list[str]:
-        """All names."""
-        return [*self.state, *self.past, *self.macros]
-
-
-class MacroCall(NamedTuple):
-    """A macro with its points as the query writes them, and the table that has its rows."""
-
-    macro: TableMacro
-    points: tuple[str, ...]
-    table: Table
-
-
 class Answer(NamedTuple):
     """The names of the columns, the rows, made while they are read, and the exit code that damage met asks for."""
 
@@ -159,7 +125,7 @@ def query(session: Session, text: str, catalog: Catalog) -> Answer:
         tables = _past_first(named(text, catalog), catalog)
         pasts = sum(table.name in catalog.past for table in tables)
         sessions: dict[str, Session] = {}
-        calls = _calls(duckdb, connection, session, text, catalog, sessions, pasts)
+        calls = tables_of_calls(duckdb, connection, session, text, catalog, sessions, pasts)
         wanted = [*tables, *(call.table for call in calls)]
         read = _read(duckdb, arrow, text, wanted, calls, catalog.past)
         load_for(session, [table for table in wanted if table.name in read and table.parts])
@@ -167,7 +133,7 @@ def query(session: Session, text: str, catalog: Catalog) -> Answer:
             for table in wanted:
                 rows = _rows_of(session, table, read)
                 create_table(arrow, connection, table, rows, read.get(table.name))
-        _create_macros(connection, calls)
+        create_macros(connection, calls)
         found = _waited(connection, lambda: _reader(connection, statement))
     except duckdb.Error as error:
         connection.close()
@@ -199,95 +165,6 @@ def _past_first(wanted: Iterable[Table], catalog: Catalog) -> list[Table]:
     return sorted(wanted, key=lambda table: table.name in catalog.state)
 
 
-def macro_calls(duckdb: Any, text: str, macros: Mapping[str, TableMacro]) -> list[tuple[TableMacro, tuple[str, ...]]]:
-    """The calls of macros in a query: each with its arguments as they are written, which must be literals.
-
-    Raises ExpressionError, which points at the call, for any other arguments.
-    """
-    starts = [at for at, _ in duckdb.tokenize(text)]
-    kinds = [kind for _, kind in duckdb.tokenize(text)]
-    tokens = [
-        (text[at:end].strip(), at, kind)
-        for at, end, kind in zip(starts, [*starts[1:], len(text)], kinds, strict=True)
-        if kind != duckdb.token_type.comment
-    ]
-    literal = (duckdb.token_type.numeric_const, duckdb.token_type.string_const)
-    found: list[tuple[TableMacro, tuple[str, ...]]] = []
-    for index, (name, at, kind) in enumerate(tokens[:-1]):
-        macro = macros.get(name.strip('"').lower())
-        if macro is None or kind in literal or not tokens[index + 1][0].startswith("("):
-            continue
-        arguments = tokens[index + 2 : index + 2 + 2 * len(macro.parameters)]
-        points = tuple(token for token, _, kind in arguments[::2] if kind in literal)
-        commas = "".join(token for token, _, _ in arguments[1::2])
-        if len(points) != len(macro.parameters) or not commas.startswith("," * (len(points) - 1) + ")"):
-            raise ExpressionError(
-                f"sql: {macro.name}({', '.join(macro.parameters)}): a point is an offset (160), or a text in quotes"
-                " ('-1h', '2026-01-31T12:00:00Z', '@NAME', 'now')",
-                text,
-                at,
-                hint="what a query computes is no point: ask for it first",
-            )
-        found.append((macro, points))
-    return found
-
-
-def _calls(
-    duckdb: Any,
-    connection: Any,
-    session: Session,
-    text: str,
-    catalog: Catalog,
-    sessions: dict[str, Session],
-    pasts: int,
-) -> list[MacroCall]:
-    """The calls of macros, each once, with a table of its own.
-
-    Args:
-        sessions: gets one for each point.
-        pasts: how many tables of the past the query names beside.
-    """
-    found: dict[tuple[str, tuple[str, ...]], TableMacro] = {}
-    for macro, literals in macro_calls(duckdb, text, catalog.macros):
-        (points,) = connection.execute(
-            f"SELECT {', '.join(f'CAST({text} AS VARCHAR)' for text in literals)}"
-        ).fetchall()
-        found[macro.name, points] = macro
-    named_points = dict.fromkeys(point for _, points in found for point in points)
-    if len(named_points) + pasts > 1:
-        session.travels()  # the log is read once for all of them
-    sessions |= {point: session.reshape(point=point) for point in named_points}
-    return [
-        MacroCall(macro, points, _table_of(macro, number, [sessions[point] for point in points]))
-        for number, ((_, points), macro) in enumerate(found.items())
-    ]
-
-
-def _table_of(macro: TableMacro, number: int, sessions: Sequence[Session]) -> Table:
-    """A table with the rows of a macro at some points."""
-    name = f"{macro.name}_{number}"
-    return Table(name, macro.summary, macro.fields, lambda session, image, wanted: macro.rows(sessions, wanted), ())
-
-
-def _create_macros(connection: Any, calls: Iterable[MacroCall]) -> None:
-    """The macros that are called, each of which chooses a table by its arguments."""
-    by_macro: dict[str, list[MacroCall]] = {}
-    for call in calls:
-        by_macro.setdefault(call.macro.name, []).append(call)
-    for name, of_macro in by_macro.items():
-        parameters = of_macro[0].macro.parameters
-        cases = " ".join(
-            f"WHEN {_is_called_with(parameters, call.points)} THEN {literal(call.table.name)}" for call in of_macro
-        )
-        body = f"SELECT * FROM query_table(CASE {cases} END)"
-        connection.execute(f'CREATE MACRO "{name}"({", ".join(parameters)}) AS TABLE {body}')
-
-
-def _is_called_with(parameters: Iterable[str], points: Iterable[str]) -> str:
-    each = (f"CAST({name} AS VARCHAR) = {literal(point)}" for name, point in zip(parameters, points, strict=True))
-    return " AND ".join(each)
-
-
 def _read(
     duckdb: Any, arrow: Any, text: str, wanted: Sequence[Table], calls: Sequence[MacroCall], past: Container[str]
 ) -> Mapping[str, Wanted]:
@@ -298,7 +175,7 @@ def _read(
         _set(connection)
         for table in wanted:
             create_table(arrow, connection, table, ())
-        _create_macros(connection, calls)
+        create_macros(connection, calls)
         read = columns_of(duckdb, connection, text, wanted)
     # Who asks which tables there are, and how large they are, does not want all of the past for it.
     words = _words(text)

@@ -202,6 +202,10 @@ class TestPoints:
 
     def test_names_in_texts_and_comments_are_no_calls(self, sample: Session) -> None:
         assert ask(sample, "SELECT 'topics_at(x)' AS a -- changes(1)\n") == [{"a": "topics_at(x)"}]
+        own = (
+            "WITH events AS (SELECT 1 AS a), changes(a, b) AS (SELECT 1, 2) SELECT * FROM changes JOIN events USING (a)"
+        )
+        assert ask(sample, own) == [{"a": 1, "b": 2}]
 
 
 class TestEvents:
