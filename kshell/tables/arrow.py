@@ -60,17 +60,19 @@ def create_table(arrow: Any, connection: Any, table: Table, rows: Iterable[Row],
             failed.append(error)
             raise
 
-    none = arrow.RecordBatchReader.from_batches(schema(arrow, table.fields), ())
-    connection.register("_rows", none)
-    connection.execute(f'CREATE TABLE "{table.name}" AS SELECT * FROM _rows')
+    query = "SELECT * FROM _rows"
+    if len(fields) < len(table.fields):
+        connection.register("_columns", arrow.RecordBatchReader.from_batches(schema(arrow, table.fields), ()))
+        query = f"SELECT * FROM _columns UNION ALL BY NAME {query}"
     connection.register("_rows", arrow.RecordBatchReader.from_batches(schema(arrow, fields), watched()))
     try:
-        connection.execute(f'INSERT INTO "{table.name}" BY NAME SELECT * FROM _rows')
+        connection.execute(f'CREATE TABLE "{table.name}" AS {query}')
     except Exception:
         if failed:
             raise failed[0] from None
         raise
-    connection.unregister("_rows")
+    for name in ("_rows", "_columns"):
+        connection.unregister(name)
 
 
 def literal(text: str) -> str:
