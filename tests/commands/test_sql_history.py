@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kshell.commands.sql import complete_query
 from kshell.engine.session import Session
 from kshell.errors import EXIT_DATA, EXIT_USAGE, CommandError, SourceError, UsageError
 from kshell.history.catalog import catalog
@@ -370,3 +371,39 @@ def test_damage_before_a_snapshot_is_said_and_what_comes_after_is_answered(tmp_p
         assert session.exit_code() == EXIT_DATA
         assert any("CRC" in note for note in (*session.notes(), *session.problems()))
         assert ask(session, "SELECT 1 AS n") == [{"n": 1}] and not session.found_damage
+
+
+class TestExport:
+    def test_the_past_is_exported_as_queries_have_it(self, sample: Session, tmp_path: Path) -> None:
+        found = {row["table"]: row["rows"] for row in rows(sample, f"export --history --format jsonl {tmp_path}/out")}
+        assert list(found) == sorted((*tables(), *catalog().past))
+        for name, table in catalog().past.items():
+            lines = (tmp_path / "out" / f"{name}.jsonl").read_text().splitlines()
+            columns = [field.name for field in table.fields]
+            assert listed(map(json.loads, lines), columns) == listed(table.rows(sample, EMPTY, None), columns)
+            assert len(lines) == found[name]
+
+    def test_one_table_of_the_past_needs_no_flag(self, sample: Session, tmp_path: Path) -> None:
+        found = rows(sample, f"export --format csv --table history_topics --table topics {tmp_path}/out")
+        assert [row["table"] for row in found] == ["history_topics", "topics"]
+        with pytest.raises(UsageError) as raised:
+            rows(sample, f"export --format csv --table history_topic {tmp_path}/other")
+        assert "did you mean history_topics" in (raised.value.hint or "")
+
+    def test_what_brokers_do_not_know_is_left_out(self, tmp_path: Path) -> None:
+        with Quorum(controllers=1, brokers=1) as quorum:
+            session = Session(quorum.keep(BrokerSource(quorum.bootstrap_servers, settings())))
+            found = rows(session, f"export --history --table history_acls --format csv {tmp_path}/out")
+            assert found == []
+            assert any(note.startswith("history_acls: brokers tell") for note in session.notes())
+
+
+def test_names_of_the_past_are_completed(sample: Session) -> None:
+    assert "SELECT * FROM history_topics" in complete_query(sample, "SELECT * FROM hist")
+    assert "SELECT * FROM topics_at(" in complete_query(sample, "SELECT * FROM topics_")
+    assert "SELECT * FROM history_topics WHERE validFromMs" in complete_query(
+        sample, "SELECT * FROM history_topics WHERE validFromM"
+    )
+    assert "SELECT * FROM topics_at('-1h') WHERE minIsr" in complete_query(
+        sample, "SELECT * FROM topics_at('-1h') WHERE minI"
+    )
