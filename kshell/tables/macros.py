@@ -62,11 +62,12 @@ def macro_calls(duckdb: Any, text: str, macros: Mapping[str, TableMacro]) -> lis
 
     Raises ExpressionError, which points at the call, for any other arguments.
     """
-    starts = [at for at, _ in duckdb.tokenize(text)]
-    kinds = [kind for _, kind in duckdb.tokenize(text)]
+    raw = text.encode("utf-8", "replace")  # DuckDB counts bytes
+    marks = duckdb.tokenize(text)
+    ends = [*(at for at, _ in marks[1:]), len(raw)]
     tokens = [
-        (text[at:end].strip(), at, kind)
-        for at, end, kind in zip(starts, [*starts[1:], len(text)], kinds, strict=True)
+        (raw[at:end].decode().strip(), len(raw[:at].decode()), kind)
+        for (at, kind), end in zip(marks, ends, strict=True)
         if kind != duckdb.token_type.comment
     ]
     literal = (duckdb.token_type.numeric_const, duckdb.token_type.string_const)
