@@ -33,7 +33,7 @@ POINTS = 6
 
 
 def ask(session: Session, query: str) -> list[dict[str, Any]]:
-    return rows(session, f"sql {json.dumps(query)}")
+    return rows(session, f"sql {json.dumps(query, ensure_ascii=False)}")
 
 
 def listed(found: Iterable[Mapping[str, Any]], names: Iterable[str]) -> list[str]:
@@ -203,6 +203,10 @@ class TestPoints:
 
     def test_names_in_texts_and_comments_are_no_calls(self, sample: Session) -> None:
         assert ask(sample, "SELECT 'topics_at(x)' AS a -- changes(1)\n") == [{"a": "topics_at(x)"}]
+        assert ask(sample, "SELECT count(*) AS n FROM topics_at(100) WHERE name <> 'üß€'") == [{"n": 13}]
+        with pytest.raises(UsageError) as raised:
+            ask(sample, "SELECT 'üß€' FROM topics_at(name)")
+        assert raised.value.column == 18
         own = (
             "WITH events AS (SELECT 1 AS a), changes(a, b) AS (SELECT 1, 2) SELECT * FROM changes JOIN events USING (a)"
         )
