@@ -25,6 +25,7 @@ from kshell.engine.result import Exit, Many, Nothing, Result
 from kshell.engine.session import Session
 from kshell.engine.walk import walk
 from kshell.errors import KshellError
+from kshell.history.catalog import past_macros, past_tables
 from kshell.metadata.records import record_types
 from kshell.protocol.control import CONTROL_TYPES
 from kshell.protocol.schema import ALL_VERSIONS, Field, Schema
@@ -286,14 +287,20 @@ def _linked(kind: str, first: dict[str, tuple[str, object]]) -> str:
 
 def table_columns() -> str:
     """The tables of `sql` and `export`, with their columns."""
-    made = tables.tables()
+    made = tables.tables() | past_tables()
     index = "\n".join(f"| [`{name}`](#{name}) | {one.summary} |" for name, one in made.items())
+    macros = "\n".join(
+        f"| `{name}({', '.join(macro.parameters).upper()})` | {macro.summary} |"
+        for name, macro in past_macros().items()
+    )
     parts = [
         f"# Tables\n\n{GENERATED}",
         "What `sql` queries and `export` writes. The columns are those of the commands of the same names, and the same"
         " in every format. Schemas only grow: a column keeps its name and its type. Every value may be null, where the"
         " source does not tell it or there is none.\n",
         f"| table | |\n| --- | --- |\n{index}\n",
+        "Functions of `sql` that give a table at a point in time, with the columns of that table; those of `changes`"
+        f" are the columns of `diff` ([more](../sql.md)).\n\n| function | |\n| --- | --- |\n{macros}\n",
         "| type | Arrow, Parquet | DuckDB | JSON lines | CSV, SQLite |\n| --- | --- | --- | --- | --- |\n"
         "| `int16`, `int32`, `int64` | the same | `SMALLINT`, `INTEGER`, `BIGINT` | number | number, `INTEGER` |\n"
         "| `float64` | `double` | `DOUBLE` | number | number, `REAL` |\n"

@@ -11,9 +11,10 @@ from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Column, Result, Row, Rows
 from kshell.engine.session import Session
 from kshell.engine.walk import one_line
-from kshell.errors import EXIT_DATA, EXIT_OK, CommandError, DataError, UsageError
+from kshell.errors import EXIT_DATA, EXIT_OK, UsageError
 from kshell.history.blame import FIELDS, Blame, Removed
 from kshell.history.diff import ADDED, CHANGED, REMOVED
+from kshell.history.recorded import recorded_past
 from kshell.history.records import changed_parts
 from kshell.sources.directory.records import LogRecord, log_records
 from kshell.tables.declaration import columns
@@ -34,8 +35,8 @@ def run(session: Session, args: Any) -> Result:
     place = split(unescape(args.path), session.cwd)
     if place[:1] != HOME:
         raise UsageError(f"{join(place)}: blame knows what is below {join(HOME)}", hint="`log` knows of the quorum")
-    blame, damage = _blame(session)
-    session.remarks += [error.message for error in damage]
+    history, until = recorded_past(session, "blame")
+    blame = Blame(history, until, session.redaction)
     leaf = blame.leaf(place)
     if leaf is not None:
         rows = list(filter(args.where, blame.fields(place, leaf)))
@@ -47,7 +48,7 @@ def run(session: Session, args: Any) -> Result:
         if len(rows) > args.limit:
             rows.pop()
             session.remarks.append(f"only the first {args.limit} leaves of {join(place)}: --limit N shows more")
-    code = EXIT_DATA if damage else EXIT_OK
+    code = EXIT_DATA if session.found_damage else EXIT_OK
     result = Rows(columns(FIELDS), rows, exit_code=code)
     shown = [_shown(row) for row in rows]
     if leaf is not None:
@@ -70,25 +71,6 @@ def _removals(session: Session, blame: Blame, removed: list[Removed]) -> Iterato
         records = {record.offset: record for record in found}
     for one in removed:
         yield blame.row_of_removal(one, records.get(one.effective))
-
-
-def _blame(session: Session) -> tuple[Blame, list[DataError]]:
-    """Who wrote what, and what of the log is damaged."""
-    from kshell.sources.past import Past  # late: it brings all that replays
-
-    past = session.past or Past(session.source)
-    known = past.history(session.progress)
-    if known is None:
-        _ = session.loaded  # which says what is wrong, if anything is
-        raise CommandError(
-            "the log cannot be replayed from its start", hint="`info` says why; `stat` knows the last record of a value"
-        )
-    history = known[0]
-    until = history.log.end - 1 if session.until is None else session.until
-    if until < history.log.start - 1:
-        _ = session.loaded
-        raise CommandError(f"offset {until} is before the log's start: what wrote the values is not known")
-    return Blame(history, until, session.redaction), past.damage
 
 
 def _shown(row: Row) -> Row:

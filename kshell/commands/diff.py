@@ -16,8 +16,8 @@ from kshell.errors import EXIT_FINDING, NoSuchPathError, UsageError
 from kshell.history.diff import (
     ADDED,
     BY_ID,
-    CHANGE,
     CHANGED,
+    FIELDS,
     REMOVED,
     Change,
     TreeComparison,
@@ -26,21 +26,12 @@ from kshell.history.diff import (
     unknown_subtrees,
 )
 from kshell.history.diff_by_content import by_content
-from kshell.tables.declaration import Field, columns
-from kshell.tables.leaf_types import LEAF_TYPE
+from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
 from kshell.tree.globs import is_glob, unescape
 from kshell.tree.paths import HOME, Segments, join, split
 
-_FIELDS = (
-    Field("path", "string", "of the leaf"),
-    Field("type", LEAF_TYPE, "of the leaf"),
-    Field("change", CHANGE, "added, removed or changed"),
-    Field("fields", ["string"], "which of its fields changed"),
-    Field("old", "json", "its value before"),
-    Field("new", "json", "its value after"),
-)
-_COLUMNS = columns(_FIELDS)
+_COLUMNS = columns(FIELDS)
 _STAT = (Column("type", type="string"), *(Column(name, type="int64") for name in (ADDED, REMOVED, CHANGED)))
 _SIGNS = {ADDED: "+", REMOVED: "-", CHANGED: "~"}
 _CONTEXT = "context:"
@@ -238,7 +229,7 @@ COMMAND = Command(
             choices=(_BY_CONTENT, _BY_ID),
         ),
         Flag(("--ignore-epochs",), "leave out leader, partition and broker epochs, and the provenance"),
-        where_flag(_FIELDS),
+        where_flag(FIELDS),
         Flag(("--json-patch",), "the changes as a JSON patch (RFC 6902)"),
     ),
     examples=(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from kshell.engine.declaration import Arg, Command, Example, Flag, Task
 from kshell.engine.result import Result, Rows, typed
 from kshell.engine.staging import demand_empty, demand_outside, new_directory
-from kshell.errors import SourceError, UsageError
+from kshell.errors import SourceError, UsageError, did_you_mean
+from kshell.history.catalog import past_tables
 from kshell.tables.declaration import Table, image_for, load_for, tables, told_rows
 
 if TYPE_CHECKING:
@@ -31,11 +33,12 @@ def run(session: Session, args: Any) -> Result:
     demand_outside(session, args.directory, target)
     if not args.force:
         demand_empty(args.directory, target, "--force writes into it, over files of the same names")
-    chosen = _chosen(args.table)
-    load_for(session, chosen)
+    chosen = _chosen(args.table, with_past=args.history)
+    load_for(session, [table for table in chosen if table.parts])
     with new_directory(args.directory, target) as place, WRITERS[args.format](place) as writer:
-        rows = list(_written(session, writer, chosen))
-    return Rows(_COLUMNS, rows)
+        # The past first: who has read all of the log has the state, too.
+        rows = list(_written(session, writer, sorted(chosen, key=lambda table: table.name in tables())))
+    return Rows(_COLUMNS, sorted(rows, key=lambda row: str(row["table"])))
 
 
 def _written(session: Session, writer: Any, chosen: Iterable[Table]) -> Iterator[dict[str, Any]]:
@@ -44,27 +47,31 @@ def _written(session: Session, writer: Any, chosen: Iterable[Table]) -> Iterator
 
     for table in chosen:
         try:
-            image = image_for(session, table.name, table.parts)
+            made = iter(table.rows(session, image_for(session, table.name, table.parts), None))
+            first = list(islice(made, 1))
         except SourceError as error:
             session.remarks.append(f"{error.message}: left out")
             continue
         count = [0]
-        rows = told_rows(session, table, table.rows(session, image, None))
+        rows = told_rows(session, table, chain(first, made))
         file = writer.write(table, counted(rows, count))
         yield {"table": table.name, "rows": count[0], "file": file}
 
 
-def _chosen(names: list[str] | None) -> list[Table]:
-    every = tables()
+def _chosen(names: list[str] | None, *, with_past: bool) -> list[Table]:
+    """The tables that are named, else all: those of the past only with ``--history``."""
+    known = {**tables(), **past_tables()}
     for name in names or ():
-        if name not in every:
-            raise UsageError(f"export: there is no table {name}", hint=f"tables: {', '.join(every)}")
-    return [table for table in every.values() if not names or table.name in names]
+        if name not in known:
+            hint = did_you_mean(name, known, f"tables: {', '.join(tables())}; `help export` has those of --history")
+            raise UsageError(f"export: there is no table {name}", hint=hint)
+    every = known if with_past else tables()
+    return [known[name] for name in sorted(set(names or every))]
 
 
 def complete_table(session: Session, typed: str) -> Iterable[str]:
-    """The tables."""
-    return list(tables())
+    """The tables, those of the past among them."""
+    return [*tables(), *past_tables()]
 
 
 COMMAND = Command(
@@ -76,12 +83,14 @@ COMMAND = Command(
     flags=(
         Flag(("--format",), "parquet, jsonl, csv, sqlite or duckdb", metavar="FORMAT", choices=FORMATS),
         Flag(("--table",), "only this table (repeatable)", metavar="TABLE", repeat=True, complete=complete_table),
+        Flag(("--history",), "the tables of the past, too: history_NAME of each, events and config_changes"),
         Flag(("--force",), "write into a directory that is not empty, over files of the same names"),
     ),
     examples=(
         Example("export --format jsonl tables", "a file a table, for any program"),
         Example("export --format parquet --table partitions --table topics lake", "two tables, for a data lake"),
         Example("export --format sqlite audit", "one database"),
+        Example("export --format csv --history past", "the past as well: every version of every row"),
     ),
     description=(
         "docs/reference/tables.md has the columns, which are the same in every format and in `sql`; they are only ever"
@@ -90,7 +99,8 @@ COMMAND = Command(
         " and control and bidirectional characters are visible escapes; the other formats hold text exactly. parquet"
         " and duckdb need the extra sql (pip install 'kraft-shell[sql]'). Nothing is seen in the directory before all"
         " of it is written, and a failure leaves it as it was; databases are one file, kraft.sqlite or kraft.duckdb."
-        " Nothing is written into the directory that is being read. Secrets are redacted unless --show-secrets is"
-        " given."
+        " Nothing is written into the directory that is being read. --history adds the tables of the past that `sql`"
+        " has: history_topics and so on, events and config_changes; --table names one of them without it. Secrets are"
+        " redacted unless --show-secrets is given."
     ),
 )

@@ -22,7 +22,7 @@ from kshell.history.records import (
     NO_OP,
     TYPE_FLAG,
     Concern,
-    Touched,
+    Found,
     conclude,
     only,
     place_of,
@@ -34,14 +34,13 @@ from kshell.history.records import (
 from kshell.metadata.readable import readable
 from kshell.metadata.records import decode_value
 from kshell.protocol.batches import Batch, RawRecord
-from kshell.sources.directory.records import DecodedRecords, LogRecord, Wanted, log_records
+from kshell.sources.directory.records import DecodedRecords, Wanted, log_records
 from kshell.sources.points import Since
 from kshell.tables.declaration import columns
 from kshell.tables.selection import where_flag
 from kshell.tree.paths import is_under
 
 _NO_OP_HEAD = b"\x01\x14\x00"
-Found = Iterator[tuple[LogRecord, list[Touched]]]
 
 
 def run(session: Session, args: Any) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
 
 def run(session: Session, args: Any) -> Result:
     """The rows of one SELECT. Raises UsageError for anything else, CommandError with DuckDB's words."""
+    from kshell.history.catalog import catalog
     from kshell.tables.query import query
 
-    names, rows = query(session, args.query)
-    result = Rows(tuple(map(Column, names)), rows)
+    answer = query(session, args.query, catalog())
+    result = Rows(tuple(map(Column, answer.columns)), answer.rows, exit_code=answer.exit_code)
     if args.fail_if_any:
         answers_by_rows(result, some=EXIT_FINDING, none=EXIT_OK)
     return result
@@ -27,16 +29,22 @@ def run(session: Session, args: Any) -> Result:
 
 def complete_query(session: Session, typed: str) -> Iterable[str]:
     """Tables after FROM and JOIN, fields of the tables that are named elsewhere: the query with its last word done."""
-    from kshell.tables.declaration import tables
+    from kshell.history.catalog import catalog
     from kshell.tables.query import named
 
+    known = catalog()
     head, _, last = typed.rpartition(" ")
     words = head.upper().split()
     if not words:
         return ["SELECT * FROM ", "SELECT "] if not last or "SELECT".startswith(last.upper()) else []
     if words[-1] in ("FROM", "JOIN"):
-        return [f"{head} {name}" for name in tables() if name.startswith(last)]
-    fields = dict.fromkeys(field.name for table in named(typed) for field in table.fields)
+        tables = [*known.state, *known.past]
+        macros = [f"{name}(" for name in known.macros]
+        return [f"{head} {name}" for name in (*tables, *macros) if name.startswith(last)]
+    fields = dict.fromkeys(field.name for table in named(typed, known) for field in table.fields)
+    mentioned = set(re.findall(r"\w+", typed.lower()))
+    called = [macro for name, macro in known.macros.items() if name in mentioned]
+    fields |= dict.fromkeys(field.name for macro in called for field in macro.fields)
     more = ("FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT")
     return [f"{head} {word}" for word in (*fields, *more) if word.startswith(last)]
 
@@ -60,13 +68,25 @@ COMMAND = Command(
         ),
         Example('sql "SELECT topic, unnest(replicas) AS broker FROM partitions" -o csv', "a row a replica"),
         Example('sql "DESCRIBE quotas"', "the columns of a table"),
+        Example('sql "SELECT count(*) AS topics FROM topics_at(100)"', "how many topics there were at a point"),
+        Example(
+            'sql "SELECT topic, count(*) AS versions FROM history_partitions GROUP BY topic ORDER BY versions DESC"',
+            "whose partitions changed most",
+        ),
+        Example("sql \"SELECT type, change FROM changes(160, 'now')\"", "what `diff 160 now` says, as a table"),
+        Example('sql "SELECT * FROM config_changes"', "each change of a config: before and after"),
     ),
     description=(
         'The tables are those of `export`: docs/reference/tables.md has their columns, and `sql "SHOW TABLES"` their'
-        " names. Lists are DuckDB's lists; objects whose keys are data (configs of a topic) are maps:"
-        " configs['retention.ms']. Needs the extra sql (pip install 'kraft-shell[sql]'). The query sees nothing but the"
-        " tables: no files, no network, no settings. Only tables that it names are made, in memory, and of them only"
-        " the columns that it reads: of a million partitions all columns take some 30 seconds, one takes 10. Whole"
-        " decimals come out as integers, other decimals as floating-point numbers."
+        " names. Each has a function that gives it at a point in time, topics_at('-1h') or partitions_at(160), and a"
+        " table of versions: a row of history_topics says what was so from validFromOffset to before validToOffset;"
+        " isCurrent if it lasts. changes(A, B) has the rows of `diff`, events the records of the log, config_changes"
+        " what each config was before and after. A point is a number, or a text in quotes (`help points`)."
+        " docs/sql.md has questions that they answer. Lists are DuckDB's lists; objects whose keys are data (configs of"
+        " a topic) are maps: configs['retention.ms']. Needs the extra sql (pip install 'kraft-shell[sql]'). The query"
+        " sees nothing but the tables: no files, no network, no settings. Only tables that it names are made, in"
+        " memory, and of them only the columns that it reads: of a million partitions all columns take some 30 seconds,"
+        " one takes 10. The tables may take half of the machine's memory, 4 GiB at the most; a query that needs more is"
+        " refused. Whole decimals come out as integers, other decimals as floating-point numbers."
     ),
 )

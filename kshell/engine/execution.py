@@ -55,8 +55,9 @@ class Call(NamedTuple):
     line: Line
 
     def run(self) -> Result:
-        """Runs the command. The remarks that the command before it left are forgotten. Raises KshellError."""
+        """Runs the command. What the command before it remarked and met is forgotten. Raises KshellError."""
         self.session.remarks.clear()
+        self.session.found_damage.clear()
         if getattr(self.arguments, "help", False):
             return registry.get("help").run(self.session, parse(registry.get("help"), [self.command.name]))
         return self.command.run(self.session, self.arguments)

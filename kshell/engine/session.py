@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kshell.errors import EXIT_DATA, EXIT_OK, DeadlineError, KshellError, SourceTimeoutError
+from kshell.errors import EXIT_DATA, EXIT_OK, DataError, DeadlineError, KshellError, SourceTimeoutError
 from kshell.metadata.image import Image
 from kshell.metadata.partial import NOT_AVAILABLE
 from kshell.metadata.redaction import Redaction
@@ -62,6 +62,8 @@ class Session(SourceView):
         """Asks the person who is there a question that is answered with yes or no; ``None`` where nobody is."""
         self.remarks: list[str] = []
         """Notes about the answer of the last command; :meth:`kshell.engine.execution.Call.run` empties the list."""
+        self.found_damage: list[DataError] = []
+        """Damage of the log that the last command met beside what was loaded; emptied in the same way."""
 
     @property
     def image(self) -> Image:
@@ -239,9 +241,11 @@ class Session(SourceView):
 
     def notes(self) -> list[str]:
         """What a person should know though nothing is wrong: a torn tail, unknown records, an old copy."""
+        known = [error.message for error in self.loaded.damage] if self.is_loaded else []
         notes = self.source.notes()
         if checksum.was_in_python():
             notes.append("checksums are computed in plain Python here: all is checked, but large logs take longer")
+        notes += [error.message for error in self.found_damage if error.message not in (*known, *notes)]
         if not self.is_loaded:
             return notes + self.remarks
         notes += self.loaded.notes + [remark for remark in self.remarks if remark not in self.loaded.notes]
@@ -282,8 +286,8 @@ class Session(SourceView):
         return SourceTimeoutError(self.source.name, f"{error.message}: {following.trouble}", hint=error.hint)
 
     def exit_code(self) -> int:
-        """4 when what was loaded is damaged or incomplete, else 0."""
-        return EXIT_DATA if self.problems() else EXIT_OK
+        """4 when what was loaded or met is damaged or incomplete, else 0."""
+        return EXIT_DATA if self.found_damage or self.problems() else EXIT_OK
 
 
 def ago(seconds: float) -> str:

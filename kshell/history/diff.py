@@ -18,7 +18,9 @@ from kshell.metadata.partial import MISSING, NOT_AVAILABLE
 from kshell.metadata.partitions import Topic
 from kshell.metadata.redaction import REDACTED
 from kshell.protocol.primitives import Uuid
+from kshell.tables.declaration import Field
 from kshell.tables.enumeration import Enumeration
+from kshell.tables.leaf_types import LEAF_TYPE
 from kshell.tree.image import image_directory
 from kshell.tree.node import Directory, Leaf, Node, StaticDirectory
 from kshell.tree.paths import Segments, is_under, join, paths
@@ -103,6 +105,14 @@ def _below(old: Topic, new: Topic) -> list[str]:
 _EPOCHS = frozenset(("epoch", "leaderEpoch", "partitionEpoch"))
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 CHANGE = Enumeration((ADDED, REMOVED, CHANGED))
+FIELDS = (
+    Field("path", "string", "of the leaf"),
+    Field("type", LEAF_TYPE, "of the leaf"),
+    Field("change", CHANGE, "added, removed or changed"),
+    Field("fields", ["string"], "which of its fields changed"),
+    Field("old", "json", "its value before"),
+    Field("new", "json", "its value after"),
+)
 _KINDS = {"topicName": "topic", "topicId": "topic"}
 BY_ID = ("image", "topics", "byId")
 

@@ -330,9 +330,13 @@ def place_of(session: Session, path: str | None, command: str, hint: str) -> Seg
     return split(unescape(path), session.cwd)
 
 
+Found = Iterator[tuple[LogRecord, list[Touched]]]
+"""Records with the places of the tree that each touches."""
+
+
 def with_paths(
     session: Session, records: DecodedRecords, start: int, concern: Concern | None = None, *, values: bool = False
-) -> Iterator[tuple[LogRecord, list[Touched]]]:
+) -> Found:
     """Each record with the places of the tree that it touches, and (``values``) what stood there.
 
     Raises DataError where what came before is not known; without a ``concern``, places that only an image can tell are
@@ -387,17 +391,33 @@ def _tracker(session: Session, start: int, *, values: bool) -> tuple[Tracker, in
 
 def conclude(session: Session, records: DecodedRecords, result: Result) -> None:
     """After the last record: notes for the user, and damage. Raises DataError for that."""
-    session.remarks += records.notes
-    if records.torn is not None:
-        path, torn = records.torn
-        session.remarks.append(f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while a server writes")
-    if records.first_malformed is not None:
+    session.remarks += end_notes(records)
+    malformed = malformed_records(records)
+    if malformed is not None:
         # Not raised: a format that prints only what it has whole would then show nothing.
-        more = f" (and {records.malformed - 1} more malformed)" if records.malformed > 1 else ""
-        session.remarks.append(records.first_malformed + more)
+        session.remarks.append(malformed.message)
         result.exit_code = EXIT_DATA
     if records.damage:
         raise _all_of(records.damage)
+
+
+def end_notes(records: DecodedRecords) -> list[str]:
+    """After the last record: what the user should know though nothing is wrong."""
+    if records.torn is None:
+        return records.notes
+    path, torn = records.torn
+    return [
+        *records.notes,
+        f"{path}: byte {torn.position}: torn tail ({torn.reason}); normal while a server writes",
+    ]
+
+
+def malformed_records(records: DecodedRecords) -> DataError | None:
+    """After the last record: those that break their declaration; ``None`` if there are none."""
+    if records.first_malformed is None:
+        return None
+    more = f" (and {records.malformed - 1} more malformed)" if records.malformed > 1 else ""
+    return DataError(records.first_malformed + more)
 
 
 def _all_of(damage: list[DataError]) -> DataError:

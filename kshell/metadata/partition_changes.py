@@ -127,15 +127,21 @@ class PartitionChanges:
         self, first: Partition | None, addresses: Iterable[int], *, with_epochs: bool = False
     ) -> Iterator[Partition]:
         """As :meth:`every`, with both epochs 0 unless they are asked for: then most values are the same few objects."""
+        found = self.waypoints(first, addresses)
+        return map(self.value, found) if with_epochs else (waypoint.without_epochs for waypoint in found)
+
+    def waypoints(self, first: Partition | None, addresses: Iterable[int]) -> Iterator[Waypoint]:
+        """As :meth:`every`; equal partitions without their epochs are mostly one object."""
         state, leader_epoch, partition_epoch = self._first(first)
         for value in self._log.values(addresses):
             step = state.after.get(value[:3] + value[REST:]) or self._step(state, value)
-            state = step.state
-            if with_epochs:
-                leader_epoch, partition_epoch = step.epochs or (leader_epoch + step.rise, partition_epoch + 1)
-                yield self._partition(state, leader_epoch, partition_epoch)
+            state, epochs, rise = step
+            if epochs is None:
+                leader_epoch += rise
+                partition_epoch += 1
             else:
-                yield state.value
+                leader_epoch, partition_epoch = epochs
+            yield _waypoint(state, leader_epoch, partition_epoch)
 
     def _first(self, first: Partition | None) -> tuple[_State, int, int]:
         if first is None:
@@ -157,8 +163,7 @@ class PartitionChanges:
         return state, leader_epoch, partition_epoch
 
     def _partition(self, state: _State, leader_epoch: int, partition_epoch: int) -> Partition:
-        """Epochs are ``int`` of Java: after the largest comes the smallest."""
-        epochs = (leader_epoch + _HALF) % _INT32 - _HALF, (partition_epoch + _HALF) % _INT32 - _HALF
+        epochs = java_int(leader_epoch), java_int(partition_epoch)
         partition = state.at_epochs.get(epochs)
         if partition is None:
             self._remember()
@@ -203,6 +208,16 @@ class PartitionChanges:
             step = _Step(self._state(_without_epochs(merge(state.value, data))), None, rise)
             state.after[key] = step
         return step
+
+
+def java_int(epoch: int) -> int:
+    """An epoch as an ``int`` of Java: after the largest comes the smallest."""
+    return (epoch + _HALF) % _INT32 - _HALF
+
+
+def waypoint_of(value: Partition) -> Waypoint:
+    """A partition with its epochs apart."""
+    return Waypoint(_without_epochs(value), value.leader_epoch, value.partition_epoch)
 
 
 def _waypoint(state: _State, leader_epoch: int, partition_epoch: int) -> Waypoint:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeGuard
 
 from kshell.metadata.partition_changes import PartitionChanges, Waypoint
@@ -290,6 +290,30 @@ class RecordedTopic(_FromRecords):
         for number in self.records.addresses:
             for since, entry in self._versions(number, until):
                 yield _to_int(number), since, entry
+
+    def states(
+        self, until: int, first: Mapping[int, Partition | Undecoded]
+    ) -> Iterator[tuple[int, Iterator[tuple[int, Waypoint]]]]:
+        """Each partition with records up to an offset: its number, and what each record made of it, in order.
+
+        As :meth:`every_version`, at a fraction of the cost: the records behind the values are not looked up.
+
+        Args:
+            until: the last offset that counts.
+            first: the partitions before their records, as the snapshot has them.
+
+        Returns:
+            (number, (offset from which it holds, value) of every record).
+        """
+        records = self.records
+        limit, effective, waypoints = records.log.limit(until), records.log.effective_offsets, records.changes.waypoints
+        for number, addresses in list(records.addresses.items()):
+            counted = addresses[: bisect_left(addresses, limit)]
+            if counted:
+                partition_id = _to_int(number)
+                before = first.get(partition_id)
+                values = waypoints(before if isinstance(before, Partition) else None, counted)
+                yield partition_id, zip(effective(counted), values, strict=True)
 
     def _versions(self, number: bytes, until: int) -> list[tuple[int, Entry[Partition]]]:
         records = self.records

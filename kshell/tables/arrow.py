@@ -35,42 +35,49 @@ def arrow_type(arrow: Any, declared: Type) -> Any:
     return arrow.struct([arrow.field(name, arrow_type(arrow, below)) for name, below in declared.items()])
 
 
-def batches(arrow: Any, fields: Sequence[Field], rows: Iterable[Row], wanted: Wanted = None) -> Iterator[Any]:
-    """The rows as record batches of the fields' schema; a field that is not ``wanted`` is null in all of them."""
+def batches(arrow: Any, fields: Sequence[Field], rows: Iterable[Row]) -> Iterator[Any]:
+    """The rows as record batches of the fields' schema."""
     made, waiting = schema(arrow, fields), iter(rows)
     while part := list(islice(waiting, BATCH)):
-        columns = [
-            _array(arrow, [row.get(field.name) for row in part], field.type)
-            if wanted is None or field.name in wanted
-            else arrow.nulls(len(part), made.field(field.name).type)
-            for field in fields
-        ]
+        columns = [_array(arrow, [row.get(field.name) for row in part], field.type) for field in fields]
         yield arrow.record_batch(columns, schema=made)
 
 
-def create_table(arrow: Any, connection: Any, table: Table, made: Iterable[Any]) -> None:
-    """The table in a DuckDB, out of a stream of batches, of which it keeps its own copy.
+def create_table(arrow: Any, connection: Any, table: Table, rows: Iterable[Row], wanted: Wanted = None) -> None:
+    """The table in a DuckDB, which keeps its own copy of the rows; a field that is not ``wanted`` is null in all.
 
     What is raised while rows are made comes out as it is: DuckDB would put its own error in the place of it, of Ctrl-C
     too.
     """
     failed: list[BaseException] = []
+    # Of rows without any field, one is made nevertheless: they are counted.
+    fields = [field for field in table.fields if wanted is None or field.name in wanted] or list(table.fields[:1])
 
     def watched() -> Iterator[Any]:
         try:
-            yield from made
+            yield from batches(arrow, fields, rows)
         except BaseException as error:
             failed.append(error)
             raise
 
-    connection.register("_rows", arrow.RecordBatchReader.from_batches(schema(arrow, table.fields), watched()))
+    query = "SELECT * FROM _rows"
+    if len(fields) < len(table.fields):
+        connection.register("_columns", arrow.RecordBatchReader.from_batches(schema(arrow, table.fields), ()))
+        query = f"SELECT * FROM _columns UNION ALL BY NAME {query}"
+    connection.register("_rows", arrow.RecordBatchReader.from_batches(schema(arrow, fields), watched()))
     try:
-        connection.execute(f'CREATE TABLE "{table.name}" AS SELECT * FROM _rows')
+        connection.execute(f'CREATE TABLE "{table.name}" AS {query}')
     except Exception:
         if failed:
             raise failed[0] from None
         raise
-    connection.unregister("_rows")
+    for name in ("_rows", "_columns"):
+        connection.unregister(name)
+
+
+def literal(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _array(arrow: Any, values: list[Any], declared: Type) -> Any:

@@ -52,12 +52,13 @@ def _asked(session: Session, nodes: Nodes) -> dict[int, dict[str, Any]]:
 
 def _voter(voter: Mapping[str, Any]) -> dict[str, Any]:
     """What a voter's entry in the quorum says; the security protocol of its endpoints it does not."""
-    return {"listeners": _listeners(voter.get("endpoints", ()))}
+    return {"listeners": voter_listeners(voter) or None}
 
 
-def _listeners(points: Any) -> list[dict[str, Any]] | None:
+def voter_listeners(voter: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Where a voter's entry says that it can be reached: the security protocol it does not say."""
     names = ("name", "host", "port")
-    return [{name: point[name] for name in names} | {"securityProtocol": None} for point in points] or None
+    return [{name: point[name] for name in names} | {"securityProtocol": None} for point in voter.get("endpoints", ())]
 
 
 def _of_quorum(nodes: Nodes) -> dict[int, dict[str, Any]]:
@@ -67,7 +68,7 @@ def _of_quorum(nodes: Nodes) -> dict[int, dict[str, Any]]:
     told = describe_quorum(nodes)
     rows = {}
     for one in [*told["voters"], *(one for one in told["observers"] if one["endpoints"])]:
-        listeners = _listeners(one["endpoints"])
+        listeners = voter_listeners(one) or None
         address = name_of(listeners[0]["host"], listeners[0]["port"]) if listeners else None
         leads = one["id"] == told["leaderId"]
         rows[one["id"]] = {"id": one["id"], "listeners": listeners, "isLeader": leads, "address": address}

@@ -53,7 +53,7 @@ Wanted = frozenset[str] | None
 class Table(NamedTuple):
     """``rows`` gives the rows of an image, in the table's own order. ``parts`` names the parts of the image that they
     are made of, the one they cannot do without first. ``counts`` says what of a log's records changes which rows: how
-    many of them fulfil a condition, at every offset.
+    many of them fulfil a condition, at every offset; ``None`` for a table of many states.
     """
 
     name: str
@@ -61,14 +61,16 @@ class Table(NamedTuple):
     fields: tuple[Field, ...]
     rows: Callable[[Session, Image, Wanted], Iterable[Row]]
     parts: tuple[str, ...]
-    counts: Counts
+    counts: Counts | None = None
 
 
 _TABLES: dict[str, Table] = {}
 
 
 def table(made: Table) -> Table:
-    """Declares a table."""
+    """Declares a table of state."""
+    if made.counts is None:
+        raise ValueError(f"the table {made.name} does not say how its rows are counted over time")
     if _TABLES.setdefault(made.name, made) is not made:
         raise ValueError(f"the table {made.name} is declared twice")
     return made
@@ -125,15 +127,17 @@ def told_rows(session: Session, table: Table, rows: Iterable[Row]) -> Iterator[R
 
 
 def image_for(session: Session, name: str, parts: Sequence[str]) -> Image:
-    """The image, or of brokers that nobody has asked for everything, only those parts of it (none: nothing is asked).
+    """The image, or of brokers that nobody has asked for everything, only those parts of it.
+
+    Without parts it is empty, and nothing is loaded: the table finds its rows elsewhere.
 
     Raises SourceError where the source does not tell the first of them; ``name`` is what needs it.
     """
+    if not parts:
+        return EMPTY
     if session.source.kind == "brokers" and not session.is_loaded:
         from kshell.sources.brokers.source import BrokerSource
 
-        if not parts:
-            return EMPTY
         assert isinstance(session.source, BrokerSource)
         image, notes = session.source.image(*parts)
         session.remarks += notes

@@ -18,7 +18,7 @@ from kshell.errors import CommandError
 from kshell.extras import require
 from kshell.json_text import to_json
 from kshell.separated_values import csv_line
-from kshell.tables.arrow import batches, create_table, schema
+from kshell.tables.arrow import batches, create_table, literal, schema
 from kshell.tables.declaration import Table
 
 DATABASE = "kraft"
@@ -128,10 +128,10 @@ class DuckDb(Writer):
     def write(self, table: Table, rows: Iterable[Row]) -> str:
         run = self._connection.execute
         with _refused(self._name, *self._errors):
-            create_table(self._arrow, self._connection, table, batches(self._arrow, table.fields, rows))
-            run(f'COMMENT ON TABLE "{table.name}" IS {_literal(table.summary)}')
+            create_table(self._arrow, self._connection, table, rows)
+            run(f'COMMENT ON TABLE "{table.name}" IS {literal(table.summary)}')
             for field in table.fields:
-                run(f'COMMENT ON COLUMN "{table.name}"."{field.name}" IS {_literal(field.doc)}')
+                run(f'COMMENT ON COLUMN "{table.name}"."{field.name}" IS {literal(field.doc)}')
         return self._name
 
     def close(self) -> None:
@@ -158,10 +158,6 @@ WRITERS: dict[str, type[Writer]] = {
 # --- values ----------------------------------------------------------------------------------------------------------
 
 _SQLITE = {"int16": "INTEGER", "int32": "INTEGER", "int64": "INTEGER", "boolean": "INTEGER", "float64": "REAL"}
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _sqlite(value: Any) -> Any:

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kshell.errors import CommandError, KshellError, UsageError
+from kshell.engine.result import Row
+from kshell.errors import EXIT_OK, CommandError, KshellError, UsageError, did_you_mean
 from kshell.extras import require
-from kshell.tables.arrow import batches, create_table
-from kshell.tables.declaration import Table, Wanted, image_for, load_for, tables, told_rows
+from kshell.sources.directory.source import without_collector
+from kshell.tables.arrow import create_table
+from kshell.tables.declaration import Table, Wanted, image_for, load_for, told_rows
+from kshell.tables.macros import Catalog, MacroCall, create_macros, tables_of_calls
 from kshell.tables.where_grammar import ExpressionError
 
 if TYPE_CHECKING:
@@ -79,8 +83,12 @@ def _scans(plan: Any) -> Iterator[tuple[str, frozenset[str] | None]]:
 
 
 _WORD = re.compile(r"\w+")
+_LISTING = frozenset(("show", "describe", "information_schema", "duckdb_tables", "duckdb_columns"))
+"""Words of queries that may ask which tables there are."""
+_NO_TABLE = re.compile(r'Catalog Error: Table (?:Function )?with name "?([^"\s]+)"? does not exist')
 _LINE = re.compile(r"LINE \d+: ")
 _SETTINGS = {
+    "temp_directory": "''",
     "enable_external_access": "false",
     "python_enable_replacements": "false",
     "autoinstall_known_extensions": "false",
@@ -89,14 +97,23 @@ _SETTINGS = {
     "preserve_insertion_order": "true",
     "TimeZone": "'UTC'",
 }
+_MOST_MEMORY = 4 << 30
 _READ_ONLY = ("SELECT", "EXPLAIN")
 _ROWS = 1000
 _LOOK = 0.1
 """Seconds between two looks at whether DuckDB has an answer."""
 
 
-def query(session: Session, text: str) -> tuple[tuple[str, ...], Iterator[dict[str, Any]]]:
-    """(the names of the columns, the rows, made while they are read) of one SELECT.
+class Answer(NamedTuple):
+    """The names of the columns, the rows, made while they are read, and the exit code that damage met asks for."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[Row]
+    exit_code: int
+
+
+def query(session: Session, text: str, catalog: Catalog) -> Answer:
+    """The answer of one SELECT. Only what it reads is made.
 
     Raises UsageError for anything else, CommandError with DuckDB's words, SourceError where a table is not told.
     """
@@ -105,31 +122,52 @@ def query(session: Session, text: str) -> tuple[tuple[str, ...], Iterator[dict[s
     try:
         _lock(connection)
         statement = _statement(duckdb, connection, text)
-        wanted = named(text)
-        read = _read(duckdb, arrow, text, wanted)
-        load_for(session, [table for table in wanted if table.name in read])
-        for table in wanted:
-            create_table(arrow, connection, table, _batches(session, arrow, table, read))
+        tables = _past_first(named(text, catalog), catalog)
+        pasts = sum(table.name in catalog.past for table in tables)
+        sessions: dict[str, Session] = {}
+        calls = tables_of_calls(duckdb, connection, session, text, catalog, sessions, pasts)
+        wanted = [*tables, *(call.table for call in calls)]
+        read = _read(duckdb, arrow, text, wanted, calls, catalog.past)
+        load_for(session, [table for table in wanted if table.name in read and table.parts])
+        with without_collector():
+            for table in wanted:
+                rows = _rows_of(session, table, read)
+                create_table(arrow, connection, table, rows, read.get(table.name))
+        create_macros(connection, calls)
         found = _waited(connection, lambda: _reader(connection, statement))
     except duckdb.Error as error:
         connection.close()
-        raise _failed(duckdb, error, text) from None
+        raise _failed(duckdb, error, text, catalog) from None
     except BaseException:
         connection.close()
         raise
-    return unique(found.schema.names), _rows(duckdb, connection, found, text)
+    for then in sessions.values():
+        session.remarks += [remark for remark in (*then.problems(), *then.notes()) if remark not in session.remarks]
+    code = max((then.exit_code() for then in sessions.values()), default=EXIT_OK)
+    return Answer(unique(found.schema.names), _rows(duckdb, connection, found, text, catalog), code)
 
 
-def named(text: str) -> list[Table]:
-    """The tables whose names are words of the query."""
-    words = {word.lower() for word in _WORD.findall(text)}
-    every = tables()
-    if words & {"show", "describe", "information_schema", "duckdb_tables", "duckdb_columns"}:
+def named(text: str, catalog: Catalog) -> list[Table]:
+    """The tables whose names are words of the query; all of them where it asks which there are."""
+    words = _words(text)
+    every = {**catalog.state, **catalog.past}
+    if words & _LISTING:
         return list(every.values())
     return [table for name, table in every.items() if name in words]
 
 
-def _read(duckdb: Any, arrow: Any, text: str, wanted: Sequence[Table]) -> Mapping[str, Wanted]:
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}
+
+
+def _past_first(wanted: Iterable[Table], catalog: Catalog) -> list[Table]:
+    """The tables of the past before those of the state: who has read all of the log has the state, too."""
+    return sorted(wanted, key=lambda table: table.name in catalog.state)
+
+
+def _read(
+    duckdb: Any, arrow: Any, text: str, wanted: Sequence[Table], calls: Sequence[MacroCall], past: Container[str]
+) -> Mapping[str, Wanted]:
     """What the query reads of which tables: asked of a database whose tables are empty."""
     if not wanted:
         return {}
@@ -137,7 +175,11 @@ def _read(duckdb: Any, arrow: Any, text: str, wanted: Sequence[Table]) -> Mappin
         _set(connection)
         for table in wanted:
             create_table(arrow, connection, table, ())
-        return columns_of(duckdb, connection, text, wanted)
+        create_macros(connection, calls)
+        read = columns_of(duckdb, connection, text, wanted)
+    # Who asks which tables there are, and how large they are, does not want all of the past for it.
+    words = _words(text)
+    return {name: columns for name, columns in read.items() if name not in past or name in words}
 
 
 def _lock(connection: Any) -> None:
@@ -148,6 +190,12 @@ def _lock(connection: Any) -> None:
 def _set(connection: Any) -> None:
     for name, value in _SETTINGS.items():
         connection.execute(f"SET {name} = {value}")
+    connection.execute(f"SET memory_limit = '{memory_limit() >> 20}MiB'")
+
+
+def memory_limit() -> int:
+    """Bytes that the tables of a query and its work may take; what needs more is refused."""
+    return min(_MOST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
 
 
 def _statement(duckdb: Any, connection: Any, text: str) -> Any:
@@ -160,16 +208,15 @@ def _statement(duckdb: Any, connection: Any, text: str) -> Any:
     return statements[0]
 
 
-def _batches(session: Session, arrow: Any, table: Table, read: Mapping[str, Wanted]) -> Iterable[Any]:
-    """A table's rows as Arrow's batches; none of a table that is not read, and null in columns that are not."""
+def _rows_of(session: Session, table: Table, read: Mapping[str, Wanted]) -> Iterable[Row]:
+    """A table's rows; none of a table that is not read."""
     if table.name not in read:
         return ()
-    wanted = read[table.name]
-    rows = table.rows(session, image_for(session, table.name, table.parts), wanted)
-    return batches(arrow, table.fields, told_rows(session, table, rows), wanted)
+    image = image_for(session, table.name, table.parts)
+    return told_rows(session, table, table.rows(session, image, read[table.name]))
 
 
-def _rows(duckdb: Any, connection: Any, found: Any, text: str) -> Iterator[dict[str, Any]]:
+def _rows(duckdb: Any, connection: Any, found: Any, text: str, catalog: Catalog) -> Iterator[dict[str, Any]]:
     """By way of Arrow: DuckDB's own rows need one more package for times with a zone."""
     stream = iter(found)
     try:
@@ -178,7 +225,7 @@ def _rows(duckdb: Any, connection: Any, found: Any, text: str) -> Iterator[dict[
             for values in zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True):
                 yield dict(zip(names, map(plain, values), strict=True))
     except duckdb.Error as error:
-        raise _failed(duckdb, error, text) from None
+        raise _failed(duckdb, error, text, catalog) from None
     finally:
         connection.close()
 
@@ -211,11 +258,18 @@ def _reader(connection: Any, statement: Any) -> Any:
         return reader(_ROWS)
 
 
-def _failed(duckdb: Any, error: Exception, text: str) -> KshellError:
+def _failed(duckdb: Any, error: Exception, text: str, catalog: Catalog) -> KshellError:
     """DuckDB's first line and its advice; where it points at the query, so does the error."""
     message, *rest = str(error).strip().splitlines()
-    advice = next((line for line in rest if line.startswith(("Did you mean", "Candidate"))), "")
-    hint = "; ".join(filter(None, (advice, f"tables: {', '.join(tables())}")))
+    missing = _NO_TABLE.match(message)
+    if missing is not None:  # DuckDB knows only the tables that the query names
+        advice = did_you_mean(missing[1].lower(), catalog.names()) or ""
+    else:
+        advice = next((line for line in rest if line.startswith(("Did you mean", "Candidate"))), "")
+    hint = "; ".join(filter(None, (advice, f"tables: {', '.join(catalog.state)}; `help sql` has those of the past")))
+    if isinstance(error, duckdb.OutOfMemoryException):
+        limit = f"a query may take {memory_limit() >> 20} MiB"
+        return CommandError(f"sql: {limit}, and this one needs more", hint="name the columns that you need, not *")
     if not isinstance(error, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException):
         return CommandError(f"sql: {message}", hint=hint)
     at = _place(rest, text)

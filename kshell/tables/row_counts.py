@@ -71,7 +71,9 @@ class Stretch(NamedTuple):
 def stretches(question: Question) -> Iterator[Stretch]:
     """The stretches that a table's steps add up to, oldest first."""
     changes: defaultdict[int, int] = defaultdict(int)
-    for offset, change in question.table.counts(question):
+    counts = question.table.counts
+    assert counts is not None  # every declared table of state has them
+    for offset, change in counts(question):
         if offset <= question.until:
             changes[offset] += change
     count = most = start = 0

@@ -28,6 +28,7 @@ from kshell.errors import (
     UsageError,
 )
 from kshell.extras import install_command
+from kshell.history.catalog import catalog
 from kshell.sources.directory.files import METADATA_DIRECTORY
 from kshell.tables import declaration as tables_module
 from kshell.tables import query as query_module
@@ -97,7 +98,7 @@ class TestAnswers:
         }  # fmt: skip
 
     def test_the_tables_can_be_listed_and_described(self, sample: Session) -> None:
-        assert [row["name"] for row in ask(sample, "SHOW TABLES")] == list(tables())
+        assert [row["name"] for row in ask(sample, "SHOW TABLES")] == sorted((*tables(), *catalog().past))
         assert [row["column_name"] for row in ask(sample, "DESCRIBE features")] == ["name", "level"]
 
     def test_secrets_stay_hidden(self, sample: Session) -> None:
@@ -105,8 +106,9 @@ class TestAnswers:
         assert found == [{"value": "[redacted]"}]
 
     def test_only_tables_that_are_named_are_made(self) -> None:
-        assert [table.name for table in named("SELECT topicId FROM partitions")] == ["partitions"]
-        assert named("SELECT 1") == []
+        assert [table.name for table in named("SELECT topicId FROM partitions", catalog())] == ["partitions"]
+        assert [table.name for table in named("SELECT 1 FROM History_Acls", catalog())] == ["history_acls"]
+        assert named("SELECT 1", catalog()) == []
 
 
 class TestRefused:

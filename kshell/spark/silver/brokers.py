@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kshell.spark.silver.declaration import SilverTable, of_the_shell, silver
+from kshell.spark.silver.declaration import SilverTable, silver
 from kshell.spark.silver.expressions import features, listeners, opened, quoted
 from kshell.spark.silver.versions import BASES, current, last_of, state_columns, until_base, versions
 
@@ -80,7 +80,6 @@ TABLES = (
     silver(
         "brokers",
         "the registrations of brokers",
-        of_the_shell("brokers"),
         ("id",),
         (_SET, _REMOVED, _FENCED, _UNFENCED, _CHANGED),
         _brokers,

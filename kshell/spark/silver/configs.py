@@ -6,7 +6,7 @@ from kshell.metadata.families.configs import RESOURCE_TYPES
 from kshell.metadata.metadata_version import FEATURE, KRAFT_FEATURE
 from kshell.metadata.names import DEFAULT, LIKE_DEFAULT
 from kshell.metadata.redaction import REDACTED
-from kshell.spark.silver.declaration import SilverTable, of_the_shell, silver
+from kshell.spark.silver.declaration import SilverTable, silver
 from kshell.spark.silver.expressions import by_name, named, opened, path_name
 from kshell.spark.silver.topics import LIVES
 from kshell.spark.silver.versions import MOMENT, after, versions, whole_states
@@ -102,17 +102,15 @@ TABLES = (
     silver(
         "configs",
         "what is set, as the log holds it",
-        of_the_shell("configs", "resourceType", "resourceName", "name", "value"),
         ("resourceType", "resourceName", "name"),
         (_CONFIG, "TOPIC_RECORD", "REMOVE_TOPIC_RECORD"),
         _configs,
         ("topics",),
     ),
-    silver("features", "the finalized features", of_the_shell("features"), ("name",), (_LEVEL,), _features),
+    silver("features", "the finalized features", ("name",), (_LEVEL,), _features),
     silver(
         "quotas",
         "the limits of users, clients and addresses",
-        of_the_shell("quotas"),
         ("name", "key"),
         (_QUOTA,),
         _quotas,

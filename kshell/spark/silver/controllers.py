@@ -6,10 +6,9 @@ the voters are those that the last LeaderChange names. A snapshot names no leade
 
 from __future__ import annotations
 
-from kshell.spark.silver.declaration import SilverTable, silver, without
+from kshell.spark.silver.declaration import SilverTable, silver
 from kshell.spark.silver.expressions import LISTENERS, features, listeners, opened, quoted
 from kshell.spark.silver.versions import BASES, last_of, until_base, versions
-from kshell.tables.declaration import Field
 
 _SET, _REMOVED, _LEADER, _VOTERS = (
     "REGISTER_CONTROLLER_RECORD",
@@ -110,16 +109,6 @@ TABLES = (
     silver(
         "controllers",
         "the controllers that the log names: registered, voters, the leader",
-        (
-            *without("controllers", "address"),
-            Field("isVoter", "boolean", "whether the log names it as a voter"),
-            Field(
-                "voterListeners",
-                [{"name": "string", "host": "string", "port": "int32", "securityProtocol": "string"}],
-                "where the voter set says that it can be reached; null where no voter set names it (kraft.version 0)",
-                True,
-            ),
-        ),
         ("id",),
         (_SET, _REMOVED, _LEADER, _VOTERS),
         _controllers,

@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kshell.tables.declaration import Field, tables
+from kshell.tables.declaration import Field
+from kshell.tables.versions import VERSION, recorded_fields
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 CLUSTER = Field("clusterId", "string", "the cluster")
-VERSION = (
-    Field("validFromOffset", "int64", "the offset of the record that made it so; of a transaction, of its end"),
-    Field("validFromMs", "int64", "that record's time, in milliseconds since 1970"),
-    Field("validToOffset", "int64", "the offset of the record that ended it; null if it lasts"),
-    Field("validToMs", "int64", "that record's time"),
-    Field("isCurrent", "boolean", "whether it lasts"),
-)
-"""The columns of a version: it is so at every offset from ``validFromOffset`` to before ``validToOffset``. What a base
-snapshot holds is so from the offset before the snapshot's end."""
-
 BASE = "SNAPSHOT_HEADER"
 """The record that a base snapshot begins with: what was before, and is not in the snapshot, ends there."""
 
@@ -70,21 +61,10 @@ class SilverTable(NamedTuple):
 def silver(
     name: str,
     summary: str,
-    fields: tuple[Field, ...],
     keys: tuple[str, ...],
     types: tuple[str, ...],
     query: Callable[[SilverTable], str],
     needs: tuple[str, ...] = (),
 ) -> SilverTable:
-    """A table with those columns, its cluster before them and its version's columns after."""
-    return SilverTable(name, summary, (CLUSTER, *fields, *VERSION), keys, (*types, BASE), query, needs)
-
-
-def of_the_shell(table: str, *names: str) -> tuple[Field, ...]:
-    """Columns of one of the shell's tables, in the shell's order; without names all of them."""
-    return tuple(field for field in tables()[table].fields if not names or field.name in names)
-
-
-def without(table: str, *names: str) -> tuple[Field, ...]:
-    """All columns of one of the shell's tables but those."""
-    return tuple(field for field in tables()[table].fields if field.name not in names)
+    """A table of versions of the shell's table of that name, with its cluster before the columns."""
+    return SilverTable(name, summary, (CLUSTER, *recorded_fields(name), *VERSION), keys, (*types, BASE), query, needs)

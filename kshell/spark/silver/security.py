@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from kshell.metadata.families.acls import OPERATIONS, PATTERN_TYPES, PERMISSION_TYPES, RESOURCE_TYPES
 from kshell.metadata.families.scram import MECHANISMS
-from kshell.spark.silver.declaration import SilverTable, of_the_shell, silver
+from kshell.spark.silver.declaration import SilverTable, silver
 from kshell.spark.silver.expressions import named, opened
 from kshell.spark.silver.versions import set_and_removed, versions, whole_states
+from kshell.tables.versions import recorded_fields
 
 _ACL, _REMOVED_ACL = "ACCESS_CONTROL_ENTRY_RECORD", "REMOVE_ACCESS_CONTROL_ENTRY_RECORD"
 _CREDENTIAL, _REMOVED_CREDENTIAL = "USER_SCRAM_CREDENTIAL_RECORD", "REMOVE_USER_SCRAM_CREDENTIAL_RECORD"
@@ -23,7 +24,7 @@ _TOKEN_FIELDS = {"tokenRequester": "requester", "expiryTimestamp": "expirationTi
 
 def _acls(table: SilverTable) -> str:
     """One row per entry and the time that it was there: entries are added and removed by id, never changed."""
-    expressions = {field.name: f"said.{field.name}" for field in of_the_shell("acls")}
+    expressions = {field.name: f"said.{field.name}" for field in recorded_fields("acls")}
     expressions |= {name: named(codes, expressions[name]) for name, codes in _CODES.items()}
     return set_and_removed(table, _ACL, expressions, _REMOVED_ACL)
 
@@ -42,19 +43,20 @@ def _users(table: SilverTable) -> str:
 
 def _tokens(table: SilverTable) -> str:
     """One row per token and its times. A renewal is a new version."""
-    expressions = {field.name: f"said.{_TOKEN_FIELDS.get(field.name, field.name)}" for field in of_the_shell("tokens")}
+    expressions = {
+        field.name: f"said.{_TOKEN_FIELDS.get(field.name, field.name)}" for field in recorded_fields("tokens")
+    }
     return set_and_removed(table, _TOKEN, expressions, _REMOVED_TOKEN)
 
 
 TABLES = (
-    silver("acls", "the access control entries", of_the_shell("acls"), ("id",), (_ACL, _REMOVED_ACL), _acls),
+    silver("acls", "the access control entries", ("id",), (_ACL, _REMOVED_ACL), _acls),
     silver(
         "users",
         "the users with SCRAM credentials",
-        of_the_shell("users"),
         ("name", "mechanism"),
         (_CREDENTIAL, _REMOVED_CREDENTIAL),
         _users,
     ),
-    silver("tokens", "the delegation tokens", of_the_shell("tokens"), ("tokenId",), (_TOKEN, _REMOVED_TOKEN), _tokens),
+    silver("tokens", "the delegation tokens", ("tokenId",), (_TOKEN, _REMOVED_TOKEN), _tokens),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from kshell.metadata.partitions import RECOVERY_STATES
 from kshell.protocol.primitives import ZERO_UUID
-from kshell.spark.silver.declaration import SilverTable, of_the_shell, silver, without
+from kshell.spark.silver.declaration import SilverTable, silver
 from kshell.spark.silver.expressions import named, opened
 from kshell.spark.silver.versions import (
     BASES,
@@ -170,7 +170,6 @@ TABLES = (
     silver(
         "topics",
         "the topics: their names and ids",
-        of_the_shell("topics", "name", "topicId"),
         ("topicId",),
         (_TOPIC, _REMOVED),
         _topics,
@@ -178,7 +177,6 @@ TABLES = (
     silver(
         "partitions",
         "the partitions of all topics",
-        without("partitions", "state", "problems", "minIsr"),
         ("topicId", "partition"),
         (_TOPIC, _REMOVED, _SET, _CHANGED, _CLEARED),
         _partitions,

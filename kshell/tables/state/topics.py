@@ -345,7 +345,7 @@ class _ValueFields:
     """Makes the wanted fields of a partition's row that its value and min.insync.replicas decide on."""
 
     def __init__(self, wanted: Wanted, *, judged: bool = False) -> None:
-        self._facts = [(field, make) for field, make in _FACTS.items() if wanted is None or field in wanted]
+        self._facts = [(field, make) for field, make in PARTITION_VALUES.items() if wanted is None or field in wanted]
         self._judged = judged or wanted is None or not _JUDGED.isdisjoint(wanted)
 
     def __bool__(self) -> bool:
@@ -368,7 +368,7 @@ def _listed(values: Iterable[Any], convert: Any = None) -> list[Any] | None:
     return list(values) if convert is None else list(map(convert, values))
 
 
-_FACTS: dict[str, Callable[[Partition], Any]] = {
+PARTITION_VALUES: dict[str, Callable[[Partition], Any]] = {
     "leader": lambda value: reported_or_none(value.leader),
     "leaderEpoch": lambda value: value.leader_epoch,
     "partitionEpoch": lambda value: reported_or_none(value.partition_epoch),

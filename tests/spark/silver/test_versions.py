@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from kshell.engine.session import Session
+from kshell.history.catalog import past_tables
+from kshell.history.versions import history_name
 from kshell.metadata.image import EMPTY
 from kshell.sources.directory.source import DirectorySource
 from kshell.spark import silver
@@ -193,6 +195,26 @@ def test_controllers_are_those_of_the_shell_but_for_a_leader_that_only_a_file_be
             [row.get(name) for name in names] for row in expected
         )
     assert unnamed < 5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_tables_of_versions_that_the_shell_makes_have_the_same_rows(held: Held, name: str) -> None:
+    table = past_tables()[history_name(name)]
+    columns = [field.name for field in table.fields]
+    assert columns == [field.name for field in silver.tables()[name].fields[1:]]
+    found: dict[str, list[Any]] = {cluster_id: [] for cluster_id in held.clusters}
+    for row in held.versions[name].collect():
+        found[row.clusterId].append(tuple(row.asDict(recursive=True).values())[1:])
+    wrong, rows = [], 0
+    for one in held.clusters.values():
+        if len(one.eras) == 1:  # of a log with gaps, the shell knows what is after the last of them
+            made = table.rows(_session(one.node), EMPTY, None)
+            expected = listed([row.get(column) for column in columns] for row in made)
+            rows += len(expected)
+            if listed(found[one.name]) != expected:
+                wrong.append((one.name, listed(found[one.name]), expected))
+    assert rows
+    assert not wrong, (len(wrong), wrong[0])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,118 @@
+"""The tables ``events`` and ``config_changes``: what happened, a row a record, and a row a config that it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from kshell.engine.result import Row
+from kshell.history.diff import ADDED, CHANGE, CHANGED, REMOVED
+from kshell.history.recorded import recorded_past
+from kshell.history.records import FIELDS, Found, end_notes, malformed_records, row_of, with_paths
+from kshell.history.versions import settled, states_of
+from kshell.metadata.families.configs import Resource
+from kshell.metadata.image import Image
+from kshell.metadata.redaction import config_is_secret
+from kshell.sources.directory.records import log_records
+from kshell.tables.declaration import Field, Table, Wanted, tables
+from kshell.tree.image import iso
+from kshell.tree.paths import join
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+_TIME = Field("time", "string", "the same, ISO-8601 in UTC")
+_PATH = Field("path", "string", "where the tree shows what the record touches; null for nothing")
+_RECORD = {field.name: field for field in FIELDS}
+_EVENT_FIELDS = (
+    *(_RECORD[name] for name in ("offset", "epoch", "timestampMs")),
+    _TIME,
+    _RECORD["type"],
+    _RECORD["version"],
+    _PATH,
+    _RECORD["data"],
+)
+_CONFIG = {field.name: field for field in tables()["configs"].fields}
+_CONFIG_CHANGE_FIELDS = (
+    Field("offset", "int64", "from where on it is so: of the record; of a transaction, of its end"),
+    Field("epoch", "int32", "the leader's, when that record was written"),
+    Field("timestampMs", "int64", "when, in milliseconds since 1970"),
+    _TIME,
+    _CONFIG["resourceType"],
+    _CONFIG["resourceName"],
+    _CONFIG["name"],
+    Field("change", CHANGE, "added, changed or removed"),
+    Field("before", "string", "the value before; null if it was not set; [redacted] if it is secret"),
+    Field("after", "string", "the value from there on; null if it is not set any more, as when its topic is removed"),
+)
+
+
+def event_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+    """One row a record of the log, control records and NoOps included, oldest first.
+
+    What cannot be read is left out, and becomes damage that the session found.
+    """
+    records = log_records(session.source, until=session.until, progress=session.progress)
+    found: Found = ((record, []) for record in records)
+    if wanted is None or "path" in wanted:
+        found = with_paths(session, records, 0)
+    with_data = wanted is None or "data" in wanted
+    for record, touched in found:
+        row = {
+            "offset": record.offset,
+            "epoch": record.epoch,
+            "timestampMs": record.timestamp,
+            "time": iso(record.timestamp),
+            "type": record.decoded.name,
+            "version": record.decoded.version,
+            "path": join(touched[0].path) if touched else None,
+        }
+        yield {**row, **row_of(session, record)} if with_data else row
+    malformed = malformed_records(records)
+    session.found_damage += records.damage if malformed is None else [malformed, *records.damage]
+    session.remarks += end_notes(records)
+
+
+class _ConfigChange(NamedTuple):
+    """Values as they are, secrets among them."""
+
+    offset: int
+    resource: Resource
+    name: str
+    before: str | None
+    after: str | None
+
+
+def config_change_rows(session: Session, image: Image, wanted: Wanted) -> Iterator[Row]:
+    """One row per change of a config, oldest first. A secret that is set again is a change, whatever it is."""
+    past = recorded_past(session, "config_changes")
+    log, redact = past.history.log, session.redaction.config
+    changes: list[_ConfigChange] = []
+    for (resource, name), states in states_of(past, "configs"):
+        before: str | None = None
+        is_secret = config_is_secret(resource[0], name)
+        for offset, entry in settled(states):
+            after: str | None = None if entry is None else entry.value
+            is_set_again = is_secret and before is not None and after is not None
+            if offset >= log.start and (after != before or is_set_again):
+                changes.append(_ConfigChange(offset, resource, name, before, after))
+            before = after
+    for offset, (kind, resource_name), name, before, after in sorted(changes, key=lambda change: change.offset):
+        yield {
+            "offset": offset,
+            "epoch": log.place(offset).epoch,
+            "timestampMs": log.timestamp(offset),
+            "time": iso(log.timestamp(offset)),
+            "resourceType": kind,
+            "resourceName": resource_name,
+            "name": name,
+            "change": ADDED if before is None else REMOVED if after is None else CHANGED,
+            "before": redact(kind, name, before),
+            "after": redact(kind, name, after),
+        }
+
+
+EVENTS_TABLE = Table("events", "the records of the log, and what each touches", _EVENT_FIELDS, event_rows, ())
+CONFIG_CHANGES_TABLE = Table(
+    "config_changes", "the changes of configs: before and after", _CONFIG_CHANGE_FIELDS, config_change_rows, ()
+)

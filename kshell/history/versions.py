@@ -1,0 +1,343 @@
+"""The tables ``history_NAME``: every version of every row of a table of state, and from when to when it was so.
+
+They come out of what a replay noted (:class:`~kshell.metadata.history.History`): the versions of each key are its
+history, so no state is made for an offset. The rows are those of the pipeline's silver tables, without ``clusterId``;
+one at a time: what is in memory beside the log is one topic.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kshell.engine.result import Row
+from kshell.history.recorded import RecordedPast, recorded_past
+from kshell.metadata.families.quorum import LEADER, QUORUM, VOTERS
+from kshell.metadata.families.topics import TOPICS
+from kshell.metadata.image import Image, families
+from kshell.metadata.metadata_version import FEATURE
+from kshell.metadata.names import sort_key
+from kshell.metadata.partition_changes import Waypoint, java_int, waypoint_of
+from kshell.metadata.partitions import Partition, Topic
+from kshell.metadata.recorded_topics import RecordedTopic
+from kshell.metadata.redaction import config_is_secret
+from kshell.metadata.versions import Keys, Version
+from kshell.tables.controller_rows import voter_listeners
+from kshell.tables.declaration import Table, Wanted, tables
+from kshell.tables.state.topics import PARTITION_VALUES
+from kshell.tables.versions import VERSION, recorded_fields
+
+if TYPE_CHECKING:
+    from kshell.engine.session import Session
+
+PREFIX = "history_"
+State = tuple[int, Any]
+"""(the offset from which a key is so, what it is; ``None``: it is not there)."""
+Period = tuple[Any, int, int | None]
+"""(what a key is, from which offset on, up to before which offset; ``None``: it lasts)."""
+
+
+def history_name(name: str) -> str:
+    """The table of the versions of a table of state."""
+    return f"{PREFIX}{name}"
+
+
+def history_tables() -> dict[str, Table]:
+    """Every table of versions, by name, sorted."""
+    return {history_name(name): _declared(table) for name, table in tables().items()}
+
+
+def periods(states: Iterable[State], begins: Callable[[Any], bool] | None = None) -> Iterator[Period]:
+    """The versions that the states of a key make.
+
+    Of states at one offset the last counts, and one that says the same as the one before begins nothing.
+
+    Args:
+        states: in the order in which they took effect.
+        begins: whether a state begins a version even where it says the same, because what differs is not shown.
+    """
+    current: Any = None
+    since = -1
+    for offset, value in settled(states):
+        if value is None or current is None or value != current or (begins is not None and begins(value)):
+            if current is not None:
+                yield current, since, offset
+            current, since = value, offset
+    if current is not None:
+        yield current, since, None
+
+
+def settled(states: Iterable[State]) -> Iterator[State]:
+    """The last state at each offset."""
+    last: State | None = None
+    for state in states:
+        if last is not None and state[0] != last[0]:
+            yield last
+        last = state
+    if last is not None:
+        yield last
+
+
+def _validity(past: RecordedPast, since: int, until: int | None) -> dict[str, Any]:
+    """The columns of a version that was so from one offset to before another."""
+    return {
+        "validFromOffset": since,
+        "validFromMs": past.timestamp(since),
+        "validToOffset": until,
+        "validToMs": None if until is None else past.timestamp(until),
+        "isCurrent": until is None,
+    }
+
+
+# --- tables whose rows are values of one family ----------------------------------------------------------------------
+
+
+class _Family(NamedTuple):
+    """Of which family's values a table's rows are made, a row each.
+
+    ``begins``: which begin a version even if they look like the one before. When a secret is set again, nobody can see
+    whether it changed.
+    """
+
+    name: str
+    begins: Callable[[Row], bool] | None = None
+
+
+_FAMILIES = {
+    "acls": _Family("acls"),
+    "brokers": _Family("brokers"),
+    "configs": _Family("configs", lambda row: config_is_secret(row["resourceType"], row["name"])),
+    "features": _Family("features"),
+    "quotas": _Family("clientQuotas"),
+    "tokens": _Family("delegationToken"),
+    "users": _Family("scram", lambda row: True),  # all but the iterations is secret
+}
+"""Table -> family."""
+
+
+def states_of(past: RecordedPast, family: str) -> Iterator[tuple[Keys, list[Version]]]:
+    """Every key that a family ever had, in order, and what it was: its states, oldest first."""
+    history, until = past.history, past.until
+    base = history.base[family]
+    two_levels = history.has_levels(family) or any(isinstance(value, Mapping) for value in base.values())
+    keys = history.keys(family, until)
+    if two_levels:
+        keys |= {(key, name) for key, below in base.items() for name in below}
+    else:
+        keys |= {(key,) for key in base}
+    for key in sorted(keys, key=_order):
+        first = base.get(key[0])
+        if len(key) == 2 and first is not None:
+            first = first.get(key[1])
+        states: list[Version] = [] if first is None else [(past.start, first)]
+        states += reversed(list(history.versions(family, key, until)))
+        yield key, states
+
+
+def _order(keys: Keys) -> list[tuple[int, int, str]]:
+    return [sort_key(str(key)) for key in keys]
+
+
+def _family_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
+    """The rows of a table whose rows are values of one family: each is made as the table itself makes it."""
+    family, past = _FAMILIES[table.name], recorded_past(session, history_name(table.name))
+    names = [field.name for field in recorded_fields(table.name)]
+    provenance = past.history.base.provenance
+    for keys, states in states_of(past, family.name):
+
+        def row_of(value: Any, keys: Keys = keys) -> Row | None:
+            if value is None:
+                return None
+            below = {keys[0]: value} if len(keys) == 1 else {keys[0]: {keys[1]: value}}
+            (row,) = table.rows(session, Image({family.name: below}, provenance), None)
+            return {name: row.get(name) for name in names}
+
+        for row, since, until in periods(((since, row_of(value)) for since, value in states), family.begins):
+            yield row | _validity(past, since, until)
+
+
+# --- topics and partitions -------------------------------------------------------------------------------------------
+
+
+def _topics(past: RecordedPast) -> Iterator[tuple[str, str, list[Version]]]:
+    """Name and id of every topic that ever was, and what was noted of it, oldest first."""
+    for (topic_id,), states in states_of(past, TOPICS):
+        named = next((topic for _, topic in states if topic is not None), None)
+        if named is not None:
+            yield named.name, str(topic_id), states
+
+
+def _topic_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
+    past = recorded_past(session, history_name(table.name))
+    for _, topic_id, states in _topics(past):
+        names = ((since, None if topic is None else topic.name) for since, topic in states)
+        for name, since, until in periods(names):
+            yield {"name": name, "topicId": topic_id, **_validity(past, since, until)}
+
+
+def _partition_states(past: RecordedPast, states: list[Version]) -> dict[int, list[State]]:
+    """The states of each partition of one topic, by number: a waypoint each, or what could not be decoded."""
+    found: defaultdict[int, list[State]] = defaultdict(list)
+    before: set[int] = set()
+    for index, (since, topic) in enumerate(states):
+        following = states[index + 1][0] if index + 1 < len(states) else None
+        base = topic.base if isinstance(topic, RecordedTopic) else topic
+        values = dict(base.scan()) if isinstance(base, Topic) else {}
+        for number in before:
+            found[number].append((since, None))  # unless the topic says otherwise at the same offset
+        for number, value in values.items():
+            found[number].append((since, waypoint_of(value) if isinstance(value, Partition) else value))
+        there = set(values)
+        if isinstance(topic, RecordedTopic):
+            for number, recorded in topic.states(past.until, values):
+                there.add(number)
+                # A topic that was made again has other records.
+                found[number] += recorded if following is None else (one for one in recorded if one[0] < following)
+        before = there
+    return dict(sorted(found.items()))
+
+
+_EPOCHS = frozenset(("leaderEpoch", "partitionEpoch"))
+_OFFSETS = frozenset(("validFromOffset", "validToOffset", "isCurrent"))
+_MOST_FACTS = 1 << 14
+"""States of partitions whose columns are remembered."""
+
+
+class _PartitionFacts:
+    """The columns of a partition but for its epochs, made once for all that are in the same state."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._make = [
+            (name, make)
+            for name, make in PARTITION_VALUES.items()
+            if name not in _EPOCHS and (wanted is None or name in wanted)
+        ]
+        self._known: dict[int, tuple[Row, Partition]] = {}
+        """By identity; with the state, so that no other gets its identity."""
+
+    def of(self, state: Partition) -> Row:
+        """The columns; they must not be changed."""
+        known = self._known.get(id(state))
+        if known is None:
+            if len(self._known) >= _MOST_FACTS:
+                self._known.clear()
+            known = self._known[id(state)] = {name: make(state) for name, make in self._make}, state
+        return known[0]
+
+
+def _partition_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
+    past = recorded_past(session, history_name(table.name))
+    facts, timestamp = _PartitionFacts(wanted), past.timestamp
+    with_epochs = wanted is None or not _EPOCHS.isdisjoint(wanted)
+    with_offsets = wanted is None or not _OFFSETS.isdisjoint(wanted)
+    for topic, topic_id, states in _topics(past):
+        for number, recorded in _partition_states(past, states).items():
+            key: Row = {"topic": topic, "topicId": topic_id, "partition": number}
+            ended: int | None = -1
+            ended_ms: int | None = -1
+            for value, since, until in periods(recorded):
+                since_ms = ended_ms if since == ended else timestamp(since)
+                ended_ms = None if until is None else timestamp(until)
+                ended = until
+                row = {**facts.of(value.without_epochs), **key} if isinstance(value, Waypoint) else {**key}
+                row["validFromMs"], row["validToMs"] = since_ms, ended_ms
+                if with_offsets:
+                    row["validFromOffset"], row["validToOffset"], row["isCurrent"] = since, until, until is None
+                if with_epochs and isinstance(value, Waypoint):
+                    row["leaderEpoch"] = java_int(value.leader_epoch)
+                    row["partitionEpoch"] = java_int(value.partition_epoch)
+                yield row
+
+
+# --- tables that several values make ---------------------------------------------------------------------------------
+
+
+def _controller_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
+    """Who is registered, who is a voter, and who leads, as far as the log tells.
+
+    A voter's addresses are those of its registration, else those of the voter set. Without a voter set (kraft.version
+    0) the voters are those that the last LeaderChange names. A snapshot names no leader.
+    """
+    past = recorded_past(session, history_name(table.name))
+    quorum = {keys[0]: states for keys, states in states_of(past, QUORUM)}
+    leaders, voters = quorum.get(LEADER, []), quorum.get(VOTERS, [])
+    registered = {keys[0]: states for keys, states in states_of(past, "controllers")}
+    offsets = sorted({since for states in (leaders, voters, *registered.values()) for since, _ in states})
+    ids = set(registered)
+    ids.update(voter["voterId"] for _, entry in voters if entry is not None for voter in entry.value)
+    for _, entry in leaders:
+        if entry is not None:
+            ids.update(voter["voterId"] for voter in entry.value["voters"])
+            ids.add(entry.value["leaderId"])
+    for node_id in sorted(node_id for node_id in ids if node_id >= 0):
+        own = registered.get(node_id, [])
+        states = (
+            (offset, _controller(session, table, node_id, _at(own, offset), _at(voters, offset), _at(leaders, offset)))
+            for offset in offsets
+        )
+        for row, since, until in periods(states):
+            yield row | _validity(past, since, until)
+
+
+def _controller(session: Session, table: Table, node_id: int, own: Any, voters: Any, leader: Any) -> Row | None:
+    """One controller; ``None`` where the log does not name it. What is not known is ``None``."""
+    change = {} if leader is None else leader.value
+    leads = change.get("leaderId") == node_id
+    voter = next((voter for voter in voters.value if voter["voterId"] == node_id), None) if voters is not None else None
+    is_named = any(voter["voterId"] == node_id for voter in change.get("voters", ()))
+    votes = is_named if voters is None else voter is not None
+    if own is None and not votes and not leads:
+        return None
+    row = dict.fromkeys(field.name for field in recorded_fields(table.name))
+    points = None if voter is None else voter_listeners(voter)
+    if own is not None:
+        row |= {name: value for name, value in families()["controllers"].plain(own.value).items() if name in row}
+    else:
+        row["listeners"] = points or None
+    return row | {"id": node_id, "isLeader": leads, "isVoter": votes, "voterListeners": points}
+
+
+def _at(states: list[Version], offset: int) -> Any:
+    """What was noted last by an offset; ``None`` for nothing."""
+    index = bisect_right(states, offset, key=lambda state: state[0])
+    return states[index - 1][1] if index else None
+
+
+def _provenance_rows(session: Session, table: Table, wanted: Wanted) -> Iterator[Row]:
+    """A row per offset at which the state became another: all but control records, and what a transaction holds."""
+    past = recorded_past(session, history_name(table.name))
+    history, log = past.history, past.history.log
+    features = {keys[0]: states for keys, states in states_of(past, "features")}
+    levels = features.get(FEATURE, [])
+
+    def states() -> Iterator[State]:
+        offsets = range(log.start, min(past.until, log.end - 1) + 1)
+        for offset in (*((past.start,) if past.start >= 0 else ()), *offsets):
+            level = _at(levels, offset)
+            yield offset, (history.provenance(offset), level)
+
+    for (provenance, level), since, until in periods(states()):
+        image = Image({"features": {} if level is None else {FEATURE: level}}, provenance)
+        (row,) = table.rows(session, image, None)
+        yield {**row, **_validity(past, since, until)}
+
+
+_SPECIAL = {
+    "topics": _topic_rows,
+    "partitions": _partition_rows,
+    "controllers": _controller_rows,
+    "provenance": _provenance_rows,
+}
+
+
+def _declared(table: Table) -> Table:
+    make = _SPECIAL.get(table.name, _family_rows)
+    return Table(
+        history_name(table.name),
+        f"{table.summary}: every version, and from when to when it was so",
+        (*recorded_fields(table.name), *VERSION),
+        lambda session, image, wanted: make(session, table, wanted),
+        (),
+    )
