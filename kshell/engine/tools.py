@@ -186,13 +186,10 @@ def words(command: Command, arguments: Mapping[str, Any]) -> list[str]:
         for item in value if isinstance(value, list) else [value]:
             if item is not None and not isinstance(item, str | int | float):
                 raise UsageError(f"{command.name}: {name}: give text, a number, true or false, or a list of those")
-    options = {name: value for name, value in arguments.items() if name in flags}
-    return [*option_words(command, options), *_as_of(arguments), "--", *_positional(command, arguments)]
-
-
-def _as_of(arguments: Mapping[str, Any]) -> list[str]:
-    point = arguments.get(AS_OF)
-    return [] if point is None else [f"--as-of={point}"]
+    options = {name: value for name, value in arguments.items() if name in flags or name == AS_OF}
+    # A command with a limit of its own ends there without telling how much there is.
+    options |= {flag.dest: MOST_ROWS for flag in command.flags if flag.dest in _ROW_LIMITS and flag.default is not None}
+    return [*option_words(command, options), "--", *_positional(command, arguments)]
 
 
 def _positional(command: Command, arguments: Mapping[str, Any]) -> list[str]:

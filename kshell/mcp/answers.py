@@ -23,13 +23,15 @@ from kshell.errors import EXIT_CODES, EXIT_FINDING, EXIT_OK, KshellError, UsageE
 from kshell.escape import terminal
 from kshell.json_text import to_json
 from kshell.render.limits import cut
+from kshell.tables.query import MOST_CONFINED
 from kshell.tree.image import iso
 
-LARGEST = 400_000
+LARGEST = 1_000_000
 """Characters of an answer, as JSON."""
 LONGEST = 20_000
 """Characters of one text in it."""
 MOST_NOTES = 20
+MOST_COUNTED = MOST_CONFINED - MOST_ROWS
 _COUNTING = 2.0
 """Seconds that counting what was left out may take."""
 
@@ -174,7 +176,7 @@ def _count(rows: Iterator[Any]) -> tuple[int, str]:
     end = time.monotonic() + _COUNTING
     number = 0
     for number, _ in enumerate(rows, 1):  # the last number is the count
-        if time.monotonic() > end:
+        if number >= MOST_COUNTED or time.monotonic() > end:
             return number, " or more"
     return number, ""
 
