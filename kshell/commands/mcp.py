@@ -49,7 +49,7 @@ COMMAND = Command(
     flags=(*SOURCES, *PROPERTIES, *READING, Flag(("--tools",), "list the tools, and serve nothing")),
     examples=(
         Example("mcp --tools", "what a model may ask, and how each tool is described to it"),
-        Example("mcp --tools -o jsonl", "the same, for a program"),
+        Example("mcp --tools -o record", "the same, every description in full"),
     ),
     description=(
         "`kshell mcp --demo`, `kshell mcp -d DIR`, `kshell mcp --context a --context b`: a client (an assistant on this"

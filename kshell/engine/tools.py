@@ -43,8 +43,10 @@ TOOLS: Mapping[str, str] = {
     "quorum": "Call this for the metadata quorum: its leader, voters and observers, and who lags.",
     "sql": "Call this for questions that join or count over tables and that no other tool answers. `SHOW TABLES` and "
     "`DESCRIBE topics` say what there is.",
-    "cat": "Call this for the exact value at a path of the metadata tree, once the path is known (see `find`).",
-    "find": "Call this to find paths in the metadata tree, such as /image/topics/byName/orders/0.",
+    "cat": "Call this for the exact value at a path of the metadata tree, once the path is known (see `find`). A leaf"
+    " gives its value, a directory an object of objects, several paths a row each.",
+    "find": "Call this to find paths in the metadata tree, such as /image/topics/byName/orders/0."
+    " Rows have a path and its type; with `values`, every leaf with its value.",
 }
 """Command -> when a model should call it. One that this release does not have is left out."""
 

@@ -72,7 +72,9 @@ def answer(command: Command, session: Session, result: Result, limit: int) -> An
     code = exit_code_of(result, session)
     made: Answer = {"result": value, "source": session.source.name, "exitCode": code}
     if code != EXIT_OK:
-        made["meaning"] = meaning_of_no(command) if code == EXIT_FINDING else dict(EXIT_CODES)[code]
+        made["meaning"] = (
+            (command.says_no or meaning_of_no(command)) if code == EXIT_FINDING else dict(EXIT_CODES)[code]
+        )
     if session.is_loaded and session.source.has_log:
         provenance = session.image.provenance
         made["state"] = {"offset": provenance.offset, "time": iso(provenance.timestamp)}
