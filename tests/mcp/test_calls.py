@@ -16,6 +16,8 @@ import pytest
 from kshell import cli
 from kshell.commands import topics as topics_command
 from kshell.engine import tools
+from kshell.engine.result import Result
+from kshell.engine.session import Session
 from kshell.escape import unsafe
 from kshell.mcp import answers
 from kshell.mcp.calls import Calls
@@ -316,7 +318,7 @@ def test_a_name_that_spells_an_escape_hides_no_other() -> None:
 def test_what_nobody_foresaw_is_an_error_without_its_text(
     sample: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(session: object, args: object) -> None:
+    def fail(session: Session, args: Any) -> Result:
         raise ValueError("treasure")
 
     monkeypatch.setattr(topics_command, "COMMAND", topics_command.COMMAND._replace(run=fail))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from kshell.engine import registry, tools
@@ -17,6 +17,7 @@ from kshell.errors import UsageError
 
 OFFERED = Path(__file__).parent / "offered.json"
 """Tool -> its arguments. An option that a command gets later shows up here: may a model give it?"""
+jsonschema: Any = importlib.import_module("jsonschema")  # it comes with the library mcp, and has no types
 TOOLS = tools.offered()
 BY_NAME = {command.name: command for command in TOOLS}
 
