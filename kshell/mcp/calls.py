@@ -17,7 +17,7 @@ from kshell.escape import terminal
 from kshell.mcp.answers import Answer, answer, failure
 from kshell.mcp.messages import tell
 from kshell.render.faults import own_fault
-from kshell.sources.choose import CONTEXT, DEMO, choose, open_source
+from kshell.sources.choose import CONTEXT, DEMO, DIRECTORY, choose, open_source
 from kshell.sources.directory.files import Listing
 
 _HINT = "ask for less (a path, a condition, a later since); whoever starts the server sets --timeout"
@@ -62,7 +62,7 @@ def open_sources(
         name = flags.get(CONTEXT) or (DEMO if choice.kind == DEMO else choice.value)
         if name in found:
             raise UsageError(f"{name} is given twice", hint="give each source once")
-        source = open_source(choice, options.on_corruption if choice.kind not in _CONNECTED else None)
+        source = open_source(choice, options.on_corruption if choice.kind in (DIRECTORY, DEMO) else None)
         warnings += choice.warnings
         source.name = name
         session = Session(source)
@@ -70,9 +70,6 @@ def open_sources(
         session.travels()
         found[name] = OpenSource(session, [])
     return found, warnings
-
-
-_CONNECTED = ("bootstrap_controllers", "bootstrap_servers")
 
 
 class Cancelled(KeyboardInterrupt):

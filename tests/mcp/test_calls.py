@@ -212,6 +212,7 @@ def test_sql_reaches_no_files_no_extensions_and_no_settings(sample: Calls, tmp_p
     ("tool", "arguments"),
     [
         ("diff", {"a": "{directory}", "b": "now"}),
+        ("diff", {"a": "{directory}", "b": "now", "as_of": "100"}),
         ("diff", {"a": "160", "b": "context:production"}),
         ("diff", {"a": "~", "b": "now"}),
         ("cat", {"path": ["--show-secrets", "/image"]}),

@@ -92,6 +92,7 @@ def shake_hands(server: subprocess.Popen[str]) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.slow
 def test_nothing_but_the_protocol_is_on_standard_output(server: subprocess.Popen[str]) -> None:
     assert shake_hands(server)["result"]["serverInfo"]["name"] == "kshell"
     assert server.stdin is not None and server.stdout is not None and server.stderr is not None
@@ -111,6 +112,7 @@ def test_nothing_but_the_protocol_is_on_standard_output(server: subprocess.Popen
     assert "Traceback" not in server.stderr.read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_client_that_is_killed_leaves_nothing_behind(server: subprocess.Popen[str], busy: bool) -> None:
     """What a killed process leaves: both pipes closed, whatever the server was doing."""
