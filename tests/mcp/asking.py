@@ -21,7 +21,7 @@ T = TypeVar("T")
 QUESTIONS: dict[str, dict[str, Any]] = {
     "status": {},
     "health": {},
-    "why": {"partition": "{topic}-0"},
+    "why": {"target": "{topic}-0"},
     "timeline": {"all": True},
     "diff": {"a": "{before}", "b": "now"},
     "log": {},
