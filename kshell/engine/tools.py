@@ -25,16 +25,16 @@ SOURCE, AS_OF, LIMIT = "source", "as_of", "limit"
 TOOLS: Mapping[str, str] = {
     "status": "Call this first: one look at a cluster before any other question.",
     "health": "Call this for 'what is wrong?'. Each finding has a level, what it is about, and what to do next.",
-    "why": "Call this when a partition has no leader, an unexpected leader, or lost in-sync replicas; and for the story of"
-    " a broker, a controller or a topic.",
+    "why": "Call this when a partition has no leader, an unexpected leader, or lost in-sync replicas; and for the story"
+    " of a broker, a controller or a topic.",
     "timeline": "Call this for when leaders and ISRs changed. Each row is a stretch in which leader, ISR and replicas"
     " of one partition stayed as they were, from the record at fromOffset to that at toOffset (null: it lasts).",
     "diff": "Call this for what changed between two moments, `a` and `b`; here they cannot be other sources. Narrow it"
     " by `path`, or call it with `stat` first: rows hold whole old and new values.",
     "log": "Call this for the records themselves: what was written about a topic, broker or config, in order.",
     "blame": "Call this for when a value became what it is, and which record did it.",
-    "when": "Call this for 'since when?' and 'how often?': the stretches of the log in which a row of a table fulfilled a"
-    " condition. Give `where`.",
+    "when": "Call this for 'since when?' and 'how often?': the stretches of the log in which a row of a table fulfilled"
+    " a condition. Give `where`.",
     "topics": "Call this to list or count topics. Choose rows with `where` and fields with `columns`.",
     "partitions": "Call this to list partitions: leader, replicas, ISR. Choose rows with `where`: there may be many.",
     "brokers": "Call this for brokers: fenced or not, racks, endpoints, releases, and with `load` what each leads.",
