@@ -144,7 +144,7 @@ def test_what_does_not_fit_into_memory_is_an_error_and_no_file(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(query_module, "_MOST_MEMORY", 20 << 20)
     error = refused(sample, "sql", query="SELECT a FROM range(20000000) t(a) ORDER BY hash(a)")
-    assert "Out of Memory" in error["message"]
+    assert "a query may take 20 MiB, and this one needs more" in error["message"]
     assert list(tmp_path.iterdir()) == []
 
 
