@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from kshell.engine import registry
-from kshell.engine.arguments import flags_of
-from kshell.engine.declaration import Command
+from kshell.engine.arguments import option_words
 from kshell.engine.execution import Call, prepare, prepare_words
 from kshell.engine.session import Session as Shell
-from kshell.errors import UsageError, did_you_mean
+from kshell.errors import UsageError
 from kshell.metadata.image import Image
 from kshell.result import Result
 from kshell.sources.choose import choose, open_source
@@ -73,7 +72,7 @@ class Session:
 
         def run(*words: object, **options: object) -> Result:
             return (
-                self.run(command, *words, *_flags(registry.get(command), options))
+                self.run(command, *words, *option_words(registry.get(command), options))
                 if words or options
                 else self.run(command)
             )
@@ -99,26 +98,6 @@ class Session:
     def close(self) -> None:
         """Lets go of what was read."""
         self._shell.reload()
-
-
-def _flags(command: Command, options: Mapping[str, object]) -> Iterator[str]:
-    """Keywords as options of the command line. Raises UsageError for one that the command does not have."""
-    declared = {flag.dest: flag for flag in flags_of(command)}
-    for name, value in options.items():
-        flag = declared.get(name)
-        if flag is None:
-            hint = did_you_mean(name, declared, f"`help {command.name}` lists the options")
-            raise UsageError(f"{command.name}: there is no option {name}", hint=hint)
-        option = max(flag.names, key=len)
-        if flag.metavar is None:
-            if value:
-                yield option
-        elif isinstance(value, list | tuple):
-            texts = [str(each) for each in value]
-            for text in texts if flag.repeat else [",".join(texts)]:
-                yield f"{option}={text}"
-        elif value is not None:
-            yield f"{option}={value}"
 
 
 def _result(call: Call) -> Result:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, TextIO
 
 from kshell.engine import registry
-from kshell.engine.arguments import SHAPING, parse_options
+from kshell.engine.arguments import SHAPING, parse, parse_options
 from kshell.engine.declaration import Flag
 from kshell.engine.execution import Call, Engine, prepare, prepare_words, run_commands
 from kshell.engine.result import Exit, Text
@@ -44,6 +44,7 @@ OPTIONS = (
 """The options that are no source and shape no answer; the manual page lists them, too."""
 _TOLD_AT_MOST = 10
 _STDIN = "-"
+_SERVER = "mcp"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -73,6 +74,10 @@ def _main(argv: list[str]) -> int:
     if command and (options.c or options.f):
         raise UsageError(f"{command[0]}: a command beside -c or -f", hint="give every command with -c, or one without")
     scripted = bool(command or options.c or options.f) or not sys.stdin.isatty()
+    if command[:1] == [_SERVER] and not (served := _served(options, command[1:])).tools:
+        from kshell.mcp import serve  # late: nobody else needs a server
+
+        return serve(served)
     progress = _progress()
     runner = Runner(_session(options, command, scripted, progress), progress)
     if command:
@@ -85,6 +90,17 @@ def _main(argv: list[str]) -> int:
     from kshell.repl import run
 
     return run(runner.session)
+
+
+def _served(options: SimpleNamespace, words: list[str]) -> SimpleNamespace:
+    """What a server is started with: its sources may stand before its name and after it."""
+    own = parse(registry.get(_SERVER), words)
+    for name, value in vars(options).items():
+        after = getattr(own, name, None)
+        both = [*value, *after] if isinstance(value, list) and isinstance(after, list) else None
+        setattr(own, name, both or after or value)
+    own.tools = own.tools or own.help  # what is answered as any command is
+    return own
 
 
 def complain(error: KshellError, line: str | None = None) -> None:

@@ -170,6 +170,7 @@ NOT_THERE = {
     "ls": ["ls /image/nosuch", "ls /image/nosuch*"],
     "man": ["man nosuch", "man config no.such.config"],
     "mark": ["mark here @nosuch", "mark --remove nosuch"],
+    "mcp": ["mcp -d nosuch --tools extra", "mcp --nosuch"],
     "partitions": ["partitions --where 'nosuch == 1'", "partitions --as-of @nosuch"],
     "plan-restore": ["plan-restore --from @nosuch", "plan-restore nosuch"],
     "pwd": ["pwd nosuch"],

@@ -153,6 +153,8 @@ def _place(session: Session, path: str | None) -> Segments:
 
 def _operand(session: Session, word: str) -> Session:
     """What an operand stands for: an existing path or ``context:NAME`` is a source, all else a point."""
+    if session.is_confined:
+        return session.reshape(point=word)
     path = os.path.expanduser(word)
     if word.startswith(_CONTEXT):
         from kshell.sources.choose import choose, open_source

@@ -6,7 +6,7 @@ A parser of our own: the declarations hold all there is to know (docs/decisions/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -83,6 +83,32 @@ def flags_of(command: Command) -> list[Flag]:
 def _untaken(command: Command, flags: Iterable[Flag]) -> list[Flag]:
     taken = {name for flag in command.flags for name in flag.names}
     return [flag for flag in flags if taken.isdisjoint(flag.names)]
+
+
+def option_words(command: Command, options: Mapping[str, object]) -> Iterator[str]:
+    """Options by name (``as_of``), as a program gives them, in words of the command line, which :func:`parse` reads.
+
+    A switch is ``True``; a list is for what may be given several times, or takes several names. ``None`` is not given.
+
+    Raises:
+        UsageError: the command has no such option.
+    """
+    declared = {flag.dest: flag for flag in flags_of(command)}
+    for name, value in options.items():
+        flag = declared.get(name)
+        if flag is None:
+            hint = did_you_mean(name, declared, f"`help {command.name}` lists the options")
+            raise UsageError(f"{command.name}: there is no option {name}", hint=hint)
+        option = max(flag.names, key=len)
+        if flag.metavar is None:
+            if value:
+                yield option
+        elif isinstance(value, list | tuple):
+            texts = [str(each) for each in value]
+            for text in texts if flag.repeat else [",".join(texts)]:
+                yield f"{option}={text}"
+        elif value is not None:
+            yield f"{option}={value}"
 
 
 def parse(command: Command, words: list[str]) -> SimpleNamespace:

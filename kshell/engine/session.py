@@ -48,6 +48,8 @@ class Session(SourceView):
     ) -> None:
         super().__init__(source, until, progress)
         self.front: Session = self
+        self.is_confined = False
+        """Whether commands see this source alone: whoever asks must not choose what else this process reads."""
         self.redaction = Redaction(show_secrets=show_secrets)
         self.cwd: Segments = ()
         self.previous: Segments = ()
@@ -166,6 +168,7 @@ class Session(SourceView):
         twin.cwd, twin.previous, twin.aliases = self.cwd, self.previous, self.aliases
         twin.settings = self.settings if zone is None else {**self.settings, "timezone": zone}
         twin.history, twin.sourcing, twin.announce = self.history, self.sourcing, self.announce
+        twin.is_confined = self.is_confined
         twin.ask, twin.front, twin.past = self.ask, self.front, self.past
         twin._uses_past = self._uses_past or point is not None
         if twin.until == self.until and self.is_loaded:

@@ -52,3 +52,15 @@ def _only(*given: list[str] | str | None) -> str | None:
     if len(found) > 1:
         raise UsageError(f"{' and '.join(str(name) for name, _ in found)} are two sources: give one")
     return found[0][1] if found else None
+
+
+def sources_of(options: SimpleNamespace) -> list[tuple[str, str]]:
+    """(kind, value) of every source that the options name, for a front end with several."""
+    kinds = {
+        "directory": [*(options.directory or ()), *(options.snapshot or ())],
+        "bootstrap_controllers": options.bootstrap_controllers or (),
+        "bootstrap_servers": options.bootstrap_servers or (),
+        "context": options.context or (),
+        "demo": ["demo"] if options.demo else (),
+    }
+    return [(kind, value) for kind, values in kinds.items() for value in values]

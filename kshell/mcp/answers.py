@@ -1,0 +1,188 @@
+"""Answers for a model: the values of ``-o json``, within limits, with every character escaped that is more than text.
+
+What was left out is said in the answer, always. Names are whatever a client of Kafka once sent: they stay inside JSON
+strings, and what a terminal or a reader could take for something else (line breaks, bidirectional controls, characters
+without a width) is spelled out, as ``-o text`` does it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from kshell.engine import plain
+from kshell.engine.declaration import Command
+from kshell.engine.predicates import exit_code_of, meaning_of_no
+from kshell.engine.result import Branch, Report, Result, Rows, Tree
+from kshell.engine.session import Session
+from kshell.engine.tools import MOST_ROWS
+from kshell.errors import EXIT_CODES, EXIT_FINDING, EXIT_OK, KshellError, UsageError
+from kshell.escape import terminal
+from kshell.json_text import to_json
+from kshell.render.limits import cut
+from kshell.tables.query import MOST_CONFINED
+from kshell.tree.image import iso
+
+LARGEST = 1_000_000
+"""Characters of an answer, as JSON."""
+LONGEST = 20_000
+"""Characters of one text in it."""
+MOST_NOTES = 20
+MOST_COUNTED = MOST_CONFINED - MOST_ROWS
+_COUNTING = 2.0
+"""Seconds that counting what was left out may take."""
+
+Answer = dict[str, Any]
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "result": {"description": "what the command's -o json prints: a list of rows, an object, or a value"},
+        "source": {"type": "string", "description": "the cluster that was asked"},
+        "state": {
+            "type": "object",
+            "description": "the last metadata record that the answer takes into account: offset, and time in UTC",
+        },
+        "leftOut": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "what a limit left out; absent when the answer is complete",
+        },
+        "notes": {"type": "array", "items": {"type": "string"}, "description": "what to know about the data"},
+        "exitCode": {"type": "integer", "description": "0, or what meaning says"},
+        "meaning": {"type": "string", "description": "what an exit code other than 0 means here"},
+    },
+    "required": ["result", "source", "exitCode"],
+}
+"""The JSON schema of every tool's structured content."""
+
+
+def answer(command: Command, session: Session, result: Result, limit: int) -> Answer:
+    """A command's answer, its rows read; with at most ``limit`` rows, or leaves.
+
+    Raises:
+        UsageError: even so it is too large.
+        KshellError: what reading the rows raises.
+    """
+    left_out: list[str] = []
+    value = _limited(result, limit, left_out)
+    code = exit_code_of(result, session)
+    made: Answer = {"result": value, "source": session.source.name, "exitCode": code}
+    if code != EXIT_OK:
+        made["meaning"] = (
+            (command.says_no or meaning_of_no(command)) if code == EXIT_FINDING else dict(EXIT_CODES)[code]
+        )
+    if session.is_loaded and session.source.has_log:
+        provenance = session.image.provenance
+        made["state"] = {"offset": provenance.offset, "time": iso(provenance.timestamp)}
+    if left_out:
+        made["leftOut"] = left_out
+    notes = list(dict.fromkeys((*session.problems(), *session.notes())))
+    if notes:
+        made["notes"] = notes[:MOST_NOTES]
+        if len(notes) > MOST_NOTES:
+            made["notes"].append(f"and {len(notes) - MOST_NOTES} more notes")
+    # By way of JSON: mappings, tones and numbers that JSON does not know become what it knows.
+    made = escaped(json.loads(to_json(made)))
+    size = len(to_json(made))
+    if size > LARGEST:
+        raise UsageError(
+            f"{command.name}: the answer has {size:,} characters, and {LARGEST:,} is the most",
+            hint="ask for less: a path further down, a condition, fewer columns, a smaller limit",
+        )
+    return made
+
+
+def failure(error: KshellError) -> Answer:
+    """An error as a tool gives it: its kind, what is wrong, and what to do."""
+    told = {"error": type(error).__name__, "message": error.message, "hint": error.hint, "exitCode": error.exit_code}
+    return escaped({name: value for name, value in told.items() if value is not None})  # type: ignore[no-any-return]
+
+
+def escaped(value: Any) -> Any:
+    """A plain value whose texts, and keys, are escaped, and cut where they are longer than anybody reads."""
+    if isinstance(value, str):
+        left_out = len(value) - LONGEST
+        return terminal(value if left_out <= 0 else f"{value[:LONGEST]}… ({left_out} more characters)")
+    if isinstance(value, list):
+        return [escaped(item) for item in value]
+    if isinstance(value, dict):
+        made: dict[str, Any] = {}
+        for key, item in value.items():
+            name = spelled = escaped(key)
+            number = 2
+            while name in made:  # nothing may hide another one by a name that is spelled alike
+                name, number = f"{spelled} ({number})", number + 1
+            made[name] = escaped(item)
+        return made
+    return value
+
+
+def _limited(result: Result, limit: int, left_out: list[str]) -> Any:
+    if isinstance(result, Rows):
+        return _rows(result, limit, left_out)
+    if isinstance(result, Tree):
+        roots, _ = cut(plain.trees(result.root), limit)
+        if (gone := _leaves([result.root]) - _leaves(roots)) > 0:
+            left_out.append(
+                f"{gone} leaves of the tree; '{plain.LEFT_OUT}' says where and how many children are missing"
+            )
+        whole = len(roots) == 1 and roots[0].name == result.root.name
+        return plain.tree(roots[0] if whole else result.root._replace(children=roots))
+    if isinstance(result, Report):
+        made: dict[str, Any] = {}
+        for section in result.sections:
+            rows = section.body
+            body = _rows(rows, limit, left_out, section.key) if isinstance(rows, Rows) else dict(rows)
+            made |= {section.key: body} if section.key or isinstance(body, list) else body
+        return made
+    value = plain.value(result)
+    if isinstance(value, list) and len(value) > limit:
+        left_out.append(f"{len(value) - limit} of {len(value)} elements")
+        return value[:limit]
+    return value
+
+
+def _leaves(branches: Iterable[Branch]) -> int:
+    return sum(1 if branch.children is None else _leaves(branch.children) for branch in branches)
+
+
+def _rows(rows: Rows, limit: int, left_out: list[str], section: str = "") -> list[Any]:
+    """As many rows as the limits let through. Those behind them are counted, which takes a moment only."""
+    taken: list[Any] = []
+    size = 0
+    objects = plain.objects(rows)
+    where = f" of {section}" if section else ""
+    for item in islice(objects, limit):
+        size += len(to_json(item))
+        if taken and size > LARGEST // 2:
+            gone = _count(objects)
+            left_out.append(
+                f"{gone[0] + 1}{gone[1]} rows{where}: the answer would be too large; fewer columns make room"
+            )
+            return taken
+        taken.append(item)
+    if len(taken) == limit:
+        number, more = _count(objects)
+        if number:
+            how = "a condition chooses others" if limit >= MOST_ROWS else f"`limit` asks for more, {MOST_ROWS} at most"
+            left_out.append(f"{number}{more} rows{where}: {how}")
+    return taken
+
+
+def _count(rows: Iterator[Any]) -> tuple[int, str]:
+    """(how many rows follow, `` or more`` where counting was given up)."""
+    end = time.monotonic() + _COUNTING
+    number = 0
+    for number, _ in enumerate(rows, 1):  # the last number is the count
+        if number >= MOST_COUNTED or time.monotonic() > end:
+            return number, " or more"
+    return number, ""
+
+
+def text_of(answer: Mapping[str, Any]) -> str:
+    """An answer as JSON on one line."""
+    return to_json(answer)

@@ -1,0 +1,168 @@
+"""Calls of tools, one after another in the main thread: which source, as of when, within a deadline."""
+
+from __future__ import annotations
+
+import queue
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from types import FrameType, SimpleNamespace
+from typing import Any, NamedTuple
+
+from kshell.engine import tools
+from kshell.engine.execution import deadline, prepare_words
+from kshell.engine.session import Session
+from kshell.errors import DeadlineError, KshellError, UsageError, did_you_mean
+from kshell.escape import terminal
+from kshell.mcp.answers import Answer, answer, failure
+from kshell.mcp.messages import tell
+from kshell.render.faults import own_fault
+from kshell.sources.choose import CONTEXT, DEMO, DIRECTORY, choose, open_source
+from kshell.sources.directory.files import Listing
+
+_HINT = "ask for less (a path, a condition, a later since); whoever starts the server sets --timeout"
+
+
+class OpenSource(NamedTuple):
+    """A source that stays open, and how its files were when they were read last."""
+
+    session: Session
+    listings: list[Listing]
+
+    def bring_up_to_date(self) -> None:
+        """What a live source has committed since; and a directory from scratch, where its files have changed."""
+        session = self.session
+        if session.source.is_live:
+            session.refresh()
+            return
+        listing = session.source.listing()
+        if self.listings and self.listings[0] != listing:
+            session.reload()
+        self.listings[:] = [listing]
+
+
+def open_sources(
+    given: list[tuple[str, str]], environment: Mapping[str, str], options: SimpleNamespace
+) -> tuple[dict[str, OpenSource], list[str]]:
+    """(the sources by name, warnings about properties); the environment's where none is given.
+
+    Args:
+        given: (kind, value) of each, as :func:`kshell.sources.choose.choose` takes one.
+        environment: variables that name a source, or where contexts are.
+        options: with ``config``, ``X`` and ``on_corruption``.
+
+    Raises:
+        UsageError: two have one name, or there is none.
+        SourceError: there is nothing to read.
+    """
+    found: dict[str, OpenSource] = {}
+    warnings: list[str] = []
+    for flags in [{kind: value} for kind, value in given] or [{}]:
+        choice = choose(flags, environment, options.config, options.X or ())
+        name = flags.get(CONTEXT) or (DEMO if choice.kind == DEMO else choice.value)
+        if name in found:
+            raise UsageError(f"{name} is given twice", hint="give each source once")
+        source = open_source(choice, options.on_corruption if choice.kind in (DIRECTORY, DEMO) else None)
+        warnings += choice.warnings
+        source.name = name
+        session = Session(source)
+        session.is_confined = True
+        session.travels()
+        found[name] = OpenSource(session, [])
+    return found, warnings
+
+
+class Cancelled(KeyboardInterrupt):
+    """The client does not want the answer any more."""
+
+
+class Job:
+    """One call that waits, or runs. ``done`` is told of the answer, in the main thread."""
+
+    def __init__(self, tool: str, arguments: Mapping[str, Any], done: Callable[[Answer, bool], None]) -> None:
+        self.tool = tool
+        self.arguments = arguments
+        self.done = done
+        self.is_cancelled = False
+
+
+class Calls:
+    """The calls of one client. :meth:`run` is the main thread's; the others may be called from any thread."""
+
+    def __init__(self, sources: Mapping[str, OpenSource], timeout: float) -> None:
+        """``timeout``: seconds that one call may take."""
+        self.sources = sources
+        self._timeout = timeout
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._running: Job | None = None
+
+    def add(self, job: Job) -> None:
+        """Run it when those before it have ended."""
+        self._jobs.put(job)
+
+    def close(self) -> None:
+        """End :meth:`run` after the calls that were added."""
+        self._jobs.put(None)
+
+    def cancel(self, job: Job) -> None:
+        """End a call that runs, and leave out one that waits."""
+        job.is_cancelled = True
+        if self._running is job:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+    def run(self) -> None:
+        """Run calls until :meth:`close`. Ctrl-C raises KeyboardInterrupt."""
+        signal.signal(signal.SIGUSR1, self._interrupt)
+        while (job := self._jobs.get()) is not None:
+            if job.is_cancelled:
+                continue
+            try:
+                self._running = job
+                outcome = self.call(job.tool, job.arguments)
+                self._running = None
+            except Cancelled:
+                continue
+            finally:
+                self._running = None
+            job.done(*outcome)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        job = self._running
+        if job is not None and job.is_cancelled:
+            raise Cancelled
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Answer, bool]:
+        """(the answer, whether it is an error) of one call. Raises nothing but what ends the process."""
+        session: Session | None = None
+        try:
+            with deadline(self._timeout):
+                command = tools.get(tool)
+                limit = tools.limit_of(arguments)
+                words = tools.words(command, arguments)
+                opened = self._source(arguments)
+                session = opened.session
+                if command.needs_source:
+                    opened.bring_up_to_date()
+                call = prepare_words(session, [command.name, *words])
+                return answer(command, call.session, call.run(), limit), False
+        except DeadlineError as error:
+            error.hint = _HINT
+            return failure(error if session is None else session.why(error)), True
+        except KshellError as error:
+            return failure(error), True
+        except Exception as error:
+            fault = own_fault(error)
+            tell(f"mcp: {terminal(tool)}: {fault.message}")
+            return failure(fault), True
+
+    def _source(self, arguments: Mapping[str, Any]) -> OpenSource:
+        names = list(self.sources)
+        name = arguments.get(tools.SOURCE)
+        if name is None and len(names) == 1:
+            return self.sources[names[0]]
+        listed = f"sources: {', '.join(names)}"
+        if name is None:
+            raise UsageError("several clusters are open: say which", hint=listed)
+        if str(name) not in self.sources:
+            raise UsageError(f"{name}: no such source", hint=did_you_mean(str(name), names, listed))
+        return self.sources[str(name)]

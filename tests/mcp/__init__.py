@@ -1,0 +1,1 @@
+"""The MCP server: tools, limits, and the protocol with the official client."""
