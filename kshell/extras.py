@@ -23,6 +23,10 @@ def require(purpose: str, extra: str, *packages: str) -> tuple[Any, ...]:
             if error.name != package.partition(".")[0]:
                 raise
             raise missing(purpose, extra, package.partition(".")[0]) from None
+        except ImportError as error:  # a library without room for it (`ulimit -v`), or for another machine
+            raise UsageError(
+                f"{purpose} needs the package {package}, which cannot be loaded: {error}", hint=install_command(extra)
+            ) from None
     return tuple(found)
 
 

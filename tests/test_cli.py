@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from kshell import cli
+
 ROOT = Path(__file__).parents[1]
 DEMO = ROOT / "kshell/demo"
 FIXTURE = ROOT / "tests/fixtures/4.3.1/controller-3001"
@@ -373,3 +375,16 @@ def test_a_point_that_is_not_written_yet_says_so() -> None:
     assert done.returncode == 0
     done = run("--demo", "cat", "/image/features/metadataVersion", "--as-of", "99999")
     assert done.returncode == 0 and "is not written yet: answers are the state at offset 206" in done.stderr
+
+
+def test_an_interrupt_that_python_wraps_is_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While a class is made, Python 3.11 raises RuntimeError from what came in ``__set_name__``."""
+
+    def making_a_class(argv: list[str]) -> int:
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr(cli, "_main", making_a_class)
+    assert cli.main([]) == 130
+    assert capsys.readouterr().err == "kshell: interrupted\n"

@@ -40,3 +40,12 @@ def test_a_missing_package_is_an_error_with_that_command() -> None:
     with pytest.raises(UsageError, match="the answer needs the package no_such_package") as raised:
         extras.require("the answer", "sql", "no_such_package")
     assert raised.value.hint == extras.install_command("sql")
+
+
+def test_a_package_that_cannot_be_loaded_is_named_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "half_there.py").write_text("raise ImportError('half_there.so: failed to map segment')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UsageError, match=r"sql needs the package half_there, which cannot be loaded: .*map segment"):
+        extras.require("sql", "sql", "half_there")
