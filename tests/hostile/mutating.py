@@ -176,7 +176,10 @@ def _rename(rng: random.Random, inner: Path) -> None:
         suffix = rng.choice(
             (".log", ".log", f"-{rng.choice((0, 1, 9)):010d}.checkpoint", ".checkpoint", ".log.deleted")
         )
-        rng.choice(files).rename(inner / f"{number:020d}{suffix}")
+        target = inner / f"{number:020d}{suffix}"
+        path = rng.choice(files)
+        if not target.is_dir():  # damage before this one may have put one there
+            path.rename(target)
 
 
 def _replace(rng: random.Random, inner: Path) -> None:
