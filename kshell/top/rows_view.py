@@ -1,7 +1,7 @@
 """A table of any number of rows, of which only those that are to be seen are made.
 
-textual's own ``DataTable`` holds every cell of every row; a topic may have a million partitions. Texts are drawn as they
-are: no markup is looked for in them.
+textual's own ``DataTable`` holds every cell of every row; a topic may have a million partitions. Texts are drawn as
+they are: no markup is looked for in them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from kshell.top.panels import Column, Listing, lines
 _SAMPLE: Final = 300
 """Rows by which columns get their widths; a wider cell further down is cut."""
 _GAP: Final = 2
-_LEAST: Final = 12
-"""Columns of the screen that what fills a row gets at least, if need be at the cost of the widest other."""
+_MOST: Final = 0.3
+"""The share of a line that a column gets at most which does not fill it."""
 _TONES: Final = {
     "critical": Style(color="red", bold=True),
     "error": Style(color="red"),
@@ -32,8 +32,11 @@ _TONES: Final = {
 }
 
 
-class RowsView(ScrollView, can_focus=True):
-    """Shows a :class:`Listing`, its head line included. Posts :class:`Chosen` when a row is entered."""
+class RowsView(ScrollView, can_focus=True, inherit_bindings=False):
+    """Shows a :class:`Listing`, its head line included. Posts :class:`Chosen` when a row is entered.
+
+    The keys that every scrolling widget has are left out: Left, Right, Home and End are the slider's.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "up", show=False),
@@ -168,14 +171,9 @@ class RowsView(ScrollView, can_focus=True):
 
 
 def _widths(columns: tuple[Column, ...], sample: list[tuple[str, ...]], room: int) -> list[int]:
-    """As wide as their cells are; what fills gets the rest, and takes from the widest where that is too little."""
-    widths = [max(map(cells, texts)) for texts in zip([each.name for each in columns], *sample, strict=False)]
+    """As wide as their cells are, within limits; what fills gets the rest."""
+    most = max(round(room * _MOST), 1)
+    widths = [min(max(map(cells, texts)), most) for texts in zip([each.name for each in columns], *sample, strict=True)]
     filling = next(number for number, column in enumerate(columns) if column.fills)
     widths[filling] = max(room - (sum(widths) - widths[filling]) - _GAP * (len(columns) - 1), 0)
-    while widths[filling] < _LEAST:
-        widest = max((number for number in range(len(columns)) if number != filling), key=widths.__getitem__)
-        if widths[widest] <= 1:
-            break
-        widths[widest] -= 1
-        widths[filling] += 1
     return widths

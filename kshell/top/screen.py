@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import ClassVar, Final, TypeVar
 
 from rich.text import Text
@@ -12,6 +14,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
 from textual.widgets import Input, Static
+from textual.worker import Worker, WorkerState
 
 from kshell.engine.session import Session
 from kshell.errors import KshellError
@@ -56,8 +59,8 @@ class Place:
         self.indexes: list[int] | None = None
 
 
-class TopApp(App[int]):
-    """The app. It returns nothing; :attr:`interrupted` says whether Ctrl-C ended it."""
+class TopApp(App[None]):
+    """The app. What ended it, other than the user's wish, is in its attributes."""
 
     ENABLE_COMMAND_PALETTE = False
     TITLE = "kshell top"
@@ -99,6 +102,13 @@ class TopApp(App[int]):
         super().__init__(ansi_color=True)
         self.animation_level = "none"
         self.interrupted = False
+        """Whether Ctrl-C ended it."""
+        self.is_over_time = False
+        """Whether ``--timeout`` ended it."""
+        self.fault: BaseException | None = None
+        """What went wrong in kshell itself."""
+        self.has_limit = False
+        """Whether SIGALRM comes when time is over."""
         self.point: int | None = viewer.start
         """The offset that the panels are as of; ``None`` for now."""
         self.moment: Moment | None = None
@@ -124,6 +134,9 @@ class TopApp(App[int]):
 
     def on_mount(self) -> None:
         """The first panel; a live source is looked at from now on."""
+        if self.has_limit:
+            # Its handler raises an error wherever Python is, and here that is anywhere in textual.
+            asyncio.get_running_loop().add_signal_handler(signal.SIGALRM, self._give_up)
         self._rows.focus()
         self._read()
         if self._viewer.is_live:
@@ -152,10 +165,14 @@ class TopApp(App[int]):
     async def _in_thread(self, function: Callable[..., T], *args: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._viewer.thread, function, *args)
 
+    def _work(self, work: Coroutine[None, None, None], group: str) -> None:
+        """Do what waits for the thread; the newest of a group takes the place of those before."""
+        self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
+
     def _read(self) -> None:
         """Show the place as of the moment. What was still to be read for another one is forgotten."""
         self._is_reading = True
-        self.run_worker(self._show(self._place, self.point), group="show", exclusive=True)
+        self._work(self._show(self._place, self.point), "show")
         self._draw()
 
     async def _show(self, place: Place, point: int | None) -> None:
@@ -173,10 +190,8 @@ class TopApp(App[int]):
         self._draw()
 
     def _draw(self) -> None:
-        try:
+        with contextlib.suppress(NoMatches):  # before the screen is made
             self._draw_lines()
-        except NoMatches:
-            pass  # before the screen is made
 
     def _draw_lines(self) -> None:
         width = self.size.width
@@ -215,9 +230,8 @@ class TopApp(App[int]):
         moment = self.moment
         if moment is None:
             return "now" if self.point is None else f"offset {self.point}"
-        mark = "now" if self.point is None else f"offset {moment.offset}"
-        said = f"{mark}: {moment.offset}" if self.point is None else mark
-        said += f"  {moment.time or 'no time known'}"
+        # As long at now as before, so that the line keeps its length.
+        said = f"{'now' if self.point is None else '':3} offset {moment.offset}  {moment.time or 'no time known'}"
         room = max(width - cells(said) - 4, 4)
         first, last = self.bounds or (0, max(moment.offset, 1))
         share = 1.0 if self.point is None else (moment.offset - first) / max(last - first, 1)
@@ -269,7 +283,7 @@ class TopApp(App[int]):
             self._waiting = [then]
             self._message = "reading the log…"
             self._draw()
-            self.run_worker(self._find_bounds(), group="bounds")
+            self._work(self._find_bounds(), "bounds")
         else:
             then()
 
@@ -290,7 +304,7 @@ class TopApp(App[int]):
     def _look(self) -> None:
         """Ask a live source for news, unless the last question is still open."""
         if self.point is None and not self._is_reading and self._waiting is None:
-            self.run_worker(self._refresh(), group="look", exclusive=True)
+            self._work(self._refresh(), "look")
 
     async def _refresh(self) -> None:
         try:
@@ -301,7 +315,9 @@ class TopApp(App[int]):
             self._draw()
             return
         # What the panel of the quorum shows changes without a record: lags, and who follows.
-        if (is_new or PANELS[self._panel].title == "Quorum") and self.point is None and len(self._stack) == 1:
+        # A text is being read by the user: it stays.
+        is_table = self._place.listing is not None and bool(self._place.listing.columns)
+        if (is_new or PANELS[self._panel].title == "Quorum") and self.point is None and is_table:
             self._remember()
             self._read()
 
@@ -309,7 +325,7 @@ class TopApp(App[int]):
         """Read the source again."""
         self._remember()
         self.bounds = None
-        self.run_worker(self._reload(), group="reload", exclusive=True)
+        self._work(self._reload(), "reload")
 
     async def _reload(self) -> None:
         await self._in_thread(self._viewer.reload)
@@ -390,7 +406,7 @@ class TopApp(App[int]):
 
     def _set_filter(self, text: str) -> None:
         self._place.filter, self._place.position = text, 0
-        self.run_worker(self._filter(self._place, text), group="filter", exclusive=True)
+        self._work(self._filter(self._place, text), "filter")
 
     async def _filter(self, place: Place, text: str) -> None:
         listing = place.listing
@@ -406,6 +422,16 @@ class TopApp(App[int]):
         """Quit."""
         self.exit()
 
+    def _give_up(self) -> None:
+        self.is_over_time = True
+        self.exit()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A fault of ours ends the screen; it is told in the terminal, as every command's."""
+        if event.state is WorkerState.ERROR:
+            self.fault = event.worker.error
+            self.exit()
+
     def action_interrupt(self) -> None:
         """Quit as Ctrl-C ends every command."""
         self.interrupted = True
@@ -417,12 +443,20 @@ def run(session: Session) -> None:
 
     Raises:
         KeyboardInterrupt: the user left with Ctrl-C.
+        DeadlineError: the time of ``--timeout`` is over.
     """
     viewer = Viewer(session)
     app = TopApp(viewer, colored=use_color(session.settings.get("color") or "auto", sys.stdout))
+    at_alarm = signal.getsignal(signal.SIGALRM)
+    app.has_limit = callable(at_alarm)
     try:
         app.run()
     finally:
+        signal.signal(signal.SIGALRM, at_alarm)
         viewer.close()
+    if app.fault is not None:
+        raise app.fault
     if app.interrupted:
         raise KeyboardInterrupt
+    if app.is_over_time:
+        signal.raise_signal(signal.SIGALRM)
