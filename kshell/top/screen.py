@@ -22,7 +22,7 @@ from kshell.render.cells import cell, cells, clip
 from kshell.render.color import use_color
 from kshell.top.panels import PANELS, Listing, Opening, lines
 from kshell.top.rows_view import RowsView
-from kshell.top.viewer import Moment, Shown, Viewer
+from kshell.top.viewer import Moment, Shown, Superseded, Viewer
 
 T = TypeVar("T")
 
@@ -176,7 +176,11 @@ class TopApp(App[None]):
         self._draw()
 
     async def _show(self, place: Place, point: int | None) -> None:
-        shown: Shown = await self._in_thread(self._viewer.show, place.opening, point, max(self.size.width - 1, 20))
+        number, width = self._viewer.request(), max(self.size.width - 1, 20)
+        try:
+            shown: Shown = await self._in_thread(self._viewer.show, number, place.opening, point, width)
+        except Superseded:
+            return
         place.listing = shown.listing
         place.indexes = await self._in_thread(shown.listing.matching, place.filter) if place.filter else None
         self.moment = shown.moment or self.moment

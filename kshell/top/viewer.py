@@ -28,8 +28,8 @@ class Shown(NamedTuple):
     moment: Moment | None
 
 
-class Left(BaseException):
-    """The screen was left while something was read. No error: nothing below may take it for an answer."""
+class Superseded(BaseException):
+    """Nobody waits any more for what is being read. No error: nothing below may take it for an answer."""
 
 
 class Viewer:
@@ -40,6 +40,8 @@ class Viewer:
         """The offset of the moment that the session shows; ``None`` for now."""
         self.thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kshell-top")
         self._is_closed = False
+        self._newest = self._running = 0
+        """The numbers of the newest request for a listing, and of the one that is being answered (0 for none)."""
         self._now = session if session.until is None else session.reshape(point="now")
         self._now = self._quiet(self._now.reshape())
         self._then: tuple[int | None, Session] = (None, self._now)
@@ -53,13 +55,24 @@ class Viewer:
         return session
 
     def _progress(self, completed: int, total: int, label: str) -> None:
-        if self._is_closed:
-            raise Left
+        if self._is_closed or (self._running and self._running != self._newest):
+            raise Superseded
 
-    def show(self, opening: Opening, point: int | None, width: int) -> Shown:
-        """What an opening shows at a moment; an error is a listing, too."""
+    def request(self) -> int:
+        """The number of a new request, which takes the place of those before; for the screen's own thread."""
+        self._newest += 1
+        return self._newest
+
+    def show(self, number: int, opening: Opening, point: int | None, width: int) -> Shown:
+        """What an opening shows at a moment; an error is a listing, too.
+
+        Raises:
+            Superseded: there is a newer request than the one of this number.
+        """
         moment = None
+        self._running = number
         try:
+            self._progress(0, 0, "")
             session = self._at(point)
             if session.source.has_log:
                 loaded = session.loaded
@@ -70,6 +83,8 @@ class Viewer:
             return Shown(opening.make(session, width), moment)
         except KshellError as error:
             return Shown(failure(error), moment)
+        finally:
+            self._running = 0
 
     def _time(self, session: Session, offset: int) -> str | None:
         """The time of the record where the log was read, else of the newest record of the image."""
