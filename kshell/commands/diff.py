@@ -210,18 +210,13 @@ def _parts(row: Row) -> Iterator[str]:
         yield f"{name} {one_line(old.get(name))} -> {one_line(new.get(name))}"
 
 
-def complete_source(session: Session, typed: str) -> list[str]:
-    """The names of contexts."""
+def _complete(session: Session, typed: str) -> Iterable[str]:
+    """Points, and the names of contexts."""
     if typed.startswith(_CONTEXT[: len(typed)]) and typed:
         from kshell.client.contexts import load
 
         return [f"{_CONTEXT}{name}" for name in load(os.environ).named]
-    return []
-
-
-def _complete(session: Session, typed: str) -> Iterable[str]:
-    """Points, and the names of contexts."""
-    return complete_source(session, typed) or complete_point(session, typed)
+    return complete_point(session, typed)
 
 
 COMMAND = Command(

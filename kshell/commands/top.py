@@ -6,7 +6,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from kshell.commands.diff import complete_source, source_named
+from kshell.commands.diff import source_named
 from kshell.engine.declaration import Arg, Command, Example, Task
 from kshell.engine.result import Nothing, Result
 from kshell.errors import UsageError
@@ -50,15 +50,7 @@ COMMAND = Command(
     task=Task.PROBLEMS,
     summary="the cluster as a full screen: problems, topics, brokers, quorum and events, at any moment of the log",
     run=run,
-    args=(
-        Arg(
-            "source",
-            "a directory, a file or context:NAME; the session's source if absent",
-            "text",
-            "?",
-            complete_source,
-        ),
-    ),
+    args=(Arg("source", "a directory, a file or context:NAME; the session's source if absent", arity="?"),),
     examples=(
         Example("top", "needs a terminal; in a script it says what to use instead", 2),
         Example("top --as-of 100", "begins at an earlier moment", 2),
